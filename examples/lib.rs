@@ -1,0 +1,1 @@
+//! Examples in reading order, one file each.

@@ -1,0 +1,47 @@
+//! Advertised is enforced: for every linked tool the schema accepts a value exactly when
+//! decoding does.
+
+use serde_json::Value;
+use tool_sdk::{RawArgs, Registry};
+
+use crate::support::values::{Dice, good, nearly};
+
+tool_sdk::link!(tool_std);
+
+/// How many values are made per tool.
+const VALUES: u64 = 3000;
+
+// F2: a call that violates the schema never reaches the function, and no other is refused.
+#[test]
+fn every_linked_tool_accepts_what_its_schema_accepts() {
+    let registry = Registry::linked().expect("no two tools share a name");
+    assert!(registry.len() > 7, "the standard tools and the samples are linked");
+    for tool in &registry {
+        let definition = tool.definition();
+        let schema = definition.parameters.to_value();
+        let validator = jsonschema::draft202012::new(&schema).expect("the schema is valid");
+        let (mut accepted, mut refused) = (0, 0);
+        for seed in 0..VALUES {
+            let value = sample(&schema, seed);
+            let by_schema = validator.is_valid(&value);
+            let by_tool = tool.prepare(&RawArgs::new(value.to_string()));
+            if by_schema { accepted += 1 } else { refused += 1 }
+            match by_tool {
+                Ok(_) => assert!(by_schema, "`{}` takes {value}, its schema does not", definition.name),
+                Err(error) => {
+                    assert!(!by_schema, "`{}` refuses {value}: {error}", definition.name);
+                }
+            }
+        }
+        // A generator that only makes one kind of value would prove nothing.
+        assert!(accepted > VALUES / 20, "`{}`: {accepted} accepted", definition.name);
+        assert!(refused > VALUES / 20, "`{}`: {refused} refused", definition.name);
+    }
+}
+
+/// A good value for every other seed, and one that was changed for the rest.
+fn sample(schema: &Value, seed: u64) -> Value {
+    let mut dice = Dice::new(seed + 1);
+    let value = good(schema, schema, &mut dice, 0);
+    if seed % 2 == 0 { value } else { nearly(value, &mut dice) }
+}

@@ -1,0 +1,9 @@
+//! Integration tests over the whole workspace.
+
+mod support;
+
+mod contract;
+mod fixtures;
+mod registry;
+mod schema;
+mod tidy;

@@ -1,0 +1,234 @@
+//! The registry and the toolset over real tools: conflicts, queries, expectations, audiences.
+
+use serde_json::{Value, json};
+use tool_sdk::testing::Harness;
+use tool_sdk::{
+    Context, Definition, DynamicTool, IntoTools, Refinement, Registry, RiskClass, Session, Toolset,
+    ToolsFile, provider, tool, tools,
+};
+
+mod first {
+    //! A module with a tool of a name that another module uses too.
+
+    use tool_sdk::tool;
+
+    /// Says where it is from.
+    #[tool(read, name = "twin", register = false)]
+    pub(crate) fn twin() -> &'static str {
+        "first"
+    }
+}
+
+mod second {
+    //! The other module.
+
+    use tool_sdk::tool;
+
+    /// Says where it is from.
+    #[tool(read, name = "twin", aliases("pair"), register = false)]
+    pub(crate) fn twin() -> &'static str {
+        "second"
+    }
+
+    /// Has an alias that is somebody's name.
+    #[tool(read, aliases("twin", "PAIR"), register = false)]
+    pub(crate) fn other() -> &'static str {
+        "other"
+    }
+}
+
+// F15, F24, F28: every conflict at once, each with both places.
+#[test]
+fn every_conflict_is_reported_with_both_places() {
+    let error = Registry::builder()
+        .add(tools![first::twin, second::twin, second::other])
+        .build()
+        .expect_err("names are taken twice");
+    let message = error.to_string();
+    assert_eq!(error.conflicts().len(), 2, "{message}");
+    assert_eq!(message.matches("tests/it/registry.rs:").count(), 5, "{message}");
+    assert!(message.contains("the name `twin` is taken 3 times:"), "{message}");
+    assert!(message.contains("the name `pair` is taken 2 times:"), "{message}");
+}
+
+#[tokio::test]
+async fn only_an_override_shadows() {
+    let registry = Registry::builder()
+        .add(tools![first::twin])
+        .override_with(tools![second::twin])
+        .build()
+        .expect("the override is declared");
+    let harness = Harness::of(registry);
+    assert_eq!(harness.ok("twin", "{}").await.as_text(), "second");
+    // F24: an alias resolves in any case.
+    assert_eq!(harness.ok("PaiR", "{}").await.as_text(), "second");
+
+    let error = Registry::builder().override_with(tools![first::twin]).build().unwrap_err();
+    assert!(error.to_string().contains("overrides nothing"), "{error}");
+}
+
+/// Only for librarians.
+#[tool(read, category = "shelf", scopes("librarian"), aliases("shelves"), register = false)]
+fn shelf_list() -> &'static str {
+    "shelves"
+}
+
+/// Changes something.
+#[tool(write, destructive, category = "shelf", register = false)]
+fn shelf_clear() {}
+
+/// Not for models.
+#[tool(read, hidden, register = false)]
+fn internals() -> &'static str {
+    "inside"
+}
+
+/// Not finished.
+#[tool(execute, experimental, register = false)]
+fn untested() {}
+
+fn shelf() -> Registry {
+    Registry::builder()
+        .add(tools![untested, shelf_list, shelf_clear, internals])
+        .build()
+        .expect("no conflicts")
+}
+
+fn names<'a>(tools: impl Iterator<Item = &'a std::sync::Arc<dyn tool_sdk::Tool>>) -> Vec<String> {
+    tools.map(|tool| tool.definition().name.to_string()).collect()
+}
+
+// F14, F15: each query gives exactly the matching tools, by name.
+#[test]
+fn queries_give_exactly_what_matches() {
+    let registry = shelf();
+    assert_eq!(names(registry.iter()), ["internals", "shelf_clear", "shelf_list", "untested"]);
+    assert_eq!(names(registry.by_category("shelf")), ["shelf_clear", "shelf_list"]);
+    assert_eq!(names(registry.by_risk(RiskClass::Write)), ["shelf_clear"]);
+    assert_eq!(names(registry.matching("shelf_*")), ["shelf_clear", "shelf_list"]);
+    assert_eq!(names(registry.by_scope("oracle")), ["internals", "shelf_clear", "untested"]);
+    // F25: a map from aliases to names.
+    assert_eq!(registry.aliases().collect::<Vec<_>>(), [("shelves", "shelf_list")]);
+}
+
+fn listed(toolset: &Toolset) -> Vec<String> {
+    toolset.view().definitions().map(|definition| definition.name.to_string()).collect()
+}
+
+// F14, F27, F104: who sees what.
+#[tokio::test]
+async fn an_audience_sees_and_calls_only_its_own() {
+    assert_eq!(listed(&Toolset::new(shelf())), ["shelf_clear"]);
+    let librarian = Toolset::new(shelf()).with_scope("librarian");
+    assert_eq!(listed(&librarian), ["shelf_clear", "shelf_list"]);
+    assert_eq!(listed(&librarian.without(["*_clear"])), ["shelf_list"]);
+    let some = Toolset::new(shelf()).with_experimental().only(["untested", "shelf_list"]);
+    assert_eq!(listed(&some), ["untested"]);
+
+    let harness = Harness::of(shelf());
+    assert_eq!(harness.ok("internals", "{}").await.as_text(), "inside");
+    let error = harness.error("shelf_list", "{}").await;
+    assert_eq!(error.kind(), tool_sdk::ErrorKind::NotFound);
+}
+
+fn for_small_models(session: &Session) -> Refinement {
+    match session.model() {
+        Some("tiny") => Refinement::default().description("Look.").without("depth"),
+        _ => Refinement::default(),
+    }
+}
+
+/// Look at something, with many words about how.
+#[tool(read, init = for_small_models, register = false)]
+fn look(
+    /// What.
+    what: String,
+    /// How deep.
+    #[arg(default = 3)]
+    depth: u8,
+) -> String {
+    format!("{what} {depth}")
+}
+
+// F6, F103: two sessions see different definitions; what is left out may still be sent.
+#[tokio::test]
+async fn a_session_may_see_another_definition() {
+    let registry = Registry::builder().add(tools![look]).build().expect("one tool");
+    let big = Toolset::new(registry.clone()).for_session(&Session::new("a").with_model("big"));
+    let tiny = Toolset::new(registry.clone()).for_session(&Session::new("b").with_model("tiny"));
+    let text = |toolset: &Toolset| provider::tools(toolset.view().definitions(), provider::Dialect::OpenAi).to_string();
+    assert!(text(&big).contains("depth") && !text(&tiny).contains("depth"));
+    assert!(text(&tiny).contains("\"Look.\""));
+    assert_eq!(Harness::of(registry).ok("look", json!({"what": "x", "depth": 9})).await.as_text(), "x 9");
+}
+
+// F28: what was not linked is an error with a hint.
+#[test]
+fn what_is_expected_and_missing_is_named() {
+    let error = Registry::builder().add(tools![look]).expect(["look", "nothing"]).build().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "not found: `nothing`\n  is the crate linked? write `tool_sdk::link!(the_crate);`\n  found: 1 of tool-tests"
+    );
+}
+
+// F12, F30: a definition file that was written can be read, and a bad one names its fault.
+#[tokio::test]
+async fn tools_come_from_a_file_and_go_into_one() {
+    let registry = shelf();
+    let file = provider::tools(registry.definitions(), provider::Dialect::ToolsJson).to_string();
+    let handler = |name: &'static str| move |_: Value, _: Context| async move { name };
+    let tools = ToolsFile::parse("tools.json", &file)
+        .expect("what was written can be read")
+        .bind("internals", handler("i"))
+        .bind("shelf_clear", handler("c"))
+        .bind("shelf_list", handler("l"))
+        .bind("untested", handler("u"))
+        .finish()
+        .expect("every tool has its handler");
+    let again = Registry::builder().add(tools).build().expect("no conflicts");
+    assert_eq!(provider::tools(again.definitions(), provider::Dialect::ToolsJson).to_string(), file);
+    assert_eq!(Harness::of(again).ok("shelf_clear", "{}").await.as_text(), "c");
+
+    let bad = r#"{"version": 1, "tools": [
+        {"name": "a", "description": "A.", "parameters": {"type": "array"}},
+        {"name": "b c", "description": "B.", "parameters": {"type": "object"}},
+        {"name": "d", "description": " ", "parameters": {"type": "object"}}
+    ]}"#;
+    let message = ToolsFile::parse("tools.json", bad).expect_err("three are wrong").to_string();
+    let lines: Vec<&str> = message.lines().collect();
+    assert_eq!(lines.len(), 3, "{message}");
+    assert!(lines[0].starts_with("tools.json#/tools/0/parameters: tool `a`: "), "{message}");
+    assert!(lines[1].starts_with("tools.json#/tools/1: tool `b c`: "), "{message}");
+    assert!(lines[2].starts_with("tools.json#/tools/2/description: tool `d`: "), "{message}");
+
+    let one = r#"[{"name": "a", "description": "A.", "parameters": {"type": "object", "properties": {}}}]"#;
+    let message = ToolsFile::parse("t.json", one).expect("it is right").finish().unwrap_err().to_string();
+    assert_eq!(message, "t.json: tool `a`: has no handler");
+}
+
+// F9: a tool that cannot use the macro is treated exactly alike.
+#[tokio::test]
+async fn a_tool_by_hand_is_a_tool_like_any_other() {
+    let definition: Definition = serde_json::from_value(json!({
+        "name": "by_hand",
+        "description": "Counts.",
+        "parameters": {
+            "type": "object",
+            "properties": {"n": {"type": "integer", "maximum": 9, "description": "How many."}},
+            "required": ["n"],
+            "additionalProperties": false,
+        },
+    }))
+    .expect("it is a definition");
+    let by_hand = DynamicTool::new(definition, |args: Value, _cx: Context| async move { args["n"].to_string() });
+    let harness = Harness::new(by_hand.into_tools());
+    assert_eq!(harness.ok("by_hand", json!({"n": 3})).await.as_text(), "3");
+    assert_eq!(
+        harness.error("by_hand", json!({"n": 10, "m": 1})).await.message(),
+        "invalid arguments for `by_hand`:\n\
+         - `n` is 10, but must be at most 9\n\
+         - unknown argument `m`; did you mean `n`?\n\
+         expected: {\"n\": integer ≤ 9}"
+    );
+}

@@ -1,0 +1,43 @@
+//! The schema of every standard tool in every dialect, as snapshots: a change of a type is a
+//! difference to read.
+
+use tool_sdk::Registry;
+use tool_sdk::provider::{self, Dialect};
+
+#[test]
+fn every_standard_tool_looks_the_same_in_every_dialect() {
+    let registry = Registry::linked().expect("no two tools share a name");
+    for definition in registry.definitions() {
+        if definition.place.is_none_or(|place| place.package != "tool-std") {
+            continue;
+        }
+        for dialect in Dialect::ALL {
+            let name = format!("{}.{}", definition.name, dialect.as_str());
+            insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
+                insta::assert_json_snapshot!(name, provider::tool(definition, dialect));
+            });
+        }
+    }
+}
+
+// F11: byte-stable.
+#[test]
+fn rendering_twice_gives_the_same_bytes() {
+    let registry = Registry::linked().expect("no two tools share a name");
+    for dialect in Dialect::ALL {
+        let text = || provider::tools(registry.definitions(), dialect).to_string();
+        assert_eq!(text(), text());
+    }
+}
+
+#[test]
+fn every_standard_tool_is_well_made() {
+    let registry = Registry::linked().expect("no two tools share a name");
+    let standard = registry
+        .iter()
+        .filter(|tool| tool.definition().place.is_some_and(|place| place.package == "tool-std"));
+    let standard: Vec<_> = standard.cloned().collect();
+    assert!(standard.len() >= 3);
+    let registry = Registry::builder().add(standard).build().expect("a part has no conflicts");
+    tool_sdk::testing::check_all(&registry);
+}

@@ -1,0 +1,248 @@
+//! Rules about the code that a reader relies on.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tool_sdk::Registry;
+
+use crate::support::root;
+
+/// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
+/// those before it.
+const LAYERS: &[&[&str]] = &[
+    &["name", "content", "effect", "error", "escape", "schema", "call"],
+    &["context", "workspace"],
+    &["tool"],
+    &["registry", "truncate"],
+    &["toolset", "event"],
+    &["pipeline"],
+    &["surface"],
+    &["testing", "macros", "__private", "lib"],
+];
+
+/// What `tool-std` may not name: a tool knows nothing of who calls it.
+const NOT_FOR_TOOLS: &[&str] =
+    &["Registry", "Toolset", "Pipeline", "provider::", "Outcome", "ToolEvent"];
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be read").path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The code of a file: without comments, and without the tests at its end.
+fn code(path: &Path) -> String {
+    let text = read(path);
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+fn is_test(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "tests.rs" || name == "toy.rs")
+}
+
+/// The modules that `text` names after `crate::`.
+fn used_modules(text: &str) -> Vec<String> {
+    text.split("crate::")
+        .skip(1)
+        .map(|rest| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>())
+        .filter(|module| module.starts_with(|c: char| c.is_lowercase() || c == '_'))
+        .collect()
+}
+
+#[test]
+fn modules_use_only_what_stands_before_them() {
+    let folder = root().join("tool-sdk/src");
+    let layer = |module: &str| LAYERS.iter().position(|layer| layer.contains(&module));
+    let mut wrong = Vec::new();
+    for path in sources(&folder).iter().filter(|path| !is_test(path)) {
+        let relative = path.strip_prefix(&folder).expect("it is inside");
+        let first = relative.components().next().expect("it has a name").as_os_str();
+        let module = first.to_string_lossy().trim_end_matches(".rs").to_owned();
+        let own = layer(&module).unwrap_or_else(|| panic!("`{module}` stands in no layer"));
+        for used in used_modules(&code(path)) {
+            match layer(&used) {
+                Some(other) if other <= own => {}
+                Some(_) => wrong.push(format!("{}: uses `{used}`", relative.display())),
+                // A macro or a function of the crate's root.
+                None => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "arrows that point the wrong way:\n{}", wrong.join("\n"));
+}
+
+// F171: no standard tool's name in the runtime or the macros.
+#[test]
+fn the_runtime_names_no_standard_tool() {
+    let registry = Registry::linked().expect("no two tools share a name");
+    let standard: Vec<String> = registry
+        .definitions()
+        .filter(|definition| definition.place.is_some_and(|place| place.package == "tool-std"))
+        .map(|definition| format!("\"{}\"", definition.name))
+        .collect();
+    assert!(standard.len() >= 3);
+    for folder in ["tool-sdk/src", "tool-macros/src"] {
+        for path in sources(&root().join(folder)) {
+            let code = code(&path);
+            let named: Vec<_> = standard.iter().filter(|name| code.contains(*name)).collect();
+            assert!(is_test(&path) || named.is_empty(), "{}: {named:?}", path.display());
+        }
+    }
+}
+
+#[test]
+fn standard_tools_know_nothing_of_their_callers() {
+    for path in sources(&root().join("tool-std/src")) {
+        let code = code(&path);
+        for word in NOT_FOR_TOOLS {
+            assert!(!code.contains(word), "{} names `{word}`", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_file_of_tests_is_declared() {
+    let folder = root().join("tests/it");
+    for path in sources(&folder) {
+        let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
+        let parent = path.parent().expect("it is inside");
+        let index = match name.as_str() {
+            "main" => continue,
+            "mod" => parent.parent().expect("it is inside").join("main.rs"),
+            _ if parent == folder => folder.join("main.rs"),
+            _ => parent.join("mod.rs"),
+        };
+        let module = if name == "mod" {
+            parent.file_name().expect("it has a name").to_string_lossy().into_owned()
+        } else {
+            name
+        };
+        assert!(read(&index).contains(&format!("mod {module};")), "{} is not run", path.display());
+    }
+}
+
+#[test]
+fn every_mistake_has_its_message_and_every_message_its_mistake() {
+    let fail = root().join("tests/ui/fail");
+    let cases = sources(&fail);
+    assert!(cases.len() >= 50, "{} compile-fail cases", cases.len());
+    for path in &cases {
+        assert!(path.with_extension("stderr").exists(), "{} has no .stderr", path.display());
+    }
+    for entry in walk(&fail) {
+        if entry.extension().is_some_and(|end| end == "stderr") {
+            assert!(entry.with_extension("rs").exists(), "{} has no case", entry.display());
+        }
+    }
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("it can be read").path())
+        .flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] })
+        .collect()
+}
+
+#[test]
+fn the_macros_are_pinned_to_their_own_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    let manifest = read(&root().join("Cargo.toml"));
+    let pin = format!("tool-sdk-macros = {{ path = \"tool-macros\", version = \"={version}\" }}");
+    assert!(manifest.contains(&pin), "expected {pin}");
+}
+
+#[test]
+fn the_changelog_has_the_current_version() {
+    let text = read(&root().join("CHANGELOG.md"));
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(text.contains("## [Unreleased]"));
+    assert!(text.contains(&format!("## [{version}]")), "no entry for {version}");
+}
+
+#[test]
+fn source_files_say_what_they_are_for() {
+    for folder in ["tool-macros/src", "tool-sdk/src", "tool-std/src", "tests/it", "examples"] {
+        for path in sources(&root().join(folder)) {
+            assert!(read(&path).starts_with("//!"), "{} has no head", path.display());
+        }
+    }
+}
+
+/// Compares a generated file with what it should be; `TOOL_SDK_BLESS=1` writes it.
+#[track_caller]
+fn generated(file: &str, wanted: &str) {
+    let path = root().join(file);
+    if std::env::var_os("TOOL_SDK_BLESS").is_some_and(|value| value == "1") {
+        fs::create_dir_all(path.parent().expect("it is inside")).expect("the folder is made");
+        fs::write(&path, wanted).expect("the file is written");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == wanted, "{file} is out of date; run the tests with TOOL_SDK_BLESS=1");
+}
+
+#[test]
+fn the_reference_of_tools_is_current() {
+    let registry = Registry::linked().expect("no two tools share a name");
+    let mut text = String::from(
+        "# Standard tools\n\nGenerated from the definitions; the tests keep it current.\n",
+    );
+    for definition in registry.definitions() {
+        if definition.place.is_none_or(|place| place.package != "tool-std") {
+            continue;
+        }
+        let _ = write!(text, "\n## {}\n\n{}\n\n", definition.name, definition.description);
+        let _ = writeln!(text, "Risk: {}.", definition.risk.class.as_str());
+        text.push_str("\n| parameter | type | meaning |\n| --- | --- | --- |\n");
+        for (name, schema) in definition.parameters.properties() {
+            let required = if definition.parameters.is_required(name) { "" } else { "?" };
+            let meaning = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            let kind = schema.get("type").and_then(Value::as_str).unwrap_or("any");
+            let _ = writeln!(text, "| `{name}`{required} | {kind} | {} |", meaning.replace('\n', " "));
+        }
+        for example in &definition.examples {
+            let _ = write!(text, "\n```json\n{example}\n```\n");
+        }
+    }
+    generated("docs/reference/tools.md", &text);
+}
+
+#[test]
+fn the_reference_of_features_is_current() {
+    let mut text = String::from(
+        "# Features\n\nGenerated from the manifests; the tests keep it current.\n",
+    );
+    for package in ["tool-sdk", "tool-std"] {
+        let _ = write!(text, "\n## {package}\n\n| feature | brings |\n| --- | --- |\n");
+        let manifest = read(&root().join(package).join("Cargo.toml"));
+        let section = manifest.split("[features]\n").nth(1).expect("it has features");
+        let section = section.split("\n[").next().unwrap_or_default();
+        let mut comment = String::new();
+        for line in section.lines() {
+            if let Some(words) = line.strip_prefix("# ") {
+                comment = words.to_owned();
+            } else if let Some((name, parts)) = line.split_once(" = ") {
+                let words = std::mem::take(&mut comment);
+                let words = if name == "default" { format!("`{parts}`") } else { words };
+                assert!(!words.is_empty(), "the feature `{name}` of {package} has no comment");
+                let _ = writeln!(text, "| `{name}` | {words} |");
+            }
+        }
+    }
+    generated("docs/reference/features.md", &text);
+}

@@ -1,0 +1,2 @@
+//! Tests over the whole workspace: `it/` holds one binary of integration tests, `ui/` the
+//! compile-fail and compile-pass cases of the macros.

@@ -1,0 +1,356 @@
+//! Lists of `key`, `key = value` and `key(..)`, checked against one table of keys.
+//!
+//! [`parse`] belongs to the first step and takes anything that has this shape;
+//! [`checked`] belongs to the second and says no to unknown and repeated keys.
+//!
+//! **Invariant:** nothing here knows what a key means.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Expr, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitStr, Token, token};
+
+use crate::diag::{Diagnostics, expected_one_of};
+
+/// One item as it was written.
+pub(crate) struct Item {
+    pub(crate) key: Ident,
+    pub(crate) value: Value,
+}
+
+/// What follows a key.
+pub(crate) enum Value {
+    /// Nothing.
+    Flag,
+    /// `= expr`.
+    Expr(Box<Expr>),
+    /// `(..)`, not looked into.
+    List(TokenStream),
+    /// Something that syn could not read and has complained about.
+    Broken,
+}
+
+/// A key of a table.
+pub(crate) struct Key {
+    name: &'static str,
+    shape: Shape,
+    /// How the item is written, for help.
+    form: &'static str,
+    repeatable: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Flag,
+    Value,
+    List,
+}
+
+impl Key {
+    /// A key that stands alone.
+    pub(crate) const fn flag(name: &'static str) -> Self {
+        Self { name, shape: Shape::Flag, form: name, repeatable: false }
+    }
+
+    /// A key with a value.
+    pub(crate) const fn value(name: &'static str, form: &'static str) -> Self {
+        Self { name, shape: Shape::Value, form, repeatable: false }
+    }
+
+    /// A key with a list.
+    pub(crate) const fn list(name: &'static str, form: &'static str) -> Self {
+        Self { name, shape: Shape::List, form, repeatable: false }
+    }
+
+    /// Allows the key more than once.
+    pub(crate) const fn repeatable(mut self) -> Self {
+        self.repeatable = true;
+        self
+    }
+}
+
+/// Reads a list of items; what cannot be read is skipped up to the next comma.
+pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
+    let mut items = Vec::new();
+    let read = |input: ParseStream<'_>| {
+        while !input.is_empty() {
+            match item(input, diag) {
+                Ok(item) => items.push(item),
+                Err(error) => skip(input, error, diag),
+            }
+            if !input.is_empty()
+                && let Err(error) = input.parse::<Token![,]>()
+            {
+                skip(input, error, diag);
+                let _: Option<Token![,]> = input.parse()?;
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = read.parse2(tokens) {
+        diag.syntax(error);
+    }
+    items
+}
+
+fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
+    let key = input.call(Ident::parse_any)?;
+    let value = if input.peek(Token![=]) {
+        input.parse::<Token![=]>()?;
+        match input.parse() {
+            Ok(expr) => Value::Expr(Box::new(expr)),
+            Err(error) => {
+                skip(input, error, diag);
+                Value::Broken
+            }
+        }
+    } else if input.peek(token::Paren) {
+        let content;
+        syn::parenthesized!(content in input);
+        Value::List(content.parse()?)
+    } else {
+        Value::Flag
+    };
+    Ok(Item { key, value })
+}
+
+fn skip(input: ParseStream<'_>, error: syn::Error, diag: &mut Diagnostics) {
+    diag.syntax(error);
+    while !input.is_empty() && !input.peek(Token![,]) {
+        if input.parse::<TokenTree>().is_err() {
+            return;
+        }
+    }
+}
+
+/// Items whose keys are known, stand once and have the right shape.
+pub(crate) struct Items<'i> {
+    good: Vec<(&'i Item, &'static Key)>,
+    mentioned: Vec<&'static str>,
+}
+
+/// Checks `items` against the table of `owner`.
+pub(crate) fn checked<'i>(
+    items: impl IntoIterator<Item = &'i Item>,
+    keys: &'static [Key],
+    owner: &str,
+    diag: &mut Diagnostics,
+) -> Items<'i> {
+    let mut checked = Items { good: Vec::new(), mentioned: Vec::new() };
+    for item in items {
+        let name = item.key.unraw().to_string();
+        let Some(key) = keys.iter().find(|key| key.name == name) else {
+            unknown(item, &name, keys, owner, diag);
+            continue;
+        };
+        if !key.repeatable && checked.mentioned.contains(&key.name) {
+            diag.error(&item.key, format_args!("duplicate `{name}`"), "keep one of them");
+            continue;
+        }
+        checked.mentioned.push(key.name);
+        if has_shape(item, key, diag) {
+            checked.good.push((item, key));
+        }
+    }
+    checked
+}
+
+fn unknown(item: &Item, name: &str, keys: &'static [Key], owner: &str, diag: &mut Diagnostics) {
+    let help = expected_one_of(name, keys.iter().map(|key| key.name));
+    diag.error(&item.key, format_args!("unknown item `{name}` in `{owner}`"), help);
+}
+
+fn has_shape(item: &Item, key: &Key, diag: &mut Diagnostics) -> bool {
+    let written = match &item.value {
+        Value::Flag => Shape::Flag,
+        Value::Expr(_) => Shape::Value,
+        Value::List(_) => Shape::List,
+        Value::Broken => return false,
+    };
+    if written != key.shape {
+        let what = match key.shape {
+            Shape::Flag => "must stand alone",
+            Shape::Value => "must have a value",
+            Shape::List => "must have a list",
+        };
+        diag.error(&item.key, format_args!("`{}` {what}", key.name), instead(key.form));
+    }
+    written == key.shape
+}
+
+fn instead(form: &str) -> String {
+    format!("write `{form}`")
+}
+
+impl<'i> Items<'i> {
+    /// Whether `key` was written at all, even wrongly.
+    pub(crate) fn mentions(&self, key: &str) -> bool {
+        self.mentioned.contains(&key)
+    }
+
+    /// The key of a flag that is set, or of any other good item.
+    pub(crate) fn key(&self, key: &str) -> Option<&'i Ident> {
+        self.all(key).next().map(|(item, _)| &item.key)
+    }
+
+    /// Whether a flag is set.
+    pub(crate) fn flag(&self, key: &str) -> bool {
+        self.key(key).is_some()
+    }
+
+    /// Those of `keys` that were written, in the order of writing.
+    pub(crate) fn in_order(&self, keys: &[&str]) -> Vec<&'i Ident> {
+        let wanted = self.good.iter().filter(|(_, known)| keys.contains(&known.name));
+        wanted.map(|(item, _)| &item.key).collect()
+    }
+
+    /// The value of `key`.
+    pub(crate) fn expr(&self, key: &str) -> Option<&'i Expr> {
+        self.exprs(key).next()
+    }
+
+    /// The string literal after `key`.
+    pub(crate) fn string(&self, key: &str, diag: &mut Diagnostics) -> Option<LitStr> {
+        self.strings(key, diag).into_iter().next()
+    }
+
+    /// The string literals after each `key`.
+    pub(crate) fn strings(&self, key: &str, diag: &mut Diagnostics) -> Vec<LitStr> {
+        let mut strings = Vec::new();
+        for (item, known) in self.all(key) {
+            if let Value::Expr(expr) = &item.value {
+                match string(expr) {
+                    Some(literal) => strings.push(literal.clone()),
+                    None => diag.error(
+                        expr,
+                        format_args!("`{key}` must be a string literal"),
+                        instead(known.form),
+                    ),
+                }
+            }
+        }
+        strings
+    }
+
+    /// The string literals in the lists of `key`.
+    pub(crate) fn string_list(&self, key: &str, diag: &mut Diagnostics) -> Vec<LitStr> {
+        let mut strings = Vec::new();
+        for (item, known, exprs) in self.lists(key, diag) {
+            if exprs.is_empty() {
+                diag.error(&item.key, format_args!("`{key}` has no values"), instead(known.form));
+            }
+            for expr in exprs {
+                match string(&expr) {
+                    Some(literal) => strings.push(literal.clone()),
+                    None => diag.error(
+                        &expr,
+                        format_args!("`{key}` must hold string literals"),
+                        instead(known.form),
+                    ),
+                }
+            }
+        }
+        strings
+    }
+
+    /// The names in the list of `key`.
+    pub(crate) fn ident_list(&self, key: &str, diag: &mut Diagnostics) -> Vec<Ident> {
+        let mut idents = Vec::new();
+        for (item, known, exprs) in self.lists(key, diag) {
+            if exprs.is_empty() {
+                diag.error(&item.key, format_args!("`{key}` has no names"), instead(known.form));
+            }
+            for expr in exprs {
+                match ident(&expr) {
+                    Some(ident) => idents.push(ident.clone()),
+                    None => diag.error(
+                        &expr,
+                        format_args!("`{key}` must hold names of parameters"),
+                        instead(known.form),
+                    ),
+                }
+            }
+        }
+        idents
+    }
+
+    /// The items in the list of `key`, to be checked against a table of their own.
+    pub(crate) fn nested(&self, key: &str, diag: &mut Diagnostics) -> Vec<Item> {
+        let lists = self.all(key).filter_map(|(item, _)| match &item.value {
+            Value::List(tokens) => Some(tokens.clone()),
+            _ => None,
+        });
+        lists.flat_map(|tokens| parse(tokens, diag)).collect()
+    }
+
+    /// How `key` is written, for help.
+    pub(crate) fn form(&self, key: &str) -> String {
+        self.all(key).next().map(|(_, known)| instead(known.form)).unwrap_or_default()
+    }
+
+    fn all<'s>(&'s self, key: &'s str) -> impl Iterator<Item = (&'i Item, &'static Key)> + 's {
+        self.good.iter().copied().filter(move |(_, known)| known.name == key)
+    }
+
+    fn exprs<'s>(&'s self, key: &'s str) -> impl Iterator<Item = &'i Expr> + 's {
+        self.all(key).filter_map(|(item, _)| match &item.value {
+            Value::Expr(expr) => Some(&**expr),
+            _ => None,
+        })
+    }
+
+    fn lists(
+        &self,
+        key: &str,
+        diag: &mut Diagnostics,
+    ) -> Vec<(&'i Item, &'static Key, Punctuated<Expr, Token![,]>)> {
+        let mut lists = Vec::new();
+        for (item, known) in self.all(key) {
+            let Value::List(tokens) = &item.value else { continue };
+            match Punctuated::parse_terminated.parse2(tokens.clone()) {
+                Ok(exprs) => lists.push((item, known, exprs)),
+                Err(error) => diag.syntax(error),
+            }
+        }
+        lists
+    }
+}
+
+/// What stands inside parentheses and the invisible groups of `macro_rules`.
+pub(crate) fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Group(ExprGroup { expr, .. }) | Expr::Paren(ExprParen { expr, .. }) => bare(expr),
+        other => other,
+    }
+}
+
+/// The literal that `expr` is.
+pub(crate) fn literal(expr: &Expr) -> Option<&Lit> {
+    match bare(expr) {
+        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+        _ => None,
+    }
+}
+
+/// The string literal that `expr` is.
+pub(crate) fn string(expr: &Expr) -> Option<&LitStr> {
+    match literal(expr)? {
+        Lit::Str(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The single name that `expr` is.
+pub(crate) fn ident(expr: &Expr) -> Option<&Ident> {
+    match bare(expr) {
+        Expr::Path(path) if path.qself.is_none() => path.path.get_ident(),
+        _ => None,
+    }
+}
+
+/// The tokens of `expr` as the user wrote them.
+pub(crate) fn tokens(expr: &Expr) -> TokenStream {
+    bare(expr).to_token_stream()
+}

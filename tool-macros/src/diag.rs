@@ -1,0 +1,100 @@
+//! Collects mistakes, so that one compile shows all of them.
+//!
+//! `lower` reports here and goes on; the driver of each attribute asks at its end.
+//!
+//! **Invariant:** a mistake has a token to underline and a way out.
+
+use std::fmt::Display;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+
+/// Mistakes in the order they were found.
+#[derive(Default)]
+pub(crate) struct Diagnostics {
+    errors: Vec<syn::Error>,
+}
+
+impl Diagnostics {
+    /// Reports a mistake at the tokens of `at`, and what to type instead.
+    pub(crate) fn error(&mut self, at: impl ToTokens, what: impl Display, help: impl Display) {
+        self.errors.push(spanned(at, what, help));
+    }
+
+    /// Reports what syn said.
+    pub(crate) fn syntax(&mut self, error: syn::Error) {
+        self.errors.push(error);
+    }
+
+    /// Whether nothing was reported.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// The mistakes as compile errors.
+    pub(crate) fn to_tokens(&self) -> TokenStream {
+        self.errors.iter().map(syn::Error::to_compile_error).collect()
+    }
+
+    /// The mistakes as texts, in order.
+    #[cfg(test)]
+    pub(crate) fn messages(&self) -> Vec<String> {
+        self.errors.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// A mistake and the way out, as one message; rustc lines `help` up under `error`.
+pub(crate) fn spanned(at: impl ToTokens, what: impl Display, help: impl Display) -> syn::Error {
+    syn::Error::new_spanned(at, format_args!("{what}\nhelp: {help}"))
+}
+
+/// How alike two words must be to be taken for each other.
+const ALIKE: f64 = 0.75;
+
+/// The one of `words` that was probably meant by `written`.
+pub(crate) fn did_you_mean<'w>(
+    written: &str,
+    words: impl IntoIterator<Item = &'w str>,
+) -> Option<&'w str> {
+    let written = written.to_lowercase();
+    words
+        .into_iter()
+        .map(|word| (strsim::jaro(&written, &word.to_lowercase()), word))
+        .filter(|(alike, _)| *alike > ALIKE)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, word)| word)
+}
+
+/// The help for a word that is none of `words`.
+pub(crate) fn expected_one_of<'w>(
+    written: &str,
+    words: impl IntoIterator<Item = &'w str> + Clone,
+) -> String {
+    match did_you_mean(written, words.clone()) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None => format!("write one of {}", listed(words)),
+    }
+}
+
+/// Words for a message: `` `a`, `b`, `c` ``.
+fn listed<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_understood() {
+        let words = ["path", "offset", "limit"];
+        assert_eq!(did_you_mean("paht", words), Some("path"));
+        assert_eq!(did_you_mean("Limt", words), Some("limit"));
+        assert_eq!(did_you_mean("query", words), None);
+    }
+
+    #[test]
+    fn help_lists_the_words_when_none_is_close() {
+        assert_eq!(expected_one_of("query", ["a", "b"]), "write one of `a`, `b`");
+    }
+}

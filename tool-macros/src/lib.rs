@@ -1,0 +1,35 @@
+//! The attributes of `tool-sdk`; use them through that crate, which documents them.
+//!
+//! ```text
+//! tokens ──parse──▶ Syntax ──lower──▶ model ──expand──▶ tokens
+//!                   what was written   valid data        a static table, calls into tool_sdk
+//! ```
+//!
+//! Every attribute is a folder with one file per step. `parse` fails only with syn's own
+//! errors, `lower` is the only place that says no, a value of the `model` is valid, and
+//! `expand` cannot fail. On any error the user's function stays as it is and an inert tool
+//! takes the place of the real one, so that nothing else fails.
+//!
+//! **Invariant:** nothing here knows what a tool does with its arguments.
+
+mod attr;
+mod diag;
+mod docs;
+mod runtime;
+mod span;
+mod tool;
+mod toolset;
+
+use proc_macro::TokenStream;
+
+/// Makes a tool of a function. Documented at `tool_sdk::tool`.
+#[proc_macro_attribute]
+pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    tool::expand(attribute.into(), item.into()).into()
+}
+
+/// Makes tools of the methods of an `impl` block. Documented at `tool_sdk::toolset`.
+#[proc_macro_attribute]
+pub fn toolset(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    toolset::expand(attribute.into(), item.into()).into()
+}

@@ -1,0 +1,58 @@
+//! Where generated code finds the runtime: `::tool_sdk`, or what `crate = ..` says.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Expr, Path};
+
+use crate::attr;
+use crate::diag::Diagnostics;
+
+/// The path of the runtime crate.
+#[derive(Clone)]
+pub(crate) struct Runtime(TokenStream);
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Self(quote!(::tool_sdk))
+    }
+}
+
+impl Runtime {
+    /// The path that `crate = ..` names; the default one after a mistake.
+    pub(crate) fn named(expr: Option<&Expr>, diag: &mut Diagnostics) -> Self {
+        let Some(expr) = expr else { return Self::default() };
+        match attr::bare(expr) {
+            Expr::Path(path) if path.qself.is_none() => Self::at(&path.path),
+            _ => {
+                diag.error(
+                    expr,
+                    "`crate` must be the path of the runtime crate",
+                    "write `crate = my_tool_sdk`",
+                );
+                Self::default()
+            }
+        }
+    }
+
+    /// A single name is a dependency, so that no module of that name gets in its way.
+    fn at(path: &Path) -> Self {
+        match path.get_ident() {
+            Some(name) if name != "crate" && name != "self" && name != "super" => {
+                Self(quote!(::#name))
+            }
+            _ => Self(quote!(#path)),
+        }
+    }
+
+    /// The module that generated code names.
+    pub(crate) fn private(&self) -> TokenStream {
+        let root = &self.0;
+        quote!(#root::__private)
+    }
+
+    /// The macro that hands a tool to the linker.
+    pub(crate) fn submit(&self) -> TokenStream {
+        let root = &self.0;
+        quote!(#root::__submit!)
+    }
+}

@@ -1,0 +1,96 @@
+//! What stands in for a tool that has mistakes: enough that nothing else fails.
+//!
+//! **Invariant:** it compiles, and calling it is impossible because the build fails.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::{FnArg, Ident};
+
+use super::expand;
+use super::lower::{self, Site};
+use super::param::plain_name;
+use super::parse::Function;
+use super::ty::{self, Kind};
+use crate::runtime::Runtime;
+use crate::span::{generated, generated_ident};
+
+/// A type of the function's name that is a tool as far as types go.
+pub(super) fn function(function: &Function, runtime: &Runtime) -> TokenStream {
+    if function.sig.receiver().is_some() || !function.has_body() {
+        // It stands in an `impl` or a trait, where no type can.
+        return TokenStream::new();
+    }
+    let ident = generated_ident(&function.sig.ident);
+    let (vis, cfgs) = head(function);
+    let marker = expand::marker(&ident, &vis, &cfgs);
+    let args = args_struct(function, &Site::Free, runtime);
+    let private = runtime.private();
+    quote! {
+        #marker
+        #args
+        #cfgs
+        const _: () = {
+            use #private as __rt;
+            static __SPEC: __rt::ToolSpec = __rt::ToolSpec::DEFAULT;
+            static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
+            static __TOOL: __rt::FnTool = __rt::FnTool::new(&__TABLE, |_| ::core::unreachable!());
+            #[automatically_derived]
+            impl __rt::ToolFn for #ident {
+                fn tool() -> &'static __rt::FnTool {
+                    &__TOOL
+                }
+            }
+        };
+    }
+}
+
+fn head(function: &Function) -> (TokenStream, TokenStream) {
+    (generated(function.vis.to_token_stream()), lower::cfgs(&function.attrs))
+}
+
+/// The struct of arguments, as far as it can be made, for hooks that take it.
+pub(crate) fn args_struct(function: &Function, site: &Site<'_>, runtime: &Runtime) -> TokenStream {
+    let (vis, cfgs) = head(function);
+    let args = lower::args_ident(&function.sig.ident, site);
+    let private = runtime.private();
+    let mut seen: Vec<&Ident> = Vec::new();
+    let mut fields = TokenStream::new();
+    for input in &function.sig.inputs {
+        let FnArg::Typed(param) = input else { continue };
+        let Some(name) = plain_name(&param.pat) else { continue };
+        let ty = match ty::kind(&param.ty) {
+            Ok(Kind::Args(_)) => return TokenStream::new(),
+            Ok(Kind::Str) => quote!(#private::String),
+            Ok(Kind::OptionStr) => quote!(::core::option::Option<#private::String>),
+            Ok(Kind::Value) => param.ty.to_token_stream(),
+            _ => continue,
+        };
+        if !seen.contains(&name) && !names_generics(ty.clone(), function) {
+            seen.push(name);
+            let field = generated_ident(name);
+            fields.extend(quote!(#[doc(hidden)] pub #field: #ty,));
+        }
+    }
+    quote! {
+        #cfgs
+        #[doc(hidden)]
+        #vis struct #args {
+            #fields
+        }
+    }
+}
+
+/// Whether a type names a parameter that exists only in the function.
+fn names_generics(tokens: TokenStream, function: &Function) -> bool {
+    let is_generic = |name: &Ident| {
+        let generics = &function.sig.generics;
+        generics.type_params().any(|param| param.ident.unraw() == name.unraw())
+            || generics.const_params().any(|param| param.ident.unraw() == name.unraw())
+    };
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(name) => is_generic(&name),
+        TokenTree::Group(group) => names_generics(group.stream(), function),
+        _ => false,
+    })
+}

@@ -1,0 +1,414 @@
+//! Second step: the only place that says no, one function per rule.
+//!
+//! Everything is looked at even after a mistake, so that one compile shows all of them.
+//!
+//! **Invariant:** nothing follows from another mistake.
+
+use std::collections::HashMap;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::{
+    Attribute, Expr, FnArg, Ident, LitStr, Meta, Receiver, ReceiverKind, ReturnType, Safety,
+};
+
+use super::model::{Input, Limits, Risk, SchemaLock, Tool};
+use super::param::{self, Params};
+use super::parse::{Function, is_tool};
+use super::show::{self, Names};
+use super::text::{self, NAME_RULE};
+use super::{example, schema_lock, ty};
+use crate::attr::{self, Item, Items, Key, Value};
+use crate::diag::Diagnostics;
+use crate::docs::{self, Text};
+use crate::runtime::Runtime;
+use crate::span;
+
+/// The items of `#[tool(..)]`.
+const KEYS: &[Key] = &[
+    Key::value("name", r#"name = "read_file""#),
+    Key::value("title", r#"title = "Read a file""#),
+    Key::list("aliases", r#"aliases("read", "open")"#),
+    Key::value("category", r#"category = "filesystem""#),
+    Key::value("description", "description = DESCRIPTION"),
+    Key::value("example", "example = r#\"{\"path\": \"a\"}\"#").repeatable(),
+    Key::flag("read"),
+    Key::flag("write"),
+    Key::flag("execute"),
+    Key::flag("destructive"),
+    Key::flag("idempotent"),
+    Key::flag("open_world"),
+    Key::value("permission", r#"permission = "edit""#),
+    Key::list("approval", "approval(required = my_function)"),
+    Key::list("display", "display(primary = path)"),
+    Key::value("timeout", r#"timeout = "10s""#),
+    Key::value("max_output", r#"max_output = "64 KiB""#),
+    Key::value("truncate", "truncate = head"),
+    Key::value("parallel", "parallel = shared"),
+    Key::list("scopes", r#"scopes("oracle")"#),
+    Key::flag("requires_auth"),
+    Key::flag("hidden"),
+    Key::flag("experimental"),
+    Key::flag("streaming"),
+    Key::value("init", "init = my_function"),
+    Key::value("schema", r#"schema = "schemas/read_file.json""#),
+    Key::value("register", "register = false"),
+    Key::value("crate", "crate = my_tool_sdk"),
+];
+
+/// Where a function with `#[tool]` stands.
+pub(crate) enum Site<'s> {
+    /// Anywhere but in an `impl` block.
+    Free,
+    /// In a `#[toolset]` of this type.
+    Method { runtime: &'s Runtime, owner: &'s str },
+}
+
+/// The runtime that `items` name, without complaints.
+pub(crate) fn runtime(items: &[Item]) -> Runtime {
+    let named = items.iter().find(|item| item.key == "crate");
+    let expr = named.and_then(|item| match &item.value {
+        Value::Expr(expr) => Some(&**expr),
+        _ => None,
+    });
+    Runtime::named(expr, &mut Diagnostics::default())
+}
+
+/// The tool that `function` is, or `None` when `diag` has the reasons why it is none.
+pub(crate) fn tool(
+    items: &[Item],
+    function: &Function,
+    site: &Site<'_>,
+    diag: &mut Diagnostics,
+) -> Option<Tool> {
+    let items = attr::checked(items, KEYS, "#[tool]", diag);
+    let runtime = plumbing(&items, site, diag);
+    signature(function, site, diag);
+    let mut params = param::lower(function, &runtime, diag);
+    let mut names = Names::new(&params);
+    let mut hooks = show::approval(&items, diag);
+    let display = show::display(&items, &mut names, &mut hooks, diag);
+    let parallel = show::parallel(&items, &mut names, diag);
+    let fields = names.fields;
+    let name = name(&items, function, diag);
+    let aliases = aliases(&items, &name, diag);
+    let description = description(&items, function, diag);
+    let examples = example::lower(&items, &params, diag);
+    let risk = risk(&items, diag);
+    let limits = Limits { parallel, ..limits(&items, diag) };
+    let registered = registered(&items, diag);
+    let text = |key, diag: &mut Diagnostics| items.string(key, diag).map(|text| text.value());
+    let title = text("title", diag);
+    let category = text("category", diag);
+    let permission = text("permission", diag);
+    let scopes = items.string_list("scopes", diag).iter().map(LitStr::value).collect();
+    let lock = items.string("schema", diag);
+    if !diag.is_empty() {
+        return None;
+    }
+    let ident = &function.sig.ident;
+    let schema_lock = lock.map(|path| lock_of(&path, ident, &description, &params));
+    let passed = std::mem::take(&mut params.passed);
+    Some(Tool {
+        ident: ident.clone(),
+        vis: span::generated(function.vis.to_token_stream()),
+        cfgs: cfgs(&function.attrs),
+        runtime,
+        is_async: function.sig.asyncness.is_some(),
+        output: output(&function.sig.output),
+        input: match params.strukt {
+            Some(ty) => Input::Struct { ty: ty.to_token_stream(), fields },
+            None => Input::Params { args: args_ident(ident, site), params: params.sent },
+        },
+        passed,
+        name,
+        aliases,
+        title,
+        description,
+        category,
+        examples,
+        risk,
+        permission,
+        display,
+        hooks,
+        limits,
+        scopes,
+        flags: flags(&items),
+        init: items.expr("init").map(attr::tokens),
+        registered,
+        schema_lock,
+    })
+}
+
+fn lock_of(path: &LitStr, ident: &Ident, description: &Text, params: &Params) -> SchemaLock {
+    schema_lock::lower(path, ident, description, params)
+}
+
+/// The name of the struct that holds the arguments of `function`.
+pub(crate) fn args_ident(function: &Ident, site: &Site<'_>) -> Ident {
+    let owner = match site {
+        Site::Free => "",
+        Site::Method { owner, .. } => owner,
+    };
+    let camel = text::camel_case(&function.unraw().to_string());
+    Ident::new(&format!("{owner}{camel}Args"), span::at(function))
+}
+
+/// The attributes that decide whether an item exists.
+pub(crate) fn cfgs(attributes: &[Attribute]) -> TokenStream {
+    let decides = |attribute: &&Attribute| match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("cfg_attr") => {
+            list.tokens.clone().into_iter().any(|token| token.to_string() == "cfg")
+        }
+        meta => meta.path().is_ident("cfg"),
+    };
+    let cfgs = attributes.iter().filter(decides);
+    quote!(#(#cfgs)*)
+}
+
+fn plumbing(items: &Items<'_>, site: &Site<'_>, diag: &mut Diagnostics) -> Runtime {
+    let Site::Method { runtime, .. } = site else {
+        return Runtime::named(items.expr("crate"), diag);
+    };
+    if let Some(key) = items.key("crate") {
+        diag.error(key, "`crate` must not be on a method", "write `#[toolset(crate = ..)]`");
+    }
+    if let Some(key) = items.key("register") {
+        diag.error(
+            key,
+            "`register` must not be on a method",
+            "remove it; a toolset is added with its value",
+        );
+    }
+    (*runtime).clone()
+}
+
+/// What a function that a model calls must and must not be.
+fn signature(function: &Function, site: &Site<'_>, diag: &mut Diagnostics) {
+    let sig = &function.sig;
+    for attribute in function.attrs.iter().filter(|attribute| is_tool(attribute)) {
+        if matches!(site, Site::Free) {
+            diag.error(attribute.path(), "duplicate `#[tool]`", "keep one of them");
+        }
+    }
+    if let Safety::Unsafe(token) = &sig.safety {
+        diag.error(token, "tool must not be unsafe", "remove `unsafe`; anybody may call a tool");
+    }
+    if let Some(abi) = &sig.abi {
+        diag.error(abi, "tool must not be `extern`", "remove it");
+    }
+    if let Some(variadic) = &sig.variadic {
+        diag.error(variadic.dots, "tool must not be variadic", "take a `Vec`");
+    }
+    generics(function, diag);
+    match (sig.inputs.first(), site) {
+        (Some(FnArg::Receiver(receiver)), Site::Free) => diag.error(
+            receiver.self_token,
+            "tool must not take `self`",
+            "put `#[toolset]` on the `impl` block",
+        ),
+        (Some(FnArg::Receiver(receiver)), Site::Method { .. }) => self_receiver(receiver, diag),
+        (_, Site::Method { .. }) => diag.error(
+            &sig.ident,
+            format_args!("method `{}` must take `&self`", sig.ident.unraw()),
+            "add `&self` as its first parameter",
+        ),
+        (_, Site::Free) => {}
+    }
+    if let ReturnType::Type(_, ty) = &sig.output
+        && let Some(token) = ty::impl_trait(ty)
+    {
+        diag.error(
+            token,
+            "result of a tool must not be `impl Trait`",
+            "name the type, such as `String`, `Json<T>` or `Output`",
+        );
+    }
+}
+
+fn generics(function: &Function, diag: &mut Diagnostics) {
+    let generics = &function.sig.generics;
+    if generics.params.is_empty() {
+        return;
+    }
+    let help =
+        if generics.type_params().next().is_none() && generics.const_params().next().is_none() {
+            "leave the lifetimes out; `&str` and `&Context` need none"
+        } else {
+            "write one tool per type that calls a generic function"
+        };
+    diag.error(&generics.params, "tool must not be generic", help);
+}
+
+fn self_receiver(receiver: &Receiver, diag: &mut Diagnostics) {
+    let help = "write `&self`; all calls share the value";
+    match &receiver.kind {
+        ReceiverKind::Reference(_, _, None) => {}
+        ReceiverKind::Reference(_, _, Some(mutability)) => {
+            diag.error(mutability, "method of a toolset must not take `&mut self`", help);
+        }
+        ReceiverKind::Typed(_, ty) => {
+            diag.error(ty, "method of a toolset must take `&self`", help);
+        }
+        _ => diag.error(receiver.self_token, "method of a toolset must not take `self`", help),
+    }
+}
+
+fn name(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -> String {
+    let ident = &function.sig.ident;
+    if !items.mentions("name") {
+        let name = ident.unraw().to_string();
+        if !text::is_name(&name) {
+            let what = format_args!("name `{name}` must be {NAME_RULE}");
+            diag.error(ident, what, "add `name = \"..\"` to `#[tool]`");
+        }
+        return name;
+    }
+    let literal = items.string("name", diag);
+    literal.map(|literal| checked_name(&literal, diag)).unwrap_or_default()
+}
+
+fn checked_name(literal: &LitStr, diag: &mut Diagnostics) -> String {
+    let name = literal.value();
+    if !text::is_name(&name) {
+        let what = format_args!("name `{name}` must be {NAME_RULE}");
+        diag.error(literal, what, "write a name such as `read_file`");
+    }
+    name
+}
+
+fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<String> {
+    let mut taken = HashMap::from([(name.to_lowercase(), "the name of the tool")]);
+    let mut aliases = Vec::new();
+    for literal in items.string_list("aliases", diag) {
+        let alias = checked_name(&literal, diag);
+        match taken.insert(alias.to_lowercase(), "another alias") {
+            Some(other) => diag.error(
+                &literal,
+                format_args!("duplicate `{alias}`, which is {other}; case does not count"),
+                "remove it",
+            ),
+            None => aliases.push(alias),
+        }
+    }
+    aliases
+}
+
+fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -> Text {
+    if items.mentions("description") {
+        let text = items.expr("description").map(|expr| match attr::string(expr) {
+            Some(text) => given_text(text, diag),
+            None => Text::Expr(attr::tokens(expr)),
+        });
+        return text.unwrap_or_else(|| Text::Literal(String::new()));
+    }
+    docs::text(&function.attrs).unwrap_or_else(|| {
+        diag.error(
+            &function.sig.ident,
+            format_args!("tool `{}` has no description", function.sig.ident.unraw()),
+            "add a `///` comment that tells the model when to use it",
+        );
+        Text::Literal(String::new())
+    })
+}
+
+fn given_text(literal: &LitStr, diag: &mut Diagnostics) -> Text {
+    let text = literal.value();
+    if text.trim().is_empty() {
+        diag.error(
+            literal,
+            "`description` must not be empty",
+            "tell the model when to use the tool",
+        );
+    }
+    Text::Literal(text)
+}
+
+fn risk(items: &Items<'_>, diag: &mut Diagnostics) -> Risk {
+    let classes = [("read", "Read"), ("write", "Write"), ("execute", "Execute")];
+    let written = items.in_order(&classes.map(|(key, _)| key));
+    if let [first, others @ ..] = written.as_slice() {
+        for other in others {
+            diag.error(other, format_args!("`{other}` contradicts `{first}`"), "keep one of them");
+        }
+    }
+    let class = written.first().and_then(|first| classes.iter().find(|(key, _)| first == key));
+    if let ([first], Some(destructive)) = (written.as_slice(), items.key("destructive"))
+        && *first == "read"
+    {
+        diag.error(destructive, "`destructive` contradicts `read`", "write `write, destructive`");
+    }
+    let facts = ["destructive", "idempotent", "open_world"];
+    Risk {
+        class: class.map_or("Execute", |(_, class)| class),
+        facts: facts.into_iter().filter(|fact| items.flag(fact)).collect(),
+    }
+}
+
+fn limits(items: &Items<'_>, diag: &mut Diagnostics) -> Limits {
+    let timeout_ms = items.string("timeout", diag).and_then(|literal| {
+        let time = text::duration_ms(&literal.value()).filter(|time| *time > 0);
+        if time.is_none() {
+            diag.error(
+                &literal,
+                "`timeout` must be a time above zero",
+                "write it with a unit: `500ms`, `10s`, `2m` or `1h`",
+            );
+        }
+        time
+    });
+    let max_output = items.string("max_output", diag).and_then(|literal| {
+        let size = text::size(&literal.value()).filter(|size| *size > 0);
+        if size.is_none() {
+            diag.error(
+                &literal,
+                "`max_output` must be a size above zero",
+                "write bytes or a unit: `4096`, `10 KB` or `64 KiB`",
+            );
+        }
+        size
+    });
+    let truncate = items.expr("truncate").and_then(|expr| truncate(expr, diag));
+    Limits { timeout_ms, max_output, truncate, parallel: None }
+}
+
+fn truncate(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {
+    match attr::ident(expr).map(ToString::to_string).as_deref() {
+        Some("head") => Some("Head"),
+        Some("tail") => Some("Tail"),
+        Some("middle") => Some("Middle"),
+        Some("none") => Some("None"),
+        _ => {
+            diag.error(
+                expr,
+                "expected `head`, `tail`, `middle` or `none`",
+                "write the part to keep, as in `truncate = head`",
+            );
+            None
+        }
+    }
+}
+
+fn flags(items: &Items<'_>) -> Vec<&'static str> {
+    let flags = ["requires_auth", "hidden", "experimental", "streaming"];
+    flags.into_iter().filter(|flag| items.flag(flag)).collect()
+}
+
+fn registered(items: &Items<'_>, diag: &mut Diagnostics) -> bool {
+    let Some(expr) = items.expr("register") else { return true };
+    match attr::literal(expr) {
+        Some(syn::Lit::Bool(value)) => value.value,
+        _ => {
+            diag.error(expr, "`register` must be `true` or `false`", items.form("register"));
+            true
+        }
+    }
+}
+
+fn output(output: &ReturnType) -> TokenStream {
+    match output {
+        ReturnType::Default => quote!(()),
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
+    }
+}

@@ -1,0 +1,45 @@
+//! `#[tool]` on a function.
+
+mod example;
+pub(crate) mod expand;
+pub(crate) mod inert;
+mod limit;
+pub(crate) mod lower;
+pub(crate) mod model;
+mod param;
+pub(crate) mod parse;
+mod schema_lock;
+mod show;
+#[cfg(test)]
+mod tests;
+pub(crate) mod text;
+mod ty;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use self::lower::Site;
+use self::parse::Function;
+use crate::attr;
+use crate::diag::Diagnostics;
+
+/// Drives the four steps.
+pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let function: Function = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(error) => {
+            let (error, item) = (error.to_compile_error(), parse::without_param_attributes(item));
+            return quote!(#error #item);
+        }
+    };
+    let mut diag = Diagnostics::default();
+    let items = attr::parse(attribute, &mut diag);
+    match lower::tool(&items, &function, &Site::Free, &mut diag) {
+        Some(tool) => expand::function(&tool, &function),
+        None => {
+            let errors = diag.to_tokens();
+            let inert = inert::function(&function, &lower::runtime(&items));
+            quote!(#errors #function #inert)
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Every rule about the parameters of a tool.
+//!
+//! **Invariant:** a parameter that breaks a rule still has its place in the result, so
+//! that what names it elsewhere is not an error too.
+
+use std::collections::HashSet;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{FnArg, Ident, LitStr, Pat, PatType, Type};
+
+use super::limit;
+use super::model::{How, Param, Passed};
+use super::parse::{Function, is_arg};
+use super::ty::{self, Kind};
+use crate::attr::{self, Items, Key};
+use crate::diag::Diagnostics;
+use crate::docs::{self, Text};
+use crate::runtime::Runtime;
+use crate::span;
+
+/// The items of `#[arg(..)]`.
+const KEYS: &[Key] = &[
+    Key::value("default", "default = 1"),
+    Key::value("range", "range = 1..=100"),
+    Key::value("length", "length = 1..=200"),
+    Key::value("pattern", r#"pattern = "^[a-z]+$""#),
+    Key::list("choices", r#"choices("a", "b")"#),
+    Key::value("rename", r#"rename = "filePath""#),
+    Key::list("alias", r#"alias("file")"#).repeatable(),
+    Key::flag("sensitive"),
+    Key::flag("hidden"),
+];
+
+/// How many parameters a tool may have.
+const MAX: usize = 128;
+
+/// The parameters of a function by their source.
+pub(super) struct Params {
+    /// What the model sends one by one.
+    pub(super) sent: Vec<Param>,
+    /// What the model sends as one struct: the `T` of `Args<T>`.
+    pub(super) strukt: Option<Type>,
+    /// The arguments of the function in order.
+    pub(super) passed: Vec<Passed>,
+    /// Names that do not come from the model.
+    pub(super) lent: Vec<String>,
+    /// Whether every parameter could be understood.
+    pub(super) is_complete: bool,
+}
+
+/// Sorts the parameters of `function` and checks each.
+pub(super) fn lower(function: &Function, runtime: &Runtime, diag: &mut Diagnostics) -> Params {
+    let mut params = Params {
+        sent: Vec::new(),
+        strukt: None,
+        passed: Vec::new(),
+        lent: Vec::new(),
+        is_complete: true,
+    };
+    let mut taken = HashSet::new();
+    for input in &function.sig.inputs {
+        if let FnArg::Typed(param) = input {
+            params.add(param, runtime, &mut taken, diag);
+        }
+    }
+    params
+}
+
+impl Params {
+    fn add(
+        &mut self,
+        param: &PatType,
+        runtime: &Runtime,
+        taken: &mut HashSet<String>,
+        diag: &mut Diagnostics,
+    ) {
+        refuse_cfg(param, diag);
+        let kind = match ty::kind(&param.ty) {
+            Ok(kind) => kind,
+            Err((at, what, help)) => {
+                diag.error(at, format_args!("type of parameter {} {what}", shown(param)), help);
+                Kind::Value
+            }
+        };
+        match kind {
+            Kind::Borrowed(inner) => self.lend(param, Passed::Borrowed(inner.clone()), diag),
+            Kind::Owned => self.lend(param, Passed::Owned((*param.ty).clone()), diag),
+            Kind::Args(inner) => self.add_struct(param, inner, diag),
+            Kind::Str | Kind::OptionStr | Kind::Value => {
+                self.add_sent(param, &kind, runtime, taken, diag);
+            }
+        }
+    }
+
+    fn lend(&mut self, param: &PatType, passed: Passed, diag: &mut Diagnostics) {
+        for attribute in param.attrs.iter().filter(|attribute| is_arg(attribute)) {
+            diag.error(
+                attribute.path(),
+                format_args!(
+                    "`#[arg]` must not be on {}, which the model does not send",
+                    shown(param)
+                ),
+                "remove it",
+            );
+        }
+        self.lent.extend(plain_name(&param.pat).map(|name| name.unraw().to_string()));
+        self.passed.push(passed);
+    }
+
+    fn add_struct(&mut self, param: &PatType, inner: &Type, diag: &mut Diagnostics) {
+        for attribute in param.attrs.iter().filter(|attribute| is_arg(attribute)) {
+            diag.error(
+                attribute.path(),
+                "`#[arg]` must not be on `Args`",
+                "use the attributes of serde and schemars on the fields of the struct",
+            );
+        }
+        if self.strukt.is_some() || !self.sent.is_empty() {
+            not_alone(&param.pat, diag);
+        }
+        self.strukt.get_or_insert_with(|| inner.clone());
+        self.passed.push(Passed::Struct((*param.ty).clone()));
+    }
+
+    fn add_sent(
+        &mut self,
+        param: &PatType,
+        kind: &Kind<'_>,
+        runtime: &Runtime,
+        taken: &mut HashSet<String>,
+        diag: &mut Diagnostics,
+    ) {
+        let Some(ident) = plain_name(&param.pat) else {
+            diag.error(
+                &param.pat,
+                "parameter must be a plain name",
+                "name it, and take it apart in the body",
+            );
+            self.is_complete = false;
+            return;
+        };
+        if self.strukt.is_some() {
+            not_alone(ident, diag);
+        }
+        if self.sent.len() == MAX {
+            diag.error(
+                ident,
+                format_args!("tool must not have more than {MAX} parameters"),
+                "take `Args<T>` of a struct",
+            );
+        }
+        let at = self.sent.len();
+        self.passed.push(Passed::Param { at, how: how(kind) });
+        self.sent.push(sent(param, ident, kind, runtime, taken, diag));
+    }
+}
+
+fn sent(
+    param: &PatType,
+    ident: &Ident,
+    kind: &Kind<'_>,
+    runtime: &Runtime,
+    taken: &mut HashSet<String>,
+    diag: &mut Diagnostics,
+) -> Param {
+    let mut written = Vec::new();
+    for attribute in param.attrs.iter().filter(|attribute| is_arg(attribute)) {
+        match attribute.meta.require_list() {
+            Ok(list) => written.extend(attr::parse(list.tokens.clone(), diag)),
+            Err(error) => diag.syntax(error),
+        }
+    }
+    let items = attr::checked(&written, KEYS, "#[arg]", diag);
+    let mut limits = limit::limits(&items, &param.ty, diag);
+    let default =
+        items.expr("default").map(|expr| limit::default(expr, &param.ty, kind, &mut limits, diag));
+    let is_optional = ty::is_option(&param.ty);
+    if let Some(hidden) = items.key("hidden")
+        && !items.mentions("default")
+        && !is_optional
+    {
+        diag.error(
+            hidden,
+            format_args!("hidden parameter `{ident}` has no default"),
+            "add `default = ..`, or make its type an `Option`",
+        );
+    }
+    Param {
+        key: key(ident, &items, taken, diag),
+        description: description(param, ident, diag),
+        docs: param
+            .attrs
+            .iter()
+            .filter(|attr| docs::is_doc(attr))
+            .map(|attr| quote!(#attr))
+            .collect(),
+        ty: slot(&param.ty, kind, runtime),
+        is_optional,
+        aliases: aliases(&items, taken, diag),
+        limits,
+        default,
+        is_sensitive: items.flag("sensitive"),
+        is_hidden: items.flag("hidden"),
+        ident: ident.clone(),
+    }
+}
+
+fn description(param: &PatType, ident: &Ident, diag: &mut Diagnostics) -> Text {
+    docs::text(&param.attrs).unwrap_or_else(|| {
+        diag.error(
+            ident,
+            format_args!("parameter `{}` has no description", ident.unraw()),
+            "add a `///` comment above it; the model reads it",
+        );
+        Text::Literal(String::new())
+    })
+}
+
+/// The parameter's name in JSON.
+fn key(
+    ident: &Ident,
+    items: &Items<'_>,
+    taken: &mut HashSet<String>,
+    diag: &mut Diagnostics,
+) -> String {
+    let (key, at) = match items.string("rename", diag) {
+        Some(rename) => (rename.value(), rename.to_token_stream()),
+        None => (ident.unraw().to_string(), ident.to_token_stream()),
+    };
+    let help = if items.mentions("rename") {
+        "write a name such as `file_path`"
+    } else {
+        "add `#[arg(rename = \"..\")]` with such a name"
+    };
+    claim(&key, at, help, taken, diag);
+    key
+}
+
+fn aliases(items: &Items<'_>, taken: &mut HashSet<String>, diag: &mut Diagnostics) -> Vec<String> {
+    let literals = items.string_list("alias", diag);
+    for literal in &literals {
+        let help = "write a name such as `file_path`";
+        claim(&literal.value(), literal.to_token_stream(), help, taken, diag);
+    }
+    literals.iter().map(LitStr::value).collect()
+}
+
+/// Takes a name of an argument, which must be well formed and free.
+fn claim(
+    name: &str,
+    at: TokenStream,
+    help: &str,
+    taken: &mut HashSet<String>,
+    diag: &mut Diagnostics,
+) {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
+        let what =
+            format_args!("argument `{name}` must be named with 1 to 64 of A-Z a-z 0-9 _ - .");
+        diag.error(at, what, help);
+    } else if !taken.insert(name.to_owned()) {
+        diag.error(at, format_args!("duplicate argument `{name}`"), "choose another name");
+    }
+}
+
+/// The owned type that is decoded.
+fn slot(ty: &Type, kind: &Kind<'_>, runtime: &Runtime) -> TokenStream {
+    let private = runtime.private();
+    match kind {
+        Kind::Str => span::moved(quote!(#private::String), ty.span()),
+        Kind::OptionStr => span::moved(quote!(::core::option::Option<#private::String>), ty.span()),
+        _ => ty.to_token_stream(),
+    }
+}
+
+fn how(kind: &Kind<'_>) -> How {
+    match kind {
+        Kind::Str => How::Borrowed,
+        Kind::OptionStr => How::AsDeref,
+        _ => How::Moved,
+    }
+}
+
+fn not_alone(at: impl ToTokens, diag: &mut Diagnostics) {
+    diag.error(
+        at,
+        "`Args` must be the only parameter that the model sends",
+        "make it a field of the struct",
+    );
+}
+
+fn refuse_cfg(param: &PatType, diag: &mut Diagnostics) {
+    for attribute in &param.attrs {
+        if attribute.path().is_ident("cfg") || attribute.path().is_ident("cfg_attr") {
+            diag.error(
+                attribute.path(),
+                format_args!("parameter {} must not be conditional", shown(param)),
+                "put `#[cfg]` on the function",
+            );
+        }
+    }
+}
+
+/// The name that a pattern binds, where it is nothing else.
+pub(super) fn plain_name(pattern: &Pat) -> Option<&Ident> {
+    match pattern {
+        Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => Some(&name.ident),
+        _ => None,
+    }
+}
+
+/// A parameter in a message.
+fn shown(param: &PatType) -> String {
+    match plain_name(&param.pat) {
+        Some(name) => format!("`{}`", name.unraw()),
+        None => format!("`{}`", param.pat.to_token_stream()),
+    }
+}

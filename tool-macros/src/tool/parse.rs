@@ -1,0 +1,165 @@
+//! First step: a function as it was written.
+//!
+//! The body stays raw tokens, so a half-typed body is rustc's to explain.
+//!
+//! **Invariant:** nothing is refused here that is a function.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, FnArg, Signature, Token, Visibility, token};
+
+use crate::{docs, span};
+
+/// A function, its body unread.
+pub(crate) struct Function {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    pub(crate) body: TokenStream,
+}
+
+impl Function {
+    /// Whether a function follows in `input`, after attributes and visibility.
+    pub(crate) fn follows(input: ParseStream<'_>) -> bool {
+        let ahead = input.fork();
+        loop {
+            if ahead.peek(Token![fn]) {
+                return true;
+            }
+            if ahead.parse::<Token![extern]>().is_ok() {
+                let _: syn::Result<syn::LitStr> = ahead.parse();
+            } else if ahead.parse::<Token![const]>().is_err()
+                && ahead.parse::<Token![async]>().is_err()
+                && ahead.parse::<Token![unsafe]>().is_err()
+            {
+                return false;
+            }
+        }
+    }
+
+    /// Reads the rest of a function.
+    pub(crate) fn after(
+        attrs: Vec<Attribute>,
+        vis: Visibility,
+        input: ParseStream<'_>,
+    ) -> syn::Result<Self> {
+        let sig = input.parse()?;
+        let body: TokenTree = input.parse()?;
+        Ok(Self { attrs, vis, sig, body: body.into() })
+    }
+
+    /// Whether it has a body and not just a semicolon.
+    pub(crate) fn has_body(&self) -> bool {
+        !self.body.to_string().starts_with(';')
+    }
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis: Visibility = input.parse()?;
+        if !Self::follows(input) {
+            return Err(
+                input.error("`#[tool]` must be on a function\nhelp: put it on an `async fn`")
+            );
+        }
+        Self::after(attrs, vis, input)
+    }
+}
+
+/// The function as rustc shall see it: without what only this crate understands.
+impl ToTokens for Function {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let (vis, body) = (&self.vis, &self.body);
+        let attrs = self.attrs.iter().filter(|attr| !is_tool(attr));
+        let mut sig = self.sig.clone();
+        for input in &mut sig.inputs {
+            let (FnArg::Receiver(syn::Receiver { attrs, .. })
+            | FnArg::Typed(syn::PatType { attrs, .. })) = input;
+            attrs.retain(|attr| !is_arg(attr) && !docs::is_doc(attr));
+        }
+        tokens.extend(quote!(#(#attrs)* #vis #sig #body));
+    }
+}
+
+/// Whether `attribute` is `#[tool]`, under whatever path.
+pub(crate) fn is_tool(attribute: &Attribute) -> bool {
+    attribute.path().segments.last().is_some_and(|last| last.ident == "tool")
+}
+
+/// Whether `attribute` is `#[arg(..)]`.
+pub(crate) fn is_arg(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("arg")
+}
+
+/// Takes `#[arg]` and doc comments out of parentheses in tokens that syn cannot read, so
+/// that rustc complains of the real mistake only.
+pub(crate) fn without_param_attributes(tokens: TokenStream) -> TokenStream {
+    tokens.into_iter().map(inside).collect()
+}
+
+fn inside(token: TokenTree) -> TokenTree {
+    let TokenTree::Group(group) = token else { return token };
+    let content = match group.delimiter() {
+        Delimiter::Parenthesis => bare(group.stream()),
+        _ => without_param_attributes(group.stream()),
+    };
+    let mut bare = Group::new(group.delimiter(), content);
+    bare.set_span(group.span());
+    bare.into()
+}
+
+fn bare(tokens: TokenStream) -> TokenStream {
+    let mut kept: Vec<TokenTree> = Vec::new();
+    for token in tokens {
+        let after_pound =
+            matches!(kept.last(), Some(TokenTree::Punct(pound)) if pound.as_char() == '#');
+        match &token {
+            TokenTree::Group(group) if after_pound && is_ours(group) => {
+                kept.pop();
+            }
+            _ => kept.push(token),
+        }
+    }
+    kept.into_iter().collect()
+}
+
+fn is_ours(group: &Group) -> bool {
+    group.delimiter() == Delimiter::Bracket
+        && matches!(
+            group.stream().into_iter().next(),
+            Some(TokenTree::Ident(name)) if name == "arg" || name == "doc"
+        )
+}
+
+/// Writes `concrete` where `tokens` say `Self`, for code outside the `impl` block.
+pub(crate) fn without_self(tokens: TokenStream, concrete: &TokenStream) -> TokenStream {
+    let mut written = TokenStream::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Ident(name) if name == "Self" => {
+                let is_path =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == ':');
+                let ty = span::moved(concrete.clone(), name.span());
+                written.extend(if is_path { quote!(<#ty>) } else { ty });
+            }
+            TokenTree::Group(group) => {
+                let content = without_self(group.stream(), concrete);
+                let mut group_without = Group::new(group.delimiter(), content);
+                group_without.set_span(group.span());
+                group_without.to_tokens(&mut written);
+            }
+            other => other.to_tokens(&mut written),
+        }
+    }
+    written
+}
+
+/// A body for a function whose own is not needed.
+pub(crate) fn no_body() -> TokenStream {
+    let mut tokens = TokenStream::new();
+    token::Brace::default().surround(&mut tokens, |_| {});
+    tokens
+}

@@ -1,0 +1,267 @@
+//! Every rule about how a call is shown and judged: `display`, `approval`, `parallel`.
+//!
+//! What these name must be parameters. Flattened ones are looked up here; the fields of an
+//! `Args<T>` are left to rustc, at the token that names them.
+
+use proc_macro2::{Literal, Span};
+use syn::ext::IdentExt;
+use syn::{Expr, Ident, LitStr};
+
+use super::model::{Display, Hooks, Parallel, Summary};
+use super::param::Params;
+use super::text::{self, Piece};
+use crate::attr::{self, Items, Key};
+use crate::diag::{Diagnostics, did_you_mean};
+use crate::span;
+
+/// The items of `display(..)`.
+const DISPLAY: &[Key] = &[
+    Key::value("name", r#"name = "Read""#),
+    Key::value("primary", "primary = path"),
+    Key::list("show", "show(path, offset)"),
+    Key::value("summary", r#"summary = "Reading {path}""#),
+    Key::value("result", "result = my_function"),
+    Key::value("preview", "preview = my_function"),
+];
+
+/// The items of `approval(..)`.
+const APPROVAL: &[Key] = &[
+    Key::value("required", "required = my_function"),
+    Key::value("subjects", "subjects = my_function"),
+    Key::value("suggest", "suggest = my_function"),
+    Key::value("covers", "covers = my_function"),
+    Key::value("dangerous", "dangerous = my_function"),
+];
+
+/// Finds parameters by name and remembers which fields of a struct were named.
+pub(super) struct Names<'p> {
+    params: &'p Params,
+    pub(super) fields: Vec<Ident>,
+}
+
+impl<'p> Names<'p> {
+    /// Names among `params`.
+    pub(super) fn new(params: &'p Params) -> Self {
+        Self { params, fields: Vec::new() }
+    }
+
+    /// The name in JSON and the field of the parameter that `item` calls `name`.
+    fn find(
+        &mut self,
+        name: &Ident,
+        item: &str,
+        diag: &mut Diagnostics,
+    ) -> Option<(String, Ident)> {
+        let plain = name.unraw().to_string();
+        if self.params.strukt.is_some() {
+            self.fields.push(name.clone());
+            return Some((plain, name.clone()));
+        }
+        let (key, field) = self.look_up(&plain, item, name, diag)?;
+        Some((key, field))
+    }
+
+    /// Looks up a flattened parameter; complains at `at`.
+    fn look_up(
+        &self,
+        name: &str,
+        item: &str,
+        at: impl quote::ToTokens,
+        diag: &mut Diagnostics,
+    ) -> Option<(String, Ident)> {
+        let Some(param) = self.params.sent.iter().find(|param| param.ident.unraw() == name) else {
+            self.unknown(name, item, at, diag);
+            return None;
+        };
+        if param.is_sensitive {
+            diag.error(
+                at,
+                format_args!("sensitive parameter `{name}` must not be in `{item}`"),
+                "show another parameter",
+            );
+            return None;
+        }
+        Some((param.key.clone(), param.ident.clone()))
+    }
+
+    fn unknown(&self, name: &str, item: &str, at: impl quote::ToTokens, diag: &mut Diagnostics) {
+        if !self.params.is_complete {
+            return;
+        }
+        if self.params.lent.iter().any(|lent| lent == name) {
+            diag.error(
+                at,
+                format_args!("`{name}` in `{item}` must be a parameter that the model sends"),
+                "name another parameter",
+            );
+            return;
+        }
+        let names: Vec<String> =
+            self.params.sent.iter().map(|param| param.ident.unraw().to_string()).collect();
+        match did_you_mean(name, names.iter().map(String::as_str)) {
+            Some(close) => diag.error(
+                at,
+                format_args!("unknown parameter `{name}` in `{item}`; did you mean `{close}`?"),
+                format_args!("write `{close}`"),
+            ),
+            None => diag.error(
+                at,
+                format_args!("unknown parameter `{name}` in `{item}`"),
+                "name a parameter of the function",
+            ),
+        }
+    }
+
+    /// The parameter that `expr`, the value of `item`, names.
+    fn find_expr(
+        &mut self,
+        expr: &Expr,
+        item: &str,
+        diag: &mut Diagnostics,
+    ) -> Option<(String, Ident)> {
+        match attr::ident(expr) {
+            Some(name) => self.find(name, item, diag),
+            None => {
+                diag.error(
+                    expr,
+                    format_args!("`{item}` must be the name of a parameter"),
+                    "write the name without quotes",
+                );
+                None
+            }
+        }
+    }
+}
+
+/// `display(..)`, and the hooks in it.
+pub(super) fn display(
+    items: &Items<'_>,
+    names: &mut Names<'_>,
+    hooks: &mut Hooks,
+    diag: &mut Diagnostics,
+) -> Display {
+    let written = items.nested("display", diag);
+    let items = attr::checked(&written, DISPLAY, "display", diag);
+    hooks.extend(functions(&items, &["preview", "result"]));
+    let primary = items.expr("primary").and_then(|expr| names.find_expr(expr, "primary", diag));
+    let shown = items.ident_list("show", diag);
+    for (at, name) in shown.iter().enumerate() {
+        if shown[..at].contains(name) {
+            diag.error(name, format_args!("duplicate `{name}` in `show`"), "keep one of them");
+        }
+    }
+    Display {
+        name: items.string("name", diag).map(|name| name.value()),
+        primary: primary.map(|(key, _)| key),
+        show: shown
+            .iter()
+            .filter_map(|name| names.find(name, "show", diag))
+            .map(|(key, _)| key)
+            .collect(),
+        summary: items.string("summary", diag).and_then(|text| summary(&text, names, diag)),
+    }
+}
+
+/// `approval(..)`.
+pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
+    let written = items.nested("approval", diag);
+    let items = attr::checked(&written, APPROVAL, "approval", diag);
+    functions(&items, &["required", "subjects", "suggest", "covers", "dangerous"])
+}
+
+fn functions(items: &Items<'_>, keys: &[&'static str]) -> Hooks {
+    let function = |&key| Some((key, attr::tokens(items.expr(key)?)));
+    keys.iter().filter_map(function).collect()
+}
+
+fn summary(literal: &LitStr, names: &mut Names<'_>, diag: &mut Diagnostics) -> Option<Summary> {
+    let written = literal.value();
+    let pieces = match text::pieces(&written) {
+        Ok(pieces) => pieces,
+        Err(reason) => {
+            diag.error(
+                literal,
+                format_args!("`summary` {reason}"),
+                "write a parameter's name in braces, and `{{` for a brace",
+            );
+            return None;
+        }
+    };
+    let (mut pattern, mut format) = (String::new(), String::new());
+    let mut fields: Vec<Ident> = Vec::new();
+    let mut is_good = true;
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => {
+                pattern += text;
+                format += text;
+            }
+            Piece::Value { name, spec } => {
+                let Some((key, field)) = names.field(name, literal, diag) else {
+                    is_good = false;
+                    continue;
+                };
+                let at = fields.iter().position(|known| *known == field).unwrap_or_else(|| {
+                    fields.push(field);
+                    fields.len() - 1
+                });
+                pattern += &format!("{{{key}{spec}}}");
+                format += &format!("{{{at}{spec}}}");
+            }
+        }
+    }
+    let mut format = Literal::string(&format);
+    format.set_span(span::at(literal));
+    is_good.then_some(Summary { pattern, format, fields })
+}
+
+impl Names<'_> {
+    /// The parameter that a summary names; underlined is the whole literal.
+    fn field(
+        &self,
+        name: &str,
+        literal: &LitStr,
+        diag: &mut Diagnostics,
+    ) -> Option<(String, Ident)> {
+        if self.params.strukt.is_some() {
+            return Some((name.to_owned(), field_ident(name, literal.span())));
+        }
+        self.look_up(name, "summary", literal, diag)
+    }
+}
+
+/// The field called `name`, which may be a keyword.
+fn field_ident(name: &str, span: Span) -> Ident {
+    let ident = syn::parse_str::<Ident>(name).unwrap_or_else(|_| Ident::new_raw(name, span));
+    let mut ident = ident;
+    ident.set_span(span);
+    ident
+}
+
+/// `parallel = ..`.
+pub(super) fn parallel(
+    items: &Items<'_>,
+    names: &mut Names<'_>,
+    diag: &mut Diagnostics,
+) -> Option<Parallel> {
+    let expr = items.expr("parallel")?;
+    if let Expr::Call(call) = attr::bare(expr)
+        && attr::ident(&call.func).is_some_and(|name| name == "by")
+        && call.args.len() == 1
+    {
+        let (key, field) = names.find_expr(call.args.first()?, "parallel", diag)?;
+        return Some(Parallel::By { key, field });
+    }
+    match attr::ident(expr).map(ToString::to_string).as_deref() {
+        Some("shared") => Some(Parallel::Class("Shared")),
+        Some("exclusive") => Some(Parallel::Class("Exclusive")),
+        _ => {
+            diag.error(
+                expr,
+                "expected `shared`, `exclusive` or `by(parameter)`",
+                "write `parallel = shared`",
+            );
+            None
+        }
+    }
+}

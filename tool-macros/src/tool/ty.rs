@@ -1,0 +1,199 @@
+//! What the syntax of a parameter's type says about where its value comes from.
+//!
+//! Only forms that the macro must treat differently are told apart; everything else is a
+//! value that the model sends, and rustc says whether it can.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{GenericArgument, PathArguments, Type, TypeReference};
+
+/// Where the value of a parameter comes from.
+pub(super) enum Kind<'t> {
+    /// `&str`: the model sends a string.
+    Str,
+    /// `Option<&str>`.
+    OptionStr,
+    /// Any other value that the model sends.
+    Value,
+    /// `Args<T>`: the model sends everything as one struct.
+    Args(&'t Type),
+    /// `&Context`, or any other reference: borrowed from the context.
+    Borrowed(&'t Type),
+    /// `State<T>` or `Context`: taken from the context.
+    Owned,
+}
+
+/// Why a type cannot be a parameter's, where, and what to write instead.
+pub(super) type Refusal = (TokenStream, &'static str, &'static str);
+
+/// The kind of `ty`.
+pub(super) fn kind(ty: &Type) -> Result<Kind<'_>, Refusal> {
+    if let Type::Reference(reference) = bare(ty) {
+        return borrowed(reference);
+    }
+    if let Some(token) = find(ty.to_token_stream(), &|token| is_ident(token, "impl")) {
+        return Err((token, "must not be `impl Trait`", "name the type, such as `String`"));
+    }
+    match generic(ty) {
+        Some((name, None)) if name == "Context" => Ok(Kind::Owned),
+        Some((name, Some(_))) if name == "State" => Ok(Kind::Owned),
+        Some((name, Some(inner))) if name == "Args" => Ok(Kind::Args(inner)),
+        Some((name, Some(inner))) if name == "Option" && is_str(inner) => Ok(Kind::OptionStr),
+        _ => owned(ty),
+    }
+}
+
+fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
+    if let Some(mutability) = &reference.mutability {
+        return Err((
+            mutability.to_token_stream(),
+            "must not be `&mut`",
+            "take an owned value, or `State<T>` of something with its own lock",
+        ));
+    }
+    match &reference.lifetime {
+        Some(lifetime) if lifetime.ident != "_" => {
+            Err((lifetime.to_token_stream(), "must not have a lifetime", "leave the lifetime out"))
+        }
+        _ if generic(&reference.elem).is_some_and(|(name, _)| name == "str") => Ok(Kind::Str),
+        _ => Ok(Kind::Borrowed(&reference.elem)),
+    }
+}
+
+fn owned(ty: &Type) -> Result<Kind<'_>, Refusal> {
+    let is_lifetime =
+        |token: &TokenTree| matches!(token, TokenTree::Punct(quote) if quote.as_char() == '\'');
+    match find(ty.to_token_stream(), &is_lifetime) {
+        Some(_) => Err((
+            ty.to_token_stream(),
+            "must not borrow",
+            "take an owned type, such as `String`, or `&str`",
+        )),
+        None => Ok(Kind::Value),
+    }
+}
+
+/// Where `impl Trait` stands in `ty`.
+pub(super) fn impl_trait(ty: &Type) -> Option<TokenStream> {
+    find(ty.to_token_stream(), &|token| is_ident(token, "impl"))
+}
+
+/// Whether `ty` is spelt `Option<_>`.
+pub(super) fn is_option(ty: &Type) -> bool {
+    matches!(generic(ty), Some((name, Some(_))) if name == "Option")
+}
+
+/// The type's last word, looking into `Option<_>`: `u32` of `Option<u32>`.
+pub(super) fn word(ty: &Type) -> Option<String> {
+    match generic(ty)? {
+        (name, Some(inner)) if name == "Option" => word(inner),
+        (name, _) => Some(name),
+    }
+}
+
+/// Whether `word` is a primitive integer.
+pub(super) fn is_int(word: &str) -> bool {
+    matches!(
+        word,
+        "u8" | "u16"
+            | "u32"
+            | "u64"
+            | "u128"
+            | "usize"
+            | "i8"
+            | "i16"
+            | "i32"
+            | "i64"
+            | "i128"
+            | "isize"
+    )
+}
+
+/// Whether `word` is a primitive float.
+pub(super) fn is_float(word: &str) -> bool {
+    matches!(word, "f32" | "f64")
+}
+
+/// `ty` without parentheses and the invisible groups of `macro_rules`.
+fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        other => other,
+    }
+}
+
+/// The last word of a path and its only generic argument, where it has none but one.
+fn generic(ty: &Type) -> Option<(String, Option<&Type>)> {
+    let Type::Path(path) = bare(ty) else { return None };
+    let last = path.path.segments.last()?;
+    let inner = match &last.arguments {
+        PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => {
+            match arguments.args.first() {
+                Some(GenericArgument::Type(inner)) => Some(inner),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    Some((last.ident.to_string(), inner))
+}
+
+fn is_str(ty: &Type) -> bool {
+    matches!(bare(ty), Type::Reference(reference)
+        if matches!(borrowed(reference), Ok(Kind::Str)))
+}
+
+fn is_ident(token: &TokenTree, word: &str) -> bool {
+    matches!(token, TokenTree::Ident(ident) if ident == word)
+}
+
+/// The first token that `wanted` takes, at any depth.
+fn find(tokens: TokenStream, wanted: &dyn Fn(&TokenTree) -> bool) -> Option<TokenStream> {
+    tokens.into_iter().find_map(|token| match token {
+        token if wanted(&token) => Some(token.into()),
+        TokenTree::Group(group) => find(group.stream(), wanted),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(ty: &str) -> &'static str {
+        match kind(&syn::parse_str(ty).unwrap()) {
+            Ok(Kind::Str) => "str",
+            Ok(Kind::OptionStr) => "option str",
+            Ok(Kind::Value) => "value",
+            Ok(Kind::Args(_)) => "args",
+            Ok(Kind::Borrowed(_)) => "borrowed",
+            Ok(Kind::Owned) => "owned",
+            Err((_, what, _)) => what,
+        }
+    }
+
+    #[test]
+    fn every_form_has_one_source() {
+        for (ty, expected) in [
+            ("&str", "str"),
+            ("&'_ str", "str"),
+            ("Option<&str>", "option str"),
+            ("String", "value"),
+            ("Vec<Option<u8>>", "value"),
+            ("(u8, u8)", "value"),
+            ("tool_sdk::Args<Search>", "args"),
+            ("&Context", "borrowed"),
+            ("&[String]", "borrowed"),
+            ("State<Db>", "owned"),
+            ("Context", "owned"),
+            ("&mut Vec<u8>", "must not be `&mut`"),
+            ("&'static str", "must not have a lifetime"),
+            ("Cow<'_, str>", "must not borrow"),
+            ("impl Into<String>", "must not be `impl Trait`"),
+            ("Option<impl Into<String>>", "must not be `impl Trait`"),
+        ] {
+            assert_eq!(name(ty), expected, "{ty}");
+        }
+    }
+}

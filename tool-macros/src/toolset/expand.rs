@@ -1,0 +1,88 @@
+//! Last step: the block, the structs of arguments, and the tools on a shared value.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+
+use super::lower::{Toolset, is_plain, outside, owner, place};
+use super::parse::{Block, Member};
+use crate::attr::Item;
+use crate::tool::lower::{Site, runtime};
+use crate::tool::{expand, inert as inert_tool};
+
+/// A valid toolset.
+pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
+    let Toolset { ty, cfgs, runtime, tools } = toolset;
+    let args = tools.iter().map(|tool| {
+        let args = expand::args_struct(tool);
+        (!args.is_empty()).then(|| quote!(#cfgs #args))
+    });
+    let tools = tools.iter().map(|tool| {
+        let (cfgs, statics) = (&tool.cfgs, expand::statics(tool));
+        let prepare = expand::prepare(tool, Some(ty));
+        quote! {
+            #cfgs
+            {
+                #statics
+                #prepare
+                __rt::MethodTool::shared(&__TABLE, __this, __prepare)
+            }
+        }
+    });
+    let implementations =
+        implementations(ty, &runtime.private(), cfgs, &quote!(__rt::Vec::from([#(#tools),*])));
+    quote! {
+        #block
+        #(#args)*
+        #implementations
+    }
+}
+
+/// What makes the type a source of tools.
+fn implementations(
+    ty: &TokenStream,
+    private: &TokenStream,
+    cfgs: &TokenStream,
+    tools: &TokenStream,
+) -> TokenStream {
+    quote! {
+        #cfgs
+        const _: () = {
+            use #private as __rt;
+            #[automatically_derived]
+            impl __rt::ToolMethods for #ty {
+                fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
+                    #tools
+                }
+            }
+            #[automatically_derived]
+            impl __rt::IntoTools for #ty {
+                fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
+                    __rt::ToolMethods::tools(&__rt::Arc::new(self))
+                }
+            }
+        };
+    }
+}
+
+/// A toolset without tools, for a block with mistakes.
+pub(super) fn inert(items: &[Item], block: &Block) -> TokenStream {
+    if !is_plain(block) {
+        return TokenStream::new();
+    }
+    let runtime = runtime(items);
+    let (cfgs, ty) = place(block);
+    let owner = owner(&block.ty).map(|name| name.unraw().to_string()).unwrap_or_default();
+    let site = Site::Method { runtime: &runtime, owner: &owner };
+    let args = block.members.iter().map(|member| match member {
+        Member::Tool(function, _) => {
+            let function = outside(function, &block.ty.to_token_stream());
+            let args = inert_tool::args_struct(&function, &site, &runtime);
+            (!args.is_empty()).then(|| quote!(#cfgs #args))
+        }
+        _ => None,
+    });
+    let implementations =
+        implementations(&ty, &runtime.private(), &cfgs, &quote!(__rt::Vec::new()));
+    quote!(#(#args)* #implementations)
+}

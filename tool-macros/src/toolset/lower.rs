@@ -1,0 +1,156 @@
+//! Second step: every rule about a toolset that is not one about a tool.
+
+use std::collections::HashMap;
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::{FnArg, Type};
+
+use super::parse::{Block, Member};
+use crate::attr::{self, Item, Key};
+use crate::diag::Diagnostics;
+use crate::runtime::Runtime;
+use crate::tool::lower::{self, Site};
+use crate::tool::model::Tool;
+use crate::tool::parse::{Function, no_body, without_self};
+
+/// The items of `#[toolset(..)]`.
+const KEYS: &[Key] = &[Key::value("crate", "crate = my_tool_sdk")];
+
+/// A valid toolset.
+pub(crate) struct Toolset {
+    pub(crate) ty: TokenStream,
+    pub(crate) cfgs: TokenStream,
+    pub(crate) runtime: Runtime,
+    pub(crate) tools: Vec<Tool>,
+}
+
+/// The toolset that `block` is, or `None` when `diag` has the reasons why it is none.
+pub(super) fn toolset(items: &[Item], block: &Block, diag: &mut Diagnostics) -> Option<Toolset> {
+    let items = attr::checked(items, KEYS, "#[toolset]", diag);
+    let runtime = Runtime::named(items.expr("crate"), diag);
+    head(block, diag);
+    let owner = owner(&block.ty).map(|name| name.unraw().to_string());
+    let owner = owner.unwrap_or_default();
+    let site = Site::Method { runtime: &runtime, owner: &owner };
+    let mut names: HashMap<String, Ident> = HashMap::new();
+    let mut tools = Vec::new();
+    for member in &block.members {
+        match member {
+            Member::Tool(function, attribute) => {
+                tools.extend(method(function, attribute, block, &site, diag));
+                if let Some(tool) = tools.last() {
+                    unique(tool, &mut names, diag);
+                }
+            }
+            Member::Function(function) => stray(function, diag),
+            Member::Other(_) => {}
+        }
+    }
+    if !block.members.iter().any(|member| matches!(member, Member::Tool(..))) {
+        diag.error(
+            &block.ty,
+            "toolset has no tools",
+            "put `#[tool]` on a method, or remove `#[toolset]`",
+        );
+    }
+    let ty = block.ty.to_token_stream();
+    diag.is_empty().then(|| Toolset { ty, cfgs: lower::cfgs(&block.attrs), runtime, tools })
+}
+
+fn head(block: &Block, diag: &mut Diagnostics) {
+    if let Some(path) = &block.implemented {
+        diag.error(
+            path,
+            "`#[toolset]` must not be on the implementation of a trait",
+            "move the tools to an `impl` block of the type itself",
+        );
+    }
+    if !block.generics.params.is_empty() {
+        diag.error(
+            &block.generics.params,
+            "toolset must not be generic",
+            "write it for one type, and let its fields be boxed traits",
+        );
+    }
+    if owner(&block.ty).is_none() {
+        diag.error(&block.ty, "type of a toolset must be a path", "write the name of a struct");
+    }
+}
+
+/// The last word of the type, by which structs of arguments are named.
+pub(super) fn owner(ty: &Type) -> Option<&Ident> {
+    match ty {
+        Type::Path(path) => path.path.segments.last().map(|last| &last.ident),
+        Type::Group(group) => owner(&group.elem),
+        Type::Paren(paren) => owner(&paren.elem),
+        _ => None,
+    }
+}
+
+/// One method, in words that mean the same outside of the block.
+fn method(
+    function: &Function,
+    attribute: &TokenStream,
+    block: &Block,
+    site: &Site<'_>,
+    diag: &mut Diagnostics,
+) -> Option<Tool> {
+    let ty = block.ty.to_token_stream();
+    if let Some(second) = function.attrs.iter().find(|attr| crate::tool::parse::is_tool(attr)) {
+        diag.error(second.path(), "duplicate `#[tool]`", "keep one of them");
+    }
+    let items = attr::parse(without_self(attribute.clone(), &ty), diag);
+    let function = outside(function, &ty);
+    lower::tool(&items, &function, site, diag)
+}
+
+/// The head of `function` with the type's name in place of `Self`.
+pub(super) fn outside(function: &Function, ty: &TokenStream) -> Function {
+    let sig = function.sig.to_token_stream();
+    let sig = syn::parse2(without_self(sig, ty)).unwrap_or_else(|_| function.sig.clone());
+    let (attrs, vis) = (function.attrs.clone(), function.vis.clone());
+    Function { attrs, vis, sig, body: no_body() }
+}
+
+fn unique(tool: &Tool, names: &mut HashMap<String, Ident>, diag: &mut Diagnostics) {
+    for name in std::iter::once(&tool.name).chain(&tool.aliases) {
+        match names.get(&name.to_lowercase()) {
+            Some(first) if *first != tool.ident => diag.error(
+                &tool.ident,
+                format_args!("duplicate tool `{name}`, which `{}` is called too", first.unraw()),
+                "add `name = \"..\"` to one of them",
+            ),
+            _ => {
+                names.insert(name.to_lowercase(), tool.ident.clone());
+            }
+        }
+    }
+}
+
+/// `#[arg]` where no tool is.
+fn stray(function: &Function, diag: &mut Diagnostics) {
+    for input in &function.sig.inputs {
+        let (FnArg::Receiver(syn::Receiver { attrs, .. })
+        | FnArg::Typed(syn::PatType { attrs, .. })) = input;
+        for attribute in attrs.iter().filter(|attr| crate::tool::parse::is_arg(attr)) {
+            diag.error(
+                attribute.path(),
+                format_args!("`#[arg]` must be in a tool, which `{}` is not", function.sig.ident),
+                "put `#[tool]` on the method",
+            );
+        }
+    }
+}
+
+/// What generated code calls the type outside of the block, for the inert toolset.
+pub(super) fn is_plain(block: &Block) -> bool {
+    block.implemented.is_none() && block.generics.params.is_empty() && owner(&block.ty).is_some()
+}
+
+/// The conditions and the type of a block, for the inert toolset.
+pub(super) fn place(block: &Block) -> (TokenStream, TokenStream) {
+    let ty = &block.ty;
+    (lower::cfgs(&block.attrs), quote!(#ty))
+}

@@ -1,0 +1,110 @@
+//! First step: an `impl` block as it was written, its bodies unread.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Generics, ImplItem, Path, Token, Type, Visibility, braced};
+
+use crate::tool::parse::{Function, is_tool};
+
+/// An `impl` block.
+pub(crate) struct Block {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) generics: Generics,
+    /// The trait of `impl Trait for Type`.
+    pub(crate) implemented: Option<Path>,
+    pub(crate) ty: Type,
+    pub(crate) members: Vec<Member>,
+    impl_token: Token![impl],
+}
+
+/// A member of the block.
+pub(crate) enum Member {
+    /// A method with `#[tool]`, and what stands in its parentheses.
+    Tool(Function, TokenStream),
+    /// A function that is the type's own.
+    Function(Function),
+    /// A constant, a type, a macro.
+    Other(ImplItem),
+}
+
+impl Parse for Block {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let Ok(impl_token) = input.parse() else {
+            return Err(
+                input.error("`#[toolset]` must be on an `impl` block\nhelp: put it on `impl Type`")
+            );
+        };
+        let mut generics: Generics = match input.peek(Token![<]) {
+            true => input.parse()?,
+            false => Generics::default(),
+        };
+        let mut ty: Type = input.parse()?;
+        let mut implemented = None;
+        if input.parse::<Option<Token![for]>>()?.is_some() {
+            implemented = Some(syn::parse2(ty.to_token_stream())?);
+            ty = input.parse()?;
+        }
+        generics.where_clause = input.parse()?;
+        let content;
+        braced!(content in input);
+        let mut members = Vec::new();
+        while !content.is_empty() {
+            members.push(content.parse()?);
+        }
+        Ok(Self { attrs, generics, implemented, ty, members, impl_token })
+    }
+}
+
+impl Parse for Member {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let ahead = input.fork();
+        let mut attrs = ahead.call(Attribute::parse_outer)?;
+        let vis: Visibility = ahead.parse()?;
+        if !Function::follows(&ahead) {
+            return Ok(Self::Other(input.parse()?));
+        }
+        input.call(Attribute::parse_outer)?;
+        input.parse::<Visibility>()?;
+        match attrs.iter().position(is_tool) {
+            Some(at) => {
+                let attribute = arguments(&attrs.remove(at))?;
+                Ok(Self::Tool(Function::after(attrs, vis, input)?, attribute))
+            }
+            None => Ok(Self::Function(Function::after(attrs, vis, input)?)),
+        }
+    }
+}
+
+/// What stands in the parentheses of `#[tool(..)]`.
+fn arguments(attribute: &Attribute) -> syn::Result<TokenStream> {
+    match &attribute.meta {
+        syn::Meta::Path(_) => Ok(TokenStream::new()),
+        meta => Ok(meta.require_list()?.tokens.clone()),
+    }
+}
+
+/// The block as rustc shall see it.
+impl ToTokens for Block {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self { attrs, generics, ty, members, impl_token, .. } = self;
+        let (parameters, _, condition) = generics.split_for_impl();
+        let implemented = self.implemented.iter();
+        tokens.extend(quote! {
+            #(#attrs)*
+            #impl_token #parameters #(#implemented for)* #ty #condition {
+                #(#members)*
+            }
+        });
+    }
+}
+
+impl ToTokens for Member {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Tool(function, _) | Self::Function(function) => function.to_tokens(tokens),
+            Self::Other(other) => other.to_tokens(tokens),
+        }
+    }
+}

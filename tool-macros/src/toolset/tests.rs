@@ -1,0 +1,317 @@
+use expect_test::{Expect, expect};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::*;
+
+#[expect(clippy::needless_pass_by_value, reason = "tests read better")]
+#[track_caller]
+fn check(item: TokenStream, expected: Expect) {
+    let expanded = expand(TokenStream::new(), item);
+    let file = syn::parse2(expanded).unwrap();
+    expected.assert_eq(&prettyplease::unparse(&file));
+}
+
+#[track_caller]
+fn check_errors(item: &str, expected: &[&str]) {
+    let block: Block = syn::parse_str(item).unwrap();
+    let mut diag = Diagnostics::default();
+    assert!(lower::toolset(&[], &block, &mut diag).is_none());
+    let messages = diag.messages();
+    let first: Vec<&str> = messages.iter().filter_map(|message| message.lines().next()).collect();
+    assert_eq!(first, expected, "{item}");
+}
+
+#[test]
+fn methods_become_tools_on_a_shared_value() {
+    check(
+        quote! {
+            #[cfg(unix)]
+            impl Tracker {
+                const LIMIT: u32 = 5;
+
+                /// Create an issue.
+                #[tool(write)]
+                pub async fn create(
+                    &self,
+                    /// Title.
+                    title: String,
+                    /// Weight.
+                    #[arg(default = Self::LIMIT)]
+                    weight: u32,
+                ) -> Result<String, ToolError> {
+                    body
+                }
+
+                /// Count issues.
+                #[cfg(feature = "count")]
+                #[tool(read)]
+                fn count(&self, cx: &Context) -> Json<Self> {}
+
+                fn helper(&self) -> u8 {
+                    7
+                }
+            }
+        },
+        expect![[r##"
+            #[cfg(unix)]
+            impl Tracker {
+                const LIMIT: u32 = 5;
+                /// Create an issue.
+                pub async fn create(&self, title: String, weight: u32) -> Result<String, ToolError> {
+                    body
+                }
+                /// Count issues.
+                #[cfg(feature = "count")]
+                fn count(&self, cx: &Context) -> Json<Self> {}
+                fn helper(&self) -> u8 {
+                    7
+                }
+            }
+            #[cfg(unix)]
+            /// Arguments of `create`.
+            pub struct TrackerCreateArgs {
+                /// Title.
+                pub title: String,
+                /// Weight.
+                pub weight: u32,
+            }
+            #[cfg(unix)]
+            #[cfg(feature = "count")]
+            /// Arguments of `count`.
+            struct TrackerCountArgs {}
+            #[cfg(unix)]
+            const _: () = {
+                use ::tool_sdk::__private as __rt;
+                #[automatically_derived]
+                impl __rt::ToolMethods for Tracker {
+                    fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
+                        __rt::Vec::from([
+                            {
+                                const __T0: __rt::ParamType<String> = __rt::param_type::<String>();
+                                const __T1: __rt::ParamType<u32> = __rt::param_type::<u32>();
+                                fn __default1() -> u32 {
+                                    <Tracker>::LIMIT
+                                }
+                                const __OUT: __rt::OutputType<Result<String, ToolError>> = __rt::output_type::<
+                                    Result<String, ToolError>,
+                                >();
+                                static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
+                                    name: "create",
+                                    description: "Create an issue.",
+                                    risk: __rt::Risk::new(__rt::RiskClass::Write),
+                                    args: __rt::ArgsSpec::Params(
+                                        &[
+                                            __rt::ParamSpec {
+                                                name: "title",
+                                                description: "Title.",
+                                                ty: __T0.facts(),
+                                                ..__rt::ParamSpec::DEFAULT
+                                            },
+                                            __rt::ParamSpec {
+                                                name: "weight",
+                                                description: "Weight.",
+                                                ty: __T1.facts(),
+                                                default: ::core::option::Option::Some(
+                                                    __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
+                                                        __rt::to_value::<u32>(__default1()),
+                                                        __rt::Value::Null,
+                                                    )),
+                                                ),
+                                                ..__rt::ParamSpec::DEFAULT
+                                            },
+                                        ],
+                                    ),
+                                    output: __OUT.schema,
+                                    place: __rt::Place {
+                                        package: ::core::env!("CARGO_PKG_NAME"),
+                                        version: ::core::env!("CARGO_PKG_VERSION"),
+                                        file: ::core::file!(),
+                                        line: ::core::line!(),
+                                    },
+                                    ..__rt::ToolSpec::DEFAULT
+                                };
+                                static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
+                                fn __prepare(
+                                    __this: &__rt::Arc<Tracker>,
+                                    __raw: &__rt::RawArgs<'_>,
+                                ) -> ::core::result::Result<
+                                    __rt::Box<dyn __rt::Prepared>,
+                                    __rt::InvalidArgs,
+                                > {
+                                    let mut __0 = ::core::option::Option::None;
+                                    let mut __1 = ::core::option::Option::None;
+                                    let __notes = __rt::take(
+                                        &__TABLE,
+                                        __raw,
+                                        &mut [&mut __T0.slot(&mut __0), &mut __T1.slot(&mut __1)],
+                                    )?;
+                                    let __this = __rt::Arc::clone(__this);
+                                    ::core::result::Result::Ok(
+                                        __rt::stage(
+                                            TrackerCreateArgs {
+                                                title: __rt::filled(__0),
+                                                weight: match __1 {
+                                                    ::core::option::Option::Some(__value) => __value,
+                                                    ::core::option::Option::None => __default1(),
+                                                },
+                                            },
+                                            __notes,
+                                            &__rt::Hooks::NONE,
+                                            move |__args, __cx| async move {
+                                                (__OUT
+                                                    .convert)(
+                                                    <Tracker>::create(&__this, __args.title, __args.weight)
+                                                        .await,
+                                                )
+                                            },
+                                        ),
+                                    )
+                                }
+                                __rt::MethodTool::shared(&__TABLE, __this, __prepare)
+                            },
+                            #[cfg(feature = "count")]
+                            {
+                                const __OUT: __rt::OutputType<Json<Tracker>> = __rt::output_type::<
+                                    Json<Tracker>,
+                                >();
+                                static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
+                                    name: "count",
+                                    description: "Count issues.",
+                                    risk: __rt::Risk::new(__rt::RiskClass::Read),
+                                    args: __rt::ArgsSpec::Params(&[]),
+                                    output: __OUT.schema,
+                                    place: __rt::Place {
+                                        package: ::core::env!("CARGO_PKG_NAME"),
+                                        version: ::core::env!("CARGO_PKG_VERSION"),
+                                        file: ::core::file!(),
+                                        line: ::core::line!(),
+                                    },
+                                    ..__rt::ToolSpec::DEFAULT
+                                };
+                                static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
+                                fn __prepare(
+                                    __this: &__rt::Arc<Tracker>,
+                                    __raw: &__rt::RawArgs<'_>,
+                                ) -> ::core::result::Result<
+                                    __rt::Box<dyn __rt::Prepared>,
+                                    __rt::InvalidArgs,
+                                > {
+                                    let __notes = __rt::take(&__TABLE, __raw, &mut [])?;
+                                    let __this = __rt::Arc::clone(__this);
+                                    ::core::result::Result::Ok(
+                                        __rt::stage(
+                                            TrackerCountArgs {},
+                                            __notes,
+                                            &__rt::Hooks::NONE,
+                                            move |__args, __cx| async move {
+                                                (__OUT
+                                                    .convert)(
+                                                    <Tracker>::count(
+                                                        &__this,
+                                                        <Context as __rt::FromContextRef>::from_context_ref(&__cx),
+                                                    ),
+                                                )
+                                            },
+                                        ),
+                                    )
+                                }
+                                __rt::MethodTool::shared(&__TABLE, __this, __prepare)
+                            },
+                        ])
+                    }
+                }
+                #[automatically_derived]
+                impl __rt::IntoTools for Tracker {
+                    fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
+                        __rt::ToolMethods::tools(&__rt::Arc::new(self))
+                    }
+                }
+            };
+        "##]],
+    );
+}
+
+#[test]
+fn a_toolset_with_mistakes_is_inert() {
+    check(
+        quote! {
+            impl Tracker {
+                /// Create an issue.
+                #[tool(wirte)]
+                async fn create(&self, title: String) {}
+            }
+        },
+        expect![[r#"
+            ::core::compile_error! {
+                "unknown item `wirte` in `#[tool]`\nhelp: did you mean `write`?"
+            }
+            ::core::compile_error! {
+                "parameter `title` has no description\nhelp: add a `///` comment above it; the model reads it"
+            }
+            impl Tracker {
+                /// Create an issue.
+                async fn create(&self, title: String) {}
+            }
+            #[doc(hidden)]
+            struct TrackerCreateArgs {
+                #[doc(hidden)]
+                pub title: String,
+            }
+            const _: () = {
+                use ::tool_sdk::__private as __rt;
+                #[automatically_derived]
+                impl __rt::ToolMethods for Tracker {
+                    fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
+                        __rt::Vec::new()
+                    }
+                }
+                #[automatically_derived]
+                impl __rt::IntoTools for Tracker {
+                    fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
+                        __rt::ToolMethods::tools(&__rt::Arc::new(self))
+                    }
+                }
+            };
+        "#]],
+    );
+}
+
+#[test]
+fn blocks() {
+    let tool = "/** D. */ #[tool] fn f(&self) {}";
+    check_errors(
+        &format!("impl T for X {{ {tool} }}"),
+        &["`#[toolset]` must not be on the implementation of a trait"],
+    );
+    check_errors(&format!("impl<T> X<T> {{ {tool} }}"), &["toolset must not be generic"]);
+    check_errors(&format!("impl [u8] {{ {tool} }}"), &["type of a toolset must be a path"]);
+    check_errors("impl X { fn f() {} }", &["toolset has no tools"]);
+}
+
+#[test]
+fn methods() {
+    let check = |method: &str, expected: &[&str]| {
+        check_errors(&format!("impl X {{ /** D. */ #[tool] {method} }}"), expected);
+    };
+    check("fn f() {}", &["method `f` must take `&self`"]);
+    check("fn f(self) {}", &["method of a toolset must not take `self`"]);
+    check("fn f(&mut self) {}", &["method of a toolset must not take `&mut self`"]);
+    check("fn f(self: &Arc<Self>) {}", &["method of a toolset must take `&self`"]);
+    check("#[tool] fn f(&self) {}", &["duplicate `#[tool]`"]);
+    check_errors(
+        "impl X { /** D. */ #[tool(register = false, crate = x)] fn f(&self) {} }",
+        &["`crate` must not be on a method", "`register` must not be on a method"],
+    );
+    check_errors(
+        "impl X {
+            /** D. */ #[tool] fn f(&self) {}
+            /** D. */ #[tool(name = \"F\")] fn g(&self) {}
+            fn h(#[arg(hidden)] x: u8) {}
+        }",
+        &[
+            "duplicate tool `F`, which `f` is called too",
+            "`#[arg]` must be in a tool, which `h` is not",
+        ],
+    );
+}

@@ -1,0 +1,24 @@
+//! What generated code names. Defines nothing and promises nothing: only `tool-sdk-macros`
+//! of the same version may use it.
+
+pub use crate::call::RawArgs;
+pub use crate::content::Output;
+pub use crate::context::{Context, FromContext, FromContextRef, Session, State};
+pub use crate::effect::{Risk, RiskClass};
+pub use crate::error::ToolError;
+pub use crate::tool::native::{filled, stage, take, take_struct};
+pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption};
+pub use crate::tool::{
+    Args, ArgsSpec, DefaultSpec, Flags, FnTool, Hooks, IntoTools, InvalidArgs, Lengthy, MethodTool,
+    OutputType, Parallel, ParamSpec, ParamType, Patterned, Place, Prepared, Range, Ranged,
+    Refinement, Shown, Slot, StructType, Subject, Table, Tool, ToolFn, ToolMethods, ToolSpec,
+    Truncate, output_type, param_type, struct_type,
+};
+#[cfg(feature = "linked")]
+pub use inventory;
+pub use serde_json::{Value, to_value};
+pub use std::boxed::Box;
+pub use std::string::String;
+pub use std::sync::Arc;
+pub use std::time::Duration;
+pub use std::vec::Vec;

@@ -1,0 +1,302 @@
+//! What goes into the pipeline and what comes out: a call and its outcome.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::content::Output;
+use crate::error::ToolError;
+
+/// The id of one call: the provider's, or one of our own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CallId(Id);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Id {
+    Given(Arc<str>),
+    Own(u64),
+}
+
+impl CallId {
+    /// The id that a provider or client gave.
+    #[must_use]
+    pub fn given(id: &str) -> Self {
+        Self(Id::Given(id.into()))
+    }
+
+    /// A new id, unique in this process.
+    #[must_use]
+    pub fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(Id::Own(NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Id::Given(id) => f.write_str(id),
+            Id::Own(id) => write!(f, "call-{id}"),
+        }
+    }
+}
+
+impl Serialize for CallId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CallId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(deserializer).map(|id| Self::given(&id))
+    }
+}
+
+/// The arguments of a call, as the JSON text that came in.
+///
+/// The text is decoded exactly once, by the tool. What is accepted beyond the tool's own
+/// contract is said here by the surface that knows its client, and every use of it is
+/// recorded in the outcome.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::RawArgs;
+///
+/// let args = RawArgs::new(r#"{"path": "src/main.rs"}"#);
+/// assert_eq!(args.text(), r#"{"path": "src/main.rs"}"#);
+/// ```
+#[derive(Clone, Debug)]
+pub struct RawArgs<'a> {
+    text: Cow<'a, str>,
+    /// What is accepted beyond the contract.
+    pub lenient: Lenient,
+}
+
+/// What is accepted beyond a tool's own contract; nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lenient {
+    /// `null` for an optional argument means that it is absent, as strict function
+    /// calling writes it.
+    pub null_is_absent: bool,
+    /// An object or array that came as a string is read as JSON once more.
+    pub stringified: bool,
+}
+
+impl Lenient {
+    /// Takes `null` for an optional argument as absent.
+    #[must_use]
+    pub const fn null_is_absent(mut self) -> Self {
+        self.null_is_absent = true;
+        self
+    }
+
+    /// Reads an object or array that came as a string.
+    #[must_use]
+    pub const fn stringified(mut self) -> Self {
+        self.stringified = true;
+        self
+    }
+}
+
+impl<'a> RawArgs<'a> {
+    /// Arguments as JSON text.
+    #[must_use]
+    pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
+        Self { text: text.into(), lenient: Lenient::default() }
+    }
+
+    /// Says what is accepted beyond the contract.
+    #[must_use]
+    pub fn lenient(mut self, lenient: Lenient) -> Self {
+        self.lenient = lenient;
+        self
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<'a> From<&'a str> for RawArgs<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for RawArgs<'_> {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<Value> for RawArgs<'_> {
+    fn from(value: Value) -> Self {
+        Self::new(value.to_string())
+    }
+}
+
+/// A wish to run a tool.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_sdk::Call;
+///
+/// let call = Call::new("read_file", r#"{"path": "README.md"}"#).timeout(Duration::from_secs(5));
+/// assert_eq!(call.name, "read_file");
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Call<'a> {
+    /// The tool's name or an alias of it.
+    pub name: Cow<'a, str>,
+    /// The arguments.
+    pub arguments: RawArgs<'a>,
+    /// The provider's id; one is made when there is none.
+    pub id: Option<CallId>,
+    /// The message that holds the call.
+    pub message: Option<Arc<str>>,
+    /// A time limit for this call, instead of the tool's own.
+    pub timeout: Option<Duration>,
+    /// Cancels this call.
+    pub cancel: Option<CancellationToken>,
+    /// The most bytes of text that come back, instead of the tool's own limit.
+    pub max_output: Option<usize>,
+}
+
+impl<'a> Call<'a> {
+    /// A call of `name` with `arguments`.
+    #[must_use]
+    pub fn new(name: impl Into<Cow<'a, str>>, arguments: impl Into<RawArgs<'a>>) -> Self {
+        Self {
+            name: name.into(),
+            arguments: arguments.into(),
+            id: None,
+            message: None,
+            timeout: None,
+            cancel: None,
+            max_output: None,
+        }
+    }
+
+    /// Sets the provider's id of this call.
+    #[must_use]
+    pub fn id(mut self, id: &str) -> Self {
+        self.id = Some(CallId::given(id));
+        self
+    }
+
+    /// Sets the id of the message that holds the call.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<Arc<str>>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Limits the time of this call.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Lets `token` cancel this call.
+    #[must_use]
+    pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
+        self.cancel = Some(token);
+        self
+    }
+
+    /// Limits the bytes of text that come back.
+    #[must_use]
+    pub fn max_output(mut self, bytes: usize) -> Self {
+        self.max_output = Some(bytes);
+        self
+    }
+}
+
+/// Something that was accepted although the contract does not say it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Note {
+    /// The argument.
+    pub argument: String,
+    /// What was done with it.
+    pub what: Coercion,
+}
+
+impl Note {
+    pub(crate) fn new(argument: &str, what: Coercion) -> Self {
+        Self { argument: argument.to_owned(), what }
+    }
+}
+
+/// How an argument was taken that breaks the letter of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Coercion {
+    /// It came under a declared alias.
+    Alias,
+    /// It was `null` and taken as absent.
+    NullAsAbsent,
+    /// It was a string that holds JSON.
+    Stringified,
+}
+
+/// What became of a call: exactly one per call.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The call's id.
+    pub call: CallId,
+    /// The result for the model.
+    pub result: Result<Output, ToolError>,
+    /// What was cut from the text, where something was.
+    pub truncated: Option<Truncated>,
+    /// What was accepted beyond the contract.
+    pub notes: Vec<Note>,
+}
+
+impl Outcome {
+    pub(crate) fn new(call: CallId, result: Result<Output, ToolError>) -> Self {
+        Self { call, result, truncated: None, notes: Vec::new() }
+    }
+
+    /// The text for the model, whether the call succeeded or not.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.result {
+            Ok(output) => Cow::Borrowed(output.as_text()),
+            Err(error) => Cow::Owned(error.to_string()),
+        }
+    }
+}
+
+/// How much of a text was cut, in exact numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Truncated {
+    /// Lines of the whole text.
+    pub original_lines: usize,
+    /// Bytes of the whole text.
+    pub original_bytes: usize,
+    /// Lines left out.
+    pub omitted_lines: usize,
+    /// Bytes left out.
+    pub omitted_bytes: usize,
+    /// Where the whole text is, when it could be kept.
+    pub full_output_path: Option<std::path::PathBuf>,
+}

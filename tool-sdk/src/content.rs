@@ -1,0 +1,258 @@
+//! What a tool gives back: text or JSON for the model, and what goes beside it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The result of a tool.
+///
+/// The text is what the model reads. Everything else goes beside it: a structured value
+/// for programs, attachments, a title and metadata for people's screens.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Attachment, Output};
+///
+/// let output = Output::text("3 matches")
+///     .title("grep TODO")
+///     .metadata("matches", 3)
+///     .attach(Attachment::bytes("image/png", vec![0x89, b'P', b'N', b'G']));
+///
+/// assert_eq!(output.as_text(), "3 matches");
+/// assert_eq!(output.attachments().len(), 1);
+/// ```
+#[derive(Clone, Default, PartialEq)]
+pub struct Output {
+    text: String,
+    form: Form,
+    beside: Option<Box<Beside>>,
+}
+
+/// Whether the text is prose or the JSON text of a structured value.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Form {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Clone, Default, PartialEq)]
+struct Beside {
+    title: Option<String>,
+    structured: Option<Value>,
+    metadata: Map<String, Value>,
+    attachments: Vec<Attachment>,
+    display: Option<Value>,
+}
+
+impl Output {
+    /// Text for the model.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// A structured value, given as JSON text.
+    ///
+    /// # Errors
+    ///
+    /// Fails when `value` cannot be written as JSON.
+    pub fn json(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self { text: serde_json::to_string(value)?, form: Form::Json, beside: None })
+    }
+
+    /// Sets a short title for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.beside_mut().title = Some(title.into());
+        self
+    }
+
+    /// Sets a structured value beside a text that says the same in words.
+    #[must_use]
+    pub fn structured(mut self, value: Value) -> Self {
+        self.beside_mut().structured = Some(value);
+        self
+    }
+
+    /// Adds a fact for programs; the model does not read it.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.beside_mut().metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Adds an attachment.
+    #[must_use]
+    pub fn attach(mut self, attachment: Attachment) -> Self {
+        self.beside_mut().attachments.push(attachment);
+        self
+    }
+
+    /// Sets typed data from which a screen can draw the result; the model does not read it.
+    #[must_use]
+    pub fn display(mut self, display: Value) -> Self {
+        self.beside_mut().display = Some(display);
+        self
+    }
+
+    /// What the model reads.
+    #[must_use]
+    pub fn as_text(&self) -> &str {
+        &self.text
+    }
+
+    /// Takes the text out.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// The structured value, where there is one.
+    #[must_use]
+    pub fn to_structured(&self) -> Option<Value> {
+        match self.form {
+            Form::Json => serde_json::from_str(&self.text).ok(),
+            Form::Text => self.beside.as_ref()?.structured.clone(),
+        }
+    }
+
+    /// Whether the text is the JSON text of a structured value.
+    #[must_use]
+    pub fn is_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// The whole result as one JSON text: the structured value, or the text as a string.
+    #[must_use]
+    pub fn into_json(self) -> String {
+        match self.form {
+            Form::Json => self.text,
+            Form::Text => crate::escape::json_string(&self.text),
+        }
+    }
+
+    /// The short title.
+    #[must_use]
+    pub fn title_text(&self) -> Option<&str> {
+        self.beside.as_ref()?.title.as_deref()
+    }
+
+    /// The facts for programs.
+    #[must_use]
+    pub fn metadata_map(&self) -> Option<&Map<String, Value>> {
+        self.beside.as_ref().map(|beside| &beside.metadata).filter(|map| !map.is_empty())
+    }
+
+    /// The attachments.
+    #[must_use]
+    pub fn attachments(&self) -> &[Attachment] {
+        self.beside.as_ref().map_or(&[], |beside| &beside.attachments)
+    }
+
+    /// The typed data for a screen.
+    #[must_use]
+    pub fn display_data(&self) -> Option<&Value> {
+        self.beside.as_ref()?.display.as_ref()
+    }
+
+    /// Replaces the text, for instance by a shorter one.
+    ///
+    /// A JSON text that is replaced stays available to programs as the structured value.
+    pub fn replace_text(&mut self, text: String) {
+        if self.form == Form::Json {
+            let structured = self.to_structured();
+            self.beside_mut().structured = structured;
+            self.form = Form::Text;
+        }
+        self.text = text;
+    }
+
+    fn beside_mut(&mut self) -> &mut Beside {
+        self.beside.get_or_insert_default()
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Output");
+        out.field("text", &self.text);
+        if let Some(beside) = &self.beside {
+            out.field("title", &beside.title)
+                .field("structured", &beside.structured)
+                .field("metadata", &beside.metadata)
+                .field("attachments", &beside.attachments)
+                .field("display", &beside.display);
+        }
+        out.finish()
+    }
+}
+
+impl From<String> for Output {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<&str> for Output {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+/// Something that comes with a result: an image, a document, a link.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Attachment {
+    /// The media type, such as `image/png`.
+    pub mime: String,
+    /// A name for people, such as the file's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Where it is.
+    pub data: Data,
+}
+
+/// Where an attachment is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Data {
+    /// The bytes themselves.
+    Bytes(Vec<u8>),
+    /// A place to fetch it from.
+    Uri(String),
+}
+
+impl Attachment {
+    /// An attachment that carries its bytes.
+    #[must_use]
+    pub fn bytes(mime: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self { mime: mime.into(), name: None, data: Data::Bytes(bytes) }
+    }
+
+    /// An attachment that says where it is.
+    #[must_use]
+    pub fn uri(mime: impl Into<String>, uri: impl Into<String>) -> Self {
+        Self { mime: mime.into(), name: None, data: Data::Uri(uri.into()) }
+    }
+
+    /// Names it.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+}
+
+impl fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = match &self.data {
+            Data::Bytes(bytes) => format!("{} bytes", bytes.len()),
+            Data::Uri(uri) => uri.clone(),
+        };
+        write!(f, "Attachment({}, {:?}, {size})", self.mime, self.name)
+    }
+}

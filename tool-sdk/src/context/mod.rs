@@ -1,0 +1,265 @@
+//! What a running tool may know and do: the one thing that it receives.
+//!
+//! A [`Session`] is what the host lends for a conversation; a [`Context`] is one call in
+//! it. Nothing here is global: two sessions share what the host puts into both.
+//!
+//! **Invariant:** nothing here knows which surface the call came from, beyond the
+//! [`Client`] that the host names.
+
+mod cancel;
+mod progress;
+mod session;
+mod state;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use self::cancel::{Interrupted, Stop};
+pub use self::progress::{Signal, Sink};
+pub use self::session::{Client, Message, Session};
+pub use self::state::{FromContext, FromContextRef, State};
+use crate::call::CallId;
+use crate::error::ToolError;
+use crate::name::ToolName;
+
+/// One call, as the tool sees it.
+///
+/// Cheap to clone: a tool may hand it to tasks that it starts.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Context, ToolError};
+///
+/// async fn greet(cx: &Context) -> Result<String, ToolError> {
+///     cx.progress(1, Some(2), "looking up the name");
+///     Ok(format!("hello {}", cx.session().user().unwrap_or("stranger")))
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    session: Session,
+    sink: Option<Arc<dyn Sink>>,
+    tool: ToolName,
+    call: CallId,
+    message: Option<Arc<str>>,
+    started: Instant,
+    timeout: Option<Duration>,
+    cancel: Option<CancellationToken>,
+}
+
+impl Context {
+    /// The context of a call of `tool` in `session`.
+    #[must_use]
+    pub fn new(session: Session, tool: ToolName, call: CallId) -> Self {
+        Self {
+            session,
+            sink: None,
+            tool,
+            call,
+            message: None,
+            started: Instant::now(),
+            timeout: None,
+            cancel: None,
+        }
+    }
+
+    /// Sends signals of the call to `sink`.
+    #[must_use]
+    pub fn with_sink(mut self, sink: Arc<dyn Sink>) -> Self {
+        self.sink = Some(sink);
+        self
+    }
+
+    /// Names the message that holds the call.
+    #[must_use]
+    pub fn with_message(mut self, message: Option<Arc<str>>) -> Self {
+        self.message = message;
+        self
+    }
+
+    /// Limits the time of the call.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Lets `token` cancel the call.
+    #[must_use]
+    pub fn with_cancel(mut self, token: Option<CancellationToken>) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// What the host lends for the conversation.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The name of the tool that was called.
+    #[must_use]
+    pub fn tool(&self) -> &ToolName {
+        &self.tool
+    }
+
+    /// The id of this call.
+    #[must_use]
+    pub fn call(&self) -> &CallId {
+        &self.call
+    }
+
+    /// The id of the message that holds the call.
+    #[must_use]
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    /// When the call started.
+    #[must_use]
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// When the time of the call is up.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.timeout.and_then(|timeout| self.started.checked_add(timeout))
+    }
+
+    /// Whether the call or its session was cancelled.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.session.cancel_token().is_cancelled()
+            || self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Whether nobody waits for the result any more: the call was cancelled, or its time is
+    /// up.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.is_aborted() || self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Waits until the call or its session is cancelled.
+    pub async fn cancelled(&self) {
+        match &self.cancel {
+            Some(call) => {
+                tokio::select! {
+                    () = call.cancelled() => {}
+                    () = self.session.cancel_token().cancelled() => {}
+                }
+            }
+            None => self.session.cancel_token().cancelled().await,
+        }
+    }
+
+    /// Runs `future` until it is done, the call is cancelled, or `timeout` has passed.
+    ///
+    /// # Errors
+    ///
+    /// Says which of the two ended it; the future is dropped then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # async fn example(cx: &tool_sdk::Context) -> Result<(), tool_sdk::ToolError> {
+    /// use std::time::Duration;
+    ///
+    /// let answer = cx.race(async { 42 }, Duration::from_secs(1)).await?;
+    /// assert_eq!(answer, 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn race<F: Future>(
+        &self,
+        future: F,
+        timeout: Duration,
+    ) -> Result<F::Output, Interrupted> {
+        cancel::race(self, future, timeout).await
+    }
+
+    /// Runs `work` on a thread where it may block.
+    ///
+    /// `work` looks at its [`Stop`] now and then: it says so when nobody waits any more.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what `work` fails with; a panic in it is an internal error.
+    pub async fn blocking<T, W>(&self, work: W) -> Result<T, ToolError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
+    {
+        cancel::blocking(self, work).await
+    }
+
+    /// Says how far the call is: `done` of `total` steps, and what it does now.
+    pub fn progress(&self, done: u64, total: Option<u64>, message: impl Into<String>) {
+        self.signal(|| Signal::Progress { done, total, message: message.into() });
+    }
+
+    /// Sets a fact about the running call, seen by subscribers before the tool returns.
+    pub fn metadata(&self, key: impl Into<String>, value: impl Into<Value>) {
+        self.signal(|| Signal::Metadata { key: key.into(), value: value.into() });
+    }
+
+    /// Sends an event of the tool's own kind, delivered at once and in order.
+    pub fn emit(&self, kind: impl Into<String>, data: impl Into<Value>) {
+        self.signal(|| Signal::Emitted { kind: kind.into(), data: data.into() });
+    }
+
+    /// Sends a part of the output while the tool still runs.
+    pub fn output(&self, text: impl Into<String>) {
+        self.signal(|| Signal::Output { text: text.into() });
+    }
+
+    /// What the host lent under the type `T`.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind `config` when the host lent nothing of that type.
+    pub fn state<T: Send + Sync + 'static>(&self) -> Result<State<T>, ToolError> {
+        State::from_context(self)
+    }
+
+    /// Goes on only when the caller has `permission`.
+    ///
+    /// # Errors
+    ///
+    /// Fails with kind `unauthorized` when the session does not grant it.
+    pub fn require(&self, permission: &str) -> Result<(), ToolError> {
+        if self.session.permissions().contains(permission) {
+            return Ok(());
+        }
+        Err(ToolError::unauthorized(format_args!(
+            "`{}` needs the permission `{permission}`, which the caller does not have",
+            self.tool
+        )))
+    }
+
+    fn signal(&self, signal: impl FnOnce() -> Signal) {
+        if let Some(sink) = &self.sink
+            && sink.is_open()
+        {
+            sink.signal(self, signal());
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("tool", &self.tool)
+            .field("call", &self.call)
+            .field("message", &self.message)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,52 @@
+//! What a running tool tells the outside: the port through which it does.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Context;
+
+/// Something that a tool says while it runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Signal {
+    /// How far it is.
+    Progress {
+        /// Steps done.
+        done: u64,
+        /// Steps in all, when known.
+        total: Option<u64>,
+        /// What it does now.
+        message: String,
+    },
+    /// A fact about the running call.
+    Metadata {
+        /// Its name.
+        key: String,
+        /// Its value.
+        value: Value,
+    },
+    /// An event of the tool's own kind.
+    Emitted {
+        /// The kind.
+        kind: String,
+        /// What belongs to it.
+        data: Value,
+    },
+    /// A part of the output.
+    Output {
+        /// The text.
+        text: String,
+    },
+}
+
+/// Where signals go. Delivery must not block.
+pub trait Sink: Send + Sync {
+    /// Whether anybody listens; signals are not even built when not.
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    /// Takes one signal of the call `cx`.
+    fn signal(&self, cx: &Context, signal: Signal);
+}

@@ -1,0 +1,229 @@
+//! What the host lends for a conversation: who it is for, and with what.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::state::Lent;
+
+/// A conversation: who asks, on whose behalf, and what the host lends.
+///
+/// Cheap to clone; clones share everything but what is set on them later.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Client, Session};
+///
+/// let session = Session::new("s1").with_user("ada").with_agent("librarian").with_client(Client::Rest);
+/// assert_eq!(session.user(), Some("ada"));
+/// ```
+#[derive(Clone, Default)]
+pub struct Session(Arc<Inner>);
+
+#[derive(Clone, Default)]
+struct Inner {
+    id: String,
+    agent: Option<String>,
+    conversation: Option<String>,
+    project: Option<String>,
+    user: Option<String>,
+    request: Option<String>,
+    model: Option<String>,
+    client: Client,
+    permissions: BTreeSet<String>,
+    messages: Arc<[Message]>,
+    lent: Lent,
+    cancel: CancellationToken,
+}
+
+/// Where a call comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Client {
+    /// A host that embeds the tools.
+    #[default]
+    Embedded,
+    /// An agent's loop.
+    Agent,
+    /// A client of the Model Context Protocol, by its kind.
+    Mcp(String),
+    /// A REST request.
+    Rest,
+    /// A plugin.
+    Plugin,
+    /// The command line.
+    Cli,
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded => f.write_str("embedded"),
+            Self::Agent => f.write_str("agent"),
+            Self::Mcp(kind) => write!(f, "mcp:{kind}"),
+            Self::Rest => f.write_str("rest"),
+            Self::Plugin => f.write_str("plugin"),
+            Self::Cli => f.write_str("cli"),
+        }
+    }
+}
+
+/// A message of the conversation; tools may read it and not change it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_structs, reason = "a host writes messages as it has them")]
+pub struct Message {
+    /// Who said it, such as `user` or `assistant`.
+    pub role: String,
+    /// What was said.
+    pub content: Value,
+}
+
+impl Message {
+    /// A message of plain text.
+    #[must_use]
+    pub fn text(role: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { role: role.into(), content: Value::String(text.into()) }
+    }
+}
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $field:ident, $with:ident;)*) => {
+        /// Who a session is for.
+        impl Session {$(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $field(&self) -> Option<&str> {
+                self.0.$field.as_deref()
+            }
+
+            #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+            #[must_use]
+            pub fn $with(mut self, value: impl Into<String>) -> Self {
+                self.inner().$field = Some(value.into());
+                self
+            }
+        )*}
+    };
+}
+
+names! {
+    /// The agent that calls.
+    agent, with_agent;
+    /// The conversation.
+    conversation, with_conversation;
+    /// The project.
+    project, with_project;
+    /// The user on whose behalf the calls are made.
+    user, with_user;
+    /// The request that led to the calls.
+    request, with_request;
+    /// The model that makes the calls.
+    model, with_model;
+}
+
+impl Session {
+    /// A session with this id.
+    #[must_use]
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(Arc::new(Inner { id: id.into(), ..Inner::default() }))
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Says where the calls come from.
+    #[must_use]
+    pub fn with_client(mut self, client: Client) -> Self {
+        self.inner().client = client;
+        self
+    }
+
+    /// Where the calls come from.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    /// Grants the caller a permission, such as `notes:write`.
+    #[must_use]
+    pub fn with_permission(mut self, permission: impl Into<String>) -> Self {
+        self.inner().permissions.insert(permission.into());
+        self
+    }
+
+    /// What the caller may do.
+    #[must_use]
+    pub fn permissions(&self) -> &BTreeSet<String> {
+        &self.0.permissions
+    }
+
+    /// Shows tools the conversation so far.
+    #[must_use]
+    pub fn with_messages(mut self, messages: impl Into<Arc<[Message]>>) -> Self {
+        self.inner().messages = messages.into();
+        self
+    }
+
+    /// The conversation so far.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.0.messages
+    }
+
+    /// Lends tools a service, found by its type as [`State<T>`](crate::State).
+    #[must_use]
+    pub fn lend<T: Send + Sync + 'static>(self, service: T) -> Self {
+        self.lend_shared(Arc::new(service))
+    }
+
+    /// Lends tools a service that the host keeps using.
+    #[must_use]
+    pub fn lend_shared<T: Send + Sync + 'static>(mut self, service: Arc<T>) -> Self {
+        self.inner().lent.insert(service);
+        self
+    }
+
+    pub(crate) fn lent(&self) -> &Lent {
+        &self.0.lent
+    }
+
+    /// Lets `token` cancel every call of the session.
+    #[must_use]
+    pub fn with_cancel(mut self, token: CancellationToken) -> Self {
+        self.inner().cancel = token;
+        self
+    }
+
+    /// Cancels every call of the session when triggered.
+    #[must_use]
+    pub fn cancel_token(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+
+    fn inner(&mut self) -> &mut Inner {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.0.id)
+            .field("agent", &self.0.agent)
+            .field("conversation", &self.0.conversation)
+            .field("project", &self.0.project)
+            .field("user", &self.0.user)
+            .field("request", &self.0.request)
+            .field("model", &self.0.model)
+            .field("client", &self.0.client)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,111 @@
+//! What the host lends to tools, found by its type.
+
+use std::any::{Any, TypeId, type_name};
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::Context;
+use crate::error::ToolError;
+
+/// A service that the host lends; a parameter of this type is not seen by the model.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Session, State};
+///
+/// struct Database(&'static str);
+///
+/// async fn count(State(db): State<Database>) -> String {
+///     format!("rows of {}", db.0)
+/// }
+///
+/// let session = Session::new("s1").lend(Database("orders"));
+/// ```
+pub struct State<T>(pub Arc<T>);
+
+impl<T> Clone for State<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Deref for State<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for State<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A parameter that comes from the context and not from the model.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not come from the context",
+    label = "the host cannot lend this",
+    note = "`State<T>` and `Context` do"
+)]
+pub trait FromContext: Sized {
+    /// Takes the value for this call.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the host did not provide it.
+    fn from_context(cx: &Context) -> Result<Self, ToolError>;
+}
+
+impl<T: Send + Sync + 'static> FromContext for State<T> {
+    fn from_context(cx: &Context) -> Result<Self, ToolError> {
+        cx.session().lent().get::<T>().map(State).ok_or_else(|| {
+            ToolError::config(format_args!(
+                "the tool `{}` is not available: the host did not set it up",
+                cx.tool()
+            ))
+            .source(format!("no `{}` was lent to the session", type_name::<T>()))
+        })
+    }
+}
+
+impl FromContext for Context {
+    fn from_context(cx: &Context) -> Result<Self, ToolError> {
+        Ok(cx.clone())
+    }
+}
+
+/// A parameter that is borrowed from the context: `&Context`.
+#[diagnostic::on_unimplemented(
+    message = "`&{Self}` cannot be a tool parameter",
+    label = "a model cannot lend a reference",
+    note = "take it by value, or as `State<{Self}>` when the host lends it"
+)]
+pub trait FromContextRef {
+    /// Borrows the value for this call.
+    fn from_context_ref(cx: &Context) -> &Self;
+}
+
+impl FromContextRef for Context {
+    fn from_context_ref(cx: &Context) -> &Self {
+        cx
+    }
+}
+
+/// Values by their type.
+#[derive(Clone, Default)]
+pub(crate) struct Lent(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+
+impl Lent {
+    pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
+        self.0.insert(TypeId::of::<T>(), value);
+    }
+
+    fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.0.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+    }
+}

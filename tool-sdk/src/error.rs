@@ -1,0 +1,264 @@
+//! Why a call failed, for its two readers.
+//!
+//! Message and hint are for the model: what is wrong with this call and what to send
+//! instead. The source is for the host. They are different fields, so that one cannot be
+//! sent in place of the other.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of failure it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The arguments break the tool's contract.
+    InvalidArgs,
+    /// What was named does not exist: a tool, a file, a record.
+    NotFound,
+    /// A rule or a person said no.
+    Denied,
+    /// The caller lacks a permission, or is not known.
+    Unauthorized,
+    /// The time was up.
+    Timeout,
+    /// The call was cancelled.
+    Aborted,
+    /// The world changed since the model looked at it.
+    Conflict,
+    /// Something outside does not answer at the moment.
+    Unavailable,
+    /// The host is not set up for this tool.
+    Config,
+    /// The tool tried, and failed.
+    Failed,
+    /// A defect: a panic or a broken invariant.
+    Internal,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of their declaration.
+    pub const ALL: [Self; 11] = [
+        Self::InvalidArgs,
+        Self::NotFound,
+        Self::Denied,
+        Self::Unauthorized,
+        Self::Timeout,
+        Self::Aborted,
+        Self::Conflict,
+        Self::Unavailable,
+        Self::Config,
+        Self::Failed,
+        Self::Internal,
+    ];
+
+    /// The kind's name on every surface, such as `not_found`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidArgs => "invalid_args",
+            Self::NotFound => "not_found",
+            Self::Denied => "denied",
+            Self::Unauthorized => "unauthorized",
+            Self::Timeout => "timeout",
+            Self::Aborted => "aborted",
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Config => "config",
+            Self::Failed => "failed",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// Whether the model can do better with another call.
+    #[must_use]
+    pub const fn is_recoverable(self) -> bool {
+        matches!(
+            self,
+            Self::InvalidArgs
+                | Self::NotFound
+                | Self::Timeout
+                | Self::Conflict
+                | Self::Unavailable
+                | Self::Failed
+        )
+    }
+
+    /// The HTTP status that says the same.
+    #[must_use]
+    pub const fn http_status(self) -> u16 {
+        match self {
+            Self::InvalidArgs => 400,
+            Self::NotFound => 404,
+            Self::Denied => 403,
+            Self::Unauthorized => 401,
+            Self::Timeout => 504,
+            Self::Aborted => 499,
+            Self::Conflict => 409,
+            Self::Unavailable => 503,
+            Self::Config | Self::Failed | Self::Internal => 500,
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A failed call.
+///
+/// `Display` is what the model reads: the message, then the hint on a line of its own.
+/// [`source`](StdError::source) is for the host's log.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{ErrorKind, ToolError};
+///
+/// let error = ToolError::not_found("no file `src/mian.rs`").hint("did you mean `src/main.rs`?");
+///
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// assert_eq!(error.to_string(), "no file `src/mian.rs`\nhint: did you mean `src/main.rs`?");
+/// ```
+pub struct ToolError(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident => $kind:ident;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(message: impl fmt::Display) -> Self {
+            Self::new(ErrorKind::$kind, message)
+        }
+    )*};
+}
+
+impl ToolError {
+    /// An error of `kind`, with what the model should read.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
+        Self(Box::new(Inner { kind, message: message.to_string(), hint: None, source: None }))
+    }
+
+    constructors! {
+        /// What was named does not exist.
+        not_found => NotFound;
+        /// A rule or a person said no.
+        denied => Denied;
+        /// The caller lacks a permission.
+        unauthorized => Unauthorized;
+        /// The time was up.
+        timeout => Timeout;
+        /// The call was cancelled.
+        aborted => Aborted;
+        /// The world changed since the model looked at it.
+        conflict => Conflict;
+        /// Something outside does not answer.
+        unavailable => Unavailable;
+        /// The host is not set up for this tool.
+        config => Config;
+        /// The tool tried, and failed.
+        failed => Failed;
+        /// A defect in the host.
+        internal => Internal;
+        /// The arguments as a whole break the tool's contract.
+        invalid_args => InvalidArgs;
+    }
+
+    /// The argument `name` breaks the tool's contract in a way its schema cannot tell.
+    #[must_use]
+    pub fn invalid(name: &str, message: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::InvalidArgs, format_args!("`{name}`: {message}"))
+    }
+
+    /// Adds what the model should do instead.
+    #[must_use]
+    pub fn hint(mut self, hint: impl fmt::Display) -> Self {
+        self.0.hint = Some(hint.to_string());
+        self
+    }
+
+    /// Adds the cause, for the host only.
+    #[must_use]
+    pub fn source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// What kind of failure it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What is wrong, for the model.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What to do instead, for the model.
+    #[must_use]
+    pub fn suggestion(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        match &self.0.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolError")
+            .field("kind", &self.0.kind)
+            .field("message", &self.0.message)
+            .field("hint", &self.0.hint)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl StdError for ToolError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // F42: every failure has a category out of the fixed set.
+    #[test]
+    fn every_kind_has_a_name_and_a_status() {
+        for kind in ErrorKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+            assert!((400..600).contains(&kind.http_status()));
+        }
+    }
+
+    #[test]
+    fn the_model_never_reads_the_source() {
+        let cause = std::io::Error::other("token abc123");
+        let error = ToolError::failed("upload failed").source(cause);
+        assert!(!error.to_string().contains("abc123"));
+        assert!(StdError::source(&error).unwrap().to_string().contains("abc123"));
+    }
+}

@@ -1,0 +1,101 @@
+//! Annotate an async function with `#[tool]`, and everything else follows at compile time:
+//! the JSON schema and its enforcement, display metadata, risk, link-time registration, one
+//! pipeline, and every surface.
+//!
+//! ```
+//! use tool_sdk::{Call, Pipeline, Registry, Session, tool};
+//!
+//! /// Count the words of a text.
+//! #[tool(read, display(summary = "Counting words"))]
+//! async fn count_words(
+//!     /// The text to look at.
+//!     text: String,
+//!     /// Words shorter than this do not count.
+//!     #[arg(default = 1, range = 1..=50)]
+//!     min_length: usize,
+//! ) -> String {
+//!     text.split_whitespace().filter(|word| word.len() >= min_length).count().to_string()
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+//! let pipeline = Pipeline::new(Registry::linked()?);
+//! let session = Session::new("docs");
+//!
+//! let outcome = pipeline.call(&session, Call::new("count_words", r#"{"text": "to be"}"#)).await;
+//! assert_eq!(outcome.text(), "2");
+//!
+//! let outcome = pipeline.call(&session, Call::new("count_words", r#"{"txt": 1}"#)).await;
+//! assert!(outcome.text().contains("unknown argument `txt`; did you mean `text`?"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Reading order
+//!
+//! Data flows one way, and a module uses only those before it:
+//!
+//! 1. vocabulary: [`ToolName`], [`Output`], [`Risk`], [`ToolError`], [`Schema`], [`Call`];
+//! 2. the world: [`Session`] and [`Context`], what a running tool may know and do;
+//! 3. [`Tool`] and [`Definition`], what can be called;
+//! 4. [`Registry`] and [`Toolset`], who may see what;
+//! 5. [`Pipeline`], the one way to run a tool;
+//! 6. surfaces: [`provider`] formats, the command line.
+
+extern crate self as tool_sdk;
+
+mod call;
+mod content;
+mod context;
+mod effect;
+mod error;
+mod escape;
+mod event;
+mod name;
+mod pipeline;
+mod registry;
+mod schema;
+mod surface;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod tool;
+mod toolset;
+mod truncate;
+#[cfg(feature = "workspace")]
+mod workspace;
+
+#[doc(hidden)]
+pub mod __private;
+mod macros;
+
+pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
+pub use self::content::{Attachment, Data, Output};
+pub use self::context::{
+    Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Signal, Sink,
+    State, Stop,
+};
+pub use self::effect::{Risk, RiskClass};
+pub use self::error::{ErrorKind, ToolError};
+pub use self::event::{Artifact, Ending, EventKind, Events, ToolEvent};
+pub use self::name::{InvalidName, ToolName};
+pub use self::pipeline::Pipeline;
+#[cfg(feature = "linked")]
+pub use self::registry::Registration;
+pub use self::registry::{
+    Conflict, FileError, Registry, RegistryBuilder, RegistryError, ToolsFile,
+};
+pub use self::schema::{Schema, SchemaError};
+#[cfg(feature = "cli")]
+pub use self::surface::cli;
+pub use self::surface::provider;
+pub use self::tool::{
+    Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, IntoOutput, IntoTools,
+    InvalidArgs, Json, Parallel, Param, Place, Prepared, Refinement, Running, Source, Subject,
+    Tool, ToolFn, ToolMethods, Truncate,
+};
+pub use self::toolset::{Toolset, View};
+pub use self::truncate::{Budget, Fitted};
+#[cfg(feature = "workspace")]
+pub use self::workspace::{Located, Workspace, WorkspaceError};
+#[cfg(feature = "macros")]
+pub use tool_sdk_macros::{tool, toolset};

@@ -1,0 +1,62 @@
+//! The macros that are not attributes.
+
+/// Makes sure that the linker keeps the tools of a crate.
+///
+/// A crate that stands only in `Cargo.toml` and that no code names is left out of the
+/// program, and its tools with it.
+///
+/// # Examples
+///
+/// ```
+/// // In a program that uses the tools of the crates `my_tools` and `your_tools`:
+/// // tool_sdk::link!(my_tools, your_tools);
+/// tool_sdk::link!(tool_sdk);
+/// ```
+#[macro_export]
+macro_rules! link {
+    ($($krate:ident),+ $(,)?) => {
+        $(#[allow(unused_imports, clippy::allow_attributes, clippy::allow_attributes_without_reason)] use ::$krate as _;)+
+    };
+}
+
+/// A list of tools, named by their functions.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Registry, tool, tools};
+///
+/// /// Say hello.
+/// #[tool(read)]
+/// fn hello() -> &'static str {
+///     "hello"
+/// }
+///
+/// let registry = Registry::builder().add(tools![hello]).build()?;
+/// assert!(registry.contains("hello"));
+/// # Ok::<(), tool_sdk::RegistryError>(())
+/// ```
+#[macro_export]
+macro_rules! tools {
+    ($($tool:path),* $(,)?) => {
+        $crate::__private::Vec::from([$(<$tool as $crate::ToolFn>::tool().shared()),*])
+    };
+}
+
+/// Registers a tool at link time; generated code calls it.
+#[cfg(feature = "linked")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __submit {
+    ($tool:expr) => {
+        $crate::__private::inventory::submit! { $crate::Registration::new($tool) }
+    };
+}
+
+/// Without the feature `linked` nothing is registered.
+#[cfg(not(feature = "linked"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __submit {
+    ($tool:expr) => {};
+}

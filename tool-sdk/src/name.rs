@@ -1,0 +1,205 @@
+//! The name of a tool, checked once.
+//!
+//! Everything after this module may put a name into a URL, a file name or a provider's
+//! request without looking at it again.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a tool: 1 to 64 of `A-Z a-z 0-9 _ -`, starting with a letter or `_`.
+///
+/// That is what every provider and the Model Context Protocol accept.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::ToolName;
+///
+/// assert_eq!(ToolName::new("read_file")?.as_str(), "read_file");
+/// assert!(ToolName::new("read file").is_err());
+/// # Ok::<(), tool_sdk::InvalidName>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ToolName(Cow<'static, str>);
+
+impl ToolName {
+    /// The most bytes a name may have.
+    pub const MAX: usize = 64;
+
+    /// Checks `name`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when `name` is empty, too long, or holds another character.
+    pub fn new(name: impl Into<Cow<'static, str>>) -> Result<Self, InvalidName> {
+        let name = name.into();
+        if is_valid(name.as_bytes()) {
+            Ok(Self(name))
+        } else {
+            Err(InvalidName { name: name.chars().take(80).collect() })
+        }
+    }
+
+    /// A name known when the program is compiled.
+    ///
+    /// # Panics
+    ///
+    /// Panics, at compile time when used in a constant, when `name` is not valid.
+    #[must_use]
+    pub const fn from_static(name: &'static str) -> Self {
+        assert!(
+            is_valid(name.as_bytes()),
+            "a tool's name must be 1 to 64 of A-Z a-z 0-9 _ - and start with a letter or _"
+        );
+        Self(Cow::Borrowed(name))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+const fn is_valid(name: &[u8]) -> bool {
+    if name.is_empty() || name.len() > ToolName::MAX {
+        return false;
+    }
+    let mut at = 0;
+    while at < name.len() {
+        let ok = match name[at] {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => true,
+            b'0'..=b'9' | b'-' => at > 0,
+            _ => false,
+        };
+        if !ok {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Borrow<str> for ToolName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for ToolName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for ToolName {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<&str> for ToolName {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+impl From<ToolName> for String {
+    fn from(name: ToolName) -> Self {
+        name.0.into_owned()
+    }
+}
+
+impl TryFrom<String> for ToolName {
+    type Error = InvalidName;
+
+    fn try_from(name: String) -> Result<Self, InvalidName> {
+        Self::new(name)
+    }
+}
+
+/// A text that cannot be the name of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{name}` is not a tool name: 1 to 64 of A-Z a-z 0-9 _ - are allowed, starting with a letter or _"
+)]
+pub struct InvalidName {
+    name: String,
+}
+
+/// Whether `name` matches a pattern in which `*` stands for any text and `?` for one
+/// character.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where to go on when the text after the last `*` turns out not to match.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                retry = Some((p + 1, n));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match retry {
+                Some((after, from)) => {
+                    retry = Some((after, from + 1));
+                    p = after;
+                    n = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_alphabet_is_what_every_provider_accepts() {
+        for good in ["a", "_x", "read_file", "mcp__server__tool", "A-1", &"x".repeat(64)] {
+            assert!(ToolName::new(good.to_owned()).is_ok(), "{good}");
+        }
+        for bad in ["", "1a", "-a", "a b", "a.b", "é", &"x".repeat(65)] {
+            assert!(ToolName::new(bad.to_owned()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, name) in [
+            ("*", "x"),
+            ("read_*", "read_file"),
+            ("*_file", "read_file"),
+            ("r?ad*", "read"),
+            ("a*b*c", "aXbYbc"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("read", "read_file"), ("*x", "read"), ("?", ""), ("a*b", "abc")] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+}

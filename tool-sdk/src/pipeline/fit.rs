@@ -1,0 +1,79 @@
+//! The one place where a result's text is cut.
+
+use super::Pipeline;
+use crate::call::Truncated;
+use crate::content::Output;
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::event::EventKind;
+use crate::tool::{Tool, Truncate};
+use crate::truncate::{Fitted, keep};
+
+/// Cuts the text of a result that is too long, and says what is missing.
+pub(super) fn fit(
+    pipeline: &Pipeline,
+    cx: &Context,
+    tool: &dyn Tool,
+    max_output: Option<usize>,
+    result: Result<Output, ToolError>,
+) -> (Result<Output, ToolError>, Option<Truncated>) {
+    let mut output = match result {
+        Ok(output) => output,
+        Err(error) => return (Err(error), None),
+    };
+    let definition = tool.definition();
+    let budget = match max_output.or(definition.max_output) {
+        Some(bytes) => pipeline.budget.with_bytes(bytes),
+        None => pipeline.budget,
+    };
+    // A limit that the caller sets binds tools too that keep themselves short.
+    let direction = match (definition.truncate, max_output) {
+        (Some(Truncate::None), Some(_)) | (None, _) => Truncate::Head,
+        (Some(direction), _) => direction,
+    };
+    let Some(fitted) = budget.fit(output.as_text(), direction) else { return (Ok(output), None) };
+    let (text, truncated) = cut(pipeline, cx, output.as_text(), &fitted);
+    output.replace_text(text);
+    pipeline.event(cx, || EventKind::Truncated(truncated.clone()));
+    (Ok(output), Some(truncated))
+}
+
+#[cold]
+fn cut(pipeline: &Pipeline, cx: &Context, whole: &str, fitted: &Fitted<'_>) -> (String, Truncated) {
+    let path = pipeline
+        .output_dir
+        .as_deref()
+        .and_then(|folder| keep(folder, cx.session().id(), &cx.call().to_string(), whole).ok());
+    let truncated = Truncated {
+        original_lines: fitted.original_lines,
+        original_bytes: whole.len(),
+        omitted_lines: fitted.omitted_lines,
+        omitted_bytes: fitted.omitted_bytes,
+        full_output_path: path,
+    };
+    (worded(fitted, &truncated), truncated)
+}
+
+fn worded(fitted: &Fitted<'_>, truncated: &Truncated) -> String {
+    let Truncated { original_lines, original_bytes, omitted_lines, omitted_bytes, .. } = truncated;
+    let mut notice = format!(
+        "[{omitted_lines} of {original_lines} lines and {omitted_bytes} of {original_bytes} bytes \
+         left out"
+    );
+    if let Some(path) = &truncated.full_output_path {
+        notice.push_str("; the whole output is in ");
+        notice.push_str(&path.display().to_string());
+    }
+    notice.push(']');
+    let mut text = String::with_capacity(fitted.head.len() + fitted.tail.len() + notice.len() + 4);
+    text.push_str(fitted.head);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&notice);
+    if !fitted.tail.is_empty() {
+        text.push('\n');
+        text.push_str(fitted.tail);
+    }
+    text
+}

@@ -1,0 +1,238 @@
+//! The one way to run a tool: every gate stands here, in this order.
+//!
+//! ```text
+//! resolve   name or alias; unknown names get close ones back
+//! admit     the pipeline is open, the caller is known where the tool asks for that
+//! prepare   strict JSON, decoded once, every fault in one message
+//! run       time limit, cancellation, panics contained; events flow
+//! fit       the text is cut to what a model can read; the whole goes to a file
+//! finish    exactly one terminal event, exactly one result
+//! ```
+//!
+//! **Invariant:** nothing here knows a surface, or any tool by its name.
+
+mod finish;
+mod fit;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, CallId, Outcome};
+use crate::context::{Context, Session, Sink};
+use crate::error::{ErrorKind, ToolError};
+use crate::event::{EventKind, Events, HubOwner};
+use crate::name::ToolName;
+use crate::tool::{Prepared, Tool};
+use crate::toolset::Toolset;
+use crate::truncate::Budget;
+
+/// Runs calls of the tools in a [`Toolset`].
+///
+/// Cheap to clone; clones share the toolset and the subscribers.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Call, Pipeline, Registry, Session, tool, tools};
+///
+/// /// Add two numbers.
+/// #[tool(read)]
+/// fn add(
+///     /// The first.
+///     a: i64,
+///     /// The second.
+///     b: i64,
+/// ) -> String {
+///     (a + b).to_string()
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let registry = Registry::builder().add(tools![add]).build()?;
+/// let pipeline = Pipeline::new(registry);
+///
+/// let outcome = pipeline.call(&Session::default(), Call::new("add", r#"{"a": 2, "b": 3}"#)).await;
+/// assert_eq!(outcome.text(), "5");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    toolset: Arc<Toolset>,
+    events: HubOwner,
+    timeout: Duration,
+    budget: Budget,
+    output_dir: Option<PathBuf>,
+    closed: CancellationToken,
+}
+
+impl Pipeline {
+    /// A pipeline over `toolset`, with every limit at its default.
+    #[must_use]
+    pub fn new(toolset: impl Into<Toolset>) -> Self {
+        Self {
+            toolset: Arc::new(toolset.into()),
+            events: HubOwner::default(),
+            timeout: Duration::from_mins(2),
+            budget: Budget::default(),
+            output_dir: None,
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// Sets how long a call may take whose tool does not say; two minutes by default.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets how much text comes back from a tool that does not say; 2000 lines or 50 KiB
+    /// by default.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Keeps the whole of texts that were cut, in one folder per session below `folder`.
+    #[must_use]
+    pub fn output_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.output_dir = Some(folder.into());
+        self
+    }
+
+    /// The tools that can be called.
+    #[must_use]
+    pub fn toolset(&self) -> &Toolset {
+        &self.toolset
+    }
+
+    /// Listens to what happens to calls from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> Events {
+        self.events.hub().subscribe()
+    }
+
+    /// Ends every running call and every subscription; later calls fail.
+    pub fn close(&self) {
+        self.closed.cancel();
+        self.events.hub().close();
+    }
+
+    /// Runs one call from beginning to end.
+    ///
+    /// Whatever happens, there is exactly one outcome: a panic of the tool is a failed call.
+    /// Dropping the future drops the tool's future too.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime with its timer, once a tool waits for something.
+    pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
+        let id = call.id.clone().unwrap_or_else(CallId::next);
+
+        // resolve
+        let Some(tool) = self.toolset.get(&call.name) else {
+            let error = self.unknown(&call.name);
+            return finish::unresolved(self, session, id, &call.name, error);
+        };
+        let cx = self.context(session, &call, id, &*tool);
+
+        // admit
+        if let Err(error) = self.admit(&cx, &*tool) {
+            return finish::failed(self, &cx, &*tool, error);
+        }
+
+        // prepare
+        let prepared = match tool.prepare(&call.arguments) {
+            Ok(prepared) => prepared,
+            Err(invalid) => return finish::failed(self, &cx, &*tool, invalid.into()),
+        };
+        self.pending(&cx, &*tool, &call, &*prepared);
+
+        // run
+        let notes = prepared.notes().to_vec();
+        let result = run::run(prepared, &cx, &self.closed).await;
+
+        // fit
+        let (result, truncated) = fit::fit(self, &cx, &*tool, call.max_output, result);
+
+        // finish
+        finish::finish(
+            self,
+            &cx,
+            &*tool,
+            Outcome { truncated, notes, ..Outcome::new(cx.call().clone(), result) },
+        )
+    }
+
+    fn context(&self, session: &Session, call: &Call<'_>, id: CallId, tool: &dyn Tool) -> Context {
+        let definition = tool.definition();
+        let timeout = call.timeout.or(definition.timeout).unwrap_or(self.timeout);
+        let sink: Arc<dyn Sink> = Arc::clone(self.events.hub()) as _;
+        Context::new(session.clone(), definition.name.clone(), id)
+            .with_sink(sink)
+            .with_message(call.message.clone())
+            .with_timeout(Some(timeout))
+            .with_cancel(call.cancel.clone())
+    }
+
+    fn admit(&self, cx: &Context, tool: &dyn Tool) -> Result<(), ToolError> {
+        if self.closed.is_cancelled() {
+            return Err(ToolError::unavailable("the host has closed its tools"));
+        }
+        if tool.definition().flags.requires_auth && cx.session().user().is_none() {
+            return Err(ToolError::unauthorized(format_args!(
+                "`{}` is for known users only, and nobody is signed in",
+                cx.tool()
+            )));
+        }
+        Ok(())
+    }
+
+    fn pending(&self, cx: &Context, tool: &dyn Tool, call: &Call<'_>, prepared: &dyn Prepared) {
+        self.event(cx, || EventKind::Pending {
+            display: Arc::new(tool.definition().display.clone()),
+            source: tool.definition().source.clone(),
+            arguments: tool.definition().masked(call.arguments.text()),
+            summary: prepared.summary(),
+            notes: prepared.notes().to_vec(),
+        });
+        self.event(cx, || EventKind::Started);
+    }
+
+    /// Sends an event, which is not even built when nobody listens.
+    fn event(&self, cx: &Context, kind: impl FnOnce() -> EventKind) {
+        let hub = self.events.hub();
+        if hub.is_open() {
+            hub.send(cx, kind());
+        }
+    }
+
+    #[cold]
+    fn unknown(&self, name: &str) -> ToolError {
+        let shown: String = name.chars().take(ToolName::MAX).collect();
+        let error = ToolError::new(
+            ErrorKind::NotFound,
+            format_args!("there is no tool `{}`", shown.escape_debug()),
+        );
+        let view = self.toolset.view();
+        match view.close_names(name).as_slice() {
+            [] => {
+                let names: Vec<&str> = view
+                    .definitions()
+                    .take(20)
+                    .map(|definition| definition.name.as_str())
+                    .collect();
+                error.hint(format_args!("the tools are: {}", names.join(", ")))
+            }
+            close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The pipeline from outside, over tools made of closures.
+
+use std::future::pending;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::content::{Attachment, Output};
+use crate::context::{Message, State};
+use crate::effect::{Risk, RiskClass};
+use crate::event::ToolEvent;
+use crate::registry::Registry;
+use crate::schema::Schema;
+use crate::tool::{Definition, DynamicTool, IntoOutput, Truncate};
+
+fn definition(name: &str) -> Definition {
+    let schema = Schema::from_value(json!({
+        "type": "object",
+        "properties": { "text": { "type": "string" } },
+        "additionalProperties": false,
+    }));
+    Definition::new(ToolName::new(name.to_owned()).unwrap(), "Does it.", schema.unwrap())
+}
+
+fn tool<F>(name: &str, handler: impl Fn(Value, Context) -> F + Send + Sync + 'static) -> DynamicTool
+where
+    F: Future + Send + 'static,
+    F::Output: IntoOutput + 'static,
+{
+    DynamicTool::new(definition(name), handler)
+}
+
+fn pipeline(tool: DynamicTool) -> Pipeline {
+    Pipeline::new(Registry::builder().add(tool).build().unwrap())
+}
+
+async fn call(pipeline: &Pipeline, call: Call<'_>) -> Outcome {
+    pipeline.call(&Session::new("s"), call).await
+}
+
+fn drain(events: &mut Events) -> Vec<ToolEvent> {
+    std::iter::from_fn(|| events.try_recv()).collect()
+}
+
+/// The kinds of the events, as their JSON names them.
+fn kinds(events: &[ToolEvent]) -> Vec<String> {
+    let kind = |event: &ToolEvent| serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned();
+    events.iter().map(kind).collect()
+}
+
+/// Runs one call of `tool`; gives the outcome and the kinds of all its events.
+async fn watched(tool: DynamicTool, arguments: &str) -> (Outcome, Vec<String>) {
+    let name = tool_name(&tool);
+    let pipeline = pipeline(tool).timeout(Duration::from_secs(1));
+    let mut events = pipeline.subscribe();
+    let outcome = call(&pipeline, Call::new(name, arguments)).await;
+    (outcome, kinds(&drain(&mut events)))
+}
+
+fn tool_name(tool: &DynamicTool) -> String {
+    tool.definition().name.to_string()
+}
+
+#[track_caller]
+fn kind(outcome: &Outcome) -> ErrorKind {
+    outcome.result.as_ref().expect_err("the call fails").kind()
+}
+
+// F1, F7, F33, F49: one call is enough, and it has exactly one end.
+#[tokio::test]
+async fn a_call_that_works_is_pending_started_completed() {
+    let echo = tool("echo", |args, _| async move { args["text"].as_str().unwrap_or("-").to_owned() });
+    let (outcome, events) = watched(echo, r#"{"text": "hi"}"#).await;
+    assert_eq!(outcome.text(), "hi");
+    assert_eq!(events, ["pending", "started", "completed"]);
+}
+
+// F33, F38, F40, F41, F46, F57: each failure has its kind and exactly one terminal event.
+#[tokio::test(start_paused = true)]
+async fn every_failure_has_its_kind_and_one_end() {
+    let fails = tool("t", |_, _| async { Err::<String, _>(ToolError::not_found("no such thing")) });
+    let panics = tool("t", |_, _| async { panic!("with {}", "words") as String });
+    let waits = tool("t", |_, _| pending::<String>());
+    for (tool, arguments, error, end) in [
+        (fails.clone(), "{}", ErrorKind::NotFound, vec!["pending", "started", "failed"]),
+        (panics, "{}", ErrorKind::Internal, vec!["pending", "started", "failed"]),
+        (waits, "{}", ErrorKind::Timeout, vec!["pending", "started", "timed_out"]),
+        (fails, r#"{"txt": 1}"#, ErrorKind::InvalidArgs, vec!["failed"]),
+    ] {
+        let (outcome, events) = watched(tool, arguments).await;
+        assert_eq!(kind(&outcome), error);
+        assert_eq!(events, end);
+    }
+}
+
+// F46: a panic before the first await, in a future, and in its destructor.
+#[tokio::test(start_paused = true)]
+async fn no_panic_leaves_its_call() {
+    struct Loud;
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            panic!("in a destructor");
+        }
+    }
+    fn early() -> std::future::Ready<String> {
+        panic!("before the future")
+    }
+    let (outcome, _) = watched(tool("t", |_, _| early()), "{}").await;
+    assert_eq!(kind(&outcome), ErrorKind::Internal);
+    assert!(!outcome.text().contains("before the future"), "the model does not read it");
+
+    let loud = tool("t", |_, _| async {
+        let _loud = Loud;
+        pending::<String>().await
+    });
+    let (outcome, events) = watched(loud, "{}").await;
+    assert_eq!(kind(&outcome), ErrorKind::Timeout);
+    assert_eq!(events.last().unwrap(), "timed_out");
+}
+
+// F39: unknown names get close ones back.
+#[tokio::test]
+async fn an_unknown_tool_is_answered_with_close_names() {
+    let pipeline = pipeline(tool("look_up", |_, _| async { "x" }));
+    let mut events = pipeline.subscribe();
+    let outcome = call(&pipeline, Call::new("lookup", "{}")).await;
+    assert_eq!(kind(&outcome), ErrorKind::NotFound);
+    assert_eq!(outcome.text(), "there is no tool `lookup`\nhint: did you mean `look_up`?");
+    assert_eq!(kinds(&drain(&mut events)), ["failed"]);
+}
+
+// F57: cancellation ends a tool that does not cooperate.
+#[tokio::test(start_paused = true)]
+async fn cancellation_ends_the_call_at_once() {
+    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
+    let started = tokio::time::Instant::now();
+
+    let token = CancellationToken::new();
+    let waiting = call(&pipeline, Call::new("t", "{}").cancelled_by(token.clone()));
+    let cancel = async { token.cancel() };
+    let (outcome, ()) = tokio::join!(waiting, cancel);
+    assert_eq!(kind(&outcome), ErrorKind::Aborted);
+
+    let session = CancellationToken::new();
+    let lent = Session::new("s").with_cancel(session.clone());
+    let (outcome, ()) = tokio::join!(pipeline.call(&lent, Call::new("t", "{}")), async { session.cancel() });
+    assert_eq!(kind(&outcome), ErrorKind::Aborted);
+
+    assert!(started.elapsed() < Duration::from_millis(100));
+    // A call that is cancelled already does not begin.
+    let ran = call(&pipeline, Call::new("t", "{}").cancelled_by(token)).await;
+    assert_eq!(kind(&ran), ErrorKind::Aborted);
+}
+
+// F16: after the end, calls fail cleanly.
+#[tokio::test]
+async fn a_closed_pipeline_ends_its_calls_and_takes_no_more() {
+    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
+    let mut events = pipeline.subscribe();
+    let (outcome, ()) = tokio::join!(call(&pipeline, Call::new("t", "{}")), async { pipeline.close() });
+    assert_eq!(kind(&outcome), ErrorKind::Aborted);
+    assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Unavailable);
+    while events.recv().await.is_some() {}
+}
+
+// F40: the tool's own time, and the call's.
+#[tokio::test(start_paused = true)]
+async fn time_limits_go_from_the_call_to_the_tool_to_the_pipeline() {
+    async fn after(pipeline: &Pipeline, request: Call<'_>) -> Duration {
+        let started = tokio::time::Instant::now();
+        let outcome = call(pipeline, request).await;
+        assert_eq!(kind(&outcome), ErrorKind::Timeout);
+        assert!(outcome.text().contains("hint: ask for less at once"), "{}", outcome.text());
+        started.elapsed()
+    }
+    let slow = pipeline(tool("t", |_, _| pending::<String>())).timeout(Duration::from_secs(9));
+    assert_eq!(after(&slow, Call::new("t", "{}")).await, Duration::from_secs(9));
+
+    let own = definition("t").timeout(Duration::from_secs(5));
+    let own = pipeline(DynamicTool::new(own, |_, _| pending::<String>()));
+    assert_eq!(after(&own, Call::new("t", "{}")).await, Duration::from_secs(5));
+    let call = Call::new("t", "{}").timeout(Duration::from_secs(1));
+    assert_eq!(after(&own, call).await, Duration::from_secs(1));
+}
+
+// F43, F53, F55: what a tool says arrives at once, in order, also when it fails later.
+#[tokio::test(start_paused = true)]
+async fn signals_arrive_while_the_tool_runs() {
+    let chatty = tool("t", |_, cx: Context| async move {
+        cx.metadata("title", "half way");
+        cx.emit("found", json!({"n": 1}));
+        cx.output("part one");
+        cx.progress(1, Some(2), "working");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Err::<String, _>(ToolError::failed("no luck"))
+    });
+    let pipeline = pipeline(chatty);
+    let mut events = pipeline.subscribe();
+    let calling = call(&pipeline, Call::new("t", "{}"));
+    tokio::pin!(calling);
+    assert!(calling.as_mut().now_or_never().is_none());
+    let early = drain(&mut events);
+    assert_eq!(kinds(&early), ["pending", "started", "metadata", "emitted", "output", "progress"]);
+    calling.await;
+    let late = drain(&mut events);
+    assert_eq!(kinds(&late), ["failed"]);
+    let numbers: Vec<u64> = early.iter().chain(&late).map(|event| event.seq).collect();
+    assert!(numbers.is_sorted());
+}
+
+// F62: a subscriber that does not keep up loses progress, is told, and sees every end.
+#[tokio::test]
+async fn a_slow_subscriber_loses_progress_and_no_end() {
+    let noisy = tool("t", |_, cx: Context| async move {
+        for step in 0..5000 {
+            cx.progress(step, None, "");
+        }
+        "done"
+    });
+    let pipeline = pipeline(noisy);
+    let mut slow = pipeline.subscribe();
+    call(&pipeline, Call::new("t", "{}")).await;
+    call(&pipeline, Call::new("t", "{}")).await;
+    let events = kinds(&drain(&mut slow));
+    assert_eq!(events.iter().filter(|kind| *kind == "completed").count(), 2);
+    assert_eq!(events.iter().filter(|kind| *kind == "progress").count(), 1024);
+    assert_eq!(events[0], "lost");
+}
+
+// F14, F60: what a caller must be, and may do.
+#[tokio::test]
+async fn callers_need_what_the_tool_asks_for() {
+    let mut private = definition("t");
+    private.flags.requires_auth = true;
+    let pipeline = pipeline(DynamicTool::new(private, |_, cx: Context| async move {
+        cx.require("notes:write").map(|()| "written")
+    }));
+    let nobody = Session::new("s");
+    let ada = Session::new("s").with_user("ada");
+    let writer = ada.clone().with_permission("notes:write");
+    for (session, expected) in [
+        (nobody, Err(ErrorKind::Unauthorized)),
+        (ada, Err(ErrorKind::Unauthorized)),
+        (writer, Ok("written".to_owned())),
+    ] {
+        let outcome = pipeline.call(&session, Call::new("t", "{}")).await;
+        assert_eq!(outcome.result.map(Output::into_text).map_err(|error| error.kind()), expected);
+    }
+}
+
+// F26, F51, F52, F56, F61: a tool reads who calls, what was said, and what it was lent.
+#[tokio::test]
+async fn a_context_holds_what_the_host_lends() {
+    let seen = tool("t", |_, cx: Context| async move {
+        let notes: State<Mutex<Vec<String>>> = cx.state()?;
+        let session = cx.session();
+        let ids = [session.agent(), session.conversation(), session.project(), session.user(), session.request(), cx.message()];
+        assert!(cx.deadline().unwrap() > cx.started() && !cx.is_cancelled());
+        notes.lock().unwrap().push(format!(
+            "{} {} {} {:?} {}",
+            session.id(), cx.call(), ids.map(Option::unwrap_or_default).join(" "), session.messages(), session.client()
+        ));
+        Ok::<_, ToolError>("noted")
+    });
+    let pipeline = pipeline(seen);
+    let notes = Arc::new(Mutex::new(Vec::<String>::new()));
+    let session = Session::new("s")
+        .with_agent("a")
+        .with_conversation("c")
+        .with_project("p")
+        .with_user("u")
+        .with_request("r")
+        .with_messages([Message::text("user", "hi")])
+        .lend_shared(Arc::clone(&notes));
+    let outcome = pipeline.call(&session, Call::new("t", "{}").id("call_7").message("m")).await;
+    assert_eq!(outcome.text(), "noted");
+    assert_eq!(
+        *notes.lock().unwrap(),
+        ["s call_7 a c p u r m [Message { role: \"user\", content: String(\"hi\") }] embedded"]
+    );
+
+    // F26: a missing service is a config error, not a panic.
+    let poor = pipeline.call(&Session::new("s"), Call::new("t", "{}")).await;
+    assert_eq!(kind(&poor), ErrorKind::Config);
+}
+
+// F58: `race` gives the value, or says what ended it.
+#[tokio::test(start_paused = true)]
+async fn race_drops_what_takes_too_long() {
+    let cx = Context::new(Session::new("s"), ToolName::from_static("t"), CallId::next());
+    let second = Duration::from_secs(1);
+    assert_eq!(cx.race(async { 1 }, second).await, Ok(1));
+    let late = cx.race(pending::<()>(), second).await.unwrap_err();
+    assert_eq!(ToolError::from(late).kind(), ErrorKind::Timeout);
+    cx.session().cancel_token().cancel();
+    let stopped = cx.race(pending::<()>(), second).await.unwrap_err();
+    assert_eq!(ToolError::from(stopped).kind(), ErrorKind::Aborted);
+}
+
+// F94, F95, F99, F100: cut once, in one place, and kept whole in a file.
+#[tokio::test]
+async fn long_text_is_cut_and_kept() {
+    let whole = "line\n".repeat(3000);
+    let folder = tempfile::tempdir().unwrap();
+    let text = whole.clone();
+    let pipeline = pipeline(tool("t", move |_, _| std::future::ready(text.clone())))
+        .output_dir(folder.path());
+    let mut events = pipeline.subscribe();
+    let outcome = call(&pipeline, Call::new("t", "{}").id("c1")).await;
+    let truncated = outcome.truncated.clone().expect("3000 lines are too many");
+    assert_eq!((truncated.original_lines, truncated.omitted_lines), (3000, 1000));
+    assert_eq!((truncated.original_bytes, truncated.omitted_bytes), (15_000, 5000));
+    let path = truncated.full_output_path.expect("it is kept");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
+    let notice = format!(
+        "[1000 of 3000 lines and 5000 of 15000 bytes left out; the whole output is in {}]",
+        path.display()
+    );
+    assert_eq!(outcome.text().lines().last().unwrap(), notice);
+    assert_eq!(kinds(&drain(&mut events)), ["pending", "started", "truncated", "completed"]);
+
+    // F45: a limit for one call.
+    let short = call(&pipeline, Call::new("t", "{}").max_output(10)).await;
+    assert!(short.text().starts_with("line\nline\n[2998 of 3000 lines"), "{}", short.text());
+}
+
+#[tokio::test]
+async fn a_tool_that_bounds_itself_is_not_cut() {
+    let mut own = definition("t");
+    own.truncate = Some(Truncate::None);
+    let pipeline = pipeline(DynamicTool::new(own, |_, _| async { "x\n".repeat(5000) }));
+    assert!(call(&pipeline, Call::new("t", "{}")).await.truncated.is_none());
+}
+
+// F8, F35, F170: attachments arrive unchanged, and are named by the last event.
+#[tokio::test]
+async fn attachments_and_display_travel_with_the_end() {
+    let mut shown = definition("t").risk(Risk::new(RiskClass::Read));
+    shown.display.name = Some("Look".to_owned());
+    let pipeline = pipeline(DynamicTool::new(shown, |_, _| async {
+        Output::text("seen").title("A picture").attach(Attachment::bytes("image/png", vec![1, 2]).named("a.png"))
+    }));
+    let mut events = pipeline.subscribe();
+    let outcome = call(&pipeline, Call::new("t", r#"{"text": "x"}"#)).await;
+    let output = outcome.result.unwrap();
+    assert_eq!(output.attachments(), [Attachment::bytes("image/png", vec![1, 2]).named("a.png")]);
+
+    let events = drain(&mut events);
+    let json: Vec<Value> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+    assert_eq!(json[0]["display"]["name"], "Look");
+    assert_eq!(json[0]["arguments"], json!({"text": "x"}));
+    assert_eq!(json[2]["source"], json!({"type": "native"}));
+    assert_eq!(json[2]["artifacts"], json!([{"mime": "image/png", "name": "a.png"}]));
+    assert_eq!(json[2]["tool"], "t");
+}
+
+// F106: what is added to one toolset is not seen by another, and can be taken away.
+#[tokio::test]
+async fn additions_belong_to_one_toolset() {
+    let registry = Registry::builder().add(tool("t", |_, _| async { "t" })).build().unwrap();
+    let (first, second) = (Pipeline::new(registry.clone()), Pipeline::new(registry));
+    first.toolset().add(tool("extra", |_, _| async { "e" })).unwrap();
+    assert!(first.toolset().add(tool("t", |_, _| async { "again" })).is_err());
+    assert_eq!(call(&first, Call::new("extra", "{}")).await.text(), "e");
+    assert_eq!(kind(&call(&second, Call::new("extra", "{}")).await), ErrorKind::NotFound);
+    assert!(first.toolset().remove("extra") && first.toolset().remove("t"));
+    assert!(!first.toolset().remove("extra"));
+    assert_eq!(kind(&call(&first, Call::new("t", "{}")).await), ErrorKind::NotFound);
+    assert_eq!(call(&second, Call::new("t", "{}")).await.text(), "t");
+}

@@ -1,0 +1,191 @@
+//! How a registry is put together: every conflict is reported, with both places.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Registry;
+use crate::tool::{IntoTools, Tool};
+
+/// A registry in the making.
+#[derive(Clone, Default)]
+#[must_use = "nothing happens before `build`"]
+pub struct RegistryBuilder {
+    tools: Vec<Arc<dyn Tool>>,
+    overrides: Vec<Arc<dyn Tool>>,
+    expected: Vec<String>,
+}
+
+impl fmt::Debug for RegistryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.tools.iter().map(|tool| &tool.definition().name)).finish()
+    }
+}
+
+impl RegistryBuilder {
+    /// Adds a tool, a list of tools, or a value with a `#[toolset]`.
+    pub fn add(mut self, tools: impl IntoTools) -> Self {
+        self.tools.extend(tools.into_tools());
+        self
+    }
+
+    /// Adds tools that take the place of others with the same names.
+    pub fn override_with(mut self, tools: impl IntoTools) -> Self {
+        self.overrides.extend(tools.into_tools());
+        self
+    }
+
+    /// Makes the build fail when one of `names` is missing.
+    pub fn expect<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        self.expected.extend(names.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Puts the registry together.
+    ///
+    /// # Errors
+    ///
+    /// Fails when two tools have the same name or alias, when an override overrides
+    /// nothing, or when an expected tool is missing; every reason is listed.
+    pub fn build(self) -> Result<Registry, RegistryError> {
+        let mut conflicts = Vec::new();
+        let mut tools = self.tools;
+        for tool in self.overrides {
+            replace(&mut tools, tool, &mut conflicts);
+        }
+        find_conflicts(&tools, &mut conflicts);
+        if !conflicts.is_empty() {
+            return Err(RegistryError { conflicts });
+        }
+        let registry = Registry::of(tools);
+        registry.expect(self.expected.iter().map(String::as_str))?;
+        Ok(registry)
+    }
+}
+
+fn replace(tools: &mut Vec<Arc<dyn Tool>>, tool: Arc<dyn Tool>, conflicts: &mut Vec<Conflict>) {
+    let name = &tool.definition().name;
+    let before = tools.len();
+    tools.retain(|other| other.definition().name != *name);
+    if tools.len() == before {
+        conflicts.push(Conflict::NothingToOverride {
+            name: name.to_string(),
+            place: tool.definition().origin(),
+        });
+    }
+    tools.push(tool);
+}
+
+fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
+    // By lower case, because aliases are found in any case.
+    let mut taken: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for tool in tools {
+        let definition = tool.definition();
+        let mut claim = |name: &str, as_what: String| {
+            let claims = taken.entry(name.to_ascii_lowercase()).or_default();
+            claims.push((as_what, definition.origin()));
+        };
+        claim(definition.name.as_str(), format!("the tool `{}`", definition.name));
+        for alias in &definition.aliases {
+            claim(alias.as_str(), format!("an alias of `{}`", definition.name));
+        }
+    }
+    for (name, mut claims) in taken {
+        if claims.len() > 1 {
+            claims.sort();
+            conflicts.push(Conflict::Name { name, claims });
+        }
+    }
+}
+
+/// Why a registry cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conflict {
+    /// A name that several tools claim.
+    Name {
+        /// The name, in lower case.
+        name: String,
+        /// Who claims it, and where each of them is written.
+        claims: Vec<(String, String)>,
+    },
+    /// An override without anything to override.
+    NothingToOverride {
+        /// The tool's name.
+        name: String,
+        /// Where the override is written.
+        place: String,
+    },
+    /// Expected tools that are not there.
+    Missing {
+        /// Their names.
+        names: Vec<String>,
+        /// The packages whose tools are there, with how many.
+        found: Vec<(String, usize)>,
+    },
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name { name, claims } => {
+                write!(f, "the name `{name}` is taken {} times:", claims.len())?;
+                claims.iter().try_for_each(|(what, place)| write!(f, "\n  {what} ({place})"))
+            }
+            Self::NothingToOverride { name, place } => {
+                write!(f, "`{name}` ({place}) overrides nothing; use `add`")
+            }
+            Self::Missing { names, found } => {
+                write!(f, "not found: `{}`", names.join("`, `"))?;
+                write!(f, "\n  is the crate linked? write `tool_sdk::link!(the_crate);`")?;
+                match found.as_slice() {
+                    [] => write!(f, "\n  found: no tools at all"),
+                    found => {
+                        let list: Vec<String> = found
+                            .iter()
+                            .map(|(name, count)| format!("{count} of {name}"))
+                            .collect();
+                        write!(f, "\n  found: {}", list.join(", "))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every reason why a registry cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistryError {
+    conflicts: Vec<Conflict>,
+}
+
+impl RegistryError {
+    pub(super) fn missing(names: Vec<String>, registry: &Registry) -> Self {
+        let mut found: BTreeMap<String, usize> = BTreeMap::new();
+        for definition in registry.definitions() {
+            let package = definition.place.map_or("the host", |place| place.package);
+            *found.entry(package.to_owned()).or_default() += 1;
+        }
+        Self { conflicts: vec![Conflict::Missing { names, found: found.into_iter().collect() }] }
+    }
+
+    /// The reasons.
+    #[must_use]
+    pub fn conflicts(&self) -> &[Conflict] {
+        &self.conflicts
+    }
+}
+
+impl fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, conflict) in self.conflicts.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{conflict}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for RegistryError {}

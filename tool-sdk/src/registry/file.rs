@@ -1,0 +1,185 @@
+//! Tools from a definition file, with handlers bound by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::schema::Schema;
+use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
+
+/// The definitions of a `tools.json`, waiting for their handlers.
+///
+/// The file is what the `tools-json` format writes: `{"version": 1, "tools": [..]}`, or the
+/// list alone.
+///
+/// # Examples
+///
+/// ```
+/// use serde_json::Value;
+/// use tool_sdk::{Context, Registry, ToolsFile};
+///
+/// let text = r#"{"version": 1, "tools": [{
+///     "name": "greet",
+///     "description": "Greets somebody.",
+///     "parameters": {
+///         "type": "object",
+///         "properties": {"who": {"type": "string"}},
+///         "required": ["who"]
+///     }
+/// }]}"#;
+/// let tools = ToolsFile::parse("tools.json", text)?
+///     .bind("greet", |args: Value, _cx: Context| async move { format!("hello {}", args["who"]) })
+///     .finish()?;
+/// let registry = Registry::builder().add(tools).build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ToolsFile {
+    file: String,
+    definitions: BTreeMap<String, Definition>,
+    tools: Vec<DynamicTool>,
+    problems: Vec<Problem>,
+}
+
+impl ToolsFile {
+    /// Reads definitions from `text`; `file` names it in messages.
+    ///
+    /// # Errors
+    ///
+    /// Names file, tool and path of every definition that cannot be used.
+    pub fn parse(file: impl Into<String>, text: &str) -> Result<Self, FileError> {
+        let mut this = Self {
+            file: file.into(),
+            definitions: BTreeMap::new(),
+            tools: Vec::new(),
+            problems: Vec::new(),
+        };
+        match serde_json::from_str(text) {
+            Ok(document) => this.read(&document),
+            Err(error) => this.problem("", "", error.to_string()),
+        }
+        if this.problems.is_empty() { Ok(this) } else { Err(this.error()) }
+    }
+
+    fn read(&mut self, document: &Value) {
+        let (entries, prefix) = match document {
+            Value::Array(entries) => (entries, ""),
+            _ => match document.get("tools").and_then(Value::as_array) {
+                Some(entries) => (entries, "/tools"),
+                None => {
+                    return self.problem("", "/tools", "a list of tools is expected".to_owned());
+                }
+            },
+        };
+        if let Some(version) = document.get("version")
+            && version != 1
+        {
+            self.problem("", "/version", format!("version {version} is not known; 1 is"));
+        }
+        for (index, entry) in entries.iter().enumerate() {
+            self.read_tool(entry, &format!("{prefix}/{index}"));
+        }
+    }
+
+    fn read_tool(&mut self, entry: &Value, path: &str) {
+        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let parameters = entry.get("parameters").cloned().unwrap_or(Value::Null);
+        if let Err(error) = Schema::from_value(parameters) {
+            return self.problem(&name, &format!("{path}/parameters"), error.to_string());
+        }
+        match serde_json::from_value::<Definition>(entry.clone()) {
+            Ok(definition) if definition.description.trim().is_empty() => {
+                self.problem(&name, &format!("{path}/description"), "is empty".to_owned());
+            }
+            Ok(definition) => {
+                if self.definitions.insert(name.clone(), definition).is_some() {
+                    self.problem(&name, path, "the name comes twice".to_owned());
+                }
+            }
+            Err(error) => self.problem(&name, path, error.to_string()),
+        }
+    }
+
+    /// Gives the tool `name` its handler.
+    #[must_use]
+    pub fn bind<H, F>(mut self, name: &str, handler: H) -> Self
+    where
+        H: Fn(Value, Context) -> F + Send + Sync + 'static,
+        F: Future + Send + 'static,
+        F::Output: IntoOutput + 'static,
+    {
+        match self.definitions.remove(name) {
+            Some(definition) => self.tools.push(DynamicTool::new(definition, handler)),
+            None => self.problem(name, "", "a handler is given, but no definition".to_owned()),
+        }
+        self
+    }
+
+    /// The tools, once each definition has its handler.
+    ///
+    /// # Errors
+    ///
+    /// Names every definition without a handler, and every handler without a definition.
+    pub fn finish(mut self) -> Result<impl IntoTools + fmt::Debug, FileError> {
+        for name in std::mem::take(&mut self.definitions).into_keys() {
+            self.problem(&name, "", "has no handler".to_owned());
+        }
+        if self.problems.is_empty() { Ok(Loaded(self.tools)) } else { Err(self.error()) }
+    }
+
+    fn problem(&mut self, tool: &str, path: &str, what: String) {
+        self.problems.push(Problem { tool: tool.to_owned(), path: path.to_owned(), what });
+    }
+
+    fn error(self) -> FileError {
+        FileError { file: self.file, problems: self.problems }
+    }
+}
+
+#[derive(Debug)]
+struct Loaded(Vec<DynamicTool>);
+
+impl IntoTools for Loaded {
+    fn into_tools(self) -> Vec<Arc<dyn Tool>> {
+        self.0.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Problem {
+    tool: String,
+    path: String,
+    what: String,
+}
+
+/// Everything that is wrong with a definition file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    file: String,
+    problems: Vec<Problem>,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{}", self.file)?;
+            if !problem.path.is_empty() {
+                write!(f, "#{}", problem.path)?;
+            }
+            if !problem.tool.is_empty() {
+                write!(f, ": tool `{}`", problem.tool)?;
+            }
+            write!(f, ": {}", problem.what)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for FileError {}

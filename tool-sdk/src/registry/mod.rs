@@ -1,0 +1,196 @@
+//! Every tool that a program has: immutable, and ordered by name.
+//!
+//! The entries are the very objects that the pipeline runs and the surfaces show.
+//!
+//! **Invariant:** the order depends on which tools there are, never on linking.
+
+mod builder;
+mod file;
+#[cfg(feature = "linked")]
+mod linked;
+
+use std::sync::Arc;
+
+use foldhash::{HashMap, HashMapExt as _};
+
+pub use self::builder::{Conflict, RegistryBuilder, RegistryError};
+pub use self::file::{FileError, ToolsFile};
+#[cfg(feature = "linked")]
+pub use self::linked::Registration;
+use crate::effect::RiskClass;
+use crate::tool::{Definition, Tool};
+
+/// Every tool that a program has.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Registry, tool, tools};
+///
+/// /// Add two numbers.
+/// #[tool(read)]
+/// fn add(
+///     /// The first.
+///     a: i64,
+///     /// The second.
+///     b: i64,
+/// ) -> String {
+///     (a + b).to_string()
+/// }
+///
+/// let registry = Registry::builder().add(tools![add]).build()?;
+/// assert_eq!(registry.names().collect::<Vec<_>>(), ["add"]);
+/// # Ok::<(), tool_sdk::RegistryError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Registry {
+    tools: Arc<[Arc<dyn Tool>]>,
+    index: Arc<Index>,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+impl Registry {
+    /// Starts an empty registry.
+    #[must_use]
+    pub fn builder() -> RegistryBuilder {
+        RegistryBuilder::default()
+    }
+
+    /// A registry of tools that were checked for conflicts.
+    fn of(mut tools: Vec<Arc<dyn Tool>>) -> Self {
+        tools.sort_by(|a, b| a.definition().name.cmp(&b.definition().name));
+        let index = Index::new(&tools);
+        Self { tools: tools.into(), index: Arc::new(index) }
+    }
+
+    /// The tool called `name`: by its name, or by an alias in any case.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.index.find(name).and_then(|at| self.tools.get(at))
+    }
+
+    /// Whether there is a tool called `name`.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// All tools, by name.
+    pub fn iter(&self) -> std::slice::Iter<'_, Arc<dyn Tool>> {
+        self.tools.iter()
+    }
+
+    /// How many tools there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|tool| tool.definition().name.as_str())
+    }
+
+    /// All definitions, by name.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.tools.iter().map(|tool| tool.definition())
+    }
+
+    /// The tools that somebody with `scope` may see.
+    pub fn by_scope<'a>(&'a self, scope: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
+        self.iter().filter(move |tool| in_scope(tool.definition(), scope))
+    }
+
+    /// The tools of a category.
+    pub fn by_category<'a>(&'a self, category: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
+        self.iter().filter(move |tool| tool.definition().category.as_deref() == Some(category))
+    }
+
+    /// The tools of a class of risk.
+    pub fn by_risk(&self, class: RiskClass) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.iter().filter(move |tool| tool.definition().risk.class == class)
+    }
+
+    /// The tools whose names match a pattern of `*` and `?`.
+    pub fn matching<'a>(&'a self, pattern: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
+        self.iter()
+            .filter(move |tool| crate::name::matches(pattern, tool.definition().name.as_str()))
+    }
+
+    /// Each alias with the name of its tool, for texts that speak of tools by other names.
+    pub fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.definitions().flat_map(|definition| {
+            definition.aliases.iter().map(|alias| (alias.as_str(), definition.name.as_str()))
+        })
+    }
+
+    /// Fails when one of `names` is missing, which is how a crate that was not linked shows.
+    ///
+    /// # Errors
+    ///
+    /// Names every missing tool, what there is, and how to link a crate.
+    pub fn expect<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<&Self, RegistryError> {
+        let missing: Vec<String> =
+            names.into_iter().filter(|name| !self.contains(name)).map(str::to_owned).collect();
+        if missing.is_empty() { Ok(self) } else { Err(RegistryError::missing(missing, self)) }
+    }
+}
+
+impl<'a> IntoIterator for &'a Registry {
+    type Item = &'a Arc<dyn Tool>;
+    type IntoIter = std::slice::Iter<'a, Arc<dyn Tool>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Whether somebody with `scope` may see a tool: one without scopes is for everybody.
+pub(crate) fn in_scope(definition: &Definition, scope: &str) -> bool {
+    definition.scopes.is_empty() || definition.scopes.iter().any(|name| name == scope)
+}
+
+/// Where each name and alias stands.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    names: HashMap<Box<str>, usize>,
+    aliases: HashMap<Box<str>, usize>,
+}
+
+impl Index {
+    pub(crate) fn new(tools: &[Arc<dyn Tool>]) -> Self {
+        let mut index =
+            Self { names: HashMap::with_capacity(tools.len()), aliases: HashMap::new() };
+        for (at, tool) in tools.iter().enumerate() {
+            let definition = tool.definition();
+            index.names.insert(definition.name.as_str().into(), at);
+            for alias in &definition.aliases {
+                index.aliases.insert(alias.as_str().to_ascii_lowercase().into(), at);
+            }
+        }
+        index
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.names.get(name).or_else(|| self.find_alias(name)).copied()
+    }
+
+    #[cold]
+    fn find_alias(&self, name: &str) -> Option<&usize> {
+        self.aliases.get(name.to_ascii_lowercase().as_str())
+    }
+}

@@ -1,0 +1,176 @@
+//! Builds schemas from Rust types: one generator per tool, then the normal form.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::{Schema, SchemaFn, normal};
+
+/// One property of an object that is put together from its parts.
+#[derive(Debug)]
+pub(crate) struct Property<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its type.
+    pub(crate) schema: SchemaFn,
+    /// What it means; replaces what the type says of itself.
+    pub(crate) description: &'a str,
+    /// Whether it must be there.
+    pub(crate) required: bool,
+    /// Whether it is left out of the schema.
+    pub(crate) hidden: bool,
+    /// What it is when it is absent.
+    pub(crate) default: Option<Value>,
+    /// Constraints beyond those of the type.
+    pub(crate) keywords: Map<String, Value>,
+}
+
+impl Property<'_> {
+    /// Bounds the length, whatever that is for the type: characters, items or entries.
+    pub(crate) fn length(&mut self, min: usize, max: usize) {
+        if min > 0 {
+            self.keywords.insert("minLength".to_owned(), min.into());
+        }
+        if max < usize::MAX {
+            self.keywords.insert("maxLength".to_owned(), max.into());
+        }
+    }
+}
+
+/// The schema of an object with these properties, in this order, and no others.
+pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Schema {
+    let mut generator = generator();
+    let mut schemas = Map::new();
+    let mut required = Vec::new();
+    let mut shown = Vec::new();
+    for property in properties.filter(|property| !property.hidden) {
+        let mut schema = match (property.schema)(&mut generator).to_value() {
+            Value::Bool(true) => json!({}),
+            schema => schema,
+        };
+        if let Value::Object(schema) = &mut schema
+            && !property.description.is_empty()
+        {
+            schema.insert("description".to_owned(), property.description.into());
+        }
+        schemas.insert(property.name.to_owned(), schema);
+        if property.required {
+            required.push(Value::from(property.name));
+        }
+        shown.push(property);
+    }
+    let root = json!({ "type": "object", "properties": schemas, "required": required });
+    let mut schema = Schema(normal::form(root, generator.take_definitions(true)));
+    for property in shown {
+        if let Some(map) = schema.property_mut(property.name) {
+            constrain(map, property.keywords, property.default);
+        }
+    }
+    schema
+}
+
+fn constrain(map: &mut Map<String, Value>, keywords: Map<String, Value>, default: Option<Value>) {
+    let unit = match map.get("type").and_then(Value::as_str) {
+        Some("array") => "Items",
+        Some("object") => "Properties",
+        _ => "Length",
+    };
+    for (keyword, value) in keywords {
+        match keyword.as_str() {
+            "minLength" => _ = map.insert(format!("min{unit}"), value),
+            "maxLength" => _ = map.insert(format!("max{unit}"), value),
+            // The type's own bound stays where it is the narrower one.
+            "minimum" if !narrower(map.get("minimum"), &value, |own, new| own > new) => {
+                map.insert(keyword, value);
+            }
+            "maximum" if !narrower(map.get("maximum"), &value, |own, new| own < new) => {
+                map.insert(keyword, value);
+            }
+            "minimum" | "maximum" => {}
+            _ => _ = map.insert(keyword, value),
+        }
+    }
+    if let Some(default) = default.filter(|default| !default.is_null()) {
+        map.insert("default".to_owned(), default);
+    }
+    normal::order(map);
+}
+
+fn narrower(own: Option<&Value>, new: &Value, wins: fn(f64, f64) -> bool) -> bool {
+    own.and_then(Value::as_f64).zip(new.as_f64()).is_some_and(|(own, new)| wins(own, new))
+}
+
+/// A generator of what can be decoded.
+fn generator() -> SchemaGenerator {
+    settings().into_generator()
+}
+
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    })
+}
+
+impl Schema {
+    /// The schema of what decodes into a `T`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use tool_sdk::Schema;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Search {
+    ///     /// What to look for.
+    ///     query: String,
+    ///     /// How many results at most.
+    ///     limit: Option<u8>,
+    /// }
+    ///
+    /// assert_eq!(
+    ///     Schema::of::<Search>().to_value(),
+    ///     serde_json::json!({
+    ///         "type": "object",
+    ///         "properties": {
+    ///             "query": { "type": "string", "description": "What to look for." },
+    ///             "limit": {
+    ///                 "type": "integer",
+    ///                 "description": "How many results at most.",
+    ///                 "minimum": 0,
+    ///                 "maximum": 255,
+    ///             },
+    ///         },
+    ///         "required": ["query"],
+    ///         "additionalProperties": false,
+    ///     })
+    /// );
+    /// ```
+    #[must_use]
+    pub fn of<T: JsonSchema + ?Sized>() -> Self {
+        Self::of_arguments(|generator| generator.subschema_for::<T>())
+    }
+
+    /// The schema of what a `T` is written as.
+    #[must_use]
+    pub fn output_of<T: JsonSchema + ?Sized>() -> Self {
+        Self::of_output(|generator| generator.subschema_for::<T>())
+    }
+
+    /// The schema of what decodes into the type behind `schema`.
+    pub(crate) fn of_arguments(schema: SchemaFn) -> Self {
+        Self::generate(schema, generator())
+    }
+
+    /// The schema of what the type behind `schema` is written as.
+    pub(crate) fn of_output(schema: SchemaFn) -> Self {
+        Self::generate(schema, settings().for_serialize().into_generator())
+    }
+
+    fn generate(schema: SchemaFn, mut generator: SchemaGenerator) -> Self {
+        let schema = schema(&mut generator).to_value();
+        Self(normal::form(schema, generator.take_definitions(true)))
+    }
+}

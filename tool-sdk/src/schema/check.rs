@@ -1,0 +1,196 @@
+//! Schemas from elsewhere: words of earlier drafts are brought up to date, then checked.
+//!
+//! **Invariant:** nothing is fetched. A `$ref` leads to a place in the same document.
+
+use serde_json::{Map, Value};
+
+use super::{SchemaError, walk};
+
+/// How deep a schema may nest; the schema of a tool stays far below.
+const MAX_DEPTH: usize = 64;
+
+/// Checks that `schema` can describe the parameters of a tool.
+pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaError> {
+    let Value::Object(mut root) = schema else {
+        return Err(SchemaError::new("", "a schema of parameters must be a JSON object"));
+    };
+    modern_root(&mut root);
+    walk::plain_names(&mut root);
+    for keyword in ["$schema", "$id", "title"] {
+        root.shift_remove(keyword);
+    }
+    if root.get("type").and_then(Value::as_str) != Some("object") {
+        let found = root.get("type").map_or("nothing".to_owned(), Value::to_string);
+        return Err(SchemaError::new(
+            "",
+            format_args!("`type` must be \"object\" for parameters, found {found}"),
+        ));
+    }
+    match faults(&root).into_iter().next() {
+        Some(fault) => Err(fault),
+        None => Ok(root),
+    }
+}
+
+/// Everything that is wrong with a schema, whatever it describes.
+pub(crate) fn faults(root: &Map<String, Value>) -> Vec<SchemaError> {
+    let mut found = Vec::new();
+    node(root, root, "", 0, &mut found);
+    found
+}
+
+fn node(
+    schema: &Map<String, Value>,
+    root: &Map<String, Value>,
+    path: &str,
+    depth: usize,
+    found: &mut Vec<SchemaError>,
+) {
+    if depth > MAX_DEPTH {
+        found.push(SchemaError::new(path, format_args!("nested deeper than {MAX_DEPTH} levels")));
+        return;
+    }
+    for (keyword, value) in schema {
+        if let Some(expected) = expected(keyword, value) {
+            found.push(SchemaError::new(path, format_args!("`{keyword}` must be {expected}")));
+        }
+    }
+    if let Some(Value::String(reference)) = schema.get("$ref")
+        && let Some(problem) = lost(root, reference)
+    {
+        found.push(SchemaError::new(path, problem));
+    }
+    walk::each(schema, &mut |_, step, inner| {
+        let path = format!("{path}{step}");
+        match inner {
+            Value::Object(inner) => node(inner, root, &path, depth + 1, found),
+            Value::Bool(_) => {}
+            _ => found.push(SchemaError::new(path, "a schema must be an object or a boolean")),
+        }
+    });
+}
+
+/// What is wrong with a `$ref`, following those that lead to another.
+fn lost(root: &Map<String, Value>, reference: &str) -> Option<String> {
+    if !reference.starts_with('#') {
+        return Some(format!(
+            "`$ref` {reference:?} leads out of the schema; only `#/...` can be followed"
+        ));
+    }
+    let mut at = reference.to_owned();
+    for _ in 0..MAX_DEPTH {
+        let Some(target) = walk::resolve(root, &at) else {
+            return Some(format!("`$ref` {reference:?} leads nowhere"));
+        };
+        match target.get("$ref") {
+            Some(Value::String(next)) => at.clone_from(next),
+            _ => return None,
+        }
+    }
+    Some(format!("`$ref` {reference:?} leads back to itself"))
+}
+
+/// What the value of `keyword` must be, when it is something else.
+fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
+    let (fits, expected) = match keyword {
+        "type" => (is_type(value), "one of the seven type names, or a list of them"),
+        "properties" | "patternProperties" | "$defs" | "dependentSchemas" => {
+            (value.is_object(), "an object of schemas")
+        }
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
+            (value.as_array().is_some_and(|list| !list.is_empty()), "a list of schemas")
+        }
+        "required" => (is_names(value), "a list of different names"),
+        "dependentRequired" => (
+            value.as_object().is_some_and(|map| map.values().all(is_names)),
+            "an object of lists of names",
+        ),
+        "enum" => (value.is_array(), "a list of values"),
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+        | "minContains" | "maxContains" => {
+            let whole = value.as_f64().is_some_and(|number| number >= 0.0 && number.fract() == 0.0);
+            (whole, "a whole number that is not negative")
+        }
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
+            (value.is_number(), "a number")
+        }
+        "multipleOf" => (value.as_f64().is_some_and(|number| number > 0.0), "a number above 0"),
+        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => {
+            (value.is_boolean(), "true or false")
+        }
+        "description" | "title" | "format" | "pattern" | "$ref" | "$id" | "$anchor"
+        | "$comment" | "contentEncoding" | "contentMediaType" => (value.is_string(), "a text"),
+        "examples" => (value.is_array(), "a list of values"),
+        _ => return None,
+    };
+    (!fits).then_some(expected)
+}
+
+fn is_type(value: &Value) -> bool {
+    const NAMES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+    let name = |value: &Value| value.as_str().is_some_and(|name| NAMES.contains(&name));
+    match value {
+        Value::Array(types) => !types.is_empty() && types.iter().all(name) && all_different(types),
+        value => name(value),
+    }
+}
+
+fn is_names(value: &Value) -> bool {
+    value.as_array().is_some_and(|names| names.iter().all(Value::is_string) && all_different(names))
+}
+
+fn all_different(values: &[Value]) -> bool {
+    values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
+}
+
+/// Says in 2020-12 what was written for an earlier draft.
+fn modern_root(root: &mut Map<String, Value>) {
+    let rename = root.contains_key("definitions") && !root.contains_key("$defs");
+    if rename && let Some(definitions) = root.shift_remove("definitions") {
+        root.insert("$defs".to_owned(), definitions);
+    }
+    modern(root, rename, 0);
+}
+
+fn modern(schema: &mut Map<String, Value>, renamed: bool, depth: usize) {
+    if renamed
+        && let Some(Value::String(reference)) = schema.get_mut("$ref")
+        && let Some(rest) = reference.strip_prefix("#/definitions/")
+    {
+        *reference = format!("#/$defs/{rest}");
+    }
+    if let Some(Value::Array(_)) = schema.get("items")
+        && let Some(items) = schema.shift_remove("items")
+    {
+        schema.insert("prefixItems".to_owned(), items);
+        if let Some(rest) = schema.shift_remove("additionalItems") {
+            schema.insert("items".to_owned(), rest);
+        }
+    }
+    if let Some(Value::Object(dependencies)) = schema.get("dependencies") {
+        let (names, schemas): (Vec<_>, Vec<_>) =
+            dependencies.clone().into_iter().partition(|(_, value)| value.is_array());
+        schema.shift_remove("dependencies");
+        for (keyword, entries) in [("dependentRequired", names), ("dependentSchemas", schemas)] {
+            if !entries.is_empty() {
+                schema.insert(keyword.to_owned(), Value::Object(entries.into_iter().collect()));
+            }
+        }
+    }
+    for (bound, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
+        if let Some(Value::Bool(yes)) = schema.get(exclusive) {
+            let yes = *yes;
+            schema.shift_remove(exclusive);
+            if yes && let Some(value) = schema.shift_remove(bound) {
+                schema.insert(exclusive.to_owned(), value);
+            }
+        }
+    }
+    if depth <= MAX_DEPTH {
+        walk::each_mut(schema, &mut |_, inner| {
+            if let Value::Object(inner) = inner {
+                modern(inner, renamed, depth + 1);
+            }
+        });
+    }
+}

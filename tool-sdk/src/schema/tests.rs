@@ -1,0 +1,627 @@
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use schemars::{JsonSchema, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::*;
+
+#[track_caller]
+fn check<T: JsonSchema>(expected: Value) {
+    let schema = Schema::of::<T>();
+    // Compared as text, because the order of keys is part of the form.
+    assert_eq!(
+        serde_json::to_string_pretty(&schema).unwrap(),
+        serde_json::to_string_pretty(&expected).unwrap()
+    );
+    let again = normal::form(schema.to_value(), Map::new());
+    assert_eq!(Schema(again), schema, "the normal form stays as it is");
+    assert!(faults(schema.as_map()).is_empty());
+}
+
+/// The schema of `T` as the only property, called `x`.
+#[track_caller]
+fn check_property<T: JsonSchema>(required: bool, expected: Value) {
+    let schema = object([property::<T>("x", required)].into_iter());
+    assert_eq!(
+        serde_json::to_string_pretty(&schema.property("x")).unwrap(),
+        serde_json::to_string_pretty(&expected).unwrap()
+    );
+}
+
+fn property<T: JsonSchema>(name: &str, required: bool) -> Property<'_> {
+    Property {
+        name,
+        schema: |generator| generator.subschema_for::<T>(),
+        description: "",
+        required,
+        hidden: false,
+        default: None,
+        keywords: Map::new(),
+    }
+}
+
+/// A place.
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct Point {
+    x: f32,
+    y: f64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Plain {
+    Fast,
+    Slow,
+}
+
+/// How it is done.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Documented {
+    /// At once,
+    /// without looking.
+    Fast,
+    /// With care.
+    Slow,
+    Never,
+}
+
+#[test]
+fn nested_structs_are_inlined_and_closed() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Outer {
+        /// Where.
+        at: Point,
+        via: Option<Point>,
+        names: Option<Vec<String>>,
+    }
+    check::<Outer>(json!({
+        "type": "object",
+        "properties": {
+            "at": {
+                "type": "object",
+                "description": "Where.",
+                "properties": { "x": { "type": "number" }, "y": { "type": "number" } },
+                "required": ["x", "y"],
+                "additionalProperties": false,
+            },
+            "via": {
+                "type": "object",
+                "description": "A place.",
+                "properties": { "x": { "type": "number" }, "y": { "type": "number" } },
+                "required": ["x", "y"],
+                "additionalProperties": false,
+            },
+            "names": { "type": "array", "items": { "type": "string" } },
+        },
+        "required": ["at"],
+        "additionalProperties": false,
+    }));
+}
+
+#[test]
+fn integers_have_bounds_and_no_formats() {
+    check_property::<u8>(true, json!({ "type": "integer", "minimum": 0, "maximum": 255 }));
+    check_property::<i32>(
+        true,
+        json!({ "type": "integer", "minimum": i32::MIN, "maximum": i32::MAX }),
+    );
+    check_property::<i64>(
+        true,
+        json!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX }),
+    );
+    check_property::<Option<usize>>(
+        false,
+        json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
+    );
+    check_property::<i128>(true, json!({ "type": "integer" }));
+    check_property::<u128>(true, json!({ "type": "integer", "minimum": 0 }));
+    check_property::<f32>(true, json!({ "type": "number" }));
+}
+
+#[test]
+fn variants_without_data_are_an_enum() {
+    check_property::<Plain>(true, json!({ "type": "string", "enum": ["fast", "slow"] }));
+    check_property::<Option<Plain>>(false, json!({ "type": "string", "enum": ["fast", "slow"] }));
+    let documented = json!({
+        "type": "string",
+        "description":
+            "How it is done.\n- `fast`: At once, without looking.\n- `slow`: With care.",
+        "enum": ["never", "fast", "slow"],
+    });
+    check_property::<Documented>(true, documented.clone());
+    check_property::<Option<Documented>>(false, documented);
+}
+
+#[test]
+fn a_description_of_the_parameter_keeps_the_docs_of_the_variants() {
+    let mut mode = property::<Option<Documented>>("mode", false);
+    mode.description = "Which way.";
+    let schema = object([mode].into_iter());
+    assert_eq!(
+        schema.property("mode").unwrap()["description"],
+        "Which way.\n- `fast`: At once, without looking.\n- `slow`: With care."
+    );
+}
+
+#[test]
+fn tagged_variants_are_closed_objects() {
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    enum Internal {
+        Circle { radius: u8 },
+        Nothing,
+    }
+    let circle = json!({
+        "type": "object",
+        "properties": {
+            "kind": { "type": "string", "const": "circle" },
+            "radius": { "type": "integer", "minimum": 0, "maximum": 255 },
+        },
+        "required": ["kind", "radius"],
+        "additionalProperties": false,
+    });
+    let nothing = json!({
+        "type": "object",
+        "properties": { "kind": { "type": "string", "const": "nothing" } },
+        "required": ["kind"],
+        "additionalProperties": false,
+    });
+    check::<Internal>(json!({
+        "type": "object", "oneOf": [circle, nothing],
+    }));
+
+    #[derive(Deserialize, JsonSchema)]
+    enum External {
+        Word(String),
+        Unit,
+    }
+    check_property::<External>(
+        true,
+        json!({ "oneOf": [
+            { "type": "string", "enum": ["Unit"] },
+            {
+                "type": "object",
+                "properties": { "Word": { "type": "string" } },
+                "required": ["Word"],
+                "additionalProperties": false,
+            },
+        ]}),
+    );
+}
+
+/// A folder.
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct Tree {
+    name: String,
+    children: Vec<Tree>,
+    parent: Option<Box<Tree>>,
+}
+
+#[test]
+fn recursive_types_keep_the_definitions_that_they_need() {
+    let properties = json!({
+        "name": { "type": "string" },
+        "children": { "type": "array", "items": { "$ref": "#/$defs/Tree" } },
+        "parent": { "$ref": "#/$defs/Tree" },
+    });
+    check::<Tree>(json!({
+        "type": "object",
+        "description": "A folder.",
+        "properties": properties,
+        "required": ["name", "children"],
+        "additionalProperties": false,
+        "$defs": { "Tree": {
+            "type": "object",
+            "description": "A folder.",
+            "properties": properties,
+            "required": ["name", "children"],
+            "additionalProperties": false,
+        }},
+    }));
+}
+
+#[test]
+fn one_generator_serves_all_properties() {
+    let schema =
+        object([property::<Tree>("a", true), property::<Vec<Tree>>("b", true)].into_iter());
+    assert_eq!(schema.as_map()["$defs"].as_object().unwrap().len(), 1);
+    assert!(faults(schema.as_map()).is_empty());
+}
+
+#[test]
+fn maps_tuples_and_values_stay_what_they_are() {
+    check_property::<HashMap<String, u8>>(
+        true,
+        json!({
+            "type": "object",
+            "additionalProperties": { "type": "integer", "minimum": 0, "maximum": 255 },
+        }),
+    );
+    check_property::<Map<String, Value>>(
+        true,
+        json!({ "type": "object", "additionalProperties": true }),
+    );
+    check_property::<(String, bool)>(
+        true,
+        json!({
+            "type": "array",
+            "prefixItems": [{ "type": "string" }, { "type": "boolean" }],
+            "minItems": 2,
+            "maxItems": 2,
+        }),
+    );
+    check_property::<Value>(true, json!({}));
+    check_property::<Option<Value>>(false, json!({}));
+    check_property::<Vec<Value>>(true, json!({ "type": "array", "items": {} }));
+}
+
+#[test]
+fn null_stays_where_it_means_something() {
+    check_property::<Vec<Option<String>>>(
+        true,
+        json!({ "type": "array", "items": { "type": ["string", "null"] } }),
+    );
+    #[derive(Serialize, JsonSchema)]
+    struct Row {
+        name: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        size: Option<bool>,
+    }
+    assert_eq!(
+        Schema::output_of::<Row>().to_value(),
+        json!({
+            "type": "object",
+            "properties": { "name": { "type": ["string", "null"] }, "size": { "type": "boolean" } },
+            "required": ["name"],
+            "additionalProperties": false,
+        })
+    );
+}
+
+#[test]
+fn flattened_parts_are_not_closed_on_their_own() {
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    enum Shape {
+        Circle { radius: u8 },
+        Square { side: u8 },
+    }
+    #[derive(Deserialize, JsonSchema)]
+    struct Drawing {
+        #[serde(flatten)]
+        point: Point,
+        #[serde(flatten)]
+        shape: Shape,
+    }
+    let schema = Schema::of::<Drawing>();
+    assert!(schema.property("x").is_some());
+    let branches = schema.as_map()["oneOf"].as_array().unwrap();
+    assert!(branches.iter().all(|branch| branch.get("additionalProperties").is_none()));
+    assert!(schema.as_map().get("additionalProperties").is_none());
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Simple {
+        #[serde(flatten)]
+        point: Point,
+        z: bool,
+    }
+    assert_eq!(Schema::of::<Simple>().as_map()["additionalProperties"], false);
+    assert_eq!(Schema::of::<Simple>().properties().count(), 3);
+}
+
+#[test]
+fn a_definition_in_a_conjunction_is_not_closed() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "a": {
+            "allOf": [{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/B" }],
+        }, "c": { "$ref": "#/$defs/C" } },
+        "$defs": {
+            "A": { "type": "object", "properties": { "a": true } },
+            "B": { "type": "object", "properties": { "b": true } },
+            "C": { "type": "object", "properties": { "c": { "$ref": "#/$defs/D" } } },
+            "D": { "type": "object" },
+            "unused": { "type": "string" },
+        },
+    });
+    let form = normal::form(schema, Map::new());
+    let closed = |name: &str| form["$defs"][name].get("additionalProperties").is_some();
+    assert_eq!(["A", "B", "C", "D"].map(closed), [false, false, true, true]);
+    assert!(form["$defs"].get("unused").is_none());
+}
+
+#[test]
+fn words_as_names_of_properties_survive() {
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(non_snake_case, reason = "the names of keywords")]
+    struct Words {
+        title: String,
+        format: String,
+        #[serde(rename = "$schema")]
+        schema: String,
+        anyOf: Option<bool>,
+        required: bool,
+        default: Option<bool>,
+    }
+    let schema = Schema::of::<Words>();
+    assert_eq!(
+        schema.properties().map(|(name, _)| name).collect::<Vec<_>>(),
+        ["title", "format", "$schema", "anyOf", "required", "default"]
+    );
+    assert_eq!(schema.required().collect::<Vec<_>>(), ["title", "format", "$schema", "required"]);
+}
+
+struct Instant;
+
+impl JsonSchema for Instant {
+    fn schema_name() -> Cow<'static, str> {
+        "Instant".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+        json_schema!({ "type": "string", "format": "date-time", "title": "Instant" })
+    }
+}
+
+#[test]
+fn standard_formats_stay() {
+    check_property::<Option<Instant>>(false, json!({ "type": "string", "format": "date-time" }));
+    struct Odd;
+    impl JsonSchema for Odd {
+        fn schema_name() -> Cow<'static, str> {
+            "Odd".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+            json_schema!({ "type": "string", "format": "x-odd" })
+        }
+    }
+    check_property::<Odd>(true, json!({ "type": "string" }));
+}
+
+#[test]
+fn serde_defaults_are_kept_and_null_is_none() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Defaults {
+        #[serde(default)]
+        count: u8,
+        #[serde(default)]
+        name: Option<String>,
+        #[serde(default)]
+        #[schemars(range(min = 1, max = 50))]
+        limit: Option<u32>,
+    }
+    check::<Defaults>(json!({
+        "type": "object",
+        "properties": {
+            "count": { "type": "integer", "minimum": 0, "maximum": 255, "default": 0 },
+            "name": { "type": "string" },
+            "limit": { "type": "integer", "minimum": 1, "maximum": 50 },
+        },
+        "additionalProperties": false,
+    }));
+}
+
+#[test]
+fn an_empty_struct_takes_nothing() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Empty {}
+    assert_eq!(Schema::of::<Empty>(), Schema::default());
+    check_property::<Empty>(
+        true,
+        json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+    );
+    assert_eq!(object(std::iter::empty()), Schema::default());
+}
+
+#[test]
+fn parameters_are_put_together_in_order() {
+    let mut path = property::<String>("path", true);
+    path.description = "Where.";
+    path.length(1, 200);
+    path.keywords.insert("pattern".into(), "^/".into());
+    let mut limit = property::<u32>("limit", false);
+    limit.description = "How many.";
+    limit.default = Some(2000.into());
+    limit.keywords.insert("minimum".into(), 1.into());
+    limit.keywords.insert("maximum".into(), 5000.into());
+    let mut wide = property::<u8>("wide", false);
+    wide.keywords.insert("maximum".into(), 70_000.into());
+    let mut tags = property::<Option<Vec<String>>>("tags", false);
+    tags.length(0, 3);
+    let mut env = property::<HashMap<String, String>>("env", false);
+    env.length(1, usize::MAX);
+    let mut secret = property::<String>("secret", false);
+    secret.hidden = true;
+    let schema = object([path, limit, wide, tags, env, secret].into_iter());
+    assert_eq!(
+        schema.to_string(),
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string", "description": "Where.",
+                    "minLength": 1, "maxLength": 200, "pattern": "^/",
+                },
+                "limit": {
+                    "type": "integer", "description": "How many.",
+                    "minimum": 1, "maximum": 5000, "default": 2000,
+                },
+                "wide": { "type": "integer", "minimum": 0, "maximum": 255 },
+                "tags": { "type": "array", "items": { "type": "string" }, "maxItems": 3 },
+                "env": {
+                    "type": "object", "minProperties": 1,
+                    "additionalProperties": { "type": "string" },
+                },
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        })
+        .to_string()
+    );
+}
+
+#[track_caller]
+fn refused(schema: Value, path: &str, problem: &str) {
+    let error = Schema::from_value(schema).unwrap_err();
+    assert_eq!((error.path(), error.problem()), (path, problem));
+}
+
+#[test]
+fn foreign_schemas_are_checked() {
+    refused(json!([]), "", "a schema of parameters must be a JSON object");
+    refused(
+        json!({ "type": "string" }),
+        "",
+        "`type` must be \"object\" for parameters, found \"string\"",
+    );
+    refused(
+        json!({ "properties": {} }),
+        "",
+        "`type` must be \"object\" for parameters, found nothing",
+    );
+    let with = |schema: Value| json!({ "type": "object", "properties": { "a/b": schema } });
+    refused(
+        with(json!({ "type": "text" })),
+        "/properties/a~1b",
+        "`type` must be one of the seven type names, or a list of them",
+    );
+    refused(
+        with(json!({ "$ref": "https://example.org/x.json" })),
+        "/properties/a~1b",
+        "`$ref` \"https://example.org/x.json\" leads out of the schema; only `#/...` can be followed",
+    );
+    refused(
+        with(json!({ "items": { "required": "x" } })),
+        "/properties/a~1b/items",
+        "`required` must be a list of different names",
+    );
+    refused(with(json!(7)), "/properties/a~1b", "a schema must be an object or a boolean");
+    let mut round = with(json!({ "$ref": "#/$defs/A" }));
+    round["$defs"] = json!({ "A": { "$ref": "#/$defs/A" } });
+    refused(round, "/properties/a~1b", "`$ref` \"#/$defs/A\" leads back to itself");
+    let mut deep = json!({});
+    for _ in 0..70 {
+        deep = json!({ "items": deep });
+    }
+    assert!(Schema::from_value(with(deep)).unwrap_err().problem().contains("deeper than 64"));
+    assert!(
+        Schema::from_json("{").unwrap_err().to_string().starts_with("at the root: is not JSON")
+    );
+}
+
+#[test]
+fn earlier_drafts_are_brought_up_to_date() {
+    let schema = Schema::from_value(json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Args",
+        "type": "object",
+        "definitions": { "Id": { "type": "integer", "minimum": 0, "exclusiveMinimum": true } },
+        "properties": {
+            "title": { "$ref": "#/definitions/Id" },
+            "pair": { "type": "array", "items": [{ "type": "string" }], "additionalItems": false },
+        },
+        "dependencies": { "pair": ["title"] },
+    }))
+    .unwrap();
+    assert_eq!(
+        schema.to_value(),
+        json!({
+            "type": "object",
+            "$defs": { "Id": { "type": "integer", "exclusiveMinimum": 0 } },
+            "properties": {
+                "title": { "$ref": "#/$defs/Id" },
+                "pair": { "type": "array", "prefixItems": [{ "type": "string" }], "items": false },
+            },
+            "dependentRequired": { "pair": ["title"] },
+        })
+    );
+}
+
+#[test]
+fn refinements_leave_required_parameters_alone() {
+    let mut schema =
+        object([property::<String>("a", true), property::<String>("b", false)].into_iter());
+    schema.describe("a", "New.");
+    schema.describe("zzz", "Nobody.");
+    schema.hide_optional("a");
+    schema.hide_optional("b");
+    assert_eq!(schema.properties().map(|(name, _)| name).collect::<Vec<_>>(), ["a"]);
+    assert_eq!(schema.property("a").unwrap()["description"], "New.");
+}
+
+#[track_caller]
+fn signed(properties: Value, expected: &str) {
+    let schema = json!({ "type": "object", "properties": properties });
+    assert_eq!(Schema::from_value(schema).unwrap().signature(), expected);
+}
+
+#[test]
+fn signatures_are_one_line() {
+    signed(
+        json!({
+            "offset": { "type": "integer", "minimum": 1, "maximum": u32::MAX, "default": 1 },
+            "limit": { "type": "integer", "minimum": 1, "maximum": 5000, "default": 2000 },
+            "mode": { "type": "string", "enum": ["fast", "slow"], "default": "fast" },
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "where": { "type": "object", "properties": { "line": { "type": "integer" } },
+                       "required": ["line"], "additionalProperties": false },
+            "env": { "type": "object", "additionalProperties": { "type": "string" } },
+            "size": { "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX },
+            "any": {},
+        }),
+        r#"{"offset"?: integer ≥ 1 = 1, "limit"?: integer 1..5000 = 2000, "mode"?: "fast" | "slow" = "fast", "tags"?: [string], "where"?: {"line": integer}, "env"?: {[name]: string}, "size"?: integer, "any"?: any}"#,
+    );
+    assert_eq!(
+        Schema::of::<Tree>().signature(),
+        r#"{"name": string, "children": [{"name": string, "children": [{…}], "parent"?: {…}}], "parent"?: {"name": string, "children": [{…}], "parent"?: {…}}}"#
+    );
+}
+
+#[test]
+fn signatures_end() {
+    let properties: Map<String, Value> = (0..500)
+        .map(|at| (format!("ein_langer_parameter_{at}"), json!({ "type": "string" })))
+        .collect();
+    let schema = Schema::from_value(json!({ "type": "object", "properties": properties })).unwrap();
+    let line = schema.signature();
+    assert!(line.len() <= MAX_LINE && line.ends_with("string, …}"), "{line}");
+    let around = Schema::from_json(
+        r##"{"type": "object", "properties": { "a": { "$ref": "#/$defs/A" } },
+             "$defs": { "A": { "type": "array", "items": { "$ref": "#/$defs/A" } } }}"##,
+    );
+    assert!(around.unwrap().signature().contains('…'));
+}
+
+const MAX_LINE: usize = 1510;
+
+#[test]
+fn types_in_words() {
+    let check = |schema: Value, expected: &str| assert_eq!(type_words(&schema), expected);
+    check(
+        json!({ "type": "integer", "minimum": 1, "maximum": 5000 }),
+        "integer between 1 and 5000",
+    );
+    check(json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }), "integer of at least 0");
+    check(json!({ "type": "number", "exclusiveMinimum": 0 }), "number above 0");
+    check(json!({ "type": "string" }), "string");
+    check(json!({ "type": ["string", "null"] }), "string or null");
+    check(json!({ "enum": ["fast", "slow"] }), "one of \"fast\", \"slow\"");
+    check(json!({ "type": "object", "properties": {} }), "object");
+    check(json!({}), "any value");
+    check(json!({ "type": "array", "items": { "type": "string" } }), "list of strings");
+    check(
+        json!({ "type": "array", "items": { "type": "integer", "minimum": 1, "maximum": 5 } }),
+        "list of integers between 1 and 5",
+    );
+    check(
+        json!({ "type": "array", "items": { "enum": ["a", "b"] } }),
+        "list of values, each one of \"a\", \"b\"",
+    );
+    check(
+        json!({ "type": "array", "items": { "type": "array", "items": { "type": "string" } } }),
+        "list of lists of strings",
+    );
+}

@@ -1,0 +1,244 @@
+//! Where schemas stand inside a schema, in one table.
+//!
+//! A property called `title` is not the keyword `title`: everything that walks a schema
+//! goes through here, so that nothing mistakes one for the other.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+/// How a keyword holds schemas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// As its value.
+    One,
+    /// As the items of a list.
+    List,
+    /// As the values of a map with free keys.
+    Map,
+}
+
+/// How `keyword` holds schemas, when it does.
+pub(crate) fn holds(keyword: &str) -> Option<Holds> {
+    match keyword {
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+            Some(Holds::Map)
+        }
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Holds::List),
+        "items"
+        | "additionalProperties"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "contentSchema" => Some(Holds::One),
+        _ => None,
+    }
+}
+
+/// Calls `visit` with the keyword, the pointer from here, and each schema right inside.
+pub(crate) fn each<'a>(
+    schema: &'a Map<String, Value>,
+    visit: &mut dyn FnMut(&str, String, &'a Value),
+) {
+    for (keyword, value) in schema {
+        match (holds(keyword), value) {
+            (Some(Holds::One), value) => visit(keyword, format!("/{keyword}"), value),
+            (Some(Holds::List), Value::Array(list)) => {
+                for (at, value) in list.iter().enumerate() {
+                    visit(keyword, format!("/{keyword}/{at}"), value);
+                }
+            }
+            (Some(Holds::Map), Value::Object(map)) => {
+                for (name, value) in map {
+                    visit(keyword, format!("/{keyword}/{}", escape(name)), value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Calls `visit` with the keyword and each schema right inside.
+pub(crate) fn each_mut(schema: &mut Map<String, Value>, visit: &mut dyn FnMut(&str, &mut Value)) {
+    for (keyword, value) in schema {
+        match (holds(keyword), value) {
+            (Some(Holds::One), value) => visit(keyword, value),
+            (Some(Holds::List), Value::Array(list)) => {
+                list.iter_mut().for_each(|value| visit(keyword, value));
+            }
+            (Some(Holds::Map), Value::Object(map)) => {
+                map.values_mut().for_each(|value| visit(keyword, value));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A name as one step of a JSON pointer.
+pub(crate) fn escape(name: &str) -> Cow<'_, str> {
+    if name.contains(['~', '/']) {
+        Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
+    } else {
+        Cow::Borrowed(name)
+    }
+}
+
+/// The schema that a local `$ref` names.
+pub(crate) fn resolve<'a>(
+    root: &'a Map<String, Value>,
+    reference: &str,
+) -> Option<Cow<'a, Map<String, Value>>> {
+    let pointer = decode(reference.strip_prefix('#')?);
+    let Some(steps) = pointer.strip_prefix('/') else {
+        return pointer.is_empty().then_some(Cow::Borrowed(root));
+    };
+    let (first, rest) = match steps.split_once('/') {
+        Some((first, rest)) => (first, format!("/{rest}")),
+        None => (steps, String::new()),
+    };
+    let value = root.get(&first.replace("~1", "/").replace("~0", "~"))?;
+    object(value.pointer(&rest)?)
+}
+
+/// Gives every definition a name of `A-Z a-z 0-9 _ . -`.
+///
+/// Other characters must be escaped in a `$ref`, once for the pointer and once for the
+/// URI, and hardly two programs agree on how.
+pub(crate) fn plain_names(root: &mut Map<String, Value>) {
+    let Some(Value::Object(defs)) = root.get("$defs") else { return };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let mut renamed: Vec<(String, String)> = Vec::new();
+    for name in defs.keys().filter(|name| name.is_empty() || !name.chars().all(plain)) {
+        let base: String = name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+        let taken = |new: &str| {
+            new.is_empty() || defs.contains_key(new) || renamed.iter().any(|(_, known)| known == new)
+        };
+        let new = std::iter::once(base.clone())
+            .chain((2..).map(|number| format!("{base}_{number}")))
+            .find(|new| !taken(new));
+        renamed.extend(new.map(|new| (name.clone(), new)));
+    }
+    if let Some(Value::Object(defs)) = root.get_mut("$defs")
+        && !renamed.is_empty()
+    {
+        *defs = std::mem::take(defs)
+            .into_iter()
+            .map(|(name, schema)| match renamed.iter().find(|(old, _)| *old == name) {
+                Some((_, new)) => (new.clone(), schema),
+                None => (name, schema),
+            })
+            .collect();
+    }
+    redirect(root, &renamed);
+}
+
+fn redirect(schema: &mut Map<String, Value>, renamed: &[(String, String)]) {
+    if let Some(Value::String(reference)) = schema.get_mut("$ref")
+        && let Some(pointer) = reference.strip_prefix('#').map(decode)
+    {
+        let new = pointer.strip_prefix("/$defs/").and_then(|path| {
+            let (name, rest) = path.split_once('/').unwrap_or((path, ""));
+            let name = name.replace("~1", "/").replace("~0", "~");
+            let new = &renamed.iter().find(|(old, _)| *old == name)?.1;
+            let slash = if rest.is_empty() { "" } else { "/" };
+            Some(format!("#/$defs/{new}{slash}{rest}"))
+        });
+        *reference = new.unwrap_or_else(|| format!("#{pointer}"));
+    }
+    each_mut(schema, &mut |_, inner| {
+        if let Value::Object(inner) = inner {
+            redirect(inner, renamed);
+        }
+    });
+}
+
+/// A schema as an object: `true` allows everything and `false` nothing.
+pub(crate) fn object(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
+    match schema {
+        Value::Object(map) => Some(Cow::Borrowed(map)),
+        Value::Bool(true) => Some(Cow::Owned(Map::new())),
+        Value::Bool(false) => Some(Cow::Owned(nothing())),
+        _ => None,
+    }
+}
+
+/// The schema that allows nothing.
+pub(crate) fn nothing() -> Map<String, Value> {
+    Map::from_iter([("not".to_owned(), json!({}))])
+}
+
+/// The names in `required`.
+pub(crate) fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Decodes `%20` and the like, as a `$ref` may hold them.
+fn decode(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let pair = match tail {
+            [high, low, ..] if *first == b'%' => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        match pair {
+            Some((high, low)) => {
+                bytes.push(high * 16 + low);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_pointers_with_both_escapes() {
+        let root = json!({"$defs": {"a/b": {"type": "string"}, "c d": true, "e~f": {"x": [1]}}});
+        let root = root.as_object().unwrap();
+        assert!(resolve(root, "#").is_some());
+        assert_eq!(resolve(root, "#/$defs/a~1b").unwrap()["type"], "string");
+        assert!(resolve(root, "#/$defs/c%20d").unwrap().is_empty());
+        assert!(resolve(root, "#/$defs/e~0f").is_some());
+        assert!(resolve(root, "#/$defs/nope").is_none());
+        assert!(resolve(root, "other.json#/x").is_none());
+        assert!(resolve(root, "#anchor").is_none());
+    }
+
+    #[test]
+    fn names_of_definitions_need_no_escapes() {
+        let mut root = json!({
+            "properties": { "a": { "$ref": "#/$defs/List%3CA~1b%3E/items" }, "b": { "$ref": "#/$defs/x" } },
+            "$defs": { "List<A/b>": { "items": {} }, "List_A_b_": {}, "x": {} },
+        });
+        plain_names(root.as_object_mut().unwrap());
+        assert_eq!(
+            root,
+            json!({
+                "properties": {
+                    "a": { "$ref": "#/$defs/List_A_b__2/items" }, "b": { "$ref": "#/$defs/x" },
+                },
+                "$defs": { "List_A_b__2": { "items": {} }, "List_A_b_": {}, "x": {} },
+            })
+        );
+    }
+}

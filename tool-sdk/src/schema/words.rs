@@ -1,0 +1,261 @@
+//! Schemas in words: one line for messages and lists.
+
+use serde_json::{Map, Value};
+
+use super::walk;
+use crate::escape::json_string;
+
+/// The longest signature, in bytes; a message to a model is no place for a manual.
+const MAX: usize = 1500;
+
+/// The most values of an `enum` that a message lists.
+const MAX_VALUES: usize = 24;
+
+/// The schema in one line; nested objects are shown as far as there is room.
+pub(super) fn signature(root: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    for depth in [2, 1, 0] {
+        text = Line { root, depth, open: Vec::new() }.object(root, 0);
+        if text.len() <= MAX {
+            return text;
+        }
+    }
+    let cut = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= MAX - 8).last();
+    text.truncate(cut.unwrap_or_default());
+    if let Some(whole) = text.rfind(", \"") {
+        text.truncate(whole);
+    }
+    text + ", …}"
+}
+
+struct Line<'a> {
+    root: &'a Map<String, Value>,
+    depth: usize,
+    /// The references that are being followed.
+    open: Vec<String>,
+}
+
+impl Line<'_> {
+    fn object(&mut self, schema: &Map<String, Value>, depth: usize) -> String {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let mut parts = Vec::new();
+        for (name, property) in properties.into_iter().flatten() {
+            let mark =
+                if walk::required(schema).any(|required| required == name) { "" } else { "?" };
+            let ty = self.ty(property, depth, 0);
+            let default = property.get("default").map(|value| format!(" = {value}"));
+            parts.push(format!("{}{mark}: {ty}{}", json_string(name), default.unwrap_or_default()));
+        }
+        match schema.get("additionalProperties") {
+            Some(rest @ Value::Object(_)) => {
+                parts.push(format!("[name]: {}", self.ty(rest, depth, 0)));
+            }
+            Some(Value::Bool(true)) => parts.push("…".to_owned()),
+            None if parts.is_empty() && depth > 0 => parts.push("…".to_owned()),
+            _ => {}
+        }
+        format!("{{{}}}", parts.join(", "))
+    }
+
+    /// `depth` counts objects, `steps` everything between two of them.
+    fn ty(&mut self, schema: &Value, depth: usize, steps: usize) -> String {
+        let Some(schema) = schema.as_object() else { return "any".to_owned() };
+        if steps > 8 {
+            return "…".to_owned();
+        }
+        if let Some(Value::String(reference)) = schema.get("$ref") {
+            if self.open.contains(reference) {
+                return "{…}".to_owned();
+            }
+            let Some(target) = walk::resolve(self.root, reference) else {
+                return "any".to_owned();
+            };
+            self.open.push(reference.clone());
+            let ty = self.ty(&Value::Object(target.into_owned()), depth, steps + 1);
+            self.open.pop();
+            return ty;
+        }
+        if let Some(Value::Array(values)) = schema.get("enum") {
+            return list(values, " | ");
+        }
+        if let Some(value) = schema.get("const") {
+            return value.to_string();
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(branches)) = schema.get(keyword) {
+                let mut types: Vec<String> = Vec::new();
+                for branch in branches {
+                    let ty = self.ty(branch, depth, steps + 1);
+                    if !types.contains(&ty) {
+                        types.push(ty);
+                    }
+                }
+                return types.join(" | ");
+            }
+        }
+        match schema.get("type") {
+            Some(Value::String(ty)) => self.named(ty, schema, depth, steps),
+            Some(Value::Array(types)) => {
+                let types = types.iter().filter_map(Value::as_str);
+                types.map(|ty| self.named(ty, schema, depth, steps)).collect::<Vec<_>>().join(" | ")
+            }
+            _ if schema.contains_key("properties") => self.named("object", schema, depth, steps),
+            _ => "any".to_owned(),
+        }
+    }
+
+    fn named(
+        &mut self,
+        ty: &str,
+        schema: &Map<String, Value>,
+        depth: usize,
+        steps: usize,
+    ) -> String {
+        match ty {
+            "object" if depth >= self.depth => "{…}".to_owned(),
+            "object" => self.object(schema, depth + 1),
+            "array" => match schema.get("items") {
+                Some(items) => format!("[{}]", self.ty(items, depth, steps + 1)),
+                None => match schema.get("prefixItems").and_then(Value::as_array) {
+                    Some(items) => {
+                        let items: Vec<_> =
+                            items.iter().map(|item| self.ty(item, depth, steps + 1)).collect();
+                        format!("[{}]", items.join(", "))
+                    }
+                    None => "[any]".to_owned(),
+                },
+            },
+            "integer" | "number" => match bounds(schema) {
+                Some(Bounds::Between(least, most)) => format!("{ty} {least}..{most}"),
+                Some(Bounds::Least(sign, least)) => format!("{ty} {sign} {least}"),
+                Some(Bounds::Most(sign, most)) => format!("{ty} {sign} {most}"),
+                None => ty.to_owned(),
+            },
+            "string" => match schema.get("format").and_then(Value::as_str) {
+                Some(format) => format!("string ({format})"),
+                None => ty.to_owned(),
+            },
+            _ => ty.to_owned(),
+        }
+    }
+}
+
+fn list(values: &[Value], between: &str) -> String {
+    let mut parts: Vec<_> = values.iter().take(MAX_VALUES).map(Value::to_string).collect();
+    if values.len() > MAX_VALUES {
+        parts.push("…".to_owned());
+    }
+    parts.join(between)
+}
+
+enum Bounds<'a> {
+    Between(&'a Value, &'a Value),
+    Least(&'static str, &'a Value),
+    Most(&'static str, &'a Value),
+}
+
+/// The bounds that say something: not those of a wide integer type.
+fn bounds(schema: &Map<String, Value>) -> Option<Bounds<'_>> {
+    let least = schema.get("minimum").filter(|bound| !is_widest(bound));
+    let most = schema.get("maximum").filter(|bound| !is_widest(bound));
+    match (least, most) {
+        (Some(least), Some(most)) => return Some(Bounds::Between(least, most)),
+        (Some(least), None) => return Some(Bounds::Least("≥", least)),
+        (None, Some(most)) => return Some(Bounds::Most("≤", most)),
+        (None, None) => {}
+    }
+    if let Some(least) = schema.get("exclusiveMinimum") {
+        return Some(Bounds::Least(">", least));
+    }
+    schema.get("exclusiveMaximum").map(|most| Bounds::Most("<", most))
+}
+
+/// Whether a bound is that of a 32-bit or 64-bit integer.
+pub(crate) fn is_widest(bound: &Value) -> bool {
+    match (bound.as_i64(), bound.as_u64()) {
+        (Some(bound), _) => {
+            [i64::MIN, i64::MAX, i32::MIN.into(), i32::MAX.into(), u32::MAX.into()].contains(&bound)
+        }
+        (None, Some(bound)) => bound == u64::MAX,
+        _ => false,
+    }
+}
+
+/// What a value must be, in words for a message: "integer between 1 and 5000".
+pub(crate) fn type_words(schema: &Value) -> String {
+    words(schema, 0)
+}
+
+fn words(schema: &Value, depth: usize) -> String {
+    let Some(map) = schema.as_object() else { return "any value".to_owned() };
+    if depth > 4 {
+        return "value".to_owned();
+    }
+    if let Some(Value::Array(values)) = map.get("enum") {
+        return match values.as_slice() {
+            [only] => only.to_string(),
+            values => format!("one of {}", list(values, ", ")),
+        };
+    }
+    if let Some(value) = map.get("const") {
+        return value.to_string();
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(branches)) = map.get(keyword) {
+            return either(branches.iter().map(|branch| words(branch, depth + 1)));
+        }
+    }
+    match map.get("type") {
+        Some(Value::String(ty)) => named(ty, map, depth),
+        Some(Value::Array(types)) => {
+            either(types.iter().filter_map(Value::as_str).map(|ty| named(ty, map, depth)))
+        }
+        _ if map.contains_key("properties") || map.contains_key("$ref") => "object".to_owned(),
+        _ => "any value".to_owned(),
+    }
+}
+
+fn either(words: impl Iterator<Item = String>) -> String {
+    let mut different: Vec<String> = Vec::new();
+    for word in words {
+        if !different.contains(&word) {
+            different.push(word);
+        }
+    }
+    different.join(" or ")
+}
+
+fn named(ty: &str, schema: &Map<String, Value>, depth: usize) -> String {
+    match ty {
+        "integer" | "number" => match bounds(schema) {
+            Some(Bounds::Between(least, most)) => format!("{ty} between {least} and {most}"),
+            Some(Bounds::Least(">", least)) => format!("{ty} above {least}"),
+            Some(Bounds::Least(_, least)) => format!("{ty} of at least {least}"),
+            Some(Bounds::Most("<", most)) => format!("{ty} below {most}"),
+            Some(Bounds::Most(_, most)) => format!("{ty} of at most {most}"),
+            None => ty.to_owned(),
+        },
+        "array" => match schema.get("items") {
+            Some(items) => format!("list of {}", plural(&words(items, depth + 1))),
+            None => "list".to_owned(),
+        },
+        "string" => match schema.get("format").and_then(Value::as_str) {
+            Some(format) => format!("string in the format {format}"),
+            None => ty.to_owned(),
+        },
+        _ => ty.to_owned(),
+    }
+}
+
+fn plural(words: &str) -> String {
+    const NOUNS: [&str; 8] =
+        ["string", "integer", "number", "boolean", "object", "list", "null", "value"];
+    let (noun, rest) = words.split_once(' ').unwrap_or((words, ""));
+    let one = !words.contains(" or ");
+    match (noun, rest) {
+        ("any", "value") => "any values".to_owned(),
+        (noun, "") if one && NOUNS.contains(&noun) => format!("{noun}s"),
+        (noun, rest) if one && NOUNS.contains(&noun) => format!("{noun}s {rest}"),
+        _ => format!("values, each {words}"),
+    }
+}

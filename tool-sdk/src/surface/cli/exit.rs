@@ -1,0 +1,159 @@
+//! How a command ends: its exit code, and what is said when it could not do its work.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use super::{Io, style};
+use crate::error::{ErrorKind, ToolError};
+
+/// The tool failed, or what was checked is not in order.
+pub(super) const FAILED: u8 = 1;
+/// Wrong usage or invalid arguments.
+pub(super) const USAGE: u8 = 2;
+/// A rule or a person said no.
+const DENIED: u8 = 3;
+/// Timed out or aborted.
+const ENDED_EARLY: u8 = 4;
+
+/// The exit code of a command, or why there was nothing to end.
+pub(super) type Result<T = u8> = std::result::Result<T, Failure>;
+
+/// The exit code that a failed call leads to.
+pub(super) fn code(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::InvalidArgs => USAGE,
+        ErrorKind::Denied | ErrorKind::Unauthorized => DENIED,
+        ErrorKind::Timeout | ErrorKind::Aborted => ENDED_EARLY,
+        ErrorKind::NotFound
+        | ErrorKind::Conflict
+        | ErrorKind::Unavailable
+        | ErrorKind::Config
+        | ErrorKind::Failed
+        | ErrorKind::Internal => FAILED,
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Something to tell the user.
+    Said { code: u8, error: ToolError },
+    /// Help, or wrong usage in clap's words.
+    Clap(clap::Error),
+    /// A result could not be written.
+    Output(io::Error),
+}
+
+impl Failure {
+    pub(super) fn new(code: u8, error: ToolError) -> Self {
+        Self::Said { code, error }
+    }
+
+    pub(super) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(USAGE, ToolError::invalid_args(message))
+    }
+
+    /// Adds what to do instead.
+    pub(super) fn hint(self, hint: impl fmt::Display) -> Self {
+        match self {
+            Self::Said { code, error } => Self::Said { code, error: error.hint(hint) },
+            other => other,
+        }
+    }
+}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        Self::Clap(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// Says what there is to say, and gives the exit code.
+pub(super) fn finish(result: Result, io: &mut Io<'_>) -> u8 {
+    let result = result.and_then(|code| Ok(io.stdout.flush().map(|()| code)?));
+    match result {
+        Ok(code) => code,
+        Err(Failure::Said { code, error }) => {
+            io.say(format_args!("error: {}", style::plain(&error.to_string())));
+            code
+        }
+        Err(Failure::Clap(error)) if error.use_stderr() => {
+            let _ = write!(io.stderr, "{error}");
+            USAGE
+        }
+        Err(Failure::Clap(help)) => match write!(io.stdout, "{help}") {
+            Ok(()) => 0,
+            Err(error) => cannot_write(&error, io),
+        },
+        Err(Failure::Output(error)) => cannot_write(&error, io),
+    }
+}
+
+fn cannot_write(error: &io::Error, io: &mut Io<'_>) -> u8 {
+    io.say(format_args!("error: cannot write the output: {error}"));
+    FAILED
+}
+
+/// A writer whose reader may leave, as `head` does: what comes later is dropped, and the
+/// exit code still tells what became of the work.
+pub(super) struct UntilClosed<'a> {
+    to: &'a mut dyn Write,
+    closed: bool,
+}
+
+impl<'a> UntilClosed<'a> {
+    pub(super) fn new(to: &'a mut dyn Write) -> Self {
+        Self { to, closed: false }
+    }
+
+    fn attempt<T>(
+        &mut self,
+        dropped: T,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if self.closed {
+            return Ok(dropped);
+        }
+        match write(self.to) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(dropped)
+            }
+            done => done,
+        }
+    }
+}
+
+impl Write for UntilClosed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(bytes.len(), |to| to.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt((), |to| to.flush())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_failure_has_its_code() {
+        for kind in ErrorKind::ALL {
+            let expected = match kind.as_str() {
+                "invalid_args" => 2,
+                "denied" | "unauthorized" => 3,
+                "timeout" | "aborted" => 4,
+                _ => 1,
+            };
+            assert_eq!(code(kind), expected, "{kind}");
+        }
+    }
+}

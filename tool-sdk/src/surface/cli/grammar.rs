@@ -1,0 +1,205 @@
+//! The grammar: every command and option, once.
+//!
+//! A call is parsed in two steps, because its flags follow from the tool: first up to the
+//! tool's name, then the rest with [`tool`]. Options of the program are declared at every
+//! level and gathered by [`place`](super::place), so that those before the command are
+//! not lost when there are more behind it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, Command, value_parser};
+
+use super::flag::{self, Flag};
+use super::style;
+use crate::surface::provider::Dialect;
+use crate::tool::Definition;
+
+pub(super) const AGENT: &str = "agent";
+pub(super) const ARGUMENTS: &str = "arguments";
+pub(super) const CATEGORY: &str = "category";
+pub(super) const CHECK: &str = "check";
+pub(super) const EVENTS: &str = "events";
+pub(super) const FORMAT: &str = "format";
+pub(super) const JSON: &str = "json";
+pub(super) const LINT: &str = "lint";
+pub(super) const MODEL: &str = "model";
+pub(super) const NAME: &str = "name";
+pub(super) const ROOT: &str = "root";
+pub(super) const SCOPE: &str = "scope";
+pub(super) const STATE_DIR: &str = "state-dir";
+pub(super) const WRITE: &str = "write";
+
+/// Options that belong to the program wherever they stand, now or soon: a parameter of
+/// such a name is `--arg-NAME`. Were `--mode` a tool's parameter today, it would turn into
+/// the permission mode tomorrow, in scripts that nobody looks at.
+pub(super) const RESERVED: &[&str] = &[
+    "allow",
+    "ask",
+    "config",
+    "deny",
+    "events",
+    "help",
+    "json",
+    "mode",
+    "no-input",
+    "no-safe-commands",
+    "root",
+    "safe-commands",
+    "state-dir",
+    "yes",
+];
+
+/// The whole program, up to the name of a tool to call.
+pub(super) fn command(program: &str) -> Command {
+    with_globals(
+        Command::new(program.to_owned())
+            .bin_name(program)
+            .no_binary_name(true)
+            .about("Lists, shows and calls the tools of this program")
+            .arg_required_else_help(true)
+            .subcommand_required(true)
+            .subcommands([list(), show(), schema(), call(program)]),
+    )
+}
+
+/// `call NAME …`, with the parameters of the tool as flags.
+pub(super) fn tool(program: &str, definition: &Definition, flags: &[Flag<'_>]) -> Command {
+    let name = definition.name.as_str();
+    let arguments = Arg::new(ARGUMENTS)
+        .value_name("JSON | - | @FILE")
+        .help("Arguments as JSON; `-` reads them from standard input, `@FILE` from a file")
+        .value_parser(value_parser!(OsString))
+        .conflicts_with_all(flags.iter().map(|flag| flag.id.clone()));
+    let command = Command::new(name.to_owned())
+        .bin_name(format!("{program} call {name}"))
+        .no_binary_name(true)
+        .about(style::plain(&definition.description).into_owned())
+        .override_usage(format!(
+            "{program} call {name} [JSON | - | @FILE | --PARAMETER VALUE…] [OPTIONS]"
+        ))
+        .arg(arguments)
+        .args(flags.iter().map(Flag::arg))
+        .args([events(), json("Print one JSON value: the result, or why there is none")]);
+    with_globals(match flag::examples(program, definition) {
+        examples if examples.is_empty() => command,
+        examples => command.after_help(format!("Examples:\n  {}", examples.join("\n  "))),
+    })
+}
+
+fn list() -> Command {
+    with_globals(
+        Command::new("list").about("List the tools, one a line: name, risk, what it does").args([
+            json("Print a JSON array"),
+            value(SCOPE, "S", "Only what is visible in this scope"),
+            value(CATEGORY, "C", "Only tools of this category"),
+            value(MODEL, "M", "As this model sees them"),
+            value(AGENT, "A", "As this agent sees them"),
+        ]),
+    )
+}
+
+fn show() -> Command {
+    with_globals(Command::new("show").about("Show everything about a tool").args([
+        Arg::new(NAME).value_name("NAME").required(true).help("The tool's name, or an alias"),
+        json("Print the definition as JSON"),
+    ]))
+}
+
+fn schema() -> Command {
+    let formats = PossibleValuesParser::new(Dialect::ALL.map(Dialect::as_str));
+    with_globals(
+        Command::new("schema").about("Print the tools as a provider or protocol takes them").args(
+            [
+                Arg::new(NAME)
+                    .value_name("NAME")
+                    .num_args(0..)
+                    .help("Tools; all of them by default"),
+                value(FORMAT, "F", "The format")
+                    .default_value(Dialect::Mcp.as_str())
+                    .value_parser(formats),
+                folder(WRITE, "Write one file per tool into this folder").conflicts_with(CHECK),
+                folder(
+                    CHECK,
+                    "Compare with the files in this folder; exit with 1 when they differ",
+                ),
+                switch(LINT, "Print what the format does not take; exit with 1 when there is any"),
+                json("With --lint, --write or --check: print the report as JSON"),
+            ],
+        ),
+    )
+}
+
+fn call(program: &str) -> Command {
+    with_globals(
+        Command::new("call")
+            .about("Call a tool")
+            .override_usage(format!(
+                "{program} call NAME [JSON | - | @FILE | --PARAMETER VALUE…] [OPTIONS]"
+            ))
+            .after_help(format!(
+                "`{program} call NAME --help` lists the tool's parameters, \
+                 `{program} list` the tools."
+            ))
+            .arg_required_else_help(true)
+            .allow_external_subcommands(true)
+            .disable_help_subcommand(true)
+            .args([events(), json("Print one JSON value: the result, or why there is none")]),
+    )
+}
+
+fn with_globals(command: Command) -> Command {
+    const HEADING: &str = "Global options";
+    command.args([
+        folder(ROOT, "A folder that tools may touch; repeatable [env: TOOL_SDK_ROOT] [default: .]")
+            .action(ArgAction::Append)
+            .help_heading(HEADING),
+        folder(STATE_DIR, "Where long outputs are kept [env: TOOL_SDK_STATE_DIR]")
+            .help_heading(HEADING),
+    ])
+}
+
+fn json(help: &'static str) -> Arg {
+    switch(JSON, help)
+}
+
+fn events() -> Arg {
+    switch(EVENTS, "Print events as JSON lines on standard error, as they happen")
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+fn value(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(placeholder).help(help)
+}
+
+fn folder(name: &'static str, help: &'static str) -> Arg {
+    value(name, "DIR", help).value_parser(value_parser!(PathBuf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::toy;
+    use super::*;
+
+    #[test]
+    fn the_grammar_has_no_contradiction() {
+        command("toy").debug_assert();
+        for tool_definition in toy::definitions() {
+            let flags = flag::flags(&tool_definition);
+            tool("toy", &tool_definition, &flags).debug_assert();
+        }
+    }
+
+    #[test]
+    fn every_option_of_the_program_is_reserved() {
+        let call = command("toy").get_subcommands().find(|sub| sub.get_name() == "call").cloned();
+        for arg in call.unwrap().get_arguments() {
+            let long = arg.get_long().unwrap();
+            assert!(RESERVED.contains(&long), "{long}");
+        }
+    }
+}

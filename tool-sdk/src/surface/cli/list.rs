@@ -1,0 +1,121 @@
+//! `list`: the tools, one a line.
+
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+use super::{Io, exit, grammar, style};
+use crate::context::Session;
+use crate::registry::Registry;
+use crate::tool::Definition;
+use crate::toolset::Toolset;
+
+pub(super) fn run(registry: Registry, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
+    let nothing_linked = registry.is_empty();
+    let option = |name: &str| matches.get_one::<String>(name);
+    let category = option(grammar::CATEGORY);
+    let view = audience(registry, matches).view();
+    let listed: Vec<&Definition> = view
+        .definitions()
+        .filter(|tool| category.is_none_or(|wanted| tool.category.as_deref() == Some(wanted)))
+        .collect();
+    if matches.get_flag(grammar::JSON) {
+        let entries: Vec<Value> = listed.into_iter().map(entry).collect();
+        writeln!(io.stdout, "{:#}", Value::from(entries))?;
+    } else if nothing_linked {
+        io.say("no tools are linked into this program");
+        io.say("hint: name their crate beside `fn main`: `tool_sdk::link!(the_crate);`");
+    } else if listed.is_empty() {
+        io.say("no tool fits");
+    } else {
+        table(&listed, io)?;
+    }
+    Ok(0)
+}
+
+/// The tools as those see them whom the options name.
+fn audience(registry: Registry, matches: &ArgMatches) -> Toolset {
+    let option = |name: &str| matches.get_one::<String>(name).cloned();
+    let mut session = Session::new("cli");
+    if let Some(model) = option(grammar::MODEL) {
+        session = session.with_model(model);
+    }
+    if let Some(agent) = option(grammar::AGENT) {
+        session = session.with_agent(agent);
+    }
+    let toolset = Toolset::new(registry).for_session(&session);
+    match option(grammar::SCOPE) {
+        Some(scope) => toolset.with_scope(scope),
+        None => toolset,
+    }
+}
+
+fn entry(tool: &Definition) -> Value {
+    json!({
+        "name": tool.name,
+        "description": tool.description,
+        "category": tool.category,
+        "risk": tool.risk,
+        "aliases": tool.aliases,
+        "scopes": tool.scopes,
+        "flags": tool.flags,
+        "source": tool.source,
+        "origin": tool.origin(),
+    })
+}
+
+fn table(tools: &[&Definition], io: &mut Io<'_>) -> std::io::Result<()> {
+    let style = style::Style::of(io);
+    let width = tools.iter().map(|tool| tool.name.as_str().len()).max().unwrap_or_default();
+    for tool in tools {
+        let name = format!("{:width$}", tool.name.as_str());
+        let risk = format!("{:7}", tool.risk.class.as_str());
+        let text = style::first_sentence(&tool.description);
+        writeln!(io.stdout, "{}  {}  {text}", style.bold(&name), style.dim(&risk))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::toy::{self, run};
+    use crate::registry::Registry;
+
+    #[test]
+    fn the_table_is_aligned_and_short() {
+        assert_eq!(
+            run(&["list"]).out,
+            "echo   read     Says it again.\n\
+             fail   execute  Fails as it is told to.\n\
+             kinds  write    Takes every kind of value.\n"
+        );
+    }
+
+    #[test]
+    fn json_is_one_array() {
+        let ran = run(&["list", "--json"]);
+        let list: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(list[0]["name"], "echo");
+        assert_eq!(list[0]["description"], "Says it again. And that is all.");
+        assert_eq!(list[0]["risk"]["class"], "read");
+        assert_eq!(list[0]["category"], "toys");
+        assert_eq!(list[0]["aliases"], serde_json::json!(["say"]));
+        assert_eq!(list[0]["source"]["type"], "native");
+    }
+
+    #[test]
+    fn the_audience_may_be_named() {
+        assert!(run(&["list", "--scope", "librarian"]).out.contains("archive"));
+        assert_eq!(run(&["list", "--category", "toys"]).out.lines().count(), 1);
+        let none = run(&["list", "--category", "none"]);
+        assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (0, "", "no tool fits\n"));
+    }
+
+    #[test]
+    fn nothing_linked_says_what_to_do() {
+        let ran = toy::run_with(Registry::default(), &["list"]);
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+        assert!(ran.err.contains("tool_sdk::link!"), "{}", ran.err);
+    }
+}

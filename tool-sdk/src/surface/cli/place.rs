@@ -1,0 +1,125 @@
+//! Where a call works: the folders it may touch, and the folder for what is kept.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+
+use super::exit::{Failure, Result, USAGE};
+use super::{Io, grammar};
+use crate::error::ToolError;
+use crate::workspace::Workspace;
+
+/// The folders that tools may touch: the command line's, else the environment's, else the
+/// current one. `levels` are the options from left to right.
+pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace> {
+    Workspace::open(roots(levels, io)).map_err(|error| {
+        Failure::new(USAGE, ToolError::config(error))
+            .hint("`--root` and TOOL_SDK_ROOT name folders that exist")
+    })
+}
+
+fn roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
+    let given: Vec<PathBuf> = levels
+        .iter()
+        .filter_map(|matches| matches.get_many::<PathBuf>(grammar::ROOT))
+        .flatten()
+        .map(|root| io.path(root))
+        .collect();
+    if !given.is_empty() {
+        return given;
+    }
+    match io.var("TOOL_SDK_ROOT") {
+        Some(list) => std::env::split_paths(&list).map(|root| io.path(root)).collect(),
+        None => vec![io.current_dir.clone()],
+    }
+}
+
+/// The folder for what outlives a call; none where the user has no home.
+pub(super) fn state_dir(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
+    levels
+        .iter()
+        .rev()
+        .find_map(|matches| matches.get_one::<PathBuf>(grammar::STATE_DIR).cloned())
+        .or_else(|| io.var("TOOL_SDK_STATE_DIR").map(PathBuf::from))
+        .map(|dir| io.path(dir))
+        .or_else(|| users_state_dir(io))
+}
+
+fn users_state_dir(io: &Io<'_>) -> Option<PathBuf> {
+    let absolute = |name| io.var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+        .or_else(|| absolute("LOCALAPPDATA"))
+        .map(|base| base.join("tool-sdk"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Roots and state folder for a command line and an environment.
+    fn places(args: &[&str], env: &[(&str, &str)]) -> (Vec<PathBuf>, Option<PathBuf>) {
+        let env =
+            |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
+        let io = Io {
+            stdin: &mut std::io::empty(),
+            stdout: &mut Vec::new(),
+            stderr: &mut Vec::new(),
+            terminal: false,
+            env: &env,
+            current_dir: "/here".into(),
+        };
+        let matches = grammar::command("toy").try_get_matches_from(args).unwrap();
+        let levels = [&matches, matches.subcommand().unwrap().1];
+        (roots(&levels, &io), state_dir(&levels, &io))
+    }
+
+    #[track_caller]
+    fn check_roots(args: &[&str], env: &[(&str, &str)], expected: &[&str]) {
+        assert_eq!(places(args, env).0, expected.iter().map(PathBuf::from).collect::<Vec<_>>());
+    }
+
+    #[track_caller]
+    fn check_state(args: &[&str], env: &[(&str, &str)], expected: Option<&str>) {
+        assert_eq!(places(args, env).1, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_environment() {
+        let env = [("TOOL_SDK_ROOT", "/a:b"), ("TOOL_SDK_STATE_DIR", "/s")];
+        check_roots(&["list"], &[], &["/here"]);
+        #[cfg(unix)]
+        check_roots(&["list"], &env, &["/a", "/here/b"]);
+        check_roots(&["--root", "/x", "list"], &env, &["/x"]);
+        check_state(&["list"], &env, Some("/s"));
+        check_state(&["list", "--state-dir", "t"], &env, Some("/here/t"));
+    }
+
+    #[test]
+    fn options_stand_before_and_after_the_command() {
+        check_roots(
+            &["--root", "/a", "list", "--root", "/b", "--root=/c"],
+            &[],
+            &["/a", "/b", "/c"],
+        );
+        check_state(&["--state-dir=/a", "list", "--state-dir=/b"], &[], Some("/b"));
+    }
+
+    #[test]
+    fn the_state_folder_is_the_users() {
+        let home = ("HOME", "/home/ada");
+        check_state(&["list"], &[home], Some("/home/ada/.local/state/tool-sdk"));
+        check_state(&["list"], &[home, ("XDG_STATE_HOME", "/s")], Some("/s/tool-sdk"));
+        check_state(
+            &["list"],
+            &[home, ("XDG_STATE_HOME", "relative")],
+            Some("/home/ada/.local/state/tool-sdk"),
+        );
+        check_state(
+            &["list"],
+            &[home, ("TOOL_SDK_STATE_DIR", "")],
+            Some("/home/ada/.local/state/tool-sdk"),
+        );
+        check_state(&["list"], &[], None);
+    }
+}

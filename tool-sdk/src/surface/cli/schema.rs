@@ -1,0 +1,260 @@
+//! `schema`: the tools as a provider or protocol takes them, on the screen or in files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+use super::exit::{FAILED, Failure};
+use super::{Io, exit, grammar, show, style};
+use crate::error::ToolError;
+use crate::registry::Registry;
+use crate::surface::files::{Change, State, compare};
+use crate::surface::provider::{self, Dialect, Finding};
+use crate::tool::Definition;
+use crate::toolset::Toolset;
+
+pub(super) fn run(
+    program: &str,
+    registry: Registry,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> exit::Result {
+    let dialect = dialect(matches)?;
+    let names: Vec<&String> = matches.get_many(grammar::NAME).into_iter().flatten().collect();
+    let tools = select(program, &Toolset::new(registry), &names)?;
+    let files = files(matches, &tools, dialect, names.is_empty(), io)?;
+    let findings = matches.get_flag(grammar::LINT).then(|| provider::lint_all(&tools, dialect));
+    if files.is_none() && findings.is_none() {
+        writeln!(io.stdout, "{:#}", provider::tools(&tools, dialect))?;
+    } else if matches.get_flag(grammar::JSON) {
+        writeln!(io.stdout, "{:#}", report(files.as_ref(), findings.as_deref()))?;
+    } else {
+        tell(program, dialect, files.as_ref(), findings.as_deref(), io)?;
+    }
+    let fine =
+        files.is_none_or(|files| files.are_fine()) && findings.is_none_or(|all| all.is_empty());
+    Ok(if fine { 0 } else { FAILED })
+}
+
+fn dialect(matches: &ArgMatches) -> exit::Result<Dialect> {
+    let name = matches.get_one::<String>(grammar::FORMAT).map_or("", String::as_str);
+    name.parse().map_err(|_| Failure::usage(format_args!("there is no format `{name}`")))
+}
+
+/// The named tools in the order of their names, each once; all of them when none is named.
+fn select(program: &str, toolset: &Toolset, names: &[&String]) -> exit::Result<Vec<Definition>> {
+    if names.is_empty() {
+        return Ok(toolset.view().definitions().cloned().collect());
+    }
+    let found = names.iter().map(|name| show::find(program, toolset, name));
+    let mut tools = found.collect::<exit::Result<Vec<_>>>()?;
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    tools.dedup_by(|a, b| a.name == b.name);
+    Ok(tools)
+}
+
+/// The files of a folder, beside what they should be.
+struct Files {
+    folder: String,
+    written: bool,
+    changes: Vec<Change>,
+}
+
+impl Files {
+    /// Whether the command did what it can do: a stale file is not written, only told.
+    fn are_fine(&self) -> bool {
+        self.written || self.changes.iter().all(|change| change.is_fine(false))
+    }
+}
+
+/// Compares the files, and writes those that differ where that is asked for.
+fn files(
+    matches: &ArgMatches,
+    tools: &[Definition],
+    dialect: Dialect,
+    all: bool,
+    io: &Io<'_>,
+) -> exit::Result<Option<Files>> {
+    let folder = |option: &str| matches.get_one::<PathBuf>(option);
+    let (folder, written) = match (folder(grammar::WRITE), folder(grammar::CHECK)) {
+        (Some(folder), _) => (folder, true),
+        (None, Some(folder)) => (folder, false),
+        (None, None) => return Ok(None),
+    };
+    let name = folder.display().to_string();
+    let changes = compare(&io.path(folder), tools, dialect, all, written).map_err(|error| {
+        Failure::new(FAILED, ToolError::failed(format_args!("`{name}`: {error}")))
+    })?;
+    Ok(Some(Files { folder: name, written, changes }))
+}
+
+/// A list of findings; with files, an object of both.
+fn report(files: Option<&Files>, findings: Option<&[Finding]>) -> Value {
+    let Some(files) = files else { return json!(findings) };
+    let differing: Vec<_> =
+        files.changes.iter().filter(|change| change.state != State::Same).collect();
+    let mut report = json!({ "written": files.written, "changes": differing });
+    if let Some(findings) = findings {
+        report["findings"] = json!(findings);
+    }
+    report
+}
+
+fn tell(
+    program: &str,
+    dialect: Dialect,
+    files: Option<&Files>,
+    findings: Option<&[Finding]>,
+    io: &mut Io<'_>,
+) -> io::Result<()> {
+    if let Some(files) = files {
+        tell_files(files, io)?;
+        if !files.are_fine() {
+            let folder = style::shell_quote(&files.folder);
+            io.say(format_args!(
+                "hint: `{program} schema --format {} --write {folder}` brings them up to date; \
+                 stale files are yours to delete",
+                dialect.as_str()
+            ));
+        }
+    }
+    for finding in findings.into_iter().flatten() {
+        writeln!(io.stdout, "{}", style::plain(&finding.to_string()))?;
+    }
+    if findings.is_some_and(<[_]>::is_empty) {
+        io.say(format_args!("every tool fits {}", dialect.as_str()));
+    }
+    Ok(())
+}
+
+fn tell_files(files: &Files, io: &mut Io<'_>) -> io::Result<()> {
+    let mut same = 0;
+    for Change { file, state } in &files.changes {
+        let word = match (state, files.written) {
+            (State::Same, _) => {
+                same += 1;
+                continue;
+            }
+            (State::Missing, false) => "missing",
+            (State::Missing, true) => "created",
+            (State::Changed, false) => "changed",
+            (State::Changed, true) => "updated",
+            (State::Stale, _) => "stale",
+        };
+        let path = Path::new(&files.folder).join(file);
+        writeln!(io.stdout, "{word:8} {}", style::plain(&path.display().to_string()))?;
+    }
+    io.say(format_args!("{same} of {} files were up to date", files.changes.len()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::toy::{self, Ran};
+    use super::*;
+
+    fn run(args: &[&str]) -> Ran {
+        toy::run(&[&["schema"], args].concat())
+    }
+
+    #[test]
+    fn the_default_is_every_tool_as_the_protocol_has_it() {
+        let ran = run(&[]);
+        let document: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert_eq!(document["tools"].as_array().unwrap().len(), 3);
+        assert_eq!(document["tools"][0]["inputSchema"]["type"], "object");
+    }
+
+    #[test]
+    fn tools_may_be_named_by_alias_and_in_any_order() {
+        let document: Value =
+            serde_json::from_str(&run(&["kinds", "say", "echo", "--format", "openai"]).out)
+                .unwrap();
+        let names: Vec<_> =
+            document.as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
+        assert_eq!(names, ["echo", "kinds"]);
+        assert_eq!(run(&["nothing"]).code, 2);
+        assert_eq!(run(&["--format", "nothing"]).code, 2);
+    }
+
+    #[test]
+    fn every_format_can_be_printed() {
+        for dialect in Dialect::ALL {
+            let ran = run(&["--format", dialect.as_str()]);
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            assert!(serde_json::from_str::<Value>(&ran.out).is_ok());
+        }
+    }
+
+    #[test]
+    fn files_are_written_and_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a/schemas");
+        let path = folder.to_str().unwrap();
+        let file = |name: &str| folder.join(name);
+
+        assert_eq!(run(&["--check", path]).code, 1);
+        assert!(!folder.exists());
+        let written = run(&["--write", path]);
+        assert_eq!(written.code, 0, "{}", written.err);
+        assert_eq!(written.out.matches("created").count(), 3);
+        assert_eq!(run(&["--check", path]).code, 0);
+        assert_eq!(run(&["--write", path]).out, "");
+        assert!(std::fs::read_to_string(file("echo.json")).unwrap().ends_with("}\n"));
+
+        std::fs::write(file("echo.json"), "{}").unwrap();
+        std::fs::remove_file(file("fail.json")).unwrap();
+        std::fs::write(file("gone.json"), "{}").unwrap();
+        let check = run(&["--check", path]);
+        assert_eq!(check.code, 1);
+        for (word, name) in [("changed", "echo"), ("missing", "fail"), ("stale", "gone")] {
+            let line = format!("{word:8} {}", file(&format!("{name}.json")).display());
+            assert!(check.out.contains(&line), "{}", check.out);
+        }
+        assert!(check.err.contains("toy schema --format mcp --write"), "{}", check.err);
+
+        let json = run(&["--check", path, "--json"]);
+        let report: Value = serde_json::from_str(&json.out).unwrap();
+        assert_eq!(report["changes"][0], json!({"file": "echo.json", "state": "changed"}));
+        // Only the named tool is looked at.
+        assert_eq!(run(&["kinds", "--check", path]).code, 0);
+        assert!(run(&["--write", path]).out.contains("stale"));
+        assert!(file("gone.json").exists());
+    }
+
+    #[test]
+    fn line_ends_do_not_matter() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_str().unwrap();
+        run(&["echo", "--write", path]);
+        let file = dir.path().join("echo.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace('\n', "\r\n")).unwrap();
+        assert_eq!(run(&["echo", "--check", path]).code, 0);
+    }
+
+    #[test]
+    fn findings_are_printed_and_fail() {
+        let fine = run(&["echo", "--lint", "--json"]);
+        assert_eq!((fine.code, fine.out.as_str()), (0, "[]\n"));
+        let ran = run(&["kinds", "--lint", "--format", "openai-strict"]);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.out.contains("tool `kinds`"), "{}", ran.out);
+        let json = run(&["kinds", "--lint", "--format", "openai-strict", "--json"]);
+        let findings: Value = serde_json::from_str(&json.out).unwrap();
+        assert_eq!(findings[0]["tool"], "kinds");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_a_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let ran = run(&["--write", file.to_str().unwrap()]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+    }
+}

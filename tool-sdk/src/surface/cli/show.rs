@@ -1,0 +1,233 @@
+//! `show`: everything about one tool, for people or as its definition.
+
+use std::fmt::Write as _;
+
+use clap::ArgMatches;
+use serde_json::Value;
+
+use super::exit::{Failure, USAGE};
+use super::style::{Style, plain};
+use super::{Io, exit, flag, grammar};
+use crate::error::ToolError;
+use crate::registry::Registry;
+use crate::tool::{Definition, Parallel, Truncate};
+use crate::toolset::Toolset;
+
+/// How deep the fields of a parameter are listed.
+const MAX_DEPTH: usize = 4;
+
+pub(super) fn run(
+    program: &str,
+    registry: Registry,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> exit::Result {
+    let name = matches.get_one::<String>(grammar::NAME).map_or("", String::as_str);
+    let definition = find(program, &Toolset::new(registry), name)?;
+    if matches.get_flag(grammar::JSON) {
+        let json = serde_json::to_string_pretty(&definition).map_err(std::io::Error::from)?;
+        writeln!(io.stdout, "{json}")?;
+    } else {
+        let page = page(program, &definition, Style::of(io));
+        io.stdout.write_all(page.as_bytes())?;
+    }
+    Ok(0)
+}
+
+/// The tool called `name`, as everybody sees it.
+pub(super) fn find(program: &str, toolset: &Toolset, name: &str) -> exit::Result<Definition> {
+    let view = toolset.view();
+    view.definition(name).cloned().ok_or_else(|| {
+        // Wrong usage, other than a file that a tool cannot find.
+        let error = ToolError::not_found(format_args!("there is no tool `{name}`"));
+        let error = match view.close_names(name).as_slice() {
+            [] => error.hint(format_args!("`{program} list` names the tools")),
+            close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),
+        };
+        Failure::new(USAGE, error)
+    })
+}
+
+/// The page for people.
+fn page(program: &str, tool: &Definition, style: Style) -> String {
+    let mut page = String::new();
+    let title = tool.title.as_deref().map(|title| format!(" ({})", plain(title)));
+    let heading = format!("{}{}", tool.name, title.unwrap_or_default());
+    let _ = writeln!(page, "{}\n{}", style.bold(&heading), plain(tool.description.trim_end()));
+    section(&mut page, style, "Parameters", &parameters(tool));
+    section(&mut page, style, "Facts", &facts(tool));
+    section(&mut page, style, "Examples", &flag::examples(program, tool));
+    page
+}
+
+fn section(page: &mut String, style: Style, heading: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(page, "\n{}", style.bold(heading));
+    for line in lines.iter().flat_map(|entry| entry.lines()) {
+        let _ = writeln!(page, "  {}", plain(line));
+    }
+}
+
+fn parameters(tool: &Definition) -> Vec<String> {
+    let schema = tool.parameters.to_value();
+    let lines = fields(&schema, 0);
+    if lines.is_empty() { vec!["none".to_owned()] } else { lines }
+}
+
+/// The fields of an object or of the items of a list, each with its own below it.
+fn fields(schema: &Value, depth: usize) -> Vec<String> {
+    let object = schema.get("items").unwrap_or(schema);
+    let Some(properties) = object.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    let required = |name: &str| {
+        object
+            .get("required")
+            .and_then(Value::as_array)
+            .is_some_and(|all| all.iter().any(|r| r == name))
+    };
+    let indent = "    ".repeat(depth);
+    let mut lines = Vec::new();
+    for (name, property) in properties {
+        lines.push(format!("{indent}{name}: {}", flag::facts(property, required(name)).join("; ")));
+        let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        lines.extend(text.lines().map(|line| format!("{indent}    {line}")));
+        if depth < MAX_DEPTH {
+            lines.extend(fields(property, depth + 1));
+        }
+    }
+    lines
+}
+
+fn facts(tool: &Definition) -> Vec<String> {
+    let names = |names: &[String]| Some(names.join(", ")).filter(|text| !text.is_empty());
+    let aliases: Vec<String> = tool.aliases.iter().map(ToString::to_string).collect();
+    let scopes: Vec<String> = tool.scopes.iter().map(ToString::to_string).collect();
+    let facts = [
+        ("risk", Some(risk(tool))),
+        ("category", tool.category.as_deref().map(str::to_owned)),
+        ("aliases", names(&aliases)),
+        ("rules", Some(format!("speak of it as `{}`", tool.permission()))),
+        ("time", tool.timeout.map(|limit| format!("at most {limit:?}"))),
+        ("output", output(tool)),
+        ("beside", Some(beside(&tool.parallel()))),
+        ("scopes", names(&scopes)),
+        ("marks", names(&marks(tool))),
+        ("from", Some(tool.origin())),
+    ];
+    facts
+        .into_iter()
+        .filter_map(|(what, fact)| Some(format!("{:10}{}", format!("{what}:"), fact?)))
+        .collect()
+}
+
+fn risk(tool: &Definition) -> String {
+    let risk = tool.risk;
+    let mut words = vec![risk.class.as_str()];
+    words.extend(risk.destructive.then_some("destructive"));
+    words.extend(risk.idempotent.then_some("idempotent"));
+    words.extend(risk.open_world.then_some("reaches the outside world"));
+    words.join(", ")
+}
+
+fn output(tool: &Definition) -> Option<String> {
+    let limit = tool.max_output.map(|bytes| format!("at most {bytes} bytes"));
+    let kept = tool.truncate.map(|part| match part {
+        Truncate::Head => "a long one keeps its first lines",
+        Truncate::Tail => "a long one keeps its last lines",
+        Truncate::Middle => "a long one keeps both ends",
+        Truncate::None => "never cut",
+    });
+    let structured = tool.output.as_ref().map(|_| "structured");
+    let words: Vec<String> = limit
+        .into_iter()
+        .chain(kept.map(str::to_owned))
+        .chain(structured.map(str::to_owned))
+        .collect();
+    Some(words.join("; ")).filter(|text| !text.is_empty())
+}
+
+fn beside(parallel: &Parallel) -> String {
+    match parallel {
+        Parallel::Shared => "runs in parallel with other shared tools".to_owned(),
+        Parallel::Exclusive => "runs alone".to_owned(),
+        Parallel::By(argument) => format!("runs in parallel for different values of `{argument}`"),
+    }
+}
+
+fn marks(tool: &Definition) -> Vec<String> {
+    let flags = tool.flags;
+    [
+        (flags.requires_auth, "only for known users"),
+        (flags.hidden, "hidden"),
+        (flags.experimental, "experimental"),
+        (flags.streaming, "streams its output"),
+    ]
+    .into_iter()
+    .filter(|(holds, _)| *holds)
+    .map(|(_, words)| words.to_owned())
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::toy::run;
+    use super::*;
+
+    #[test]
+    fn a_page_tells_everything() {
+        assert_eq!(
+            run(&["show", "echo"]).out,
+            "echo\n\
+             Says it again. And that is all.\n\
+             \n\
+             Parameters\n\
+             \x20 text: string; at most 20 characters; required\n\
+             \x20     What to say.\n\
+             \x20 times: integer between 1 and 3; default: 1\n\
+             \x20     How often.\n\
+             \n\
+             Facts\n\
+             \x20 risk:     read\n\
+             \x20 category: toys\n\
+             \x20 aliases:  say\n\
+             \x20 rules:    speak of it as `echo`\n\
+             \x20 beside:   runs in parallel with other shared tools\n\
+             \x20 from:     added by the host\n\
+             \n\
+             Examples\n\
+             \x20 toy call echo --text 'hello there' --times 2\n"
+        );
+    }
+
+    #[test]
+    fn json_is_the_definition() {
+        let ran = run(&["show", "say", "--json"]);
+        let definition: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(definition["name"], "echo");
+        assert_eq!(definition["parameters"]["required"], json!(["text"]));
+    }
+
+    #[test]
+    fn fields_of_fields_are_listed() {
+        let schema = json!({"properties": {"edits": {"type": "array", "items": {
+            "type": "object",
+            "properties": {"old": {"type": "string", "description": "Before."}},
+            "required": ["old"],
+        }}}});
+        let lines = fields(&schema, 0);
+        assert_eq!(lines[1..], ["    old: string; required", "        Before."]);
+    }
+
+    #[test]
+    fn an_unknown_tool_is_wrong_usage_with_a_hint() {
+        let ran = run(&["show", "ecko"]);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+        assert_eq!(ran.err, "error: there is no tool `ecko`\nhint: did you mean `echo`?\n");
+        assert!(run(&["show", "quite-different"]).err.contains("`toy list`"));
+    }
+}

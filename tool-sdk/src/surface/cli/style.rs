@@ -1,0 +1,105 @@
+//! How words look: bold and dim on terminals, quotes in shells, nothing else.
+
+use std::borrow::Cow;
+
+use super::Io;
+
+/// Whether headings are set off by colours.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Style {
+    on: bool,
+}
+
+impl Style {
+    /// Colours only on a terminal, and not where `NO_COLOR` is set.
+    pub(super) fn of(io: &Io<'_>) -> Self {
+        let dumb = io.var("TERM").is_some_and(|term| term == "dumb");
+        Self { on: io.terminal && io.var("NO_COLOR").is_none() && !dumb }
+    }
+
+    pub(super) fn bold<'t>(self, text: &'t str) -> Cow<'t, str> {
+        self.wrap("1", text)
+    }
+
+    pub(super) fn dim<'t>(self, text: &'t str) -> Cow<'t, str> {
+        self.wrap("2", text)
+    }
+
+    fn wrap<'t>(self, code: &str, text: &'t str) -> Cow<'t, str> {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m").into() } else { text.into() }
+    }
+}
+
+/// `text` without control characters: what a foreign tool says of itself must not move the
+/// cursor.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    if text.chars().all(harmless) {
+        return text.into();
+    }
+    text.chars().map(|c| if harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+/// The first sentence, on one line.
+pub(super) fn first_sentence(text: &str) -> String {
+    const MAX: usize = 160;
+    let paragraph = text.trim().split("\n\n").next().unwrap_or_default();
+    let mut line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some(end) = line.find(". ") {
+        line.truncate(end + 1);
+    }
+    match line.char_indices().nth(MAX) {
+        Some((cut, _)) => format!("{}…", plain(&line[..cut])),
+        None => plain(&line).into_owned(),
+    }
+}
+
+/// `text` as one word of a POSIX shell.
+pub(super) fn shell_quote(text: &str) -> Cow<'_, str> {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
+    if !text.is_empty() && text.chars().all(safe) {
+        text.into()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''")).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sentence_fits_on_a_line() {
+        assert_eq!(first_sentence("Reads a\n  file. Then more."), "Reads a file.");
+        assert_eq!(first_sentence("Reads v1.2 files\n\nMore."), "Reads v1.2 files");
+        assert_eq!(first_sentence("\x1b[2Jx"), "\u{fffd}[2Jx");
+        assert_eq!(first_sentence(&"x".repeat(500)).chars().count(), 161);
+    }
+
+    #[test]
+    fn a_shell_reads_a_quoted_word_as_it_was() {
+        assert_eq!(shell_quote("src/main.rs"), "src/main.rs");
+        assert_eq!(shell_quote(""), "''");
+        assert_eq!(shell_quote("it's"), r"'it'\''s'");
+        assert_eq!(shell_quote("$HOME"), "'$HOME'");
+    }
+
+    #[test]
+    fn colours_need_a_terminal_that_wants_them() {
+        let style = |terminal, variable: &'static str| {
+            Style::of(&Io {
+                stdin: &mut std::io::empty(),
+                stdout: &mut Vec::new(),
+                stderr: &mut Vec::new(),
+                terminal,
+                env: &|name| (name == variable).then(|| "dumb".into()),
+                current_dir: ".".into(),
+            })
+        };
+        assert_eq!(style(true, "").bold("x"), "\x1b[1mx\x1b[0m");
+        assert_eq!(style(true, "").dim("x"), "\x1b[2mx\x1b[0m");
+        assert_eq!(style(false, "").bold("x"), "x");
+        assert_eq!(style(true, "NO_COLOR").bold("x"), "x");
+        assert_eq!(style(true, "TERM").bold("x"), "x");
+    }
+}

@@ -1,0 +1,142 @@
+//! Toy tools and a command line in memory, for the tests of this folder.
+
+use std::ffi::OsString;
+
+use serde_json::{Map, Value, json};
+
+use super::Io;
+use crate::content::{Attachment, Output};
+use crate::context::Context;
+use crate::effect::{Risk, RiskClass};
+use crate::error::{ErrorKind, ToolError};
+use crate::name::ToolName;
+use crate::registry::Registry;
+use crate::schema::Schema;
+use crate::tool::{Definition, DynamicTool};
+
+/// What a command line left behind.
+pub(super) struct Ran {
+    pub(super) code: u8,
+    pub(super) out: String,
+    pub(super) err: String,
+}
+
+pub(super) fn run(args: &[&str]) -> Ran {
+    run_with(registry(), args)
+}
+
+pub(super) fn run_with(registry: Registry, args: &[&str]) -> Ran {
+    run_on(registry, args, b"")
+}
+
+pub(super) fn run_on(registry: Registry, args: &[&str], stdin: &[u8]) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let dir = tempfile::tempdir().unwrap();
+    let mut io = Io {
+        stdin: &mut &*stdin,
+        stdout: &mut out,
+        stderr: &mut err,
+        terminal: false,
+        env: &|_| None,
+        current_dir: dir.path().to_owned(),
+    };
+    let args = std::iter::once("/usr/bin/toy").chain(args.iter().copied()).map(OsString::from);
+    let code = super::run(registry, args, &mut io);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code, out: text(out), err: text(err) }
+}
+
+/// A definition whose parameters are `properties`, all optional.
+pub(super) fn definition(name: &'static str, properties: Value) -> Definition {
+    let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    let schema = Schema::from_value(schema).unwrap();
+    Definition::new(ToolName::from_static(name), "Takes every kind of value.", schema)
+}
+
+/// A tool with a parameter of every kind.
+pub(super) fn kinds() -> Definition {
+    definition(
+        "kinds",
+        json!({
+            "text": {"type": "string"},
+            "count": {"type": "integer"},
+            "ratio": {"type": "number"},
+            "loud": {"type": "boolean"},
+            "dry_run": {"type": "boolean", "default": true},
+            "mode": {"enum": ["fast", "slow"]},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "sizes": {"type": "array", "items": {"type": "integer"}},
+            "where": {"type": "object", "additionalProperties": true},
+            "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        }),
+    )
+    .risk(Risk::new(RiskClass::Write))
+}
+
+fn echo() -> Definition {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "description": "What to say.", "maxLength": 20},
+            "times": {
+                "type": "integer", "description": "How often.",
+                "minimum": 1, "maximum": 3, "default": 1,
+            },
+        },
+        "required": ["text"],
+        "additionalProperties": false,
+    });
+    let mut echo = Definition::new(
+        ToolName::from_static("echo"),
+        "Says it again. And that is all.",
+        Schema::from_value(schema).unwrap(),
+    )
+    .risk(Risk::new(RiskClass::Read));
+    echo.aliases = vec![ToolName::from_static("say")];
+    echo.category = Some("toys".into());
+    echo.examples = vec![r#"{"text": "hello there", "times": 2}"#.into()];
+    echo
+}
+
+fn fail() -> Definition {
+    let kinds: Vec<&str> = ErrorKind::ALL.map(ErrorKind::as_str).to_vec();
+    let mut fail = definition("fail", json!({"kind": {"type": "string", "enum": kinds}}));
+    fail.description = "Fails as it is told to.".into();
+    fail
+}
+
+fn archive() -> Definition {
+    let mut archive = definition("archive", json!({}));
+    archive.scopes = vec!["librarian".into()];
+    archive
+}
+
+pub(super) fn definitions() -> Vec<Definition> {
+    vec![archive(), echo(), fail(), kinds()]
+}
+
+pub(super) fn registry() -> Registry {
+    Registry::builder()
+        .add(DynamicTool::new(archive(), |_: Value, _: Context| async { "dust" }))
+        .add(DynamicTool::new(echo(), |args: Value, cx: Context| async move {
+            cx.progress(1, Some(1), "saying it");
+            let times = args["times"].as_u64().unwrap_or(1);
+            vec![args["text"].as_str().unwrap_or_default(); times as usize].join("\n")
+        }))
+        .add(DynamicTool::new(fail(), |args: Value, _: Context| async move {
+            let kind: ErrorKind = serde_json::from_value(args["kind"].clone()).unwrap();
+            Err::<Output, _>(ToolError::new(kind, "no luck").hint("try again"))
+        }))
+        .add(DynamicTool::new(kinds(), |args: Value, _: Context| async move {
+            let count = args.as_object().map_or(0, Map::len);
+            Output::json(&args).map_err(ToolError::internal).map(|output| {
+                output
+                    .title("Kinds")
+                    .metadata("n", count)
+                    .attach(Attachment::bytes("image/png", vec![0; 3]).named("dot.png"))
+                    .display(json!({"type": "kinds"}))
+            })
+        }))
+        .build()
+        .unwrap()
+}

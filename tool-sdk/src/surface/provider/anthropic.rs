@@ -1,0 +1,21 @@
+//! Tools as Anthropic takes them: any schema, but no union at its top.
+
+use serde_json::{Map, Value, json};
+
+use super::rewrite::Loss;
+use super::unions;
+use crate::tool::Definition;
+
+pub(super) fn tool(definition: &Definition) -> Value {
+    json!({
+        "name": definition.name,
+        "description": definition.description,
+        "input_schema": input_schema(definition).0,
+    })
+}
+
+pub(super) fn input_schema(definition: &Definition) -> (Map<String, Value>, Vec<Loss>) {
+    let mut losses = Vec::new();
+    let flat = unions::flat_root(definition.parameters.as_map(), &mut losses);
+    (flat.into_owned(), losses)
+}

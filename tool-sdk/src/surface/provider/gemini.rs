@@ -1,0 +1,29 @@
+//! Function declarations as Gemini takes them, with `parametersJsonSchema`.
+
+use serde_json::{Map, Value, json};
+
+use super::rewrite::{self, Loss, Subset};
+use crate::schema::FORMATS;
+use crate::tool::Definition;
+
+/// The documented subset of JSON Schema. A list of types is in it, but is refused beside
+/// `array` by models in use, so there is a branch for each.
+const SUBSET: Subset = Subset {
+    keywords: &["enum", "maxItems", "maximum", "minItems", "minimum", "oneOf", "prefixItems"],
+    formats: &FORMATS,
+    references: true,
+    type_lists: false,
+    strict: false,
+};
+
+pub(super) fn tool(definition: &Definition) -> Value {
+    json!({
+        "name": definition.name,
+        "description": definition.description,
+        "parametersJsonSchema": parameters(definition).0,
+    })
+}
+
+pub(super) fn parameters(definition: &Definition) -> (Map<String, Value>, Vec<Loss>) {
+    rewrite::fit(&definition.parameters, &SUBSET)
+}

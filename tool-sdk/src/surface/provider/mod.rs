@@ -1,0 +1,200 @@
+//! Tools as providers of models and other programs take them: pure functions to JSON.
+//!
+//! A [`Dialect`] names a format, [`tool`] and [`tools`] write it, [`lint`] says what it
+//! cannot express and what to change. The same definitions are the same bytes every time,
+//! in the declared order.
+//!
+//! **Invariant:** nothing here widens what a tool accepts. Where a format says less than
+//! the schema, the description says the rest in words and the tool still checks it.
+
+mod anthropic;
+mod gemini;
+mod lint;
+mod mcp;
+mod openai;
+mod portable;
+mod rewrite;
+mod tools_json;
+mod unions;
+mod words;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+pub use self::lint::{Finding, lint, lint_all};
+use crate::tool::Definition;
+
+/// A format in which tools are told to others.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::provider::Dialect;
+///
+/// let dialect: Dialect = "openai-strict".parse()?;
+/// assert_eq!(dialect, Dialect::OpenAiStrict);
+/// assert_eq!(dialect.as_str(), "openai-strict");
+/// # Ok::<(), tool_sdk::provider::UnknownDialect>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a program that writes all formats wants to know")]
+pub enum Dialect {
+    /// `tools/list` of the Model Context Protocol.
+    Mcp,
+    /// OpenAI functions.
+    OpenAi,
+    /// OpenAI functions in strict mode.
+    OpenAiStrict,
+    /// OpenRouter functions.
+    OpenRouter,
+    /// Anthropic tools.
+    Anthropic,
+    /// Gemini function declarations.
+    Gemini,
+    /// What every provider takes.
+    Portable,
+    /// Whole definitions, to be loaded again.
+    ToolsJson,
+}
+
+impl Dialect {
+    /// Every dialect, in the order of their declaration.
+    pub const ALL: [Self; 8] = [
+        Self::Mcp,
+        Self::OpenAi,
+        Self::OpenAiStrict,
+        Self::OpenRouter,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Portable,
+        Self::ToolsJson,
+    ];
+
+    /// The name, as on the command line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::OpenAi => "openai",
+            Self::OpenAiStrict => "openai-strict",
+            Self::OpenRouter => "openrouter",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Portable => "portable",
+            Self::ToolsJson => "tools-json",
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(name: &str) -> Result<Self, UnknownDialect> {
+        let found = Self::ALL.into_iter().find(|dialect| dialect.as_str() == name);
+        found.ok_or_else(|| UnknownDialect { name: name.chars().take(80).collect() })
+    }
+}
+
+/// A text that names no dialect.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no format `{name}`; there are {}", Dialect::ALL.map(Dialect::as_str).join(", "))]
+pub struct UnknownDialect {
+    name: String,
+}
+
+/// One tool in `dialect`.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::provider::{self, Dialect};
+/// use tool_sdk::{Definition, Schema, ToolName};
+///
+/// let schema = Schema::from_json(
+///     r#"{"type": "object", "properties": { "text": { "type": "string" } }}"#,
+/// )?;
+/// let say = Definition::new(ToolName::new("say")?, "Says something aloud.", schema);
+///
+/// let tool = provider::tool(&say, Dialect::Anthropic);
+/// assert_eq!(tool["input_schema"]["properties"]["text"]["type"], "string");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn tool(definition: &Definition, dialect: Dialect) -> Value {
+    match dialect {
+        Dialect::Mcp => mcp::tool(definition),
+        Dialect::OpenAi | Dialect::OpenRouter => openai::tool(definition),
+        Dialect::OpenAiStrict => openai::strict_tool(definition),
+        Dialect::Anthropic => anthropic::tool(definition),
+        Dialect::Gemini => gemini::tool(definition),
+        Dialect::Portable => portable::tool(definition),
+        Dialect::ToolsJson => tools_json::tool(definition),
+    }
+}
+
+/// All tools in `dialect`, as the whole document that it asks for, in the given order.
+#[must_use]
+pub fn tools<'a>(
+    definitions: impl IntoIterator<Item = &'a Definition>,
+    dialect: Dialect,
+) -> Value {
+    let list: Vec<Value> =
+        definitions.into_iter().map(|definition| tool(definition, dialect)).collect();
+    match dialect {
+        Dialect::Mcp => json!({ "tools": list }),
+        Dialect::ToolsJson => json!({ "version": 1, "tools": list }),
+        _ => Value::Array(list),
+    }
+}
+
+/// Whether the Model Context Protocol gets the tool's structured result as
+/// `{"result": ..}`, because it is not an object.
+#[must_use]
+pub fn wraps_result(definition: &Definition) -> bool {
+    definition.output.as_ref().is_some_and(mcp::is_wrapped)
+}
+
+/// The tools as text for a prompt: each with its signature and its description.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::provider;
+/// use tool_sdk::{Definition, Schema, ToolName};
+///
+/// let schema = Schema::from_json(
+///     r#"{"type": "object", "properties": { "text": { "type": "string" } }}"#,
+/// )?;
+/// let say = Definition::new(ToolName::new("say")?, "Says something aloud.", schema);
+///
+/// assert_eq!(
+///     provider::describe_tools([&say]),
+///     "- say {\"text\"?: string}\n  Says something aloud.\n"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn describe_tools<'a>(definitions: impl IntoIterator<Item = &'a Definition>) -> String {
+    let mut text = String::new();
+    for definition in definitions {
+        text.push_str(&format!("- {} {}\n", definition.name, definition.parameters.signature()));
+        for line in definition.description.trim().lines() {
+            let line = line.trim_end();
+            text.push_str(if line.is_empty() { "" } else { "  " });
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

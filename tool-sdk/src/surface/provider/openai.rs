@@ -1,0 +1,89 @@
+//! Functions as OpenAI takes them, plain and strict; OpenRouter takes the plain ones.
+
+use serde_json::{Map, Value, json};
+
+use super::rewrite::{self, Loss, Subset};
+use super::unions;
+use crate::schema::walk;
+use crate::tool::Definition;
+
+/// What Structured Outputs accept; see "Supported schemas" in OpenAI's documentation.
+const STRICT: Subset = Subset {
+    keywords: &[
+        "const",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "maxItems",
+        "maximum",
+        "minItems",
+        "minimum",
+        "multipleOf",
+        "pattern",
+    ],
+    formats: &[
+        "date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid",
+    ],
+    references: true,
+    type_lists: true,
+    strict: true,
+};
+
+/// A function without strict mode.
+pub(super) fn tool(definition: &Definition) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": definition.name,
+            "description": definition.description,
+            "parameters": parameters(definition).0,
+        },
+    })
+}
+
+/// A function in strict mode: the model cannot send anything else.
+///
+/// Optional parameters are nullable here, so the call must be read with
+/// [`Lenient::null_is_absent`](crate::Lenient::null_is_absent); what strict mode cannot say
+/// comes as JSON text, which [`Lenient::stringified`](crate::Lenient::stringified) reads.
+pub(super) fn strict_tool(definition: &Definition) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": definition.name,
+            "description": definition.description,
+            "strict": true,
+            "parameters": strict_parameters(definition).0,
+        },
+    })
+}
+
+pub(super) fn parameters(definition: &Definition) -> (Map<String, Value>, Vec<Loss>) {
+    let mut losses = Vec::new();
+    let flat = unions::flat_root(definition.parameters.as_map(), &mut losses);
+    let mut schema = flat.into_owned();
+    schema.entry("properties").or_insert_with(|| json!({}));
+    items(&mut schema);
+    (schema, losses)
+}
+
+pub(super) fn strict_parameters(definition: &Definition) -> (Map<String, Value>, Vec<Loss>) {
+    rewrite::fit(&definition.parameters, &STRICT)
+}
+
+/// A list must say what its items are, also when they may be anything.
+fn items(schema: &mut Map<String, Value>) {
+    let list = match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|ty| ty == "array"),
+        Some(ty) => ty == "array",
+        None => false,
+    };
+    if list {
+        schema.entry("items").or_insert_with(|| json!({}));
+    }
+    walk::each_mut(schema, &mut |_, inner| {
+        if let Value::Object(inner) = inner {
+            items(inner);
+        }
+    });
+}

@@ -1,0 +1,325 @@
+//! Several schemas as one: no provider takes a union at the top of the parameters.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::rewrite::Loss;
+use super::words;
+use crate::schema::{order, walk};
+
+/// How far schemas that name each other are followed.
+const MAX_DEPTH: usize = 8;
+
+/// The schema with its unions at the root made into one object, where it has some.
+///
+/// The object takes everything that one of the forms takes; which belong together is said
+/// in words, and checked when the call is decoded.
+pub(super) fn flat_root<'a>(
+    root: &'a Map<String, Value>,
+    losses: &mut Vec<Loss>,
+) -> Cow<'a, Map<String, Value>> {
+    if !["allOf", "anyOf", "oneOf"].iter().any(|keyword| root.contains_key(*keyword)) {
+        return Cow::Borrowed(root);
+    }
+    let mut flat = flat(root, root, "", 0, losses);
+    flat.entry("properties").or_insert_with(|| json!({}));
+    order(&mut flat);
+    Cow::Owned(flat)
+}
+
+/// Makes a union beside properties into one object: such a union speaks of the rest of the
+/// same object, which closed branches could not.
+pub(super) fn flatten_beside(
+    schema: &mut Map<String, Value>,
+    root: &Map<String, Value>,
+    path: &str,
+    losses: &mut Vec<Loss>,
+) {
+    let union = schema.contains_key("anyOf") || schema.contains_key("oneOf");
+    if union && schema.get("properties").and_then(Value::as_object).is_some_and(|map| !map.is_empty())
+    {
+        *schema = flat(schema, root, path, 0, losses);
+    }
+}
+
+fn flat(
+    schema: &Map<String, Value>,
+    root: &Map<String, Value>,
+    path: &str,
+    depth: usize,
+    losses: &mut Vec<Loss>,
+) -> Map<String, Value> {
+    let mut flat = schema.clone();
+    merge_all_of(&mut flat, root, path, losses);
+    for keyword in ["oneOf", "anyOf"] {
+        let Some(Value::Array(branches)) = flat.shift_remove(keyword) else { continue };
+        let mut forms = Vec::new();
+        for branch in &branches {
+            match resolved(branch, root).filter(|_| depth < MAX_DEPTH) {
+                Some(branch) if branch.get("type").is_none_or(|ty| ty == "object") => {
+                    forms.push(self::flat(&branch, root, path, depth + 1, losses));
+                }
+                _ => losses.push(Loss::new(
+                    format!("{path}/{keyword}"),
+                    "one of the forms is not an object",
+                    "take a struct, or an enum whose variants have named fields",
+                )),
+            }
+        }
+        unite(&mut flat, &forms);
+    }
+    flat
+}
+
+/// Adds everything that one of `forms` takes; only what all of them require is required.
+fn unite(flat: &mut Map<String, Value>, forms: &[Map<String, Value>]) {
+    if forms.is_empty() {
+        return;
+    }
+    let mut properties = take_object(flat, "properties");
+    for form in forms {
+        for (name, schema) in form.get("properties").and_then(Value::as_object).into_iter().flatten()
+        {
+            let schema = match properties.get(name) {
+                Some(known) => either(known, schema),
+                None => schema.clone(),
+            };
+            properties.insert(name.clone(), schema);
+        }
+    }
+    let mut required: Vec<Value> = walk::required(flat).map(Value::from).collect();
+    for name in walk::required(&forms[0]) {
+        let by_all =
+            forms.iter().all(|form| walk::required(form).any(|required| required == name));
+        if by_all && !required.iter().any(|known| known == name) {
+            required.push(name.into());
+        }
+    }
+    let closed = |map: &Map<String, Value>| map.get("additionalProperties") == Some(&json!(false));
+    if forms.iter().all(closed) {
+        flat.insert("additionalProperties".to_owned(), false.into());
+    }
+    flat.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        flat.insert("required".to_owned(), Value::Array(required));
+    }
+    flat.insert("type".to_owned(), "object".into());
+    let forms: Vec<String> = forms.iter().map(form_in_words).collect();
+    words::describe(flat, &[format!("Send one of these forms: {}.", forms.join("; or "))]);
+}
+
+/// What one form takes, such as "`kind` = \"circle\", `radius`".
+fn form_in_words(form: &Map<String, Value>) -> String {
+    let properties = form.get("properties").and_then(Value::as_object);
+    let mut parts = Vec::new();
+    for (name, schema) in properties.into_iter().flatten() {
+        let value = match schema.get("enum").and_then(Value::as_array).map(Vec::as_slice) {
+            Some([only]) => Some(only),
+            _ => schema.get("const"),
+        };
+        let optional = !walk::required(form).any(|required| required == name);
+        parts.push(match value {
+            Some(value) => format!("`{name}` = {value}"),
+            None if optional => format!("`{name}` (optional)"),
+            None => format!("`{name}`"),
+        });
+    }
+    let known = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
+    parts.extend(walk::required(form).filter(|name| !known(name)).map(|name| format!("`{name}`")));
+    if parts.is_empty() { "nothing else".to_owned() } else { parts.join(", ") }
+}
+
+/// A schema for what one of two schemas takes.
+fn either(a: &Value, b: &Value) -> Value {
+    if a == b {
+        return a.clone();
+    }
+    if let (Some(mut values), Some(more)) = (choices(a), choices(b)) {
+        values.extend(more.into_iter().filter(|value| !choices(a).unwrap_or_default().contains(value)));
+        let mut schema = a.as_object().cloned().unwrap_or_default();
+        schema.shift_remove("const");
+        schema.insert("enum".to_owned(), Value::Array(values));
+        return Value::Object(schema);
+    }
+    let branches = |schema: &Value| match schema.as_object() {
+        Some(map) if map.len() == 1 => map.get("anyOf").and_then(Value::as_array).cloned(),
+        _ => None,
+    };
+    let mut all = branches(a).unwrap_or_else(|| vec![a.clone()]);
+    if !all.contains(b) {
+        all.push(b.clone());
+    }
+    json!({ "anyOf": all })
+}
+
+/// The strings that a schema takes, when it takes only some.
+fn choices(schema: &Value) -> Option<Vec<Value>> {
+    let values = match (schema.get("const"), schema.get("enum")) {
+        (Some(value), None) => vec![value.clone()],
+        (None, Some(Value::Array(values))) => values.clone(),
+        _ => return None,
+    };
+    values.iter().all(Value::is_string).then_some(values)
+}
+
+/// Merges `allOf` into the schema around it.
+pub(super) fn merge_all_of(
+    schema: &mut Map<String, Value>,
+    root: &Map<String, Value>,
+    path: &str,
+    losses: &mut Vec<Loss>,
+) {
+    for _ in 0..MAX_DEPTH {
+        let Some(Value::Array(branches)) = schema.shift_remove("allOf") else { return };
+        for branch in &branches {
+            if let Some(branch) = resolved(branch, root) {
+                merge(schema, &branch, path, losses);
+            }
+        }
+    }
+    schema.shift_remove("allOf");
+}
+
+fn merge(
+    into: &mut Map<String, Value>,
+    from: &Map<String, Value>,
+    path: &str,
+    losses: &mut Vec<Loss>,
+) {
+    for (keyword, value) in from {
+        match (keyword.as_str(), into.get_mut(keyword), value) {
+            ("title" | "$defs" | "definitions", _, _) => {}
+            (_, None, _) => _ = into.insert(keyword.clone(), value.clone()),
+            (_, Some(known), value) if *known == *value => {}
+            ("description" | "default" | "examples", Some(_), _) => {}
+            ("properties" | "patternProperties", Some(Value::Object(known)), Value::Object(more)) => {
+                for (name, schema) in more {
+                    match known.get_mut(name) {
+                        None => _ = known.insert(name.clone(), schema.clone()),
+                        Some(Value::Object(known)) if schema.is_object() => {
+                            let more = schema.as_object().cloned().unwrap_or_default();
+                            merge(known, &more, &format!("{path}/{keyword}/{}", walk::escape(name)), losses);
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+            ("required" | "allOf", Some(Value::Array(known)), Value::Array(more)) => {
+                for value in more {
+                    if !known.contains(value) {
+                        known.push(value.clone());
+                    }
+                }
+            }
+            ("additionalProperties" | "unevaluatedProperties", Some(known), value) => {
+                // Each part refuses what only the others name; together they take it.
+                if value.is_boolean() && *value == false || known.is_boolean() {
+                    *known = value.clone();
+                }
+            }
+            _ => losses.push(Loss::new(
+                path,
+                format_args!("`allOf` says `{keyword}` in two ways; only the first can be said"),
+                "say it once",
+            )),
+        }
+    }
+}
+
+/// A branch as a schema of its own, behind its `$ref`.
+fn resolved<'a>(branch: &'a Value, root: &'a Map<String, Value>) -> Option<Cow<'a, Map<String, Value>>> {
+    let mut branch = walk::object(branch)?;
+    for _ in 0..MAX_DEPTH {
+        let Some(Value::String(reference)) = branch.get("$ref") else { break };
+        let target = walk::resolve(root, reference)?;
+        let mut target = target.into_owned();
+        for (keyword, value) in branch.iter().filter(|(keyword, _)| *keyword != "$ref") {
+            target.insert(keyword.clone(), value.clone());
+        }
+        branch = Cow::Owned(target);
+    }
+    Some(branch)
+}
+
+fn take_object(schema: &mut Map<String, Value>, keyword: &str) -> Map<String, Value> {
+    match schema.shift_remove(keyword) {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, expected: Value) {
+        let mut losses = Vec::new();
+        let flat = flat_root(schema.as_object().unwrap(), &mut losses).into_owned();
+        assert_eq!(Value::Object(flat), expected);
+        assert_eq!(losses, []);
+    }
+
+    #[test]
+    fn a_tagged_union_is_one_object_and_a_sentence() {
+        let variant = |kind: &str, field: &str, schema: Value| {
+            json!({
+                "type": "object",
+                "properties": { "kind": { "type": "string", "const": kind }, field: schema },
+                "required": ["kind", field],
+                "additionalProperties": false,
+            })
+        };
+        check(
+            json!({ "type": "object", "oneOf": [
+                variant("circle", "radius", json!({ "type": "number" })),
+                variant("square", "side", json!({ "type": "number" })),
+            ]}),
+            json!({
+                "type": "object",
+                "description": "Send one of these forms: `kind` = \"circle\", `radius`; or `kind` = \"square\", `side`.",
+                "properties": {
+                    "kind": { "type": "string", "enum": ["circle", "square"] },
+                    "radius": { "type": "number" },
+                    "side": { "type": "number" },
+                },
+                "required": ["kind"],
+                "additionalProperties": false,
+            }),
+        );
+    }
+
+    #[test]
+    fn forms_may_differ_in_what_they_require() {
+        check(
+            json!({
+                "type": "object",
+                "properties": { "id": { "type": "string" }, "name": { "type": "string" } },
+                "anyOf": [{ "required": ["id"] }, { "required": ["name"] }],
+            }),
+            json!({
+                "type": "object",
+                "description": "Send one of these forms: `id`; or `name`.",
+                "properties": { "id": { "type": "string" }, "name": { "type": "string" } },
+            }),
+        );
+    }
+
+    #[test]
+    fn conjunctions_are_merged_through_references() {
+        check(
+            json!({
+                "type": "object",
+                "allOf": [{ "$ref": "#/$defs/A" }, { "properties": { "b": { "type": "string" } } }],
+                "$defs": { "A": { "properties": { "a": { "type": "string" } }, "required": ["a"] } },
+            }),
+            json!({
+                "type": "object",
+                "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
+                "required": ["a"],
+                "$defs": { "A": { "properties": { "a": { "type": "string" } }, "required": ["a"] } },
+            }),
+        );
+    }
+}

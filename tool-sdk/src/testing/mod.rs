@@ -1,0 +1,32 @@
+//! Calling tools in tests, and checks over every linked tool.
+//!
+//! ```
+//! use serde_json::json;
+//! use tool_sdk::testing::Harness;
+//! use tool_sdk::{tool, tools};
+//!
+//! /// Add two numbers.
+//! #[tool(read, example = r#"{"a": 1, "b": 2}"#)]
+//! fn add(
+//!     /// The first.
+//!     a: i64,
+//!     /// The second.
+//!     b: i64,
+//! ) -> String {
+//!     (a + b).to_string()
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+//! let harness = Harness::new(tools![add]);
+//! assert_eq!(harness.ok("add", json!({"a": 2, "b": 3})).await.as_text(), "5");
+//! # });
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod check;
+mod harness;
+mod schemas;
+
+pub use self::check::{Checks, check_all};
+pub use self::harness::{Harness, context};
+pub use self::schemas::check_schemas;

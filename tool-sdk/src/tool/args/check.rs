@@ -1,0 +1,132 @@
+//! What is checked for one tool, and how much of it its types already enforce.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Number, Value};
+
+use super::node::{Node, types};
+use crate::schema::Schema;
+use crate::tool::Definition;
+use crate::tool::native::{ArgsSpec, ToolSpec, all_params};
+
+/// The checks of one tool.
+pub(crate) struct Checks {
+    root: Node,
+    fast: Vec<Fast>,
+    schema: Schema,
+    expected: OnceLock<Arc<str>>,
+}
+
+/// What is checked after a value was decoded by its type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fast {
+    /// The type enforces everything.
+    Nothing,
+    /// A whole number within bounds.
+    Int(i128, i128),
+    /// Everything that the schema says.
+    Tree,
+}
+
+impl Checks {
+    pub(crate) fn of(definition: &Definition, spec: &ToolSpec) -> Self {
+        // A hidden parameter is not in the published schema, but checked all the same.
+        let schema = match &spec.args {
+            ArgsSpec::Params(params) if params.iter().any(|param| param.hidden) => {
+                all_params(params)
+            }
+            _ => definition.parameters.clone(),
+        };
+        let mut checks = Self::of_schema(schema, &definition.display.sensitive);
+        checks.schema = definition.parameters.clone();
+        if let ArgsSpec::Params(params) = &spec.args {
+            checks.fast = params
+                .iter()
+                .map(|param| checks.root.property(param.name).map_or(Fast::Tree, Node::fast))
+                .collect();
+        }
+        checks
+    }
+
+    pub(crate) fn of_schema(schema: Schema, sensitive: &[String]) -> Self {
+        let mut root = Node::compile(&Value::Object(schema.as_map().clone()), schema.as_map());
+        for (name, _, node) in &mut root.properties {
+            node.sensitive = sensitive.contains(name);
+        }
+        Self { root, fast: Vec::new(), schema, expected: OnceLock::new() }
+    }
+
+    pub(crate) fn root(&self) -> &Node {
+        &self.root
+    }
+
+    pub(super) fn fast(&self, index: usize) -> Fast {
+        self.fast.get(index).copied().unwrap_or(Fast::Tree)
+    }
+
+    pub(super) fn expected(&self) -> Arc<str> {
+        Arc::clone(self.expected.get_or_init(|| self.schema.signature().into()))
+    }
+}
+
+impl Node {
+    /// What must be looked at after the type has decoded a value.
+    fn fast(&self) -> Fast {
+        let plain = self.enumeration.is_none()
+            && self.constant.is_none()
+            && self.any_of.is_empty()
+            && self.one_of.is_empty()
+            && self.all_of.is_empty()
+            && self.reference.is_none()
+            && !self.never;
+        if !plain {
+            return Fast::Tree;
+        }
+        match self.types {
+            types::BOOL => Fast::Nothing,
+            types::STRING if self.text_is_free() => Fast::Nothing,
+            types::INTEGER
+                if self.above.is_none() && self.below.is_none() && self.multiple_of.is_none() =>
+            {
+                self.int_range()
+            }
+            kind if kind == types::INTEGER | types::FRACTION && self.number_is_free() => {
+                Fast::Nothing
+            }
+            types::ARRAY if self.array_is_free() => Fast::Nothing,
+            _ => Fast::Tree,
+        }
+    }
+
+    fn text_is_free(&self) -> bool {
+        self.min_length.is_none() && self.max_length.is_none() && self.pattern.is_none()
+    }
+
+    fn number_is_free(&self) -> bool {
+        self.minimum.is_none()
+            && self.maximum.is_none()
+            && self.above.is_none()
+            && self.below.is_none()
+            && self.multiple_of.is_none()
+    }
+
+    fn array_is_free(&self) -> bool {
+        self.min_items.is_none()
+            && self.max_items.is_none()
+            && !self.unique
+            && self.prefix.is_empty()
+            && self.items.as_ref().is_some_and(|items| items.fast() == Fast::Nothing)
+    }
+
+    fn int_range(&self) -> Fast {
+        let bound = |number: &Option<Number>| number.as_ref().and_then(Number::as_i128);
+        let (low, high) = (bound(&self.minimum), bound(&self.maximum));
+        let i64_range = (Some(i128::from(i64::MIN)), Some(i128::from(i64::MAX)));
+        let u64_range = (Some(0), Some(i128::from(u64::MAX)));
+        if (low, high) == i64_range || (low, high) == u64_range {
+            // No other type has exactly these bounds.
+            return Fast::Nothing;
+        }
+        Fast::Int(low.unwrap_or(i128::MIN), high.unwrap_or(i128::MAX))
+    }
+}

@@ -1,0 +1,341 @@
+//! What is wrong with arguments, in words that help a model to send better ones.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::MAX_BYTES;
+use super::check::Checks;
+use crate::error::{ErrorKind, ToolError};
+
+/// The longest message, in bytes.
+const MAX_MESSAGE: usize = 4096;
+/// How many faults are written out; the rest are counted.
+const MAX_FAULTS: usize = 16;
+
+/// One fault of the arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Fault {
+    /// What kind of fault it is.
+    pub kind: FaultKind,
+    /// Where it is, as a JSON pointer; empty for the arguments as a whole.
+    pub pointer: String,
+    /// What is wrong, in words.
+    pub message: String,
+}
+
+/// The kind of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The text is not JSON, or not an object.
+    Malformed,
+    /// A required argument is absent.
+    Missing,
+    /// An argument that the tool does not have.
+    Unknown,
+    /// The same argument twice.
+    Duplicate,
+    /// A value of the wrong type.
+    Type,
+    /// A value of the right type that breaks a constraint.
+    Constraint,
+}
+
+impl Fault {
+    pub(super) fn new(kind: FaultKind, pointer: String, message: String) -> Self {
+        Self { kind, pointer, message }
+    }
+
+    pub(super) fn too_long(len: usize) -> Self {
+        Self::new(
+            FaultKind::Malformed,
+            String::new(),
+            format!("the arguments are {len} bytes long, but must be at most {MAX_BYTES}"),
+        )
+    }
+
+    pub(super) fn not_an_object(kind: &str) -> Self {
+        Self::new(
+            FaultKind::Malformed,
+            String::new(),
+            format!("the arguments must be a JSON object, not {kind}"),
+        )
+    }
+}
+
+/// Arguments that break a tool's contract: every fault at once.
+///
+/// `Display` is the message for the model, at most 4 KiB. Long values are cut, values of
+/// sensitive arguments are not repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidArgs {
+    tool: Cow<'static, str>,
+    faults: Vec<Fault>,
+    expected: Arc<str>,
+}
+
+impl InvalidArgs {
+    /// Arguments that a tool of its own kind refuses, for the reason `message`.
+    #[must_use]
+    pub fn new(tool: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
+        let fault = Fault::new(FaultKind::Constraint, String::new(), message.to_string());
+        Self { tool: tool.into(), faults: vec![fault], expected: "".into() }
+    }
+
+    /// The faults.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+}
+
+impl fmt::Display for InvalidArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::with_capacity(256);
+        text.push_str("invalid arguments for `");
+        text.push_str(&self.tool);
+        text.push_str("`:");
+        let room = MAX_MESSAGE.saturating_sub(self.expected.len() + 64);
+        let mut shown = 0;
+        for fault in self.faults.iter().take(MAX_FAULTS) {
+            if text.len() + fault.message.len() + 3 > room {
+                break;
+            }
+            text.push_str("\n- ");
+            text.push_str(&fault.message);
+            shown += 1;
+        }
+        if shown < self.faults.len() {
+            write!(text, "\n- and {} more", self.faults.len() - shown)?;
+        }
+        if !self.expected.is_empty() {
+            text.push_str("\nexpected: ");
+            text.push_str(&self.expected);
+        }
+        f.write_str(&text)
+    }
+}
+
+impl std::error::Error for InvalidArgs {}
+
+impl From<InvalidArgs> for ToolError {
+    fn from(error: InvalidArgs) -> Self {
+        Self::new(ErrorKind::InvalidArgs, &error).source(error)
+    }
+}
+
+/// The faults found so far.
+#[derive(Debug, Default)]
+pub(super) struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// Faults beyond this many are not even collected.
+    const MAX: usize = 256;
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn into_iter(self) -> impl Iterator<Item = Fault> {
+        self.0.into_iter()
+    }
+
+    pub(super) fn push(&mut self, fault: Fault) {
+        if self.0.len() < Self::MAX {
+            self.0.push(fault);
+        }
+    }
+
+    pub(super) fn add(&mut self, kind: FaultKind, place: &Place<'_>, words: impl fmt::Display) {
+        if self.0.len() < Self::MAX {
+            self.0.push(Fault::new(kind, place.pointer(), format!("{place} {words}")));
+        }
+    }
+
+    pub(super) fn unknown(&mut self, place: &Place<'_>, known: &[&str]) {
+        let Some(name) = place.key() else { return };
+        let mut message = format!("unknown argument `{}`", Escaped(name));
+        if place.is_nested() {
+            let _ = write!(message, " in {}", place.parent());
+        }
+        match closest(name, known) {
+            Some(close) => {
+                let _ = write!(message, "; did you mean `{close}`?");
+            }
+            None if known.is_empty() => message.push_str("; there are none"),
+            None => {}
+        }
+        self.push(Fault::new(FaultKind::Unknown, place.pointer(), message));
+    }
+
+    /// A value that only its own type refuses.
+    pub(super) fn decoding(&mut self, place: &Place<'_>, error: &serde_json::Error) {
+        let words = without_position(&error.to_string());
+        if place.is_root() {
+            self.push(Fault::new(FaultKind::Type, String::new(), words));
+        } else {
+            self.add(FaultKind::Type, place, format_args!("is not acceptable: {words}"));
+        }
+    }
+
+    pub(super) fn malformed(&mut self, error: &dyn fmt::Display) {
+        self.push(Fault::new(
+            FaultKind::Malformed,
+            String::new(),
+            format!("the arguments are not valid JSON: {error}"),
+        ));
+    }
+
+    pub(super) fn finish(self, tool: &str, checks: &Checks) -> InvalidArgs {
+        InvalidArgs {
+            tool: Cow::Owned(tool.to_owned()),
+            faults: self.0,
+            expected: checks.expected(),
+        }
+    }
+}
+
+/// serde_json's words without " at line 1 column 17", which says nothing to a model.
+pub(super) fn without_position(words: &str) -> String {
+    match words.rfind(" at line ") {
+        Some(cut) => words[..cut].to_owned(),
+        None => words.to_owned(),
+    }
+}
+
+/// The known name that is closest to `name`, when one is close.
+pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    // Longer names are no slips of the pen, and comparing them would not be linear.
+    if name.len() > 64 {
+        return None;
+    }
+    let lower = name.to_ascii_lowercase();
+    known
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(&lower, &known.to_ascii_lowercase()), *known))
+        .filter(|(distance, known)| *distance <= (known.len().max(name.len()) / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+/// A name from outside, fit for a message: short, and nothing invisible.
+pub(super) struct Escaped<'a>(pub(super) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MAX: usize = 64;
+        for (count, c) in self.0.chars().enumerate() {
+            if count == MAX {
+                return f.write_char('…');
+            }
+            if c == '`' || c == '\\' || !c.is_ascii_graphic() && !c.is_alphanumeric() {
+                write!(f, "{}", c.escape_default())?;
+            } else {
+                f.write_char(c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where in the arguments a value is: a list of steps on the stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    parent: Option<&'a Place<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Root,
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn root() -> Self {
+        Self { parent: None, step: Step::Root }
+    }
+
+    pub(super) fn key_of(parent: &'a Place<'a>, key: &'a str) -> Self {
+        Self { parent: Some(parent), step: Step::Key(key) }
+    }
+
+    pub(super) fn index_of(parent: &'a Place<'a>, index: usize) -> Self {
+        Self { parent: Some(parent), step: Step::Index(index) }
+    }
+
+    fn is_root(&self) -> bool {
+        matches!(self.step, Step::Root)
+    }
+
+    fn key(&self) -> Option<&'a str> {
+        match self.step {
+            Step::Key(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    fn is_nested(&self) -> bool {
+        self.parent.is_some_and(|parent| !parent.is_root())
+    }
+
+    fn parent(&self) -> Place<'a> {
+        self.parent.copied().unwrap_or_else(Place::root)
+    }
+
+    fn steps(&self, visit: &mut dyn FnMut(Step<'a>)) {
+        if let Some(parent) = self.parent {
+            parent.steps(visit);
+        }
+        visit(self.step);
+    }
+
+    /// As RFC 6901 writes it.
+    fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        self.steps(&mut |step| match step {
+            Step::Root => {}
+            Step::Key(key) => {
+                pointer.push('/');
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            }
+            Step::Index(index) => {
+                let _ = write!(pointer, "/{index}");
+            }
+        });
+        pointer
+    }
+}
+
+/// As a reader of the arguments would say it: `filters[2].name`.
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_root() {
+            return f.write_str("the arguments");
+        }
+        let mut path = String::new();
+        self.steps(&mut |step| match step {
+            Step::Root => {}
+            Step::Key(key) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                let _ = write!(path, "{}", Escaped(key));
+            }
+            Step::Index(index) => {
+                let _ = write!(path, "[{index}]");
+            }
+        });
+        write!(f, "`{path}`")
+    }
+}

@@ -1,0 +1,241 @@
+//! JSON text as a strict tree: no duplicate keys, bounded depth, nothing after the value.
+//!
+//! serde_json does the reading; this adds what it leaves open.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Number, Value};
+
+use super::fault::{Fault, FaultKind};
+use super::{MAX_BYTES, MAX_DEPTH};
+
+/// A JSON value that keeps what it can borrow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Json<'a> {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(Cow<'a, str>),
+    Array(Vec<Json<'a>>),
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+impl<'a> Json<'a> {
+    /// Reads one value that fills the whole text.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let value = Seed { depth: 0 }.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(value)
+    }
+
+    /// Reads the arguments of a call: an object of bounded size.
+    pub(super) fn parse_arguments(text: &'a str) -> Result<Self, Fault> {
+        if text.len() > MAX_BYTES {
+            return Err(Fault::too_long(text.len()));
+        }
+        match Self::parse(text) {
+            Ok(tree @ Json::Object(_)) => Ok(tree),
+            Ok(other) => Err(Fault::not_an_object(other.kind())),
+            Err(error) => Err(Fault::malformed(text, &error)),
+        }
+    }
+
+    /// What kind of value it is, with its article.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Number(_) => "a number",
+            Json::String(_) => "a string",
+            Json::Array(_) => "a list",
+            Json::Object(_) => "an object",
+        }
+    }
+
+    /// The same value without borrows.
+    pub(super) fn into_owned<'b>(self) -> Json<'b> {
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(value) => Json::Bool(value),
+            Json::Number(value) => Json::Number(value),
+            Json::String(text) => Json::String(Cow::Owned(text.into_owned())),
+            Json::Array(items) => Json::Array(items.into_iter().map(Json::into_owned).collect()),
+            Json::Object(members) => Json::Object(
+                members
+                    .into_iter()
+                    .map(|(key, value)| (Cow::Owned(key.into_owned()), value.into_owned()))
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The value as JSON text again.
+    pub(super) fn to_text(&self) -> String {
+        self.to_value().to_string()
+    }
+
+    /// The value as serde_json has it.
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Json::Null => Value::Null,
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(value) => Value::Number(value.clone()),
+            Json::String(text) => Value::String(text.to_string()),
+            Json::Array(items) => Value::Array(items.iter().map(Json::to_value).collect()),
+            Json::Object(members) => Value::Object(
+                members.iter().map(|(key, value)| (key.to_string(), value.to_value())).collect(),
+            ),
+        }
+    }
+
+    /// Whether the value equals one of a schema's.
+    pub(super) fn equals(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Json::Null, Value::Null) => true,
+            (Json::Bool(a), Value::Bool(b)) => a == b,
+            (Json::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+            (Json::String(a), Value::String(b)) => a == b,
+            (Json::Array(a), Value::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.equals(b))
+            }
+            (Json::Object(a), Value::Object(b)) => {
+                a.len() == b.len()
+                    && a.iter().all(|(key, a)| b.get(key.as_ref()).is_some_and(|b| a.equals(b)))
+            }
+            _ => false,
+        }
+    }
+
+    /// The member `key` of an object.
+    pub(super) fn member(&self, key: &str) -> Option<&Json<'a>> {
+        match self {
+            Json::Object(members) => {
+                members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Reads one value at a known depth.
+#[derive(Clone, Copy)]
+struct Seed {
+    depth: usize,
+}
+
+impl Seed {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+        if self.depth == MAX_DEPTH {
+            return Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels")));
+        }
+        Ok(Self { depth: self.depth + 1 })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed {
+    type Value = Json<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed {
+    type Value = Json<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json<'de>, E> {
+        Number::from_f64(value).map(Json::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::String(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Json<'de>, E> {
+        Ok(Json::String(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json<'de>, A::Error> {
+        let inner = self.deeper()?;
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(inner)? {
+            items.push(item);
+        }
+        Ok(Json::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json<'de>, A::Error> {
+        let inner = self.deeper()?;
+        let mut members: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
+        let mut seen = Seen::default();
+        while let Some(Json::String(key)) = map.next_key_seed(inner)? {
+            if !seen.insert(&members, &key) {
+                return Err(A::Error::custom(format_args!("the key {} comes twice", brief(&key))));
+            }
+            members.push((key, map.next_value_seed(inner)?));
+        }
+        Ok(Json::Object(members))
+    }
+}
+
+/// Which keys an object had: by comparison while they are few, by a set when they are many.
+#[derive(Default)]
+struct Seen<'a>(HashSet<Cow<'a, str>>);
+
+impl<'a> Seen<'a> {
+    const FEW: usize = 16;
+
+    fn insert(&mut self, members: &[(Cow<'a, str>, Json<'a>)], key: &Cow<'a, str>) -> bool {
+        if members.len() < Self::FEW {
+            return members.iter().all(|(name, _)| name != key);
+        }
+        if self.0.is_empty() {
+            self.0.extend(members.iter().map(|(name, _)| name.clone()));
+        }
+        self.0.insert(key.clone())
+    }
+}
+
+/// A text for a message: quoted, escaped and short.
+pub(super) fn brief(text: &str) -> String {
+    const MAX: usize = 60;
+    match text.char_indices().nth(MAX) {
+        Some((cut, _)) => format!("{:?}…", &text[..cut]),
+        None => format!("{text:?}"),
+    }
+}
+
+impl Fault {
+    fn malformed(text: &str, error: &serde_json::Error) -> Self {
+        let words = if text.trim_ascii().is_empty() {
+            "the arguments are empty; send `{}` when there is nothing to say".to_owned()
+        } else {
+            format!("the arguments are not valid JSON: {error}")
+        };
+        Self::new(FaultKind::Malformed, String::new(), words)
+    }
+}

@@ -1,0 +1,118 @@
+//! Arguments: from JSON text to decoded values, once, with every fault in one message.
+//!
+//! A function's arguments are taken in one walk over the text, each value decoded in place
+//! by its own type ([`walk`]). What decoding does not enforce, the tool's schema does
+//! ([`check`]): both see the same text, and the schema that is advertised is the one that
+//! is checked. Values that may nest are read into a strict tree first ([`json`]).
+//!
+//! **Invariant:** no text runs a tool unless all of it was understood.
+
+mod check;
+mod fault;
+mod json;
+mod node;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod walk;
+
+use serde_json::Value;
+
+pub(crate) use self::check::Checks;
+pub use self::fault::{Fault, FaultKind, InvalidArgs};
+use self::fault::{Faults, Place};
+use self::json::Json;
+use self::node::Node;
+pub(super) use self::walk::take;
+use super::native::Table;
+use super::param::StructType;
+use crate::call::{Coercion, Note, RawArgs};
+
+/// The longest text that is looked at, in bytes.
+pub(crate) const MAX_BYTES: usize = 1 << 20;
+/// How deep arguments may nest.
+pub(crate) const MAX_DEPTH: usize = 64;
+
+/// Decodes all arguments as one struct.
+pub(super) fn take_struct<T>(
+    table: &Table,
+    raw: &RawArgs<'_>,
+    ty: &StructType<T>,
+) -> Result<(T, Vec<Note>), InvalidArgs> {
+    let checks = table.checks();
+    let name = table.spec().name;
+    let (text, notes) = checked(name, checks, raw)?;
+    match (ty.decode)(&text) {
+        Ok(value) => Ok((value, notes)),
+        Err(error) => {
+            let mut faults = Faults::default();
+            faults.decoding(&Place::root(), &error);
+            Err(faults.finish(name, checks))
+        }
+    }
+}
+
+/// Decodes arguments that only a schema describes.
+pub(crate) fn take_value(
+    name: &str,
+    checks: &Checks,
+    raw: &RawArgs<'_>,
+) -> Result<(Value, Vec<Note>), InvalidArgs> {
+    let (text, notes) = checked(name, checks, raw)?;
+    match serde_json::from_str(&text) {
+        Ok(value) => Ok((value, notes)),
+        Err(error) => {
+            let mut faults = Faults::default();
+            faults.malformed(&error);
+            Err(faults.finish(name, checks))
+        }
+    }
+}
+
+/// The text, once it keeps the schema; it differs from what came in only by declared
+/// leniency.
+fn checked<'a>(
+    name: &str,
+    checks: &Checks,
+    raw: &'a RawArgs<'_>,
+) -> Result<(std::borrow::Cow<'a, str>, Vec<Note>), InvalidArgs> {
+    let mut faults = Faults::default();
+    let mut tree = match Json::parse_arguments(raw.text()) {
+        Ok(tree) => tree,
+        Err(fault) => {
+            faults.push(fault);
+            return Err(faults.finish(name, checks));
+        }
+    };
+    let mut notes = Vec::new();
+    if raw.lenient != crate::call::Lenient::default() {
+        relax(&mut tree, checks.root(), raw, &mut notes);
+    }
+    checks.root().check_all(&tree, &mut faults);
+    if !faults.is_empty() {
+        return Err(faults.finish(name, checks));
+    }
+    let text = if notes.is_empty() { raw.text().into() } else { tree.to_text().into() };
+    Ok((text, notes))
+}
+
+/// Applies declared leniency to the top level.
+fn relax(tree: &mut Json<'_>, root: &Node, raw: &RawArgs<'_>, notes: &mut Vec<Note>) {
+    let Json::Object(members) = tree else { return };
+    members.retain_mut(|(key, value)| {
+        let Some(node) = root.property(key) else { return true };
+        if raw.lenient.null_is_absent && matches!(value, Json::Null) && !root.requires(key) {
+            notes.push(Note::new(key, Coercion::NullAsAbsent));
+            return false;
+        }
+        if raw.lenient.stringified
+            && let Json::String(inner) = value
+            && node.wants_container()
+            && let Ok(parsed) = Json::parse(inner)
+        {
+            notes.push(Note::new(key, Coercion::Stringified));
+            *value = parsed.into_owned();
+        }
+        true
+    });
+}

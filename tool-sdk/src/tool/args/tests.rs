@@ -1,0 +1,274 @@
+//! Arguments from the outside: a hand-written table, as generated code has it.
+
+use proptest::prelude::*;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::*;
+use crate::call::Lenient;
+use crate::tool::native::{DefaultSpec, ParamSpec, Range, ToolSpec, filled};
+use crate::tool::{ArgsSpec, ParamType, StructType, param_type, struct_type};
+
+const TEXT: ParamType<String> = param_type::<String>();
+const NUMBER: ParamType<u32> = param_type::<u32>();
+const TAGS: ParamType<Option<Vec<String>>> = param_type::<Option<Vec<String>>>();
+const WHERE: ParamType<Option<Spot>> = param_type::<Option<Spot>>();
+
+#[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+struct Spot {
+    line: u32,
+    /// A note.
+    note: Option<String>,
+}
+
+static SPEC: ToolSpec = ToolSpec {
+    name: "look",
+    description: "Looks.",
+    args: ArgsSpec::Params(&[
+        ParamSpec {
+            name: "path",
+            description: "Path, relative to the workspace.\nMore.",
+            aliases: &["file"],
+            ty: TEXT.facts(),
+            ..ParamSpec::DEFAULT
+        },
+        ParamSpec {
+            name: "limit",
+            ty: NUMBER.facts(),
+            default: Some(DefaultSpec::Json("2000")),
+            range: Some(Range::Int(Some(1), Some(5000))),
+            ..ParamSpec::DEFAULT
+        },
+        ParamSpec { name: "tags", ty: TAGS.facts(), length: Some((0, 3)), ..ParamSpec::DEFAULT },
+        ParamSpec { name: "spot", ty: WHERE.facts(), ..ParamSpec::DEFAULT },
+        ParamSpec {
+            name: "token",
+            ty: TEXT.facts(),
+            default: Some(DefaultSpec::Json("\"\"")),
+            pattern: Some("^[a-z]*$"),
+            sensitive: true,
+            ..ParamSpec::DEFAULT
+        },
+    ]),
+    ..ToolSpec::DEFAULT
+};
+static TABLE: Table = Table::new(&SPEC);
+
+type Taken = (String, u32, Option<Vec<String>>, Option<Spot>);
+
+fn look(raw: &RawArgs<'_>) -> Result<(Taken, Vec<Note>), InvalidArgs> {
+    let (mut path, mut limit, mut tags, mut spot, mut token) = (None, None, None, None, None);
+    let notes = take(
+        &TABLE,
+        raw,
+        &mut [
+            &mut TEXT.slot(&mut path),
+            &mut NUMBER.slot(&mut limit),
+            &mut TAGS.slot(&mut tags),
+            &mut WHERE.slot(&mut spot),
+            &mut TEXT.slot(&mut token),
+        ],
+    )?;
+    Ok(((filled(path), limit.unwrap_or(2000), filled(tags), filled(spot)), notes))
+}
+
+#[track_caller]
+fn taken(text: &str) -> Taken {
+    look(&RawArgs::new(text)).unwrap().0
+}
+
+/// The faults of `text`, without the first line and the signature.
+#[track_caller]
+fn faults(text: &str) -> Vec<String> {
+    let error = look(&RawArgs::new(text)).expect_err("the arguments are wrong");
+    let message = error.to_string();
+    assert!(message.starts_with("invalid arguments for `look`:\n- "), "{message}");
+    assert!(message.contains("\nexpected: {\"path\": string"), "{message}");
+    error.faults().iter().map(|fault| fault.message.clone()).collect()
+}
+
+#[test]
+fn good_arguments_are_taken_in_any_order() {
+    let spot = Some(Spot { line: 3, note: None });
+    assert_eq!(taken(r#"{"path":"a"}"#), ("a".into(), 2000, None, None));
+    assert_eq!(
+        taken(" {\n\"limit\" : 7 , \"spot\":{\"line\":3}, \"tags\":[\"x\"],\t\"path\":\"\\u00e4\"} "),
+        ("ä".into(), 7, Some(vec!["x".into()]), spot)
+    );
+    assert_eq!(taken(r#"{"p\u0061th":"a"}"#).0, "a");
+}
+
+// F2, F38: every fault of the call in one message, in words that help.
+#[test]
+fn every_fault_is_in_one_message() {
+    let error = look(&RawArgs::new(r#"{"limit": 9000, "pth": "x"}"#)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "invalid arguments for `look`:\n\
+         - `limit` is 9000, but must be between 1 and 5000\n\
+         - unknown argument `pth`; did you mean `path`?\n\
+         - `path` is required (string): Path, relative to the workspace.\n\
+         expected: {\"path\": string, \"limit\"?: integer 1..5000 = 2000, \"tags\"?: [string], \"spot\"?: {\"line\": integer ≥ 0, \"note\"?: string}, \"token\"?: string = \"\"}"
+    );
+    assert_eq!(error.faults()[0].pointer, "/limit");
+}
+
+#[test]
+fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
+    for (text, words) in [
+        (r#"{"path":"a","limit":"5"}"#, "`limit` is the string \"5\", but must be an integer between 1 and 5000"),
+        (r#"{"path":"a","limit":5.0}"#, "`limit` is 5.0, but must be an integer between 1 and 5000; write 5"),
+        (r#"{"path":"a","limit":1e3}"#, "`limit` is 1000.0, but must be an integer between 1 and 5000; write 1000"),
+        (r#"{"path":"a","limit":-1}"#, "`limit` is -1, but must be between 1 and 5000"),
+        (r#"{"path":"a","limit":99999999999999999999999}"#, "`limit` is 1e+23, but must be an integer between 1 and 5000"),
+        (r#"{"path":7}"#, "`path` is 7, but must be a string"),
+        (r#"{"path":null}"#, "`path` is null, but must be a string; leave it out to use the default"),
+        (r#"{"path":"a","tags":null}"#, "`tags` is null, but must be a list of strings; leave it out to use the default"),
+        (r#"{"path":"a","tags":["a","b","c","d"]}"#, "`tags` has 4 items, but must have at most 3"),
+        (r#"{"path":"a","tags":[1]}"#, "`tags[0]` is 1, but must be a string"),
+        (r#"{"path":"a","spot":{"line":1,"nte":""}}"#, "unknown argument `nte` in `spot`; did you mean `note`?"),
+        (r#"{"path":"a","spot":{}}"#, "`spot.line` is required (integer of at least 0)"),
+        (r#"{"path":"a","spot":{"line":1,"line":2}}"#, "`spot` is not acceptable: the key \"line\" comes twice"),
+        (r#"{"path":"a","path":"b"}"#, "`path` comes twice"),
+    ] {
+        assert_eq!(faults(text), [words], "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_json_object_never_runs_a_tool() {
+    for (text, words) in [
+        ("", "the arguments are empty; send `{}` when there is nothing to say"),
+        ("null", "the arguments must be a JSON object, not null"),
+        ("[]", "the arguments must be a JSON object, not a list"),
+        (r#""{}""#, "the arguments must be a JSON object, not a string"),
+        (r#"{"path":"a""#, "the arguments are not valid JSON: the text ends too early, at byte 11"),
+        (r#"{"path":"a",}"#, "the arguments are not valid JSON: expected a key in double quotes, at byte 12"),
+        (r#"{"path":"a"} x"#, "the arguments are not valid JSON: something follows the closing `}`, at byte 13"),
+        (r#"{"path":"a"}{}"#, "the arguments are not valid JSON: something follows the closing `}`, at byte 12"),
+        (r#"{'path':"a"}"#, "the arguments are not valid JSON: expected a key in double quotes, at byte 1"),
+    ] {
+        assert_eq!(faults(text), [words], "{text}");
+    }
+}
+
+#[test]
+fn size_and_depth_are_bounded() {
+    let long = format!(r#"{{"path":"{}"}}"#, "x".repeat(MAX_BYTES));
+    assert!(faults(&long)[0].ends_with("but must be at most 1048576"));
+
+    let deep = format!(r#"{{"path":"a","spot":{}{}}}"#, "[".repeat(65), "]".repeat(65));
+    assert!(faults(&deep)[0].contains("nested deeper than 64 levels"), "{:?}", faults(&deep));
+    let bottomless = format!(r#"{{"path":"a","other":{}"#, "[".repeat(500_000));
+    assert!(!faults(&bottomless).is_empty());
+}
+
+#[test]
+fn secrets_are_not_repeated() {
+    for text in [
+        r#"{"path":"a","token":"SECRET"}"#,
+        r#"{"path":"a","token":["SECRET"]}"#,
+        r#"{"path":"a","token":12345678}"#,
+    ] {
+        let message = look(&RawArgs::new(text)).unwrap_err().to_string();
+        assert!(!message.contains("SECRET") && !message.contains("12345678"), "{message}");
+    }
+}
+
+#[test]
+fn aliases_are_taken_and_recorded() {
+    let (taken, notes) = look(&RawArgs::new(r#"{"file":"a"}"#)).unwrap();
+    assert_eq!(taken.0, "a");
+    assert_eq!(notes, [Note::new("path", Coercion::Alias)]);
+}
+
+#[test]
+fn leniency_is_declared_and_recorded() {
+    let text = r#"{"path":"a","tags":null,"limit":null,"spot":"{\"line\":3}"}"#;
+    assert_eq!(faults(text).len(), 3);
+
+    let raw = RawArgs::new(text).lenient(Lenient::default().null_is_absent().stringified());
+    let (taken, notes) = look(&raw).unwrap();
+    assert_eq!(taken, ("a".into(), 2000, None, Some(Spot { line: 3, note: None })));
+    assert_eq!(
+        notes,
+        [
+            Note::new("tags", Coercion::NullAsAbsent),
+            Note::new("limit", Coercion::NullAsAbsent),
+            Note::new("spot", Coercion::Stringified),
+        ]
+    );
+    // A required argument is never absent by leniency.
+    let raw = RawArgs::new(r#"{"path":null}"#).lenient(Lenient::default().null_is_absent());
+    assert!(look(&raw).is_err());
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Query {
+    /// What to look for.
+    query: String,
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 9))]
+    limit: Option<u8>,
+    kind: Kind,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Kind {
+    All,
+    Within { folder: String },
+}
+
+static QUERY: ToolSpec = ToolSpec {
+    name: "query",
+    args: ArgsSpec::Struct(QUERY_TYPE.schema()),
+    ..ToolSpec::DEFAULT
+};
+const QUERY_TYPE: StructType<Query> = struct_type::<Query>();
+static QUERY_TABLE: Table = Table::new(&QUERY);
+
+#[track_caller]
+fn query_faults(text: &str) -> Vec<String> {
+    let error = take_struct(&QUERY_TABLE, &RawArgs::new(text), &QUERY_TYPE).unwrap_err();
+    error.faults().iter().map(|fault| fault.message.clone()).collect()
+}
+
+#[test]
+fn a_struct_is_held_to_its_schema_too() {
+    let good = r#"{"query":"x","kind":{"type":"within","folder":"a"}}"#;
+    let (query, _) = take_struct(&QUERY_TABLE, &RawArgs::new(good), &QUERY_TYPE).unwrap();
+    assert!(matches!(query.kind, Kind::Within { folder } if folder == "a"));
+    assert_eq!((query.query.as_str(), query.limit), ("x", None));
+
+    assert_eq!(
+        query_faults(r#"{"limit":10,"kind":{"type":"all"}}"#),
+        [
+            "`limit` is 10, but must be between 1 and 9",
+            "`query` is required (string): What to look for."
+        ]
+    );
+    assert_eq!(
+        query_faults(r#"{"query":"x","kind":{"type":"within"},"more":1}"#),
+        ["`kind.folder` is required (string)", "unknown argument `more`"]
+    );
+    assert_eq!(query_faults(r#"{"query":"x","kind":{"type":"withn"}}"#).len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in any::<String>()) {
+        let _ = look(&RawArgs::new(text.as_str()));
+        let _ = take_struct(&QUERY_TABLE, &RawArgs::new(text.as_str()), &QUERY_TYPE);
+    }
+
+    #[test]
+    fn nearly_good_text_makes_short_messages(
+        text in r#"\{("(path|limit|tags|spot|token|x{0,300})": ?("[a-z\\]{0,9}"|-?[0-9]{1,30}|null|\[[0-9,"]{0,20}\]|\{("line":[0-9])?\}),? ?){0,40}\}?"#
+    ) {
+        if let Err(error) = look(&RawArgs::new(text.as_str())) {
+            prop_assert!(error.to_string().len() <= 4096);
+            prop_assert!(!error.faults().is_empty());
+        }
+    }
+}

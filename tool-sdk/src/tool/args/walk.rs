@@ -1,0 +1,384 @@
+//! One walk over the top-level object: each value is decoded where it stands.
+//!
+//! Nothing is copied or parsed twice on the way that leads to a running tool. When a value
+//! does not decode, the walk goes on behind it, so that one message names every fault.
+
+use serde::de::IgnoredAny;
+
+use super::check::{Checks, Fast};
+use super::fault::{Fault, FaultKind, Faults, Place, without_position};
+use super::json::Json;
+use super::{InvalidArgs, MAX_BYTES};
+use crate::call::{Coercion, Note, RawArgs};
+use crate::tool::Slot;
+use crate::tool::native::{ArgsSpec, ParamSpec, Table};
+
+/// Fills `slots`, which stand in the order of the table's parameters.
+pub(crate) fn take(
+    table: &Table,
+    raw: &RawArgs<'_>,
+    slots: &mut [&mut dyn Slot],
+) -> Result<Vec<Note>, InvalidArgs> {
+    let ArgsSpec::Params(params) = &table.spec().args else {
+        return Err(InvalidArgs::new(
+            table.spec().name,
+            "the tool takes its arguments as a struct",
+        ));
+    };
+    let mut walk = Walk {
+        text: raw.text(),
+        at: 0,
+        params,
+        checks: table.checks(),
+        raw,
+        slots,
+        seen: 0,
+        faults: Faults::default(),
+        notes: Vec::new(),
+    };
+    let whole = walk.object();
+    match whole {
+        Ok(()) => walk.absent(),
+        Err(Stopped) => {}
+    }
+    if walk.faults.is_empty() {
+        Ok(walk.notes)
+    } else {
+        Err(walk.faults.finish(table.spec().name, walk.checks))
+    }
+}
+
+/// The text cannot be followed any further; the fault is recorded.
+struct Stopped;
+
+struct Walk<'w, 'r, 's> {
+    text: &'w str,
+    at: usize,
+    params: &'static [ParamSpec],
+    checks: &'w Checks,
+    raw: &'w RawArgs<'r>,
+    slots: &'w mut [&'s mut (dyn Slot + 's)],
+    /// One bit per parameter that was seen.
+    seen: u128,
+    faults: Faults,
+    notes: Vec<Note>,
+}
+
+impl Walk<'_, '_, '_> {
+    fn object(&mut self) -> Result<(), Stopped> {
+        if self.text.len() > MAX_BYTES {
+            self.faults.push(Fault::too_long(self.text.len()));
+            return Err(Stopped);
+        }
+        self.blanks();
+        if self.peek() != Some(b'{') {
+            return Err(self.not_an_object());
+        }
+        self.at += 1;
+        self.blanks();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return self.end();
+        }
+        loop {
+            self.member()?;
+            self.blanks();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return self.end();
+                }
+                _ => return Err(self.broken("expected `,` or `}`")),
+            }
+            self.blanks();
+        }
+    }
+
+    fn member(&mut self) -> Result<(), Stopped> {
+        if self.peek() != Some(b'"') {
+            return Err(self.broken("expected a key in double quotes"));
+        }
+        let start = self.at;
+        match plain_key(&self.text.as_bytes()[start..]) {
+            Some(len) => {
+                let text = self.text;
+                self.at += len;
+                self.colon()?;
+                self.argument(&text[start + 1..start + len - 1])
+            }
+            None => {
+                let key: String = self.escaped_key()?;
+                self.colon()?;
+                self.argument(&key)
+            }
+        }
+    }
+
+    /// A key with escapes, or a broken one.
+    #[cold]
+    fn escaped_key(&mut self) -> Result<String, Stopped> {
+        let mut keys = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
+        match keys.next() {
+            Some(Ok(key)) => {
+                self.at += keys.byte_offset();
+                Ok(key)
+            }
+            Some(Err(error)) => Err(self.broken(&without_position(&error.to_string()))),
+            None => Err(self.broken("expected a key")),
+        }
+    }
+
+    fn colon(&mut self) -> Result<(), Stopped> {
+        self.blanks();
+        if self.peek() != Some(b':') {
+            return Err(self.broken("expected `:`"));
+        }
+        self.at += 1;
+        self.blanks();
+        Ok(())
+    }
+
+    /// The value of the argument `key`, at which the walk stands.
+    fn argument(&mut self, key: &str) -> Result<(), Stopped> {
+        let Some(index) = self.params.iter().position(|param| param.name == key) else {
+            return self.by_another_name(key);
+        };
+        self.value(index, key)
+    }
+
+    /// A declared alias, or an unknown argument.
+    #[cold]
+    fn by_another_name(&mut self, key: &str) -> Result<(), Stopped> {
+        match self.params.iter().position(|param| param.aliases.contains(&key)) {
+            Some(index) => {
+                self.notes.push(Note::new(self.params[index].name, Coercion::Alias));
+                self.value(index, key)
+            }
+            None => {
+                let root = Place::root();
+                let known: Vec<&str> = self
+                    .params
+                    .iter()
+                    .filter(|param| !param.hidden)
+                    .map(|param| param.name)
+                    .collect();
+                self.faults.unknown(&Place::key_of(&root, key), &known);
+                self.skip().map(drop)
+            }
+        }
+    }
+
+    fn value(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
+        let bit = 1_u128 << (index & 127);
+        if self.seen & bit != 0 {
+            return self.twice(key);
+        }
+        self.seen |= bit;
+        if self.peek() == Some(b'n') && !self.null(index)? {
+            return Ok(());
+        }
+        let start = self.at;
+        match self.slots[index].decode(&self.text[start..]) {
+            Ok(length) => {
+                self.at += length;
+                match self.checks.fast(index) {
+                    Fast::Nothing => {}
+                    Fast::Int(low, high) => {
+                        if !int_within(&self.text.as_bytes()[start..self.at], low, high) {
+                            self.check(index, start);
+                        }
+                    }
+                    Fast::Tree => self.check(index, start),
+                }
+                Ok(())
+            }
+            Err(error) => self.undecoded(index, &error),
+        }
+    }
+
+    /// `null` for an argument that may be absent; says whether it is decoded as it stands.
+    #[cold]
+    fn null(&mut self, index: usize) -> Result<bool, Stopped> {
+        let param = &self.params[index];
+        let may_be_absent = param.default.is_some() || (param.ty.optional)();
+        let node = self.checks.root().property(param.name);
+        if !may_be_absent || node.is_some_and(|node| node.takes_null()) {
+            return Ok(true);
+        }
+        let start = self.at;
+        self.skip()?;
+        if self.raw.lenient.null_is_absent {
+            self.seen &= !(1_u128 << (index & 127));
+            self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
+        } else {
+            self.check(index, start);
+        }
+        Ok(false)
+    }
+
+    #[cold]
+    fn twice(&mut self, key: &str) -> Result<(), Stopped> {
+        let root = Place::root();
+        self.faults.add(FaultKind::Duplicate, &Place::key_of(&root, key), "comes twice");
+        self.skip().map(drop)
+    }
+
+    /// Checks the value from `start` to here against everything that the schema says.
+    fn check(&mut self, index: usize, start: usize) {
+        let name = self.params[index].name;
+        let Some(node) = self.checks.root().property(name) else { return };
+        match Json::parse(&self.text[start..self.at]) {
+            Ok(tree) => node.check_argument(name, &tree, &mut self.faults),
+            Err(error) => self.not_strict(name, &error),
+        }
+    }
+
+    #[cold]
+    fn not_strict(&mut self, name: &str, error: &serde_json::Error) {
+        let root = Place::root();
+        let words = without_position(&error.to_string());
+        let place = Place::key_of(&root, name);
+        self.faults.add(FaultKind::Malformed, &place, format_args!("is not acceptable: {words}"));
+    }
+
+    /// A value that its type refuses: says why in the schema's words, and goes on behind it.
+    #[cold]
+    fn undecoded(&mut self, index: usize, error: &serde_json::Error) -> Result<(), Stopped> {
+        let start = self.at;
+        self.skip()?;
+        if self.raw.lenient.stringified && self.stringified(index, start) {
+            return Ok(());
+        }
+        let found = self.faults.len();
+        self.check(index, start);
+        if self.faults.len() == found {
+            let root = Place::root();
+            let param = &self.params[index];
+            let place = Place::key_of(&root, param.name);
+            let sensitive =
+                self.checks.root().property(param.name).is_some_and(|n| n.is_sensitive());
+            if sensitive {
+                self.faults.add(FaultKind::Type, &place, "is not acceptable");
+            } else {
+                self.faults.decoding(&place, error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an object or a list that came as a string; says whether that worked.
+    fn stringified(&mut self, index: usize, start: usize) -> bool {
+        let param = &self.params[index];
+        let wants = self.checks.root().property(param.name).is_some_and(|n| n.wants_container());
+        let Ok(Json::String(inner)) = Json::parse(&self.text[start..self.at]) else { return false };
+        if !wants {
+            return false;
+        }
+        let Ok(tree) = Json::parse(&inner) else { return false };
+        let Some(node) = self.checks.root().property(param.name) else { return false };
+        let mut faults = Faults::default();
+        node.check_argument(param.name, &tree, &mut faults);
+        if faults.is_empty() && self.slots[index].decode(&inner).is_ok() {
+            self.notes.push(Note::new(param.name, Coercion::Stringified));
+            return true;
+        }
+        false
+    }
+
+    /// Every parameter that was not seen.
+    fn absent(&mut self) {
+        for (index, param) in self.params.iter().enumerate() {
+            if self.seen & (1_u128 << (index & 127)) != 0 || param.default.is_some() {
+                continue;
+            }
+            if !self.slots[index].fill_absent() {
+                self.checks.root().missing_argument(param.name, &mut self.faults);
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Stopped> {
+        self.blanks();
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.broken("something follows the closing `}`")),
+        }
+    }
+
+    /// Goes behind the value at which the walk stands.
+    #[cold]
+    fn skip(&mut self) -> Result<usize, Stopped> {
+        let mut values =
+            serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter::<IgnoredAny>();
+        match values.next() {
+            Some(Ok(_)) => {
+                let length = values.byte_offset();
+                self.at += length;
+                Ok(length)
+            }
+            Some(Err(error)) => Err(self.broken(&without_position(&error.to_string()))),
+            None => Err(self.broken("the text ends too early")),
+        }
+    }
+
+    #[cold]
+    fn broken(&mut self, words: &str) -> Stopped {
+        let at = self.at;
+        let words = if self.at >= self.text.len() { "the text ends too early" } else { words };
+        self.faults.malformed(&format_args!("{words}, at byte {at}"));
+        Stopped
+    }
+
+    #[cold]
+    fn not_an_object(&mut self) -> Stopped {
+        self.faults.push(match Json::parse_arguments(self.text) {
+            Err(fault) => fault,
+            Ok(_) => Fault::not_an_object("something else"),
+        });
+        Stopped
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+}
+
+/// The length of a key without escapes, quotes included.
+fn plain_key(text: &[u8]) -> Option<usize> {
+    for (at, &byte) in text.iter().enumerate().skip(1) {
+        match byte {
+            b'"' => return Some(at + 1),
+            b'\\' | 0..0x20 => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether the digits of `text` are a number from `low` to `high`.
+fn int_within(text: &[u8], low: i128, high: i128) -> bool {
+    let (digits, negative) = match text {
+        [b'-', digits @ ..] => (digits, true),
+        digits => (digits, false),
+    };
+    // Longer numbers are looked at with care, by the check that words the fault.
+    if digits.is_empty() || digits.len() > 18 {
+        return false;
+    }
+    let mut value: i64 = 0;
+    for byte in digits {
+        if !byte.is_ascii_digit() {
+            return false;
+        }
+        value = value * 10 + i64::from(byte - b'0');
+    }
+    let value = i128::from(if negative { -value } else { value });
+    low <= value && value <= high
+}

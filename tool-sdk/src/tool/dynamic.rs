@@ -1,0 +1,97 @@
+//! Tools whose schema is only known when the program runs.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use serde_json::Value;
+
+use super::args::{Checks, take_value};
+use super::{Definition, IntoOutput, InvalidArgs, Prepared, Running, Tool};
+use crate::call::{Note, RawArgs};
+use crate::context::Context;
+
+/// What runs a dynamic tool.
+type Handler = Arc<dyn Fn(Value, Context) -> Running + Send + Sync>;
+
+/// A tool made of a definition and a closure.
+///
+/// Its arguments are checked against the definition's schema before the closure sees them,
+/// with the same words as everywhere.
+///
+/// # Examples
+///
+/// ```
+/// use serde_json::Value;
+/// use tool_sdk::{Context, Definition, DynamicTool, Schema, ToolName};
+///
+/// let schema = Schema::from_json(
+///     r#"{"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}"#,
+/// )?;
+/// let definition = Definition::new(ToolName::new("greet")?, "Greets somebody.", schema);
+/// let greet = DynamicTool::new(definition, |args: Value, _cx: Context| async move {
+///     format!("hello {}", args["who"].as_str().unwrap_or_default())
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct DynamicTool {
+    definition: Arc<Definition>,
+    checks: Arc<Checks>,
+    handler: Handler,
+}
+
+impl DynamicTool {
+    /// A tool that `handler` runs.
+    #[must_use]
+    pub fn new<H, F>(definition: Definition, handler: H) -> Self
+    where
+        H: Fn(Value, Context) -> F + Send + Sync + 'static,
+        F: Future + Send + 'static,
+        F::Output: IntoOutput + 'static,
+    {
+        let checks =
+            Checks::of_schema(definition.parameters.clone(), &definition.display.sensitive);
+        Self {
+            definition: Arc::new(definition),
+            checks: Arc::new(checks),
+            handler: Arc::new(move |args, cx| {
+                Box::pin(handler(args, cx).map(IntoOutput::into_output))
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for DynamicTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DynamicTool").field(&self.definition.name).finish()
+    }
+}
+
+impl Tool for DynamicTool {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        let (args, notes) = take_value(self.definition.name.as_str(), &self.checks, args)?;
+        Ok(Box::new(PreparedValue { args, notes, handler: Arc::clone(&self.handler) }))
+    }
+}
+
+struct PreparedValue {
+    args: Value,
+    notes: Vec<Note>,
+    handler: Handler,
+}
+
+impl Prepared for PreparedValue {
+    fn run(self: Box<Self>, cx: Context) -> Running {
+        (self.handler)(self.args, cx)
+    }
+
+    fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+}

@@ -1,0 +1,147 @@
+//! What a tool is: a definition, and a way to make a call ready.
+//!
+//! [`Tool`] is the one trait behind everything that can be called: functions with
+//! `#[tool]`, methods of a `#[toolset]`, [`DynamicTool`]s, tools of other servers. The
+//! registry holds it, the pipeline runs it and every surface shows it; nothing converts.
+//!
+//! **Invariant:** nothing here decides whether a call may run.
+
+mod approval;
+pub(crate) mod args;
+mod definition;
+mod display;
+mod dynamic;
+pub(crate) mod native;
+mod output;
+mod param;
+pub(crate) mod shown;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use self::approval::Subject;
+pub use self::args::{Fault, FaultKind, InvalidArgs};
+pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Source, Truncate};
+pub use self::display::Display;
+pub use self::dynamic::DynamicTool;
+pub use self::native::{
+    ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParamSpec, Range, Table, ToolFn, ToolMethods,
+    ToolSpec,
+};
+pub use self::output::{IntoOutput, Json, OutputType, output_type};
+pub use self::param::{
+    Args, Lengthy, Param, ParamType, Patterned, Ranged, Slot, StructType, TypeFacts,
+    param_type, struct_type,
+};
+pub use self::shown::Shown;
+use crate::call::{Note, RawArgs};
+use crate::content::Output;
+use crate::context::{Context, Session};
+use crate::error::ToolError;
+
+/// A call that runs.
+pub type Running = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send>>;
+
+/// Something that a model can call.
+///
+/// `#[tool]` implements it; a type that cannot use the macro implements it by hand and is
+/// treated exactly alike. [`DynamicTool`] is the shortest way to a tool whose schema is
+/// only known when the program runs.
+pub trait Tool: Send + Sync + 'static {
+    /// What the model and the host are told about the tool.
+    fn definition(&self) -> &Definition;
+
+    /// Decodes the arguments, once: what is judged, shown and run is the returned value.
+    ///
+    /// # Errors
+    ///
+    /// Fails with every fault of the arguments at once.
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
+
+    /// How the definition differs in `session`; not at all by default.
+    fn refine(&self, session: &Session) -> Refinement {
+        let _ = session;
+        Refinement::default()
+    }
+}
+
+/// A call with decoded arguments, ready to be judged and then to run.
+pub trait Prepared: Send {
+    /// Runs the tool.
+    fn run(self: Box<Self>, cx: Context) -> Running;
+
+    /// One line for people that says what the call does.
+    fn summary(&self) -> Option<String> {
+        None
+    }
+
+    /// What the call touches, for rules to match; `None` when the tool does not say.
+    fn subjects(&self) -> Option<Vec<Subject>> {
+        None
+    }
+
+    /// Whether somebody must be asked; `None` leaves it to the rules.
+    fn approval_required(&self, cx: &Context) -> Option<bool> {
+        let _ = cx;
+        None
+    }
+
+    /// Patterns that an "always" could grant, from specific to general.
+    fn suggestions(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether an approved pattern covers this call; `None` means plain pattern matching.
+    fn covered_by(&self, pattern: &str) -> Option<bool> {
+        let _ = pattern;
+        None
+    }
+
+    /// Whether the call is so dangerous that no "always" is offered.
+    fn is_dangerous(&self) -> bool {
+        false
+    }
+
+    /// What a screen can show before the call runs, such as a diff.
+    fn preview(&self, cx: &Context) -> Option<serde_json::Value> {
+        let _ = cx;
+        None
+    }
+
+    /// The resource by which calls of the tool are serialised.
+    fn parallel_key(&self) -> Option<String> {
+        None
+    }
+
+    /// What was accepted beyond the contract.
+    fn notes(&self) -> &[Note] {
+        &[]
+    }
+}
+
+/// One tool or many, ready to be added to a registry.
+///
+/// Implemented by what `tools![..]` makes, by types with `#[toolset]`, and by any tool.
+pub trait IntoTools {
+    /// The tools.
+    fn into_tools(self) -> Vec<Arc<dyn Tool>>;
+}
+
+impl IntoTools for Arc<dyn Tool> {
+    fn into_tools(self) -> Vec<Arc<dyn Tool>> {
+        vec![self]
+    }
+}
+
+impl IntoTools for Vec<Arc<dyn Tool>> {
+    fn into_tools(self) -> Vec<Arc<dyn Tool>> {
+        self
+    }
+}
+
+impl<T: Tool> IntoTools for T {
+    fn into_tools(self) -> Vec<Arc<dyn Tool>> {
+        vec![Arc::new(self)]
+    }
+}

@@ -1,0 +1,138 @@
+//! What a tool may return.
+
+use std::fmt;
+use std::ops::Deref;
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+
+use crate::content::Output;
+use crate::error::ToolError;
+
+/// A structured result, with an output schema.
+///
+/// # Examples
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Serialize;
+/// use tool_sdk::{Json, tool};
+///
+/// #[derive(Serialize, JsonSchema)]
+/// struct Weather {
+///     degrees: f64,
+/// }
+///
+/// /// Current weather for a city.
+/// #[tool(read, open_world)]
+/// async fn weather(
+///     /// The city's name.
+///     city: String,
+/// ) -> Json<Weather> {
+///     Json(Weather { degrees: city.len() as f64 })
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "tools build it")]
+pub struct Json<T>(pub T);
+
+impl<T> Deref for Json<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// A type that a tool may return.
+///
+/// An `Err` is a failed call and never data.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the result of a tool",
+    label = "return `String`, `Json<T>` or `Output`, or a `Result` of them",
+    note = "`Json<T>` takes any `T` that is `Serialize` and `JsonSchema`; an error must be `Into<ToolError>`"
+)]
+pub trait IntoOutput {
+    /// The schema of the structured value, where there is one.
+    fn schema() -> Option<fn(&mut SchemaGenerator) -> schemars::Schema> {
+        None
+    }
+
+    /// The result for the model.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the tool failed.
+    fn into_output(self) -> Result<Output, ToolError>;
+}
+
+impl IntoOutput for Output {
+    fn into_output(self) -> Result<Output, ToolError> {
+        Ok(self)
+    }
+}
+
+impl IntoOutput for String {
+    fn into_output(self) -> Result<Output, ToolError> {
+        Ok(Output::text(self))
+    }
+}
+
+impl IntoOutput for &'static str {
+    fn into_output(self) -> Result<Output, ToolError> {
+        Ok(Output::text(self))
+    }
+}
+
+/// Nothing to say; the model reads `done`.
+impl IntoOutput for () {
+    fn into_output(self) -> Result<Output, ToolError> {
+        Ok(Output::text("done"))
+    }
+}
+
+impl<T: Serialize + JsonSchema> IntoOutput for Json<T> {
+    fn schema() -> Option<fn(&mut SchemaGenerator) -> schemars::Schema> {
+        fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
+            generator.subschema_for::<T>()
+        }
+        Some(schema_of::<T>)
+    }
+
+    fn into_output(self) -> Result<Output, ToolError> {
+        Output::json(&self.0).map_err(|error| {
+            ToolError::internal("the result cannot be written as JSON").source(error)
+        })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: IntoOutput, E: Into<ToolError>> IntoOutput for Result<T, E> {
+    fn schema() -> Option<fn(&mut SchemaGenerator) -> schemars::Schema> {
+        T::schema()
+    }
+
+    fn into_output(self) -> Result<Output, ToolError> {
+        self.map_err(Into::into)?.into_output()
+    }
+}
+
+/// What the table needs to know about a result of type `T`.
+pub struct OutputType<T> {
+    /// The output schema.
+    pub schema: fn() -> Option<fn(&mut SchemaGenerator) -> schemars::Schema>,
+    /// The conversion.
+    pub convert: fn(T) -> Result<Output, ToolError>,
+}
+
+impl<T> fmt::Debug for OutputType<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OutputType")
+    }
+}
+
+/// The facts about `T`; the only place where a tool's result type meets its bound.
+#[must_use]
+pub const fn output_type<T: IntoOutput>() -> OutputType<T> {
+    OutputType { schema: T::schema, convert: T::into_output }
+}

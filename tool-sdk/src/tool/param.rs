@@ -1,0 +1,238 @@
+//! What a type must be to be a parameter, and its decoding in place.
+//!
+//! Everything that depends on a parameter's type is instantiated here once per type, not
+//! once per tool: [`ParamType`] holds it as function pointers, and the table of a tool
+//! names each of its types in one constant.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Deref;
+use std::path::PathBuf;
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::value::Error as MissingError;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+
+/// A type that a tool may take as a parameter.
+///
+/// Implemented for everything that is `Deserialize` and `JsonSchema`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool parameter",
+    label = "a model cannot send this type as JSON",
+    note = "derive `serde::Deserialize` and `schemars::JsonSchema` for `{Self}`, or take `State<{Self}>` when the host lends it"
+)]
+pub trait Param: DeserializeOwned + JsonSchema + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param for T {}
+
+/// All arguments of a tool as one struct.
+///
+/// # Examples
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use tool_sdk::{Args, tool};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Search {
+///     /// What to look for.
+///     query: String,
+///     /// How many results at most.
+///     #[serde(default)]
+///     #[schemars(range(min = 1, max = 50))]
+///     limit: Option<u32>,
+/// }
+///
+/// /// Search the catalogue.
+/// #[tool(read)]
+/// async fn search(args: Args<Search>) -> String {
+///     format!("nothing found for {}", args.query)
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "tools take it apart in their signature")]
+pub struct Args<T>(pub T);
+
+impl<T> Deref for Args<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// What the table needs to know about a parameter of type `T`.
+#[derive(Debug)]
+pub struct ParamType<T> {
+    schema: fn(&mut SchemaGenerator) -> schemars::Schema,
+    decode: fn(&str, &mut Option<T>) -> Result<usize, serde_json::Error>,
+    absent: fn() -> Option<T>,
+    optional: fn() -> bool,
+}
+
+/// The facts about a parameter's type that need no value of it.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a table's default writes it out")]
+pub struct TypeFacts {
+    /// The type's schema.
+    pub schema: fn(&mut SchemaGenerator) -> schemars::Schema,
+    /// Whether the argument may be absent.
+    pub optional: fn() -> bool,
+}
+
+/// The facts about `T`; the only place where a tool's parameter type meets its bound.
+#[must_use]
+pub const fn param_type<T: Param>() -> ParamType<T> {
+    ParamType {
+        schema: T::json_schema_of,
+        decode: decode::<T>,
+        absent: absent::<T>,
+        optional: || absent::<T>().is_some(),
+    }
+}
+
+/// Lets `subschema_for` be named as a function pointer.
+trait SchemaOf {
+    fn json_schema_of(generator: &mut SchemaGenerator) -> schemars::Schema;
+}
+
+impl<T: JsonSchema> SchemaOf for T {
+    fn json_schema_of(generator: &mut SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<T>()
+    }
+}
+
+impl<T> ParamType<T> {
+    /// What a table says about the type.
+    #[must_use]
+    pub const fn facts(&self) -> TypeFacts {
+        TypeFacts { schema: self.schema, optional: self.optional }
+    }
+
+    /// A place for a decoded value of the type.
+    pub const fn slot<'s>(&'s self, value: &'s mut Option<T>) -> TypedSlot<'s, T> {
+        TypedSlot { value, ty: self }
+    }
+}
+
+/// What the table needs to know about a struct that holds all arguments.
+#[derive(Debug)]
+pub struct StructType<T> {
+    pub(crate) schema: fn(&mut SchemaGenerator) -> schemars::Schema,
+    pub(crate) decode: fn(&str) -> Result<T, serde_json::Error>,
+}
+
+/// The facts about a struct `T` that holds all arguments.
+#[must_use]
+pub const fn struct_type<T: Param>() -> StructType<T> {
+    StructType { schema: T::json_schema_of, decode: |text| serde_json::from_str(text) }
+}
+
+impl<T> StructType<T> {
+    /// The type's schema, for a table.
+    #[must_use]
+    pub const fn schema(&self) -> fn(&mut SchemaGenerator) -> schemars::Schema {
+        self.schema
+    }
+}
+
+/// Decodes one value at the start of `text`; says how many bytes it took.
+fn decode<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_json::Error> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
+    match values.next() {
+        Some(value) => *into = Some(value?),
+        None => return Err(serde_json::Error::custom("expected a value")),
+    }
+    Ok(values.byte_offset())
+}
+
+/// What `T` is when the argument is absent: a type that decodes from nothing is optional.
+fn absent<T: Param>() -> Option<T> {
+    T::deserialize(Absent).ok()
+}
+
+/// Holds nothing but says "none" to who asks for an optional value, as serde's own
+/// handling of a missing field does.
+struct Absent;
+
+impl<'de> Deserializer<'de> for Absent {
+    type Error = MissingError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, MissingError> {
+        Err(MissingError::custom("absent"))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, MissingError> {
+        visitor.visit_none()
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
+        ignored_any
+    }
+}
+
+/// A place that takes one argument, whatever its type.
+pub trait Slot {
+    /// Decodes the value at the start of `text`; says how many bytes it took.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the text does not start with a value of the type.
+    fn decode(&mut self, text: &str) -> Result<usize, serde_json::Error>;
+
+    /// Fills the place for an absent argument; says whether the type allows that.
+    fn fill_absent(&mut self) -> bool;
+}
+
+/// A place for a value of type `T`.
+#[derive(Debug)]
+pub struct TypedSlot<'s, T> {
+    value: &'s mut Option<T>,
+    ty: &'s ParamType<T>,
+}
+
+impl<T> Slot for TypedSlot<'_, T> {
+    fn decode(&mut self, text: &str) -> Result<usize, serde_json::Error> {
+        (self.ty.decode)(text, self.value)
+    }
+
+    fn fill_absent(&mut self) -> bool {
+        *self.value = (self.ty.absent)();
+        self.value.is_some()
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$attr:meta])* $name:ident => $([$($g:ident),*] $ty:ty),+;)*) => {$(
+        $(#[$attr])*
+        pub trait $name {}
+
+        $(impl<$($g),*> $name for $ty {})+
+        impl<T: $name> $name for Option<T> {}
+    )*};
+}
+
+kinds! {
+    /// A parameter type that `range` may bound.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` has no range", label = "not a number", note = "`range` bounds numbers"
+    )]
+    Ranged => [] i8, [] i16, [] i32, [] i64, [] i128, [] isize, [] u8, [] u16, [] u32, [] u64,
+        [] u128, [] usize, [] f32, [] f64;
+    /// A parameter type that `length` may bound.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` has no length", label = "neither text nor a list",
+        note = "`length` bounds strings, lists and maps"
+    )]
+    Lengthy => [] String, [] PathBuf, [T] Vec<T>, [T, S] HashSet<T, S>, [T] BTreeSet<T>,
+        [K, V, S] HashMap<K, V, S>, [K, V] BTreeMap<K, V>;
+    /// A parameter type that `pattern` and `choices` may bound.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` is not text", label = "not text",
+        note = "`pattern` and `choices` are for strings"
+    )]
+    Patterned => [] String, [] PathBuf;
+}

@@ -1,0 +1,88 @@
+//! Values inside a one-line summary.
+//!
+//! Generated code calls `(&&&&Shown(&value)).shown()`: the compiler takes the first of the
+//! traits below that fits the type, so `Option` and lists read well without a trait of
+//! their own.
+
+use std::fmt::{Debug, Display};
+
+/// A value of a summary.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "generated code builds it")]
+pub struct Shown<'a, T: ?Sized>(pub &'a T);
+
+/// How much of one value a summary shows.
+const MAX: usize = 120;
+
+fn line(value: &dyn Display) -> String {
+    let text = value.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    match first.char_indices().nth(MAX) {
+        Some((cut, _)) => format!("{}…", &first[..cut]),
+        None if first.len() < text.len() => format!("{first} …"),
+        None => text,
+    }
+}
+
+/// By `Display`.
+pub trait ViaDisplay {
+    /// The value as one line.
+    fn shown(&self) -> String;
+}
+
+impl<T: Display + ?Sized> ViaDisplay for &&&Shown<'_, T> {
+    fn shown(&self) -> String {
+        line(&self.0)
+    }
+}
+
+/// An optional value: nothing when there is none.
+pub trait ViaOption {
+    /// The value as one line.
+    fn shown(&self) -> String;
+}
+
+impl<T: Display> ViaOption for &&Shown<'_, Option<T>> {
+    fn shown(&self) -> String {
+        self.0.as_ref().map(|value| line(value)).unwrap_or_default()
+    }
+}
+
+/// A list, joined by blanks.
+pub trait ViaList {
+    /// The value as one line.
+    fn shown(&self) -> String;
+}
+
+impl<T: Display> ViaList for &Shown<'_, Vec<T>> {
+    fn shown(&self) -> String {
+        self.0.iter().map(|value| line(value)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Anything else, by `Debug`.
+pub trait ViaDebug {
+    /// The value as one line.
+    fn shown(&self) -> String;
+}
+
+impl<T: Debug + ?Sized> ViaDebug for Shown<'_, T> {
+    fn shown(&self) -> String {
+        line(&format_args!("{:?}", self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_value_reads_well() {
+        assert_eq!((&&&&Shown("a\nb")).shown(), "a …");
+        assert_eq!((&&&&Shown(&7)).shown(), "7");
+        assert_eq!((&&&&Shown(&Some("x"))).shown(), "x");
+        assert_eq!((&&&&Shown(&None::<u32>)).shown(), "");
+        assert_eq!((&&&&Shown(&vec!["a", "b"])).shown(), "a b");
+        assert_eq!((&&&&Shown(&(1, "z"))).shown(), "(1, \"z\")");
+    }
+}

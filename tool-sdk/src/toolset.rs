@@ -1,0 +1,283 @@
+//! The registry as one audience sees it.
+//!
+//! What is not in a toolset cannot be called through it. Additions at run time belong to
+//! the one toolset that they were made on.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+
+use crate::context::Session;
+use crate::name::{ToolName, matches};
+use crate::registry::{Index, Registry, RegistryError, in_scope};
+use crate::tool::{Definition, IntoTools, Tool};
+
+/// The registry as one audience sees it.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Registry, Toolset, tool, tools};
+///
+/// /// Look into the archive.
+/// #[tool(read, scopes("librarian"))]
+/// fn archive() -> String {
+///     "dust".to_owned()
+/// }
+///
+/// let registry = Registry::builder().add(tools![archive]).build()?;
+/// assert!(Toolset::new(registry.clone()).with_scope("librarian").get("archive").is_some());
+/// assert!(Toolset::new(registry).with_scope("oracle").get("archive").is_none());
+/// # Ok::<(), tool_sdk::RegistryError>(())
+/// ```
+pub struct Toolset {
+    registry: Registry,
+    state: RwLock<State>,
+}
+
+/// What may change while a pipeline runs.
+#[derive(Clone)]
+struct State {
+    filter: Filter,
+    additions: Vec<Arc<dyn Tool>>,
+    view: Arc<View>,
+}
+
+/// Who is looking.
+#[derive(Clone, Debug, Default)]
+struct Filter {
+    scopes: Vec<String>,
+    only: Option<Vec<String>>,
+    without: Vec<String>,
+    experimental: bool,
+    session: Session,
+}
+
+impl Filter {
+    fn admits(&self, definition: &Definition) -> bool {
+        let name = definition.name.as_str();
+        let named = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
+        let scoped = definition.scopes.is_empty()
+            || self.scopes.iter().any(|scope| in_scope(definition, scope));
+        scoped
+            && (self.experimental || !definition.flags.experimental)
+            && self.only.as_deref().is_none_or(named)
+            && !named(&self.without)
+    }
+}
+
+impl fmt::Debug for Toolset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Toolset").field(&self.view()).finish()
+    }
+}
+
+/// A copy of its own: what is added to it later is not seen by the original.
+impl Clone for Toolset {
+    fn clone(&self) -> Self {
+        Self { registry: self.registry.clone(), state: RwLock::new(self.read().clone()) }
+    }
+}
+
+impl From<Registry> for Toolset {
+    fn from(registry: Registry) -> Self {
+        Self::new(registry)
+    }
+}
+
+impl Toolset {
+    /// Everything of `registry` that is open to everybody.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        let filter = Filter::default();
+        let view = Arc::new(View::new(registry.iter(), &filter));
+        Self { registry, state: RwLock::new(State { filter, additions: Vec::new(), view }) }
+    }
+
+    /// Lets those with `scope` in; tools for other scopes only stay out.
+    #[must_use]
+    pub fn with_scope(self, scope: impl Into<String>) -> Self {
+        self.refiltered(|filter| filter.scopes.push(scope.into()))
+    }
+
+    /// Keeps only the named tools; a name may be a pattern such as `read_*`.
+    #[must_use]
+    pub fn only<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Self {
+        let names = names.into_iter().map(Into::into);
+        self.refiltered(|filter| filter.only.get_or_insert_default().extend(names))
+    }
+
+    /// Leaves the named tools out, whatever [`only`](Self::only) says.
+    #[must_use]
+    pub fn without<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Self {
+        let names = names.into_iter().map(Into::into);
+        self.refiltered(|filter| filter.without.extend(names))
+    }
+
+    /// Lets experimental tools in.
+    #[must_use]
+    pub fn with_experimental(self) -> Self {
+        self.refiltered(|filter| filter.experimental = true)
+    }
+
+    /// Lets tools adapt their definitions to `session`: its model, agent and user.
+    #[must_use]
+    pub fn for_session(self, session: &Session) -> Self {
+        self.refiltered(|filter| filter.session = session.clone())
+    }
+
+    fn refiltered(self, change: impl FnOnce(&mut Filter)) -> Self {
+        self.update(|state| change(&mut state.filter));
+        self
+    }
+
+    /// Adds tools that only this toolset has.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a name is taken already, also by a tool that this audience does not see.
+    pub fn add(&self, tools: impl IntoTools) -> Result<(), RegistryError> {
+        let added = tools.into_tools();
+        let all: Vec<_> =
+            self.registry.iter().chain(&self.read().additions).chain(&added).cloned().collect();
+        Registry::builder().add(all).build()?;
+        self.update(|state| state.additions.extend(added));
+        Ok(())
+    }
+
+    /// Takes a tool away from this toolset; says whether it had it.
+    pub fn remove(&self, name: &str) -> bool {
+        let Some(tool) = self.get(name) else { return false };
+        self.update(|state| {
+            let before = state.additions.len();
+            state.additions.retain(|added| !Arc::ptr_eq(added, &tool));
+            if state.additions.len() == before {
+                state.filter.without.push(tool.definition().name.to_string());
+            }
+        });
+        true
+    }
+
+    /// What this audience sees now.
+    #[must_use]
+    pub fn view(&self) -> Arc<View> {
+        Arc::clone(&self.read().view)
+    }
+
+    /// The tool called `name`, when this audience has it.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.read().view.get(name).cloned()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        change(&mut state);
+        let tools = self.registry.iter().chain(&state.additions);
+        let view = View::new(tools, &state.filter);
+        state.view = Arc::new(view);
+    }
+}
+
+/// What an audience sees at one moment: it never changes.
+pub struct View {
+    tools: Vec<Arc<dyn Tool>>,
+    refined: Vec<Option<Definition>>,
+    index: Index,
+    texts: [OnceLock<Arc<str>>; View::TEXTS],
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.tools.iter().map(|tool| &tool.definition().name)).finish()
+    }
+}
+
+impl View {
+    /// How many renderings of the whole list a view can keep.
+    pub(crate) const TEXTS: usize = 16;
+
+    fn new<'a>(all: impl Iterator<Item = &'a Arc<dyn Tool>>, filter: &Filter) -> Self {
+        let mut tools: Vec<_> =
+            all.filter(|tool| filter.admits(tool.definition())).cloned().collect();
+        tools.sort_by(|a, b| a.definition().name.cmp(&b.definition().name));
+        let refined = tools
+            .iter()
+            .map(|tool| {
+                let refinement = tool.refine(&filter.session);
+                (!refinement.is_empty()).then(|| refinement.apply(tool.definition()))
+            })
+            .collect();
+        let index = Index::new(&tools);
+        Self { tools, refined, index, texts: Default::default() }
+    }
+
+    /// The tool called `name`: by its name, or by an alias in any case.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.index.find(name).and_then(|at| self.tools.get(at))
+    }
+
+    /// Every tool that may be called, by name.
+    pub fn tools(&self) -> std::slice::Iter<'_, Arc<dyn Tool>> {
+        self.tools.iter()
+    }
+
+    /// What models are told: the definitions of all tools that are not hidden, as this
+    /// session sees them.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.tools
+            .iter()
+            .zip(&self.refined)
+            .map(|(tool, refined)| refined.as_ref().unwrap_or_else(|| tool.definition()))
+            .filter(|definition| !definition.flags.hidden)
+    }
+
+    /// The definition of the tool called `name`, as this session sees it.
+    #[must_use]
+    pub fn definition(&self, name: &str) -> Option<&Definition> {
+        let at = self.index.find(name)?;
+        match self.refined.get(at)? {
+            Some(refined) => Some(refined),
+            None => self.tools.get(at).map(|tool| tool.definition()),
+        }
+    }
+
+    /// The names closest to `name`, the closest first.
+    #[must_use]
+    pub fn close_names(&self, name: &str) -> Vec<String> {
+        const MOST: usize = 3;
+        let lower = name.to_ascii_lowercase();
+        let mut close: Vec<(usize, &str)> = self
+            .definitions()
+            .flat_map(|definition| std::iter::once(&definition.name).chain(&definition.aliases))
+            .map(|known| (distance(&lower, known.as_str()), known.as_str()))
+            .filter(|(distance, known)| *distance <= known.len().max(name.len()) / 2)
+            .collect();
+        close.sort_unstable();
+        close.dedup();
+        close.into_iter().take(MOST).map(|(_, known)| known.to_owned()).collect()
+    }
+
+    /// A text about the whole list, made once per view.
+    pub(crate) fn text(&self, slot: usize, make: impl FnOnce(&Self) -> String) -> Arc<str> {
+        match self.texts.get(slot) {
+            Some(text) => Arc::clone(text.get_or_init(|| make(self).into())),
+            None => make(self).into(),
+        }
+    }
+}
+
+/// How far apart two names are; a part of the other is close.
+fn distance(lower: &str, known: &str) -> usize {
+    let known = known.to_ascii_lowercase();
+    let longest = lower.char_indices().nth(ToolName::MAX).map_or(lower.len(), |(at, _)| at);
+    let lower = &lower[..longest];
+    if !lower.is_empty() && (known.contains(lower) || lower.contains(&known)) {
+        return 1;
+    }
+    strsim::damerau_levenshtein(lower, &known)
+}

@@ -1,0 +1,709 @@
+//! The folders that tools may touch, as directory handles.
+//!
+//! The host opens its roots once and lends the [`Workspace`] to a session. A tool turns
+//! the path that a model sent into a [`Located`] and opens that; every step below a root
+//! is resolved by the system relative to the root's handle, so neither `..` nor a
+//! symbolic link leads out, also when somebody swaps a folder in between.
+//!
+//! **Invariant:** nothing here opens a file by its printed path.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+
+use crate::error::ToolError;
+
+/// The longest path that is looked at, in bytes.
+const MAX_PATH: usize = 4096;
+
+/// The longest name within a path, in bytes.
+const MAX_NAME: usize = 255;
+
+/// The folders that tools may touch.
+///
+/// Cheap to clone. A tool takes it as `State<Workspace>`.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Read;
+/// use tool_sdk::{ErrorKind, Session, Workspace};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::write(folder.path().join("notes.txt"), "hello")?;
+/// let workspace = Workspace::open([folder.path()])?;
+/// let session = Session::new("s1").lend(workspace.clone());
+///
+/// let mut text = String::new();
+/// workspace.resolve("notes.txt")?.open_file()?.read_to_string(&mut text)?;
+/// assert_eq!(text, "hello");
+///
+/// assert_eq!(workspace.resolve("../secret").unwrap_err().kind(), ErrorKind::Denied);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Workspace(Arc<[Root]>);
+
+struct Root {
+    dir: Dir,
+    /// Without symbolic links.
+    real: PathBuf,
+    /// As the host wrote it, made absolute: models repeat what they were told.
+    given: PathBuf,
+}
+
+/// Why a workspace could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkspaceError {
+    /// There must be a first root, to which relative paths belong.
+    #[error("a workspace needs at least one root")]
+    NoRoots,
+    /// A root is not a folder that can be opened.
+    #[error("cannot open the workspace root `{}`", root.display())]
+    Root {
+        /// The root, as it was given.
+        root: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Workspace {
+    /// Opens the folders that tools may touch; relative paths belong to the first one.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no root, or when one is not a folder that can be opened.
+    pub fn open(roots: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, WorkspaceError> {
+        let roots = roots
+            .into_iter()
+            .map(|root| {
+                let root = root.as_ref();
+                Root::open(root)
+                    .map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
+            })
+            .collect::<Result<Arc<[Root]>, WorkspaceError>>()?;
+        if roots.is_empty() { Err(WorkspaceError::NoRoots) } else { Ok(Self(roots)) }
+    }
+
+    /// The roots, without symbolic links.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|root| root.real.as_path())
+    }
+
+    /// Finds the place that a model means by `path`.
+    ///
+    /// A relative path belongs to the first root where it exists, and to the first root
+    /// when it exists nowhere. An absolute path must lie under a root. Nothing is
+    /// expanded: `~` and `$HOME` are names like any other.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `invalid_args` when no file can have such a path, and with `denied` when
+    /// the path is outside every root.
+    pub fn resolve(&self, path: &str) -> Result<Located, ToolError> {
+        check_form(path)?;
+        let requested = Path::new(path);
+        let located = if requested.has_root() || has_prefix(requested) {
+            self.rebase(requested)
+        } else {
+            self.choose(requested)
+        };
+        located.filter(|located| !leaves(&located.relative)).ok_or_else(|| self.outside(path))
+    }
+
+    /// An absolute path as one below the innermost root that holds it.
+    fn rebase(&self, path: &Path) -> Option<Located> {
+        let roots = self.0.iter().enumerate();
+        roots
+            .flat_map(|(index, root)| [(index, &root.real), (index, &root.given)])
+            .filter_map(|(index, root)| Some((index, root, path.strip_prefix(root).ok()?)))
+            .max_by_key(|(_, root, _)| root.components().count())
+            .map(|(index, _, relative)| self.located(index, relative))
+    }
+
+    fn choose(&self, path: &Path) -> Option<Located> {
+        let exists = |root: &Root| root.dir.symlink_metadata(path).is_ok();
+        let index = match &*self.0 {
+            [_] => 0,
+            roots => roots.iter().position(exists).unwrap_or(0),
+        };
+        Some(self.located(index, path))
+    }
+
+    fn located(&self, root: usize, relative: &Path) -> Located {
+        // `components` drops `.` and doubled separators, so that one place has one name.
+        let relative = relative.components().filter(|part| *part != Component::CurDir).collect();
+        Located { workspace: self.clone(), root, relative }
+    }
+
+    fn outside(&self, path: &str) -> ToolError {
+        ToolError::denied(format_args!("`{path}` is outside the workspace")).hint(self.advice())
+    }
+
+    fn advice(&self) -> String {
+        let roots: Vec<_> = self.roots().map(|root| format!("`{}`", root.display())).collect();
+        format!("only files below {} can be used", roots.join(" and "))
+    }
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Workspace")?;
+        f.debug_list().entries(self.roots()).finish()
+    }
+}
+
+impl Root {
+    fn open(root: &Path) -> io::Result<Self> {
+        let given = std::path::absolute(root)?;
+        let real = std::fs::canonicalize(root)?;
+        let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
+        Ok(Self { dir, real, given })
+    }
+}
+
+/// Refuses what no file can be called, before anything looks at the disk.
+fn check_form(path: &str) -> Result<(), ToolError> {
+    if path.is_empty() {
+        return Err(
+            ToolError::invalid_args("the path is empty").hint("send `.` for the workspace itself")
+        );
+    }
+    if path.contains('\0') {
+        return Err(ToolError::invalid_args("the path holds a NUL character"));
+    }
+    if path.len() > MAX_PATH {
+        return Err(ToolError::invalid_args(format_args!(
+            "the path has {} bytes, more than {MAX_PATH}",
+            path.len()
+        )));
+    }
+    for component in Path::new(path).components() {
+        let Component::Normal(name) = component else { continue };
+        if name.len() > MAX_NAME {
+            return Err(ToolError::invalid_args(format_args!(
+                "a name in the path has {} bytes, more than {MAX_NAME}",
+                name.len()
+            )));
+        }
+        if cfg!(windows) && is_special_on_windows(&name.to_string_lossy()) {
+            return Err(ToolError::invalid_args(format_args!(
+                "`{}` means something else than a file on this system",
+                name.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Device names, alternate streams, and names that Windows would silently shorten.
+fn is_special_on_windows(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
+    let numbered = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
+    name.contains(':')
+        || name.ends_with(['.', ' '])
+        || matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$")
+        || numbered.is_some_and(|rest| {
+            matches!(
+                rest,
+                "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"
+            )
+        })
+}
+
+/// Whether the path starts with a drive or server of Windows.
+fn has_prefix(path: &Path) -> bool {
+    matches!(path.components().next(), Some(Component::Prefix(_)))
+}
+
+/// Whether `..` leads above the start, links aside; those the handle refuses.
+fn leaves(path: &Path) -> bool {
+    let mut depth = 0_usize;
+    for component in path.components() {
+        match component {
+            Component::Normal(_) => depth += 1,
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::CurDir => {}
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// A place in a [`Workspace`], whether anything is there or not.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{ErrorKind, Workspace};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::create_dir(folder.path().join("src"))?;
+/// let workspace = Workspace::open([folder.path()])?;
+/// let source = workspace.resolve("./src/")?;
+///
+/// assert_eq!(source.display(), "src");
+/// assert_eq!(source.join("main.rs").display(), "src/main.rs");
+/// assert_eq!(source.open_file().unwrap_err().kind(), ErrorKind::Failed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Located {
+    workspace: Workspace,
+    root: usize,
+    relative: PathBuf,
+}
+
+/// What kind of thing something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+    /// A symbolic link, wherever it leads.
+    Symlink,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+impl FileKind {
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_file(self) -> bool {
+        self == Self::File
+    }
+
+    /// Whether it is a folder.
+    #[must_use]
+    pub fn is_dir(self) -> bool {
+        self == Self::Directory
+    }
+
+    /// Whether it is a symbolic link.
+    #[must_use]
+    pub fn is_symlink(self) -> bool {
+        self == Self::Symlink
+    }
+}
+
+/// One thing in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DirEntry {
+    /// Its name.
+    pub name: OsString,
+    /// What it is; a link is not followed for the answer.
+    pub kind: FileKind,
+}
+
+/// Facts about a place where something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileMetadata {
+    /// What is there, links followed.
+    pub kind: FileKind,
+    /// Its size in bytes.
+    pub len: u64,
+    /// When it was last written, where the system says so.
+    pub modified: Option<SystemTime>,
+}
+
+impl Located {
+    /// The path for people and models: relative to the first root and with `/`.
+    ///
+    /// In a further root it is the absolute path, so that what is shown always leads back
+    /// to the same file.
+    #[must_use]
+    pub fn display(&self) -> String {
+        if self.root > 0 {
+            return self.absolute().display().to_string();
+        }
+        let names: Vec<_> =
+            self.relative.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        if names.is_empty() { ".".to_owned() } else { names.join("/") }
+    }
+
+    /// The absolute path, to show or to hand to a walker; what is opened is never this.
+    #[must_use]
+    pub fn absolute(&self) -> PathBuf {
+        // Joining an empty path would add a separator.
+        match self.relative.as_os_str().is_empty() {
+            true => self.root().real.clone(),
+            false => self.root().real.join(&self.relative),
+        }
+    }
+
+    /// The last name of the path; a root has none.
+    #[must_use]
+    pub fn file_name(&self) -> Option<&OsStr> {
+        self.relative.file_name()
+    }
+
+    /// The place `below` this one.
+    ///
+    /// A path that leads out is refused when it is opened.
+    #[must_use]
+    pub fn join(&self, below: impl AsRef<Path>) -> Self {
+        Self { relative: self.relative.join(below), ..self.clone() }
+    }
+
+    /// The folder that holds this place; a root has none.
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        self.file_name()?;
+        Some(Self { relative: self.relative.parent()?.to_owned(), ..self.clone() })
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `not_found` when nothing is there, with `denied` when it may not be read
+    /// or a link leads out of the workspace, and with `failed` when it is a folder, a pipe
+    /// or a device.
+    pub fn open_file(&self) -> Result<File, ToolError> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        never_wait(&mut options);
+        let opened = self.root().dir.open_with(self.below_root(), &options);
+        let file = opened.map_err(|error| self.error(error))?.into_std();
+        let kind = file.metadata().map_err(|error| self.error(error))?.file_type();
+        if kind.is_file() {
+            return Ok(file);
+        }
+        let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
+        Err(ToolError::failed(format_args!("`{}` is {what}, not a file", self.display())))
+    }
+
+    /// Looks what is there.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `not_found` when nothing is there, and with `denied` when a link leads
+    /// out of the workspace.
+    pub fn metadata(&self) -> Result<FileMetadata, ToolError> {
+        let found = self.root().dir.metadata(self.below_root());
+        let found = found.map_err(|error| self.error(error))?;
+        Ok(FileMetadata {
+            kind: found.file_type().into(),
+            len: found.len(),
+            modified: found.modified().ok().map(cap_std::time::SystemTime::into_std),
+        })
+    }
+
+    /// Lists a folder, in no particular order.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `not_found` when nothing is there, with `denied` when it may not be read
+    /// or a link leads out of the workspace, and with `failed` when it is no folder. An
+    /// entry fails when the system cannot read on.
+    pub fn read_dir(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<DirEntry, ToolError>> + use<>, ToolError> {
+        let opened = self.root().dir.read_dir(self.below_root());
+        let entries = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory if self.metadata().is_ok() => {
+                ToolError::failed(format_args!("`{}` is not a folder", self.display()))
+                    .source(error)
+            }
+            _ => self.error(error),
+        })?;
+        let place = self.clone();
+        Ok(entries.map(move |entry| {
+            let entry = entry.map_err(|error| place.error(error))?;
+            let kind = entry.file_type().map_or(FileKind::Other, FileKind::from);
+            Ok(DirEntry { name: entry.file_name(), kind })
+        }))
+    }
+
+    fn root(&self) -> &Root {
+        &self.workspace.0[self.root]
+    }
+
+    /// The path for the handle, which does not know the empty one.
+    fn below_root(&self) -> &Path {
+        match self.relative.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => &self.relative,
+        }
+    }
+
+    /// What the model should know about a failure here.
+    fn error(&self, error: io::Error) -> ToolError {
+        let path = self.display();
+        let told = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                ToolError::not_found(format_args!("there is no `{path}`"))
+            }
+            // The handle's own refusal carries no error number of the system.
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+                ToolError::denied(format_args!("`{path}` leads outside the workspace"))
+                    .hint(format_args!("{}, also through links", self.workspace.advice()))
+            }
+            io::ErrorKind::PermissionDenied => {
+                ToolError::denied(format_args!("the system denies access to `{path}`"))
+            }
+            _ => ToolError::failed(format_args!("cannot read `{path}`: {error}")),
+        };
+        told.source(error)
+    }
+}
+
+impl fmt::Debug for Located {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Located").field(&self.absolute()).finish()
+    }
+}
+
+impl From<cap_std::fs::FileType> for FileKind {
+    fn from(kind: cap_std::fs::FileType) -> Self {
+        match kind {
+            _ if kind.is_file() => Self::File,
+            _ if kind.is_dir() => Self::Directory,
+            _ if kind.is_symlink() => Self::Symlink,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Keeps an open from waiting for the other end of a pipe.
+#[cfg(unix)]
+fn never_wait(options: &mut OpenOptions) {
+    use cap_std::fs::OpenOptionsExt;
+
+    // `O_NONBLOCK`, which std does not name. Where it is not known, a pipe makes the call
+    // wait until its time is up.
+    const NONBLOCK: i32 = if cfg!(any(target_os = "linux", target_os = "android")) {
+        0o4000
+    } else if cfg!(any(target_vendor = "apple", target_os = "freebsd", target_os = "openbsd")) {
+        0x4
+    } else {
+        0
+    };
+    options.custom_flags(NONBLOCK);
+}
+
+#[cfg(not(unix))]
+fn never_wait(_: &mut OpenOptions) {}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Read;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn folder() -> (TempDir, Workspace) {
+        let folder = TempDir::new().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        fs::write(folder.path().join("src/main.rs"), "fn main() {}").unwrap();
+        let workspace = Workspace::open([folder.path()]).unwrap();
+        (folder, workspace)
+    }
+
+    fn text(place: &Located) -> Result<String, ErrorKind> {
+        let mut text = String::new();
+        let mut file = place.open_file().map_err(|error| error.kind())?;
+        file.read_to_string(&mut text).unwrap();
+        Ok(text)
+    }
+
+    #[track_caller]
+    fn check(workspace: &Workspace, path: &str, expected: Result<&str, ErrorKind>) {
+        let found = workspace.resolve(path).map(|located| located.display());
+        let found = found.as_deref().map_err(ToolError::kind);
+        assert_eq!(found, expected, "{path:?}");
+    }
+
+    #[test]
+    fn one_place_has_one_name() {
+        let (folder, workspace) = folder();
+        let absolute = folder.path().join("src/main.rs");
+        check(&workspace, "src/main.rs", Ok("src/main.rs"));
+        check(&workspace, "./src//main.rs", Ok("src/main.rs"));
+        check(&workspace, absolute.to_str().unwrap(), Ok("src/main.rs"));
+        check(&workspace, folder.path().to_str().unwrap(), Ok("."));
+        check(&workspace, ".", Ok("."));
+        assert_eq!(workspace.resolve(".").unwrap().absolute(), workspace.roots().next().unwrap());
+    }
+
+    #[test]
+    fn what_is_outside_is_denied() {
+        let (folder, workspace) = folder();
+        let sibling = format!("{}-other/x", folder.path().display());
+        for path in ["..", "../x", "src/../../x", "/", "/etc/passwd", &sibling] {
+            check(&workspace, path, Err(ErrorKind::Denied));
+        }
+        let climbing = format!("{}/../x", folder.path().display());
+        check(&workspace, &climbing, Err(ErrorKind::Denied));
+        let error = workspace.resolve("/etc/passwd").unwrap_err();
+        let root = workspace.roots().next().unwrap().to_str().unwrap();
+        assert!(error.suggestion().unwrap().contains(root), "{error}");
+    }
+
+    #[test]
+    fn what_no_file_is_called_is_invalid() {
+        let (_folder, workspace) = folder();
+        let long_name = "n".repeat(256);
+        let long_path = "n/".repeat(2049);
+        for path in ["", "a\0b", &long_name, &long_path] {
+            check(&workspace, path, Err(ErrorKind::InvalidArgs));
+        }
+        check(&workspace, &"n".repeat(255), Ok(&"n".repeat(255)));
+    }
+
+    #[test]
+    fn nothing_is_expanded() {
+        let (_folder, workspace) = folder();
+        for path in ["~/x", "$HOME/x", "%2e%2e/x", "file:x"] {
+            check(&workspace, path, Ok(path));
+        }
+    }
+
+    #[test]
+    fn parents_inside_are_fine() {
+        let (_folder, workspace) = folder();
+        let place = workspace.resolve("src/../src/main.rs").unwrap();
+        assert_eq!(text(&place).unwrap(), "fn main() {}");
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let (_folder, workspace) = folder();
+        let error = workspace.resolve("src").unwrap().open_file().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Failed);
+        assert_eq!(error.message(), "`src` is a folder, not a file");
+        assert_eq!(text(&workspace.resolve("nope").unwrap()), Err(ErrorKind::NotFound));
+        assert_eq!(text(&workspace.resolve("src/main.rs/x").unwrap()), Err(ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn folders_list_what_is_there() {
+        let (folder, workspace) = folder();
+        fs::write(folder.path().join("a"), "").unwrap();
+        let mut entries: Vec<_> = workspace
+            .resolve(".")
+            .unwrap()
+            .read_dir()
+            .unwrap()
+            .map(|entry| entry.map(|entry| (entry.name, entry.kind)).unwrap())
+            .collect();
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(entries, [("a".into(), FileKind::File), ("src".into(), FileKind::Directory)]);
+
+        let file = workspace.resolve("src/main.rs").unwrap();
+        assert_eq!(file.read_dir().err().unwrap().kind(), ErrorKind::Failed);
+        let metadata = file.metadata().unwrap();
+        assert_eq!((metadata.kind, metadata.len), (FileKind::File, 12));
+        assert!(metadata.modified.is_some());
+    }
+
+    #[test]
+    fn relative_paths_belong_to_the_root_that_has_them() {
+        let (first, second) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        fs::write(second.path().join("b"), "second").unwrap();
+        let workspace = Workspace::open([first.path(), second.path()]).unwrap();
+        let place = workspace.resolve("b").unwrap();
+        assert_eq!(text(&place).unwrap(), "second");
+        // What is shown leads back to the same file, also when the first root gets a `b`.
+        fs::write(first.path().join("b"), "first").unwrap();
+        assert_eq!(text(&workspace.resolve("b").unwrap()).unwrap(), "first");
+        assert_eq!(text(&workspace.resolve(&place.display()).unwrap()).unwrap(), "second");
+        check(&workspace, "new", Ok("new"));
+    }
+
+    #[test]
+    fn the_innermost_root_wins() {
+        let (folder, _) = folder();
+        let workspace = Workspace::open([folder.path().to_owned(), folder.path().join("src")]);
+        let path = folder.path().join("src/main.rs");
+        let place = workspace.unwrap().resolve(path.to_str().unwrap()).unwrap();
+        assert_eq!(place.root, 1);
+    }
+
+    #[test]
+    fn a_bad_root_is_named() {
+        let folder = TempDir::new().unwrap();
+        let missing = folder.path().join("missing");
+        let error = Workspace::open([&missing]).unwrap_err();
+        assert!(error.to_string().contains(missing.to_str().unwrap()), "{error}");
+        assert!(matches!(Workspace::open([""; 0]), Err(WorkspaceError::NoRoots)));
+    }
+
+    #[test]
+    fn windows_names_are_known() {
+        for name in ["NUL", "nul.txt", "COM1", "lpt9.log", "a:b", "a.", "a "] {
+            assert!(is_special_on_windows(name), "{name}");
+        }
+        for name in ["null", "COM", "COM10", "a.txt", ".git"] {
+            assert!(!is_special_on_windows(name), "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    mod unix {
+        use std::os::unix::fs::symlink;
+        use std::process::Command;
+
+        use super::*;
+
+        #[test]
+        fn links_lead_nowhere_else() {
+            let (folder, workspace) = folder();
+            let outside = TempDir::new().unwrap();
+            fs::write(outside.path().join("secret"), "secret").unwrap();
+            symlink(outside.path(), folder.path().join("out")).unwrap();
+            symlink(outside.path().join("secret"), folder.path().join("secret")).unwrap();
+            symlink("../../..", folder.path().join("src/up")).unwrap();
+            symlink("src/main.rs", folder.path().join("in")).unwrap();
+
+            for path in ["out/secret", "secret", "src/up/etc/passwd"] {
+                let place = workspace.resolve(path).unwrap();
+                let error = place.open_file().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Denied, "{path}");
+                assert!(error.message().contains("leads outside the workspace"), "{error}");
+                assert_eq!(place.metadata().unwrap_err().kind(), ErrorKind::Denied, "{path}");
+            }
+            let out = workspace.resolve("out").unwrap();
+            assert_eq!(out.read_dir().err().unwrap().kind(), ErrorKind::Denied);
+            assert_eq!(text(&workspace.resolve("in").unwrap()).unwrap(), "fn main() {}");
+        }
+
+        #[test]
+        fn a_pipe_is_refused_at_once() {
+            let (folder, workspace) = folder();
+            let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
+            assert!(made.success());
+            let error = workspace.resolve("pipe").unwrap().open_file().unwrap_err();
+            assert_eq!(error.message(), "`pipe` is a pipe or a device, not a file");
+        }
+
+        #[test]
+        fn a_root_may_be_named_through_a_link() {
+            let (folder, _) = folder();
+            let names = TempDir::new().unwrap();
+            let link = names.path().join("project");
+            symlink(folder.path(), &link).unwrap();
+            let workspace = Workspace::open([&link]).unwrap();
+            let path = link.join("src/main.rs");
+            check(&workspace, path.to_str().unwrap(), Ok("src/main.rs"));
+            let path = folder.path().join("src/main.rs");
+            check(&workspace, path.to_str().unwrap(), Ok("src/main.rs"));
+        }
+    }
+}

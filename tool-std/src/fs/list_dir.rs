@@ -1,0 +1,337 @@
+//! `list_dir`: a folder and what is below it.
+
+use std::ffi::OsString;
+
+use serde_json::json;
+use tool_sdk::{Context, Located, Output, State, Stop, ToolError, Workspace, tool};
+
+use super::read::with_similar;
+use crate::stop;
+use crate::text::{MAX_BYTES, one_line};
+
+/// The mark of a folder.
+const FOLDER: &str = "/";
+
+/// List a folder and what is below it, sorted by name.
+///
+/// A folder ends in `/`, a symbolic link in `@`, anything that is neither a folder nor a
+/// file in `?`; what is in a folder stands indented below it. Hidden and ignored files are
+/// listed too, and links are not followed. The last line says how many entries are left
+/// and which `offset` continues.
+///
+/// # Errors
+///
+/// Fails when the folder does not exist, is outside the workspace, or has fewer than
+/// `offset` entries.
+#[tool(
+    read,
+    category = "filesystem",
+    display(name = "List", primary = path, show(path, depth), summary = "Listing {path}"),
+    aliases("ls"),
+    truncate = none,
+    example = r#"{"path": "src", "depth": 1}"#
+)]
+pub async fn list_dir(
+    /// Path of the folder, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    path: String,
+    /// First entry to list, counting from 1.
+    #[arg(default = 1, range = 1..)]
+    offset: u64,
+    /// How many entries to list at most.
+    #[arg(default = 25, range = 1..=1000)]
+    limit: u32,
+    /// How many levels to go down; 1 is the folder itself.
+    #[arg(default = 2, range = 1..=10)]
+    depth: u32,
+    workspace: State<Workspace>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    cx.blocking(move |stop| {
+        stop::check(stop)?;
+        let place = workspace.resolve(&path)?;
+        let entries = entries(&place).map_err(|error| with_similar(error, &place, stop))?;
+        let mut listing = Listing::new(offset.max(1), limit.into(), depth, stop);
+        listing.folder(&place, entries, &mut Vec::new())?;
+        listing.finish(&place)
+    })
+    .await
+}
+
+/// A name with the mark of its kind.
+struct Entry {
+    name: OsString,
+    mark: &'static str,
+}
+
+impl Entry {
+    fn label(&self) -> String {
+        format!("{}{}", one_line(&self.name.to_string_lossy()), self.mark)
+    }
+}
+
+fn entries(place: &Located) -> Result<Vec<Entry>, ToolError> {
+    let mut entries = Vec::new();
+    for entry in place.read_dir()? {
+        let entry = entry?;
+        let mark = match entry.kind {
+            kind if kind.is_file() => "",
+            kind if kind.is_dir() => FOLDER,
+            kind if kind.is_symlink() => "@",
+            _ => "?",
+        };
+        entries.push(Entry { name: entry.name, mark });
+    }
+    Ok(entries)
+}
+
+/// A window on a tree that is walked in order.
+struct Listing<'a> {
+    offset: u64,
+    limit: u64,
+    depth: usize,
+    stop: &'a Stop,
+    text: String,
+    /// Entries met so far, in the window or not.
+    met: u64,
+    shown: u64,
+    full: bool,
+}
+
+impl<'a> Listing<'a> {
+    fn new(offset: u64, limit: u64, depth: u32, stop: &'a Stop) -> Self {
+        let text = String::new();
+        Self { offset, limit, depth: depth as usize, stop, text, met: 0, shown: 0, full: false }
+    }
+
+    /// Goes through what is in `place`; `above` are the folders between it and the start.
+    fn folder(
+        &mut self,
+        place: &Located,
+        mut entries: Vec<Entry>,
+        above: &mut Vec<String>,
+    ) -> Result<(), ToolError> {
+        stop::check(self.stop)?;
+        let at_the_bottom = above.len() + 1 >= self.depth;
+        if self.full && at_the_bottom {
+            self.met += entries.len() as u64;
+            return Ok(());
+        }
+        // Behind the window entries are only counted, in any order.
+        if !self.full {
+            entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        }
+        for entry in entries {
+            if entry.mark != FOLDER || at_the_bottom {
+                self.entry(&entry, "", above);
+                continue;
+            }
+            let below = place.join(&entry.name);
+            match self::entries(&below) {
+                Ok(entries) => {
+                    self.entry(&entry, "", above);
+                    above.push(entry.label());
+                    self.folder(&below, entries, above)?;
+                    above.pop();
+                }
+                Err(_) => self.entry(&entry, " (cannot be read)", above),
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts an entry, and shows it when it is in the window.
+    fn entry(&mut self, entry: &Entry, note: &str, above: &[String]) {
+        self.met += 1;
+        if self.met < self.offset || self.full {
+            return;
+        }
+        let before = self.text.len();
+        if self.shown == 0 && !above.is_empty() {
+            self.text.push_str(&format!("(Continuing inside {}.)\n", above.concat()));
+        }
+        self.text.extend(std::iter::repeat_n("  ", above.len()));
+        self.text.push_str(&entry.label());
+        self.text.push_str(note);
+        self.text.push('\n');
+        if self.text.len() > MAX_BYTES {
+            self.text.truncate(before);
+            self.full = true;
+            return;
+        }
+        self.shown += 1;
+        self.full = self.shown == self.limit;
+    }
+
+    fn finish(self, place: &Located) -> Result<Output, ToolError> {
+        let Self { offset, met, shown, .. } = self;
+        if shown == 0 && offset > 1 {
+            return Err(ToolError::invalid(
+                "offset",
+                format_args!("{offset} is past the end of the listing"),
+            )
+            .hint(format_args!("at this depth it has {met} entries")));
+        }
+        let absolute = place.absolute().display().to_string();
+        let mut text = format!("Absolute path: {}\n{}", one_line(&absolute), self.text);
+        let left = met - (offset - 1) - shown;
+        if met == 0 {
+            text.push_str("(The folder is empty.)\n");
+        }
+        if left > 0 {
+            let (entries, next) = (if left == 1 { "entry" } else { "entries" }, offset + shown);
+            text.push_str(&format!("({left} more {entries}. Use offset={next} to continue.)\n"));
+        }
+        text.pop();
+        let path = place.display();
+        Ok(Output::text(text)
+            .metadata("path", path.as_str())
+            .metadata("entries", shown)
+            .metadata("total", met)
+            .metadata("truncated", left > 0)
+            .display(json!({
+                "type": "file",
+                "path": path,
+                "operation": "list",
+                "entry_count": shown,
+            })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use tempfile::TempDir;
+    use tool_sdk::{CallId, ErrorKind, Session, ToolName};
+
+    use super::*;
+
+    fn context() -> Context {
+        Context::new(Session::new("t"), ToolName::from_static("list_dir"), CallId::next())
+    }
+
+    fn folder(files: &[&str]) -> TempDir {
+        let folder = TempDir::new().unwrap();
+        for path in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    async fn list(
+        folder: &TempDir,
+        path: &str,
+        (offset, limit, depth): (u64, u32, u32),
+    ) -> Result<String, ToolError> {
+        let workspace = State(Workspace::open([folder.path()]).unwrap().into());
+        let output = list_dir(path.into(), offset, limit, depth, workspace, &context()).await?;
+        let text = output.into_text();
+        let (first, rest) = text.split_once('\n').unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let place = if path == "." { root } else { root.join(path) };
+        assert_eq!(first, format!("Absolute path: {}", place.display()));
+        Ok(rest.to_owned())
+    }
+
+    async fn listed(folder: &TempDir, path: &str, window: (u64, u32, u32)) -> String {
+        list(folder, path, window).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn folders_stand_above_what_is_in_them() {
+        let folder = folder(&["b.txt", "a/two/deep.txt", "a/one.txt", "a.txt", ".hidden"]);
+        assert_eq!(
+            listed(&folder, ".", (1, 25, 2)).await,
+            ".hidden\na/\n  one.txt\n  two/\na.txt\nb.txt"
+        );
+        assert_eq!(listed(&folder, ".", (1, 25, 1)).await, ".hidden\na/\na.txt\nb.txt");
+        assert_eq!(listed(&folder, "a", (1, 25, 9)).await, "one.txt\ntwo/\n  deep.txt");
+    }
+
+    #[tokio::test]
+    async fn what_is_left_out_is_counted() {
+        let folder = folder(&["a/1", "a/2", "b", "c/3", "d"]);
+        assert_eq!(
+            listed(&folder, ".", (1, 2, 2)).await,
+            "a/\n  1\n(5 more entries. Use offset=3 to continue.)"
+        );
+        assert_eq!(
+            listed(&folder, ".", (3, 3, 2)).await,
+            "(Continuing inside a/.)\n  2\nb\nc/\n(2 more entries. Use offset=6 to continue.)"
+        );
+        assert_eq!(
+            listed(&folder, ".", (6, 1, 2)).await,
+            "(Continuing inside c/.)\n  3\n(1 more entry. Use offset=7 to continue.)"
+        );
+        assert_eq!(listed(&folder, ".", (7, 9, 2)).await, "d");
+    }
+
+    #[tokio::test]
+    async fn a_listing_has_a_limit_in_bytes() {
+        let names: Vec<_> = (0..400).map(|n| format!("{n:0>250}")).collect();
+        let folder = folder(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let text = listed(&folder, ".", (1, 1000, 1)).await;
+        assert!(text.len() < MAX_BYTES + 100);
+        assert!(text.ends_with("\n(197 more entries. Use offset=204 to continue.)"));
+    }
+
+    #[tokio::test]
+    async fn an_empty_folder_says_so() {
+        let folder = folder(&[]);
+        assert_eq!(listed(&folder, ".", (1, 25, 2)).await, "(The folder is empty.)");
+    }
+
+    #[tokio::test]
+    async fn an_offset_past_the_end_names_the_number_of_entries() {
+        let folder = folder(&["a", "b"]);
+        let error = list(&folder, ".", (3, 25, 2)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgs);
+        assert_eq!(
+            error.to_string(),
+            "`offset`: 3 is past the end of the listing\nhint: at this depth it has 2 entries"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_listed_is_an_error() {
+        let folder = folder(&["src/a"]);
+        for (path, kind) in [
+            ("src/a", ErrorKind::Failed),
+            ("srk", ErrorKind::NotFound),
+            ("..", ErrorKind::Denied),
+            ("", ErrorKind::InvalidArgs),
+        ] {
+            let error = list(&folder, path, (1, 25, 2)).await.unwrap_err();
+            assert_eq!(error.kind(), kind, "{path}");
+        }
+        let error = list(&folder, "srk", (1, 25, 2)).await.unwrap_err();
+        assert_eq!(error.suggestion(), Some("did you mean `src`?"));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_listed_when_the_time_is_up() {
+        let folder = folder(&["a"]);
+        let workspace = State(Workspace::open([folder.path()]).unwrap().into());
+        let cx = context().with_timeout(Some(Duration::ZERO));
+        let result = list_dir(".".into(), 1, 25, 2, workspace, &cx).await;
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Aborted);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn links_are_marked_and_not_followed() {
+        let folder = folder(&["real/a"]);
+        std::os::unix::fs::symlink("real", folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        assert_eq!(listed(&folder, ".", (1, 25, 5)).await, "link@\nout@\npipe?\nreal/\n  a");
+        let workspace = State(Workspace::open([folder.path()]).unwrap().into());
+        let result = list_dir("out".into(), 1, 25, 2, workspace, &context()).await;
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Denied);
+    }
+}

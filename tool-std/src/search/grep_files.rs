@@ -1,0 +1,468 @@
+//! `grep_files`: searches files with a regular expression.
+//!
+//! What a model asks for becomes a [`Query`] here; `find` runs it and `report` shows what
+//! was found.
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, SearcherBuilder};
+use tool_sdk::{Context, Output, State, ToolError, Workspace, tool};
+
+use super::find::{Include, Query, Search};
+use super::report::{Mode, report};
+use crate::stop;
+
+/// The most memory that one file may take: a line, or all of it when matches span lines.
+const MAX_HEAP: usize = 64 * 1024 * 1024;
+
+/// Search the contents of files with a regular expression.
+///
+/// The syntax is that of Rust's `regex` crate: no look-around, no backreferences; escape
+/// `(`, `[`, `{`, `.` to find them as they are. Hidden files are searched; files that
+/// `.gitignore` and `.ignore` exclude, `.git` and binary files are not, and links are not
+/// followed. The file that was changed last comes first. When there are more results than
+/// `limit`, which of them are shown may differ from call to call.
+///
+/// # Errors
+///
+/// Fails when the pattern or the glob cannot be understood, and when `path` does not exist
+/// or is outside the workspace. That nothing matches is no error.
+#[tool(
+    read,
+    category = "search",
+    display(
+        name = "Grep",
+        primary = pattern,
+        show(pattern, path, include),
+        summary = "Searching {pattern} in {path}"
+    ),
+    aliases("grep", "grep_content"),
+    truncate = none,
+    example = r#"{"pattern": "fn main", "include": "*.rs"}"#,
+    example = r#"{"pattern": "TODO|FIXME", "path": "src", "output_mode": "files"}"#
+)]
+#[expect(clippy::too_many_arguments, reason = "they are the tool's parameters")]
+pub async fn grep_files(
+    /// The regular expression to search for.
+    #[arg(length = 1..=4096)]
+    pattern: String,
+    /// Folder or file to search, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    path: String,
+    /// Glob of the files to search, such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`; without
+    /// a `/` it is compared with file names, else with paths relative to `path`.
+    #[arg(length = 1..=1024)]
+    include: Option<String>,
+    /// `content` shows matching lines, `files` only the paths of files that match, `count`
+    /// how many matches each file has.
+    #[arg(default = "content", choices("content", "files", "count"))]
+    output_mode: String,
+    /// How many lines to show before and after each match.
+    #[arg(default = 0, range = 0..=20)]
+    context: u32,
+    /// Whether upper and lower case are the same.
+    #[arg(default = false)]
+    case_insensitive: bool,
+    /// Whether a match may span lines; `.` then matches line ends too.
+    #[arg(default = false)]
+    multiline: bool,
+    /// How many matches to show at most; with `files` and `count`, how many files.
+    #[arg(default = 100, range = 1..=2000)]
+    limit: u32,
+    workspace: State<Workspace>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    cx.blocking(move |stop| {
+        stop::check(stop)?;
+        let mode = Mode::of(&output_mode)?;
+        let query = Query {
+            matcher: matcher(&pattern, case_insensitive, multiline)?,
+            searcher: searcher(mode, context, multiline),
+            include: include.as_deref().map(Include::new).transpose()?,
+            mode,
+            limit: limit.into(),
+        };
+        let results = Search::new(query, workspace.resolve(&path)?, stop).run()?;
+        stop::check(stop)?;
+        Ok(report(&pattern, &results))
+    })
+    .await
+}
+
+fn matcher(
+    pattern: &str,
+    case_insensitive: bool,
+    multiline: bool,
+) -> Result<RegexMatcher, ToolError> {
+    if pattern.is_empty() {
+        return Err(ToolError::invalid("pattern", "it is empty and would match every line"));
+    }
+    let mut builder = RegexMatcherBuilder::new();
+    // Patterns come from a model: what compiling and running one may cost is bounded.
+    builder.size_limit(1 << 20).dfa_size_limit(8 << 20).nest_limit(64);
+    builder.case_insensitive(case_insensitive).multi_line(true);
+    // Only `$` sees a carriage return, and looking for it takes time. It comes first,
+    // because it sets the line terminator too.
+    builder.crlf(pattern.contains('$'));
+    builder.dot_matches_new_line(multiline);
+    builder.line_terminator(if multiline { None } else { Some(b'\n') });
+    builder.build(pattern).map_err(|error| {
+        let message = error.to_string();
+        let hint = match message.contains("not allowed") {
+            true => "set `multiline` to search across line ends",
+            false => "to search for a character such as `(`, `[`, `{`, `*` or `.` itself, put `\\` before it",
+        };
+        ToolError::invalid("pattern", message).hint(hint).source(error)
+    })
+}
+
+fn searcher(mode: Mode, context: u32, multiline: bool) -> SearcherBuilder {
+    let context = if mode == Mode::Content { context as usize } else { 0 };
+    let mut builder = SearcherBuilder::new();
+    builder
+        .line_number(mode == Mode::Content)
+        .before_context(context)
+        .after_context(context)
+        .multi_line(multiline)
+        .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(MAX_HEAP));
+    builder
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::time::{Duration, SystemTime};
+
+    use serde_json::json;
+    use tempfile::TempDir;
+    use tool_sdk::{CallId, ErrorKind, Session, ToolName};
+
+    use super::*;
+    use crate::text::MAX_BYTES;
+
+    /// A search with everything at its default.
+    #[derive(Clone, Copy)]
+    struct Ask<'a> {
+        pattern: &'a str,
+        path: &'a str,
+        include: Option<&'a str>,
+        mode: &'a str,
+        context: u32,
+        case_insensitive: bool,
+        multiline: bool,
+        limit: u32,
+    }
+
+    fn ask(pattern: &str) -> Ask<'_> {
+        Ask {
+            pattern,
+            path: ".",
+            include: None,
+            mode: "content",
+            context: 0,
+            case_insensitive: false,
+            multiline: false,
+            limit: 100,
+        }
+    }
+
+    fn context() -> Context {
+        Context::new(Session::new("t"), ToolName::from_static("grep_files"), CallId::next())
+    }
+
+    /// A folder whose files are the older the later they stand in the list.
+    fn folder(files: &[(&str, &[u8])]) -> TempDir {
+        let folder = TempDir::new().unwrap();
+        for (age, (path, content)) in (1_u64..).zip(files) {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, content).unwrap();
+            let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
+            File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
+        }
+        folder
+    }
+
+    async fn output(folder: &TempDir, ask: Ask<'_>, cx: &Context) -> Result<Output, ToolError> {
+        grep_files(
+            ask.pattern.into(),
+            ask.path.into(),
+            ask.include.map(Into::into),
+            ask.mode.into(),
+            ask.context,
+            ask.case_insensitive,
+            ask.multiline,
+            ask.limit,
+            State(Workspace::open([folder.path()]).unwrap().into()),
+            cx,
+        )
+        .await
+    }
+
+    async fn text(folder: &TempDir, ask: Ask<'_>) -> String {
+        output(folder, ask, &context()).await.unwrap().into_text()
+    }
+
+    async fn error(folder: &TempDir, ask: Ask<'_>) -> ToolError {
+        output(folder, ask, &context()).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn the_file_changed_last_comes_first() {
+        let folder =
+            folder(&[("b.rs", b"fn b() {}\nfn bb() {}\n"), ("src/a.rs", b"\r\nfn a() {}\r\n")]);
+        let output = output(&folder, ask("fn"), &context()).await.unwrap();
+        assert_eq!(
+            output.as_text(),
+            "Found 3 matches in 2 files.\n\
+             b.rs:\n  1: fn b() {}\n  2: fn bb() {}\nsrc/a.rs:\n  2: fn a() {}"
+        );
+        assert_eq!(
+            output.display_data().unwrap(),
+            &json!({
+                "type": "search",
+                "pattern": "fn",
+                "matches": [
+                    { "file": "b.rs", "line": 1, "content": "fn b() {}" },
+                    { "file": "b.rs", "line": 2, "content": "fn bb() {}" },
+                    { "file": "src/a.rs", "line": 2, "content": "fn a() {}" },
+                ],
+                "truncated": false,
+                "total_matches": 3,
+            })
+        );
+    }
+
+    #[tokio::test]
+    async fn nothing_found_is_no_error() {
+        let folder = folder(&[("a", b"x")]);
+        assert_eq!(text(&folder, ask("y")).await, "No matches found.");
+    }
+
+    #[tokio::test]
+    async fn files_and_counts_are_enough_sometimes() {
+        let folder = folder(&[("a", b"x\nx\n"), ("b", b"x\n"), ("c", b"")]);
+        assert_eq!(text(&folder, Ask { mode: "files", ..ask("x") }).await, "Found 2 files.\na\nb");
+        assert_eq!(
+            text(&folder, Ask { mode: "count", ..ask("x") }).await,
+            "Found 3 matches in 2 files.\na: 2\nb: 1"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_limit_is_told_only_when_there_is_more() {
+        let folder = folder(&[("a", b"x1\nx2\nx3\n")]);
+        assert_eq!(
+            text(&folder, Ask { limit: 2, ..ask("x") }).await,
+            "a:\n  1: x1\n  2: x2\n\
+             (Stopped at 2 matches; there are more. Narrow the pattern or raise `limit`.)"
+        );
+        let all = text(&folder, Ask { limit: 3, ..ask("x") }).await;
+        assert_eq!(all, "Found 3 matches in 1 file.\na:\n  1: x1\n  2: x2\n  3: x3");
+    }
+
+    #[tokio::test]
+    async fn a_limit_of_files_counts_files() {
+        let folder = folder(&[("a", b"x\nx\nx\n"), ("b", b"x\n")]);
+        for mode in ["files", "count"] {
+            let text = text(&folder, Ask { limit: 1, mode, ..ask("x") }).await;
+            assert!(text.ends_with(
+                "(Stopped at 1 file; there are more. Narrow the pattern or raise `limit`.)"
+            ));
+            assert_eq!(text.lines().count(), 2);
+        }
+    }
+
+    #[tokio::test]
+    async fn context_is_marked_and_gaps_are_shown() {
+        let folder = folder(&[("a", b"1\n2\nx3\n4\n5\n6\n7\nx8\n9\n")]);
+        assert_eq!(
+            text(&folder, Ask { context: 1, ..ask("x") }).await,
+            "Found 2 matches in 1 file.\n\
+             a:\n  2- 2\n  3: x3\n  4- 4\n  --\n  7- 7\n  8: x8\n  9- 9"
+        );
+        assert_eq!(
+            text(&folder, Ask { context: 1, limit: 1, ..ask("x") }).await,
+            "a:\n  2- 2\n  3: x3\n  4- 4\n\
+             (Stopped at 1 match; there are more. Narrow the pattern or raise `limit`.)"
+        );
+    }
+
+    #[tokio::test]
+    async fn ignored_hidden_and_binary_files() {
+        let folder = folder(&[
+            (".gitignore", b"target\n*.log\n"),
+            (".ignore", b"vendor\n"),
+            (".hidden", b"x"),
+            (".git/config", b"x"),
+            ("a.log", b"x"),
+            ("binary", b"x\n\0"),
+            ("src/target/out", b"x"),
+            ("vendor/lib", b"x"),
+            ("src/.git", b"x"),
+            ("src/main", b"x"),
+        ]);
+        assert_eq!(
+            text(&folder, Ask { mode: "files", ..ask("x") }).await,
+            "Found 2 files.\n.hidden\nsrc/main"
+        );
+        // The files above the start count as well.
+        assert_eq!(
+            text(&folder, Ask { path: "src", mode: "files", ..ask("x") }).await,
+            "Found 1 file.\nsrc/main"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_file_may_be_named() {
+        let folder = folder(&[(".gitignore", b"*.log\n"), ("logs/a.log", b"x\n"), ("b", b"x\n")]);
+        assert_eq!(
+            text(&folder, Ask { path: "logs/a.log", ..ask("x") }).await,
+            "Found 1 match in 1 file.\nlogs/a.log:\n  1: x"
+        );
+    }
+
+    #[tokio::test]
+    async fn globs_choose_files() {
+        let folder =
+            folder(&[("a.rs", b"x"), ("src/b.rs", b"x"), ("src/c.ts", b"x"), ("d.tsx", b"x")]);
+        for (include, expected) in [
+            ("*.rs", &["a.rs", "src/b.rs"][..]),
+            ("*.{ts,tsx}", &["src/c.ts", "d.tsx"]),
+            ("src/*", &["src/b.rs", "src/c.ts"]),
+            ("./src/*.rs", &["src/b.rs"]),
+            ("**/*.rs", &["a.rs", "src/b.rs"]),
+            ("/*.rs", &["a.rs"]),
+            ("[ab].rs", &["a.rs", "src/b.rs"]),
+        ] {
+            let text =
+                text(&folder, Ask { include: Some(include), mode: "files", ..ask("x") }).await;
+            assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected, "{include}");
+        }
+        let error = error(&folder, Ask { include: Some("*.{rs"), ..ask("x") }).await;
+        assert_eq!(error.kind(), ErrorKind::InvalidArgs);
+        assert!(error.message().starts_with("`include`: "), "{error}");
+    }
+
+    #[tokio::test]
+    async fn case_and_line_ends() {
+        let folder = folder(&[("a", b"One;\r\ntwo\n")]);
+        let found = |text: String| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(found(text(&folder, ask("one")).await), [""; 0]);
+        let case_insensitive = true;
+        assert_eq!(
+            found(text(&folder, Ask { case_insensitive, ..ask("one") }).await),
+            ["  1: One;"]
+        );
+        // `$` stands before either kind of line end.
+        assert_eq!(found(text(&folder, ask(";$")).await), ["  1: One;"]);
+        assert_eq!(found(text(&folder, ask("^two$")).await), ["  2: two"]);
+    }
+
+    #[tokio::test]
+    async fn a_match_may_span_lines() {
+        let folder = folder(&[("a", b"0\nbegin\nmiddle\nend\n5\n")]);
+        assert_eq!(
+            text(&folder, Ask { multiline: true, context: 1, ..ask("begin.*end") }).await,
+            "Found 1 match in 1 file.\n\
+             a:\n  1- 0\n  2: begin\n  3: middle\n  4: end\n  5- 5"
+        );
+        assert_eq!(text(&folder, ask("begin.*end")).await, "No matches found.");
+        let error = error(&folder, ask("begin\\nmiddle")).await;
+        assert_eq!(error.suggestion(), Some("set `multiline` to search across line ends"));
+    }
+
+    #[tokio::test]
+    async fn a_bad_pattern_is_explained() {
+        let folder = folder(&[("a", b"x")]);
+        let error = error(&folder, ask("fn main(")).await;
+        assert_eq!(error.kind(), ErrorKind::InvalidArgs);
+        assert!(error.message().contains("unclosed group"), "{error}");
+        assert!(error.suggestion().unwrap().contains("put `\\` before it"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_expensive_pattern_is_refused() {
+        let folder = folder(&[("a", b"x")]);
+        let nested = format!("{}x{}", "(".repeat(100), ")".repeat(100));
+        for pattern in ["", "(x{1000}){1000}", "\\w{10000}", &nested] {
+            assert_eq!(
+                error(&folder, ask(pattern)).await.kind(),
+                ErrorKind::InvalidArgs,
+                "{pattern}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn long_lines_show_the_match() {
+        let line = format!("{}needle{}", "a".repeat(5000), "b".repeat(5000));
+        let folder = folder(&[("a", line.as_bytes())]);
+        let text = text(&folder, ask("needle")).await;
+        let shown = text.lines().last().unwrap().strip_prefix("  1: …").unwrap();
+        assert!(shown.ends_with("b…") && shown.contains("aneedleb"), "{shown}");
+        assert_eq!(shown.chars().count(), 501);
+    }
+
+    #[tokio::test]
+    async fn output_has_a_limit_in_bytes() {
+        let line = format!("x{}\n", "y".repeat(398));
+        let folder = folder(&[("a", line.repeat(1000).as_bytes()), ("b", b"x\n")]);
+        let text = text(&folder, Ask { limit: 2000, ..ask("x") }).await;
+        assert!(text.len() < MAX_BYTES + 200);
+        assert!(text.starts_with("Found 1001 matches in 2 files.\na:\n  1: xyy"));
+        let footer = text.lines().last().unwrap();
+        assert!(footer.starts_with("(Output capped at 50 KiB: showing 12"), "{footer}");
+        assert!(footer.ends_with(" of 1001 matches. Narrow the pattern or the path.)"), "{footer}");
+    }
+
+    #[tokio::test]
+    async fn outside_is_denied_and_nowhere_is_not_found() {
+        let folder = folder(&[]);
+        for (path, kind) in [
+            ("/etc", ErrorKind::Denied),
+            ("../", ErrorKind::Denied),
+            ("nope", ErrorKind::NotFound),
+            ("", ErrorKind::InvalidArgs),
+        ] {
+            assert_eq!(error(&folder, Ask { path, ..ask("x") }).await.kind(), kind, "{path}");
+        }
+        let error = error(&folder, Ask { mode: "lines", ..ask("x") }).await;
+        assert_eq!(error.kind(), ErrorKind::InvalidArgs);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_searched_when_the_time_is_up() {
+        let folder = folder(&[("a", b"x")]);
+        let cx = context().with_timeout(Some(Duration::ZERO));
+        let result = output(&folder, ask("x"), &cx).await;
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Aborted);
+    }
+
+    #[tokio::test]
+    async fn results_are_the_same_every_time() {
+        let names: Vec<_> = (0..200).map(|n| format!("d{}/f{n:03}", n % 7)).collect();
+        let folder = folder(&names.iter().map(|n| (n.as_str(), &b"x\n"[..])).collect::<Vec<_>>());
+        let expected = format!("Found 200 files.\n{}", names.join("\n"));
+        for _ in 0..5 {
+            assert_eq!(
+                text(&folder, Ask { mode: "files", limit: 200, ..ask("x") }).await,
+                expected
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn links_are_not_followed() {
+        let (folder, outside) = (folder(&[("real", b"x")]), folder(&[("secret", b"x")]));
+        for (target, link) in [("real", "in"), (outside.path().to_str().unwrap(), "out")] {
+            std::os::unix::fs::symlink(target, folder.path().join(link)).unwrap();
+        }
+        assert_eq!(text(&folder, Ask { mode: "files", ..ask("x") }).await, "Found 1 file.\nreal");
+        for path in ["out", "out/secret"] {
+            let error = error(&folder, Ask { path, ..ask("x") }).await;
+            assert_eq!(error.kind(), ErrorKind::Denied, "{path}");
+        }
+    }
+}

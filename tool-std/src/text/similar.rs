@@ -1,0 +1,54 @@
+//! Names that somebody may have meant.
+
+/// How alike two names must be, from 0 to 1.
+const ALIKE: f64 = 0.6;
+
+/// How many names are worth offering.
+const OFFERED: usize = 3;
+
+/// The names that are most like `wanted`, the closest first.
+pub(crate) fn closest(wanted: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let wanted = wanted.to_lowercase();
+    let mut scored: Vec<(f64, String)> = names
+        .into_iter()
+        .map(|name| (likeness(&wanted, &name.to_lowercase()), name))
+        .filter(|(score, _)| *score >= ALIKE)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    scored.into_iter().take(OFFERED).map(|(_, name)| name).collect()
+}
+
+/// Edit distance, and more when one name continues the other: `lib` and `lib.rs`.
+fn likeness(wanted: &str, name: &str) -> f64 {
+    let distance = strsim::normalized_damerau_levenshtein(wanted, name);
+    let shorter = wanted.len().min(name.len());
+    let continues = shorter >= 3 && (wanted.starts_with(name) || name.starts_with(wanted));
+    if continues { distance.max(0.8) } else { distance }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(wanted: &str, names: &[&str], expected: &[&str]) {
+        assert_eq!(closest(wanted, names.iter().map(|name| (*name).to_owned())), expected);
+    }
+
+    #[test]
+    fn slips_are_recognised() {
+        check("mian.rs", &["main.rs", "lib.rs", "mod.rs"], &["main.rs"]);
+        check("Readme.md", &["README.md", "build.rs"], &["README.md"]);
+        check("config", &["config.toml", "x"], &["config.toml"]);
+    }
+
+    #[test]
+    fn three_are_enough() {
+        check("a1.rs", &["a2.rs", "a4.rs", "a3.rs", "a5.rs"], &["a2.rs", "a3.rs", "a4.rs"]);
+    }
+
+    #[test]
+    fn strangers_are_not_offered() {
+        check("main.rs", &["Cargo.toml", "x", ""], &[]);
+    }
+}
