@@ -53,7 +53,8 @@ mod tests {
     #[tokio::test]
     async fn short_words_do_not_count() {
         let harness = Harness::new(tools![count_words]);
-        let output = harness.ok("count_words", json!({"text": "to be or not", "min_length": 3})).await;
+        let output =
+            harness.ok("count_words", json!({"text": "to be or not", "min_length": 3})).await;
         assert_eq!(output.as_text(), "1");
     }
 

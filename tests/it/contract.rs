@@ -25,9 +25,15 @@ fn every_linked_tool_accepts_what_its_schema_accepts() {
             let value = sample(&schema, seed);
             let by_schema = validator.is_valid(&value);
             let by_tool = tool.prepare(&RawArgs::new(value.to_string()));
-            if by_schema { accepted += 1 } else { refused += 1 }
+            if by_schema {
+                accepted += 1
+            } else {
+                refused += 1
+            }
             match by_tool {
-                Ok(_) => assert!(by_schema, "`{}` takes {value}, its schema does not", definition.name),
+                Ok(_) => {
+                    assert!(by_schema, "`{}` takes {value}, its schema does not", definition.name)
+                }
                 Err(error) => {
                     assert!(!by_schema, "`{}` refuses {value}: {error}", definition.name);
                 }

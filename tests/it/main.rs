@@ -3,7 +3,6 @@
 mod support;
 
 mod contract;
-mod fixtures;
 mod registry;
 mod schema;
 mod tidy;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tool_sdk::testing::Harness;
 use tool_sdk::{
-    Context, Definition, DynamicTool, IntoTools, Refinement, Registry, RiskClass, Session, Toolset,
-    ToolsFile, provider, tool, tools,
+    Context, Definition, DynamicTool, IntoTools, Refinement, Registry, RiskClass, Session,
+    ToolsFile, Toolset, provider, tool, tools,
 };
 
 mod first {
@@ -156,16 +156,22 @@ async fn a_session_may_see_another_definition() {
     let registry = Registry::builder().add(tools![look]).build().expect("one tool");
     let big = Toolset::new(registry.clone()).for_session(&Session::new("a").with_model("big"));
     let tiny = Toolset::new(registry.clone()).for_session(&Session::new("b").with_model("tiny"));
-    let text = |toolset: &Toolset| provider::tools(toolset.view().definitions(), provider::Dialect::OpenAi).to_string();
+    let text = |toolset: &Toolset| {
+        provider::tools(toolset.view().definitions(), provider::Dialect::OpenAi).to_string()
+    };
     assert!(text(&big).contains("depth") && !text(&tiny).contains("depth"));
     assert!(text(&tiny).contains("\"Look.\""));
-    assert_eq!(Harness::of(registry).ok("look", json!({"what": "x", "depth": 9})).await.as_text(), "x 9");
+    assert_eq!(
+        Harness::of(registry).ok("look", json!({"what": "x", "depth": 9})).await.as_text(),
+        "x 9"
+    );
 }
 
 // F28: what was not linked is an error with a hint.
 #[test]
 fn what_is_expected_and_missing_is_named() {
-    let error = Registry::builder().add(tools![look]).expect(["look", "nothing"]).build().unwrap_err();
+    let error =
+        Registry::builder().add(tools![look]).expect(["look", "nothing"]).build().unwrap_err();
     assert_eq!(
         error.to_string(),
         "not found: `nothing`\n  is the crate linked? write `tool_sdk::link!(the_crate);`\n  found: 1 of tool-tests"
@@ -187,7 +193,10 @@ async fn tools_come_from_a_file_and_go_into_one() {
         .finish()
         .expect("every tool has its handler");
     let again = Registry::builder().add(tools).build().expect("no conflicts");
-    assert_eq!(provider::tools(again.definitions(), provider::Dialect::ToolsJson).to_string(), file);
+    assert_eq!(
+        provider::tools(again.definitions(), provider::Dialect::ToolsJson).to_string(),
+        file
+    );
     assert_eq!(Harness::of(again).ok("shelf_clear", "{}").await.as_text(), "c");
 
     let bad = r#"{"version": 1, "tools": [
@@ -203,7 +212,8 @@ async fn tools_come_from_a_file_and_go_into_one() {
     assert!(lines[2].starts_with("tools.json#/tools/2/description: tool `d`: "), "{message}");
 
     let one = r#"[{"name": "a", "description": "A.", "parameters": {"type": "object", "properties": {}}}]"#;
-    let message = ToolsFile::parse("t.json", one).expect("it is right").finish().unwrap_err().to_string();
+    let message =
+        ToolsFile::parse("t.json", one).expect("it is right").finish().unwrap_err().to_string();
     assert_eq!(message, "t.json: tool `a`: has no handler");
 }
 
@@ -221,7 +231,11 @@ async fn a_tool_by_hand_is_a_tool_like_any_other() {
         },
     }))
     .expect("it is a definition");
-    let by_hand = DynamicTool::new(definition, |args: Value, _cx: Context| async move { args["n"].to_string() });
+    let by_hand =
+        DynamicTool::new(
+            definition,
+            |args: Value, _cx: Context| async move { args["n"].to_string() },
+        );
     let harness = Harness::new(by_hand.into_tools());
     assert_eq!(harness.ok("by_hand", json!({"n": 3})).await.as_text(), "3");
     assert_eq!(

@@ -59,7 +59,9 @@ fn is_test(path: &Path) -> bool {
 fn used_modules(text: &str) -> Vec<String> {
     text.split("crate::")
         .skip(1)
-        .map(|rest| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>())
+        .map(|rest| {
+            rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+        })
         .filter(|module| module.starts_with(|c: char| c.is_lowercase() || c == '_'))
         .collect()
 }
@@ -213,7 +215,8 @@ fn the_reference_of_tools_is_current() {
             let required = if definition.parameters.is_required(name) { "" } else { "?" };
             let meaning = schema.get("description").and_then(Value::as_str).unwrap_or_default();
             let kind = schema.get("type").and_then(Value::as_str).unwrap_or("any");
-            let _ = writeln!(text, "| `{name}`{required} | {kind} | {} |", meaning.replace('\n', " "));
+            let _ =
+                writeln!(text, "| `{name}`{required} | {kind} | {} |", meaning.replace('\n', " "));
         }
         for example in &definition.examples {
             let _ = write!(text, "\n```json\n{example}\n```\n");
@@ -224,9 +227,8 @@ fn the_reference_of_tools_is_current() {
 
 #[test]
 fn the_reference_of_features_is_current() {
-    let mut text = String::from(
-        "# Features\n\nGenerated from the manifests; the tests keep it current.\n",
-    );
+    let mut text =
+        String::from("# Features\n\nGenerated from the manifests; the tests keep it current.\n");
     for package in ["tool-sdk", "tool-std"] {
         let _ = write!(text, "\n## {package}\n\n| feature | brings |\n| --- | --- |\n");
         let manifest = read(&root().join(package).join("Cargo.toml"));

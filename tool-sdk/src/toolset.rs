@@ -198,7 +198,7 @@ impl fmt::Debug for View {
 
 impl View {
     /// How many renderings of the whole list a view can keep.
-    pub(crate) const TEXTS: usize = 16;
+    pub(crate) const TEXTS: usize = 8;
 
     fn new<'a>(all: impl Iterator<Item = &'a Arc<dyn Tool>>, filter: &Filter) -> Self {
         let mut tools: Vec<_> =

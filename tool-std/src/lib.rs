@@ -2,9 +2,9 @@
 //!
 //! | tool | feature | what it does |
 //! |---|---|---|
-//! | [`read_file`](fs::read_file) | `fs` | shows a text file page by page, an image or a PDF as it is |
-//! | [`list_dir`](fs::list_dir) | `fs` | lists a folder and what is below it |
-//! | [`grep_files`](search::grep_files) | `search` | searches files with a regular expression |
+//! | [`read_file`](fn@fs::read_file) | `fs` | shows a text file page by page, an image or a PDF as it is |
+//! | [`list_dir`](fn@fs::list_dir) | `fs` | lists a folder and what is below it |
+//! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
 //!
 //! Each tool is a function that a program may also call itself. The host lends the folders
 //! that tools may touch as a [`Workspace`](tool_sdk::Workspace); nothing outside is read.

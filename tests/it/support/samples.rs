@@ -125,7 +125,9 @@ fn nested(
     /// Optional items.
     items: Option<Vec<Option<bool>>>,
 ) -> String {
-    format!("{spot:?} {spots:?} {way:?} {shape:?} {change:?} {tree:?} {counts:?} {pair:?} {items:?}")
+    format!(
+        "{spot:?} {spots:?} {way:?} {shape:?} {change:?} {tree:?} {counts:?} {pair:?} {items:?}"
+    )
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

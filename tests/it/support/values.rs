@@ -97,7 +97,8 @@ fn array(schema: &Value, root: &Value, dice: &mut Dice, depth: usize) -> Value {
     let min = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
     let max = schema.get("maxItems").and_then(Value::as_u64).unwrap_or(min + 3);
     let most = if depth > 4 { min } else { max };
-    let count = min + u64::try_from(dice.roll(usize::try_from(most - min).unwrap_or(0) + 1)).unwrap_or(0);
+    let count =
+        min + u64::try_from(dice.roll(usize::try_from(most - min).unwrap_or(0) + 1)).unwrap_or(0);
     let any = json!({});
     let items = schema.get("items").unwrap_or(&any);
     (0..count).map(|_| good(items, root, dice, depth + 1)).collect()
@@ -110,7 +111,9 @@ fn object(schema: &Value, root: &Value, dice: &mut Dice, depth: usize) -> Value 
         .and_then(Value::as_array)
         .map(|all| all.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+    for (name, property) in
+        schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+    {
         if required.contains(&name.as_str()) || depth < 5 && dice.roll(2) == 0 {
             map.insert(name.clone(), good(property, root, dice, depth + 1));
         }

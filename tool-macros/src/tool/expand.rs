@@ -68,6 +68,7 @@ pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
     quote! {
         #cfgs
         #[doc = #doc]
+        #[non_exhaustive]
         #vis struct #args {
             #(#fields,)*
         }

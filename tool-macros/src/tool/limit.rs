@@ -232,9 +232,12 @@ pub(super) fn default(
     if let Some(reason) = breaks(plain, limits) {
         diag.error(plain, format_args!("default {json} {reason}"), "write one that is allowed");
     }
+    let converts = !ty::word(ty).is_some_and(|word| ty::is_primitive(&word));
     let value = match attr::string(plain) {
-        Some(text) => quote_spanned!(span::at(text)=> ::core::convert::From::from(#text)),
-        None => attr::tokens(plain),
+        Some(text) if converts => {
+            quote_spanned!(span::at(text)=> ::core::convert::From::from(#text))
+        }
+        _ => attr::tokens(plain),
     };
     let value = if is_optional { quote!(::core::option::Option::Some(#value)) } else { value };
     DefaultValue::Literal { json, value }

@@ -348,29 +348,39 @@ fn risk(items: &Items<'_>, diag: &mut Diagnostics) -> Risk {
 
 fn limits(items: &Items<'_>, diag: &mut Diagnostics) -> Limits {
     let timeout_ms = items.string("timeout", diag).and_then(|literal| {
-        let time = text::duration_ms(&literal.value()).filter(|time| *time > 0);
-        if time.is_none() {
-            diag.error(
-                &literal,
-                "`timeout` must be a time above zero",
-                "write it with a unit: `500ms`, `10s`, `2m` or `1h`",
-            );
-        }
-        time
+        let time = text::duration_ms(&literal.value());
+        positive(time, "`timeout` must be a time with its unit", &literal, TIME, diag)
     });
     let max_output = items.string("max_output", diag).and_then(|literal| {
-        let size = text::size(&literal.value()).filter(|size| *size > 0);
-        if size.is_none() {
-            diag.error(
-                &literal,
-                "`max_output` must be a size above zero",
-                "write bytes or a unit: `4096`, `10 KB` or `64 KiB`",
-            );
-        }
-        size
+        let size = text::size(&literal.value());
+        positive(size, "`max_output` must be a size in bytes", &literal, SIZE, diag)
     });
     let truncate = items.expr("truncate").and_then(|expr| truncate(expr, diag));
     Limits { timeout_ms, max_output, truncate, parallel: None }
+}
+
+/// How a time is written, for help.
+const TIME: &str = "write `500ms`, `10s`, `2m` or `1h`";
+
+/// How a size is written, for help.
+const SIZE: &str = "write `4096`, `10 KB` or `64 KiB`";
+
+/// A number that was read from `literal` and must be above zero.
+fn positive<N: From<u8> + PartialEq>(
+    number: Option<N>,
+    unread: &str,
+    literal: &LitStr,
+    help: &str,
+    diag: &mut Diagnostics,
+) -> Option<N> {
+    match number {
+        None => diag.error(literal, unread, help),
+        Some(number) if number == N::from(0) => {
+            diag.error(literal, format_args!("`{}` must be above zero", literal.value()), help);
+        }
+        Some(number) => return Some(number),
+    }
+    None
 }
 
 fn truncate(expr: &Expr, diag: &mut Diagnostics) -> Option<&'static str> {

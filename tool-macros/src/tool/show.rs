@@ -224,7 +224,7 @@ impl Names<'_> {
         diag: &mut Diagnostics,
     ) -> Option<(String, Ident)> {
         if self.params.strukt.is_some() {
-            return Some((name.to_owned(), field_ident(name, literal.span())));
+            return Some((name.to_owned(), field_ident(name, span::at(literal))));
         }
         self.look_up(name, "summary", literal, diag)
     }

@@ -690,9 +690,9 @@ fn names() {
 
 #[test]
 fn values_of_items() {
-    check_attribute("timeout = \"10\"", &["`timeout` must be a time above zero"]);
-    check_attribute("timeout = \"0s\"", &["`timeout` must be a time above zero"]);
-    check_attribute("max_output = \"big\"", &["`max_output` must be a size above zero"]);
+    check_attribute("timeout = \"10\"", &["`timeout` must be a time with its unit"]);
+    check_attribute("timeout = \"0s\"", &["`0s` must be above zero"]);
+    check_attribute("max_output = \"big\"", &["`max_output` must be a size in bytes"]);
     check_attribute("truncate = up", &["expected `head`, `tail`, `middle` or `none`"]);
     check_attribute("parallel = any", &["expected `shared`, `exclusive` or `by(parameter)`"]);
     check_attribute("description = \" \"", &["`description` must not be empty"]);

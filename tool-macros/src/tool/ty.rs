@@ -114,6 +114,11 @@ pub(super) fn is_float(word: &str) -> bool {
     matches!(word, "f32" | "f64")
 }
 
+/// Whether `word` is a primitive type by value; no text becomes one by itself.
+pub(super) fn is_primitive(word: &str) -> bool {
+    is_int(word) || is_float(word) || matches!(word, "bool" | "char")
+}
+
 /// `ty` without parentheses and the invisible groups of `macro_rules`.
 fn bare(ty: &Type) -> &Type {
     match ty {

@@ -6,14 +6,16 @@ use std::time::Instant;
 
 use serde_json::Value;
 use tool_sdk::provider::{self, Dialect};
-use tool_sdk::{Context, Definition, DynamicTool, Registry, Schema, Tool, ToolName, Toolset, tool, toolset};
+use tool_sdk::{
+    Context, Definition, DynamicTool, Registry, Schema, Tool, ToolName, Toolset, tool, tools,
+};
 
 /// Programs that list for the first time; the least of them is reported.
 const STARTS: usize = 20;
 /// Repeated listings; the least of them is reported.
 const AGAIN: usize = 200;
 
-macro_rules! tools {
+macro_rules! alike {
     ($($name:ident)*) => {
         $(
             /// Look for documents and say where they are.
@@ -40,7 +42,7 @@ macro_rules! tools {
     };
 }
 
-tools! {
+alike! {
     t00 t01 t02 t03 t04 t05 t06 t07 t08 t09
     t10 t11 t12 t13 t14 t15 t16 t17 t18 t19
     t20 t21 t22 t23 t24 t25 t26 t27 t28 t29
@@ -68,7 +70,10 @@ pub(crate) fn dynamic(number: usize) -> Arc<dyn Tool> {
     let name = ToolName::new(format!("tool_{number}")).unwrap();
     let schema = Schema::from_json(schema).unwrap();
     let definition = Definition::new(name, "Look for documents and say where they are.", schema);
-    Arc::new(DynamicTool::new(definition, |args: Value, _: Context| async move { args.to_string() }))
+    Arc::new(DynamicTool::new(
+        definition,
+        |args: Value, _: Context| async move { args.to_string() },
+    ))
 }
 
 /// The whole list as text.

@@ -20,7 +20,7 @@ mod tools;
 use std::hint::black_box;
 use std::time::Instant;
 
-use tool_sdk::{Call, Output, Pipeline, Registry, Session, toolset};
+use tool_sdk::{Call, Output, Pipeline, Registry, Session, tools};
 
 /// Rounds per case; the least of them is reported.
 const ROUNDS: usize = 60;

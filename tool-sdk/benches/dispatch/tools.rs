@@ -66,7 +66,12 @@ pub(crate) mod plain {
     }
 
     #[inline(never)]
-    pub(crate) fn search(query: String, limit: u32, tags: Option<Vec<String>>, exact: bool) -> Found {
+    pub(crate) fn search(
+        query: String,
+        limit: u32,
+        tags: Option<Vec<String>>,
+        exact: bool,
+    ) -> Found {
         let tags = tags.unwrap_or_default();
         Found { total: query.len() as u64, query, limit, tags, exact }
     }

@@ -48,7 +48,9 @@ fn drain(events: &mut Events) -> Vec<ToolEvent> {
 
 /// The kinds of the events, as their JSON names them.
 fn kinds(events: &[ToolEvent]) -> Vec<String> {
-    let kind = |event: &ToolEvent| serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned();
+    let kind = |event: &ToolEvent| {
+        serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned()
+    };
     events.iter().map(kind).collect()
 }
 
@@ -73,7 +75,8 @@ fn kind(outcome: &Outcome) -> ErrorKind {
 // F1, F7, F33, F49: one call is enough, and it has exactly one end.
 #[tokio::test]
 async fn a_call_that_works_is_pending_started_completed() {
-    let echo = tool("echo", |args, _| async move { args["text"].as_str().unwrap_or("-").to_owned() });
+    let echo =
+        tool("echo", |args, _| async move { args["text"].as_str().unwrap_or("-").to_owned() });
     let (outcome, events) = watched(echo, r#"{"text": "hi"}"#).await;
     assert_eq!(outcome.text(), "hi");
     assert_eq!(events, ["pending", "started", "completed"]);
@@ -147,7 +150,8 @@ async fn cancellation_ends_the_call_at_once() {
 
     let session = CancellationToken::new();
     let lent = Session::new("s").with_cancel(session.clone());
-    let (outcome, ()) = tokio::join!(pipeline.call(&lent, Call::new("t", "{}")), async { session.cancel() });
+    let (outcome, ()) =
+        tokio::join!(pipeline.call(&lent, Call::new("t", "{}")), async { session.cancel() });
     assert_eq!(kind(&outcome), ErrorKind::Aborted);
 
     assert!(started.elapsed() < Duration::from_millis(100));
@@ -161,7 +165,8 @@ async fn cancellation_ends_the_call_at_once() {
 async fn a_closed_pipeline_ends_its_calls_and_takes_no_more() {
     let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
     let mut events = pipeline.subscribe();
-    let (outcome, ()) = tokio::join!(call(&pipeline, Call::new("t", "{}")), async { pipeline.close() });
+    let (outcome, ()) =
+        tokio::join!(call(&pipeline, Call::new("t", "{}")), async { pipeline.close() });
     assert_eq!(kind(&outcome), ErrorKind::Aborted);
     assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Unavailable);
     while events.recv().await.is_some() {}
@@ -258,11 +263,22 @@ async fn a_context_holds_what_the_host_lends() {
     let seen = tool("t", |_, cx: Context| async move {
         let notes: State<Mutex<Vec<String>>> = cx.state()?;
         let session = cx.session();
-        let ids = [session.agent(), session.conversation(), session.project(), session.user(), session.request(), cx.message()];
+        let ids = [
+            session.agent(),
+            session.conversation(),
+            session.project(),
+            session.user(),
+            session.request(),
+            cx.message(),
+        ];
         assert!(cx.deadline().unwrap() > cx.started() && !cx.is_cancelled());
         notes.lock().unwrap().push(format!(
             "{} {} {} {:?} {}",
-            session.id(), cx.call(), ids.map(Option::unwrap_or_default).join(" "), session.messages(), session.client()
+            session.id(),
+            cx.call(),
+            ids.map(Option::unwrap_or_default).join(" "),
+            session.messages(),
+            session.client()
         ));
         Ok::<_, ToolError>("noted")
     });
@@ -307,8 +323,8 @@ async fn long_text_is_cut_and_kept() {
     let whole = "line\n".repeat(3000);
     let folder = tempfile::tempdir().unwrap();
     let text = whole.clone();
-    let pipeline = pipeline(tool("t", move |_, _| std::future::ready(text.clone())))
-        .output_dir(folder.path());
+    let pipeline =
+        pipeline(tool("t", move |_, _| std::future::ready(text.clone()))).output_dir(folder.path());
     let mut events = pipeline.subscribe();
     let outcome = call(&pipeline, Call::new("t", "{}").id("c1")).await;
     let truncated = outcome.truncated.clone().expect("3000 lines are too many");
@@ -342,7 +358,9 @@ async fn attachments_and_display_travel_with_the_end() {
     let mut shown = definition("t").risk(Risk::new(RiskClass::Read));
     shown.display.name = Some("Look".to_owned());
     let pipeline = pipeline(DynamicTool::new(shown, |_, _| async {
-        Output::text("seen").title("A picture").attach(Attachment::bytes("image/png", vec![1, 2]).named("a.png"))
+        Output::text("seen")
+            .title("A picture")
+            .attach(Attachment::bytes("image/png", vec![1, 2]).named("a.png"))
     }));
     let mut events = pipeline.subscribe();
     let outcome = call(&pipeline, Call::new("t", r#"{"text": "x"}"#)).await;
@@ -350,7 +368,8 @@ async fn attachments_and_display_travel_with_the_end() {
     assert_eq!(output.attachments(), [Attachment::bytes("image/png", vec![1, 2]).named("a.png")]);
 
     let events = drain(&mut events);
-    let json: Vec<Value> = events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+    let json: Vec<Value> =
+        events.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
     assert_eq!(json[0]["display"]["name"], "Look");
     assert_eq!(json[0]["arguments"], json!({"text": "x"}));
     assert_eq!(json[2]["source"], json!({"type": "native"}));

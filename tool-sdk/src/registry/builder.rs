@@ -24,6 +24,7 @@ impl fmt::Debug for RegistryBuilder {
 
 impl RegistryBuilder {
     /// Adds a tool, a list of tools, or a value with a `#[toolset]`.
+    #[expect(clippy::should_implement_trait, reason = "a builder adds; nobody sums registries")]
     pub fn add(mut self, tools: impl IntoTools) -> Self {
         self.tools.extend(tools.into_tools());
         self

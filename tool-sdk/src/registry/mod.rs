@@ -56,7 +56,6 @@ impl std::fmt::Debug for Registry {
 
 impl Registry {
     /// Starts an empty registry.
-    #[must_use]
     pub fn builder() -> RegistryBuilder {
         RegistryBuilder::default()
     }

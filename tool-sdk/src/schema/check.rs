@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** nothing is fetched. A `$ref` leads to a place in the same document.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::{SchemaError, walk};
@@ -35,13 +37,20 @@ pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaErro
 /// Everything that is wrong with a schema, whatever it describes.
 pub(crate) fn faults(root: &Map<String, Value>) -> Vec<SchemaError> {
     let mut found = Vec::new();
-    node(root, root, "", 0, &mut found);
+    let mut ends = BTreeSet::new();
+    node(root, &mut References { root, ends: &mut ends }, "", 0, &mut found);
     found
+}
+
+/// The references of a schema, of which some are known to come to an end.
+struct References<'a> {
+    root: &'a Map<String, Value>,
+    ends: &'a mut BTreeSet<String>,
 }
 
 fn node(
     schema: &Map<String, Value>,
-    root: &Map<String, Value>,
+    references: &mut References<'_>,
     path: &str,
     depth: usize,
     found: &mut Vec<SchemaError>,
@@ -56,38 +65,76 @@ fn node(
         }
     }
     if let Some(Value::String(reference)) = schema.get("$ref")
-        && let Some(problem) = lost(root, reference)
+        && let Some(problem) = references.lost(reference)
     {
         found.push(SchemaError::new(path, problem));
     }
     walk::each(schema, &mut |_, step, inner| {
         let path = format!("{path}{step}");
         match inner {
-            Value::Object(inner) => node(inner, root, &path, depth + 1, found),
+            Value::Object(inner) => node(inner, references, &path, depth + 1, found),
             Value::Bool(_) => {}
             _ => found.push(SchemaError::new(path, "a schema must be an object or a boolean")),
         }
     });
 }
 
-/// What is wrong with a `$ref`, following those that lead to another.
-fn lost(root: &Map<String, Value>, reference: &str) -> Option<String> {
-    if !reference.starts_with('#') {
-        return Some(format!(
-            "`$ref` {reference:?} leads out of the schema; only `#/...` can be followed"
-        ));
-    }
-    let mut at = reference.to_owned();
-    for _ in 0..MAX_DEPTH {
-        let Some(target) = walk::resolve(root, &at) else {
-            return Some(format!("`$ref` {reference:?} leads nowhere"));
-        };
-        match target.get("$ref") {
-            Some(Value::String(next)) => at.clone_from(next),
-            _ => return None,
+impl References<'_> {
+    /// What is wrong with a `$ref`.
+    fn lost(&mut self, reference: &str) -> Option<String> {
+        if !reference.starts_with('#') {
+            return Some(format!(
+                "`$ref` {reference:?} leads out of the schema; only `#/...` can be followed"
+            ));
         }
+        if walk::resolve(self.root, reference).is_none() {
+            return Some(format!("`$ref` {reference:?} leads nowhere"));
+        }
+        self.goes_round(reference, &mut Vec::new())
+            .then(|| format!("`$ref` {reference:?} leads back to itself"))
     }
-    Some(format!("`$ref` {reference:?} leads back to itself"))
+
+    /// Whether a reference comes back to itself for the same value, so that a check of that
+    /// value would never end.
+    fn goes_round(&mut self, reference: &str, open: &mut Vec<String>) -> bool {
+        if open.iter().any(|known| known == reference) {
+            return true;
+        }
+        if self.ends.contains(reference) {
+            return false;
+        }
+        let Some(target) = walk::resolve(self.root, reference) else { return false };
+        open.push(reference.to_owned());
+        let round = open.len() > MAX_DEPTH || self.same_value(&target, open);
+        open.pop();
+        if !round {
+            self.ends.insert(reference.to_owned());
+        }
+        round
+    }
+
+    /// Looks at every reference that speaks of the same value as `schema`.
+    fn same_value(&mut self, schema: &Map<String, Value>, open: &mut Vec<String>) -> bool {
+        if let Some(Value::String(reference)) = schema.get("$ref")
+            && self.goes_round(reference, open)
+        {
+            return true;
+        }
+        let mut round = false;
+        walk::each(schema, &mut |keyword, _, inner| {
+            let same = matches!(
+                keyword,
+                "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
+            );
+            if let Value::Object(inner) = inner
+                && same
+                && !round
+            {
+                round = self.same_value(inner, open);
+            }
+        });
+        round
+    }
 }
 
 /// What the value of `keyword` must be, when it is something else.

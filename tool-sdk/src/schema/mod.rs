@@ -25,7 +25,7 @@ pub(crate) use self::normal::{FORMATS, order};
 pub(crate) use self::words::{is_widest, type_words};
 
 /// A schema by its type, as a function pointer.
-pub type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
+pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
 
 /// A JSON Schema (2020-12) in normal form.
 ///

@@ -502,6 +502,9 @@ fn foreign_schemas_are_checked() {
     let mut round = with(json!({ "$ref": "#/$defs/A" }));
     round["$defs"] = json!({ "A": { "$ref": "#/$defs/A" } });
     refused(round, "/properties/a~1b", "`$ref` \"#/$defs/A\" leads back to itself");
+    let mut round = with(json!({ "type": "string" }));
+    round["$defs"] = json!({ "A": { "anyOf": [{ "type": "string" }, { "$ref": "#/$defs/A" }] } });
+    refused(round, "/$defs/A/anyOf/1", "`$ref` \"#/$defs/A\" leads back to itself");
     let mut deep = json!({});
     for _ in 0..70 {
         deep = json!({ "items": deep });
@@ -593,6 +596,18 @@ fn signatures_end() {
              "$defs": { "A": { "type": "array", "items": { "$ref": "#/$defs/A" } } }}"##,
     );
     assert!(around.unwrap().signature().contains('…'));
+
+    let mut defs = Map::new();
+    for at in 0..20 {
+        let next = json!({ "$ref": format!("#/$defs/L{}", at + 1) });
+        let lists: Vec<_> = (0..10).map(|_| json!({ "type": "array", "items": next })).collect();
+        defs.insert(format!("L{at}"), json!({ "anyOf": lists }));
+    }
+    defs.insert("L20".to_owned(), json!({}));
+    let wide = json!({
+        "type": "object", "properties": { "a": { "$ref": "#/$defs/L0" } }, "$defs": defs,
+    });
+    assert!(Schema::from_value(wide).unwrap().signature().contains('…'));
 }
 
 const MAX_LINE: usize = 1510;

@@ -116,7 +116,9 @@ pub(crate) fn plain_names(root: &mut Map<String, Value>) {
     for name in defs.keys().filter(|name| name.is_empty() || !name.chars().all(plain)) {
         let base: String = name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
         let taken = |new: &str| {
-            new.is_empty() || defs.contains_key(new) || renamed.iter().any(|(_, known)| known == new)
+            new.is_empty()
+                || defs.contains_key(new)
+                || renamed.iter().any(|(_, known)| known == new)
         };
         let new = std::iter::once(base.clone())
             .chain((2..).map(|number| format!("{base}_{number}")))

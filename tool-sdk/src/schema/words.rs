@@ -15,7 +15,7 @@ const MAX_VALUES: usize = 24;
 pub(super) fn signature(root: &Map<String, Value>) -> String {
     let mut text = String::new();
     for depth in [2, 1, 0] {
-        text = Line { root, depth, open: Vec::new() }.object(root, 0);
+        text = Line { root, depth, open: Vec::new(), budget: MAX }.object(root, 0);
         if text.len() <= MAX {
             return text;
         }
@@ -33,6 +33,8 @@ struct Line<'a> {
     depth: usize,
     /// The references that are being followed.
     open: Vec<String>,
+    /// How many types may still be shown.
+    budget: usize,
 }
 
 impl Line<'_> {
@@ -60,9 +62,10 @@ impl Line<'_> {
     /// `depth` counts objects, `steps` everything between two of them.
     fn ty(&mut self, schema: &Value, depth: usize, steps: usize) -> String {
         let Some(schema) = schema.as_object() else { return "any".to_owned() };
-        if steps > 8 {
+        if steps > 8 || self.budget == 0 {
             return "…".to_owned();
         }
+        self.budget -= 1;
         if let Some(Value::String(reference)) = schema.get("$ref") {
             if self.open.contains(reference) {
                 return "{…}".to_owned();

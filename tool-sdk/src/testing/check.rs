@@ -65,7 +65,9 @@ impl Checks {
                 found.extend(lints.into_iter().map(|finding| format!("{dialect}: {finding}")));
             }
             let name = &definition.name;
-            findings.extend(found.into_iter().map(|it| format!("`{name}` ({}): {it}", definition.origin())));
+            findings.extend(
+                found.into_iter().map(|it| format!("`{name}` ({}): {it}", definition.origin())),
+            );
         }
         findings
     }

@@ -28,7 +28,11 @@ use crate::tool::IntoTools;
 /// ```
 #[must_use]
 pub fn context() -> Context {
-    Context::new(Session::new("test"), const { ToolName::from_static("test") }, CallId::given("test"))
+    Context::new(
+        Session::new("test"),
+        const { ToolName::from_static("test") },
+        CallId::given("test"),
+    )
 }
 
 /// Tools in a pipeline of their own, with a session to lend things to.

@@ -23,7 +23,9 @@ pub fn check_schemas(folder: impl AsRef<Path>) {
     // cargo tells a test whose test it is; elsewhere every linked tool counts.
     let package = std::env::var("CARGO_PKG_NAME").ok();
     let own = |definition: &&Definition| {
-        definition.place.is_some_and(|place| package.as_deref().is_none_or(|name| name == place.package))
+        definition
+            .place
+            .is_some_and(|place| package.as_deref().is_none_or(|name| name == place.package))
     };
     let tools: Vec<Definition> = registry.definitions().filter(own).cloned().collect();
     let bless = std::env::var_os("TOOL_SDK_BLESS").is_some_and(|value| value == "1");

@@ -31,8 +31,7 @@ pub use self::native::{
 };
 pub use self::output::{IntoOutput, Json, OutputType, output_type};
 pub use self::param::{
-    Args, Lengthy, Param, ParamType, Patterned, Ranged, Slot, StructType, TypeFacts,
-    param_type, struct_type,
+    Args, Lengthy, Param, ParamType, Patterned, Ranged, Slot, StructType, param_type, struct_type,
 };
 pub use self::shown::Shown;
 use crate::call::{Note, RawArgs};

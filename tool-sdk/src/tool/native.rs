@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::args::{Checks, InvalidArgs};
 use super::{
     Definition, Display, Flags, IntoTools, Parallel, Place, Prepared, Refinement, Running, Slot,
-    Source, StructType, Subject, Tool, Truncate, TypeFacts, args,
+    Source, StructType, Subject, Tool, Truncate, args, param::TypeFacts,
 };
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
@@ -263,19 +263,17 @@ fn keywords(param: &ParamSpec) -> Map<String, Value> {
 }
 
 fn display(spec: &'static ToolSpec) -> Display {
-    let mut display = Display::default();
-    display.name = spec.display_name.map(Into::into);
-    display.primary = spec.primary.map(Into::into);
-    display.show = spec.show.iter().map(|&name| name.into()).collect();
-    display.summary = spec.summary.map(Into::into);
-    if let ArgsSpec::Params(params) = &spec.args {
-        display.sensitive = params
-            .iter()
-            .filter(|param| param.sensitive)
-            .map(|param| param.name.to_owned())
-            .collect();
+    let sensitive = match &spec.args {
+        ArgsSpec::Params(params) => params.iter().filter(|param| param.sensitive).collect(),
+        ArgsSpec::Struct(_) => Vec::new(),
+    };
+    Display {
+        name: spec.display_name.map(Into::into),
+        primary: spec.primary.map(Into::into),
+        show: spec.show.iter().map(|&name| name.into()).collect(),
+        summary: spec.summary.map(Into::into),
+        sensitive: sensitive.into_iter().map(|param| param.name.to_owned()).collect(),
     }
-    display
 }
 
 /// The typed hooks of a tool whose arguments are an `A`.
@@ -470,20 +468,23 @@ where
     }
 }
 
+/// Makes a call of a function ready.
+pub(crate) type Prepare = fn(&RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
+
+/// Makes a call of a method on an `S` ready.
+pub(crate) type PrepareOn<S> = fn(&Arc<S>, &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
+
 /// A function with `#[tool]`.
 #[derive(Debug)]
 pub struct FnTool {
     table: &'static Table,
-    prepare: fn(&RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>,
+    prepare: Prepare,
 }
 
 impl FnTool {
     /// A tool of this table, made ready by this function.
     #[must_use]
-    pub const fn new(
-        table: &'static Table,
-        prepare: fn(&RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>,
-    ) -> Self {
+    pub const fn new(table: &'static Table, prepare: Prepare) -> Self {
         Self { table, prepare }
     }
 
@@ -529,7 +530,7 @@ pub trait ToolFn {
 pub struct MethodTool<S: 'static> {
     table: &'static Table,
     state: Arc<S>,
-    prepare: fn(&Arc<S>, &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>,
+    prepare: PrepareOn<S>,
 }
 
 impl<S> fmt::Debug for MethodTool<S> {
@@ -540,11 +541,7 @@ impl<S> fmt::Debug for MethodTool<S> {
 
 impl<S: Send + Sync + 'static> MethodTool<S> {
     /// A tool of this table on `state`.
-    pub fn shared(
-        table: &'static Table,
-        state: &Arc<S>,
-        prepare: fn(&Arc<S>, &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>,
-    ) -> Arc<dyn Tool> {
+    pub fn shared(table: &'static Table, state: &Arc<S>, prepare: PrepareOn<S>) -> Arc<dyn Tool> {
         Arc::new(Self { table, state: Arc::clone(state), prepare })
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::content::Output;
 use crate::error::ToolError;
+use crate::schema::SchemaFn;
 
 /// A structured result, with an output schema.
 ///
@@ -54,7 +55,7 @@ impl<T> Deref for Json<T> {
 )]
 pub trait IntoOutput {
     /// The schema of the structured value, where there is one.
-    fn schema() -> Option<fn(&mut SchemaGenerator) -> schemars::Schema> {
+    fn schema() -> Option<SchemaFn> {
         None
     }
 
@@ -92,7 +93,7 @@ impl IntoOutput for () {
 }
 
 impl<T: Serialize + JsonSchema> IntoOutput for Json<T> {
-    fn schema() -> Option<fn(&mut SchemaGenerator) -> schemars::Schema> {
+    fn schema() -> Option<SchemaFn> {
         fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
             generator.subschema_for::<T>()
         }
@@ -108,7 +109,7 @@ impl<T: Serialize + JsonSchema> IntoOutput for Json<T> {
 
 #[diagnostic::do_not_recommend]
 impl<T: IntoOutput, E: Into<ToolError>> IntoOutput for Result<T, E> {
-    fn schema() -> Option<fn(&mut SchemaGenerator) -> schemars::Schema> {
+    fn schema() -> Option<SchemaFn> {
         T::schema()
     }
 
@@ -120,7 +121,7 @@ impl<T: IntoOutput, E: Into<ToolError>> IntoOutput for Result<T, E> {
 /// What the table needs to know about a result of type `T`.
 pub struct OutputType<T> {
     /// The output schema.
-    pub schema: fn() -> Option<fn(&mut SchemaGenerator) -> schemars::Schema>,
+    pub schema: fn() -> Option<SchemaFn>,
     /// The conversion.
     pub convert: fn(T) -> Result<Output, ToolError>,
 }

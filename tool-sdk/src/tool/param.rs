@@ -73,7 +73,6 @@ pub struct ParamType<T> {
 
 /// The facts about a parameter's type that need no value of it.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "a table's default writes it out")]
 pub struct TypeFacts {
     /// The type's schema.
     pub schema: fn(&mut SchemaGenerator) -> schemars::Schema,

@@ -73,6 +73,7 @@ impl<T: Debug + ?Sized> ViaDebug for Shown<'_, T> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_borrow, reason = "generated code cannot know which it needs")]
 mod tests {
     use super::*;
 

@@ -18,11 +18,6 @@ const FOLDER: &str = "/";
 /// file in `?`; what is in a folder stands indented below it. Hidden and ignored files are
 /// listed too, and links are not followed. The last line says how many entries are left
 /// and which `offset` continues.
-///
-/// # Errors
-///
-/// Fails when the folder does not exist, is outside the workspace, or has fewer than
-/// `offset` entries.
 #[tool(
     read,
     category = "filesystem",
@@ -37,7 +32,7 @@ pub async fn list_dir(
     path: String,
     /// First entry to list, counting from 1.
     #[arg(default = 1, range = 1..)]
-    offset: u64,
+    offset: u32,
     /// How many entries to list at most.
     #[arg(default = 25, range = 1..=1000)]
     limit: u32,
@@ -51,7 +46,7 @@ pub async fn list_dir(
         stop::check(stop)?;
         let place = workspace.resolve(&path)?;
         let entries = entries(&place).map_err(|error| with_similar(error, &place, stop))?;
-        let mut listing = Listing::new(offset.max(1), limit.into(), depth, stop);
+        let mut listing = Listing::new(offset.max(1).into(), limit.into(), depth, stop);
         listing.folder(&place, entries, &mut Vec::new())?;
         listing.finish(&place)
     })
@@ -225,7 +220,7 @@ mod tests {
     async fn list(
         folder: &TempDir,
         path: &str,
-        (offset, limit, depth): (u64, u32, u32),
+        (offset, limit, depth): (u32, u32, u32),
     ) -> Result<String, ToolError> {
         let workspace = State(Workspace::open([folder.path()]).unwrap().into());
         let output = list_dir(path.into(), offset, limit, depth, workspace, &context()).await?;
@@ -237,7 +232,7 @@ mod tests {
         Ok(rest.to_owned())
     }
 
-    async fn listed(folder: &TempDir, path: &str, window: (u64, u32, u32)) -> String {
+    async fn listed(folder: &TempDir, path: &str, window: (u32, u32, u32)) -> String {
         list(folder, path, window).await.unwrap()
     }
 

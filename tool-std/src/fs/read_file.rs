@@ -35,11 +35,6 @@ const BINARY: &[&str] = &[
 /// Each line comes as `number: text`. A long file comes in pages: the last line says which
 /// `offset` continues. Images (PNG, JPEG, GIF, WebP) and PDF files come as attachments;
 /// other binary files are refused.
-///
-/// # Errors
-///
-/// Fails when the file does not exist, is outside the workspace, is no text, or has fewer
-/// than `offset` lines.
 #[tool(
     read,
     category = "filesystem",

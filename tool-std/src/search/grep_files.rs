@@ -21,11 +21,6 @@ const MAX_HEAP: usize = 64 * 1024 * 1024;
 /// `.gitignore` and `.ignore` exclude, `.git` and binary files are not, and links are not
 /// followed. The file that was changed last comes first. When there are more results than
 /// `limit`, which of them are shown may differ from call to call.
-///
-/// # Errors
-///
-/// Fails when the pattern or the glob cannot be understood, and when `path` does not exist
-/// or is outside the workspace. That nothing matches is no error.
 #[tool(
     read,
     category = "search",

@@ -20,11 +20,13 @@ mod words;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 pub use self::lint::{Finding, lint, lint_all};
 use crate::tool::Definition;
+use crate::toolset::View;
 
 /// A format in which tools are told to others.
 ///
@@ -142,10 +144,7 @@ pub fn tool(definition: &Definition, dialect: Dialect) -> Value {
 
 /// All tools in `dialect`, as the whole document that it asks for, in the given order.
 #[must_use]
-pub fn tools<'a>(
-    definitions: impl IntoIterator<Item = &'a Definition>,
-    dialect: Dialect,
-) -> Value {
+pub fn tools<'a>(definitions: impl IntoIterator<Item = &'a Definition>, dialect: Dialect) -> Value {
     let list: Vec<Value> =
         definitions.into_iter().map(|definition| tool(definition, dialect)).collect();
     match dialect {
@@ -153,6 +152,23 @@ pub fn tools<'a>(
         Dialect::ToolsJson => json!({ "version": 1, "tools": list }),
         _ => Value::Array(list),
     }
+}
+
+/// The whole document for an audience as JSON text, written once per view of its toolset.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::provider::{self, Dialect};
+/// use tool_sdk::{Registry, Toolset};
+///
+/// let toolset = Toolset::new(Registry::builder().build()?);
+/// assert_eq!(&*provider::listing(&toolset.view(), Dialect::Mcp), r#"{"tools":[]}"#);
+/// # Ok::<(), tool_sdk::RegistryError>(())
+/// ```
+#[must_use]
+pub fn listing(view: &View, dialect: Dialect) -> Arc<str> {
+    view.text(dialect as usize, |view| tools(view.definitions(), dialect).to_string())
 }
 
 /// Whether the Model Context Protocol gets the tool's structured result as

@@ -4,9 +4,10 @@
 //! not know becomes another keyword that means the same, or a sentence in the description,
 //! or, when neither is possible, a [`Loss`] that the lint reports.
 //!
-//! **Invariant:** what is sent is never refused by the provider for its form; what is
-//! accepted is still decided by the tool's own schema.
+//! **Invariant:** what is sent is never refused by the provider for its form, except where
+//! the lint says so; what is accepted is still decided by the tool's own schema.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -145,7 +146,7 @@ impl Fitter<'_> {
             }
             return self.schema(&beside, path);
         }
-        let target = walk::resolve(self.root, &reference).map(std::borrow::Cow::into_owned);
+        let target = walk::resolve(self.root, &reference).map(Cow::into_owned);
         let again = self.open.contains(&reference) || self.budget == 0;
         let Some(mut target) = target.filter(|_| !again) else {
             return self.cut(&reference, beside, path);
@@ -206,7 +207,7 @@ impl Fitter<'_> {
             else {
                 break;
             };
-            let target = walk::resolve(self.root, &reference).map(std::borrow::Cow::into_owned);
+            let target = walk::resolve(self.root, &reference).map(Cow::into_owned);
             let path = reference.trim_start_matches('#').to_owned();
             let fitted = self.schema(&target.unwrap_or_default(), &path);
             done.insert(name, Value::Object(fitted));
@@ -259,6 +260,9 @@ impl Fitter<'_> {
             let rest = rest.clone();
             schema.shift_remove("patternProperties");
             schema.insert("additionalProperties".to_owned(), rest);
+        } else if schema.contains_key("patternProperties") {
+            // What the patterns allowed must not be refused for want of a word for it.
+            schema.shift_remove("additionalProperties");
         }
     }
 
@@ -337,7 +341,8 @@ impl Fitter<'_> {
                     let branches = branches.collect();
                     fitted.insert(keyword, branches);
                 }
-                ("minimum" | "maximum", bound) if is_widest(&bound) && bound.as_f64().is_some_and(beyond) => {}
+                ("minimum" | "maximum", bound)
+                    if is_widest(&bound) && bound.as_f64().is_some_and(beyond) => {}
                 ("format", format)
                     if format.as_str().is_some_and(|name| self.subset.formats.contains(&name)) =>
                 {
@@ -475,8 +480,12 @@ fn in_order(items: &[Value]) -> String {
 /// A closed object that requires all of its properties.
 fn close(schema: &mut Map<String, Value>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
-    let names: Vec<Value> =
-        properties.as_object().into_iter().flatten().map(|(name, _)| name.as_str().into()).collect();
+    let names: Vec<Value> = properties
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str().into())
+        .collect();
     schema.insert("required".to_owned(), Value::Array(names));
     schema.insert("additionalProperties".to_owned(), false.into());
 }
@@ -555,7 +564,9 @@ fn branch(schema: &Map<String, Value>, ty: &str) -> Option<Value> {
     };
     let mut branch = Map::from_iter([("type".to_owned(), ty.into())]);
     for (keyword, value) in schema.iter().filter(|(keyword, _)| about(keyword)) {
-        if keyword == "enum" && let Value::Array(values) = value {
+        if keyword == "enum"
+            && let Value::Array(values) = value
+        {
             let of_type = |value: &&Value| {
                 type_of(value) == ty || ty == "number" && type_of(value) == "integer"
             };

@@ -12,7 +12,10 @@ fn definition(name: &str, schema: Value) -> Definition {
 
 /// A tool whose only parameter is `x`, not required.
 fn with(x: Value) -> Definition {
-    definition("t", json!({ "type": "object", "properties": { "x": x }, "additionalProperties": false }))
+    definition(
+        "t",
+        json!({ "type": "object", "properties": { "x": x }, "additionalProperties": false }),
+    )
 }
 
 fn parameters(definition: &Definition, dialect: Dialect) -> Value {
@@ -377,10 +380,8 @@ fn names_that_are_refused_are_found_everywhere() {
         "type": "object", "properties": { "a b": { "type": "string" } },
     }});
     loses(Dialect::Anthropic, nested.clone(), "/properties/x/items/properties/a b", "`a b`");
-    let dashed = definition(
-        "t",
-        json!({ "type": "object", "properties": { "a-b": { "type": "string" } } }),
-    );
+    let dashed =
+        definition("t", json!({ "type": "object", "properties": { "a-b": { "type": "string" } } }));
     assert_eq!(lint(&dashed, Dialect::Anthropic), []);
     assert_eq!(lint(&dashed, Dialect::Gemini).len(), 1);
     assert_eq!(
@@ -438,15 +439,30 @@ fn strict_mode_has_limits() {
 
 #[test]
 fn the_protocol_takes_only_words_of_the_standard() {
-    loses(Dialect::Mcp, json!({ "type": "integer", "format": "uint32" }), "/properties/x", "uint32");
-    loses(Dialect::Mcp, json!({ "type": "string", "nullable": true }), "/properties/x", "`nullable`");
+    loses(
+        Dialect::Mcp,
+        json!({ "type": "integer", "format": "uint32" }),
+        "/properties/x",
+        "uint32",
+    );
+    loses(
+        Dialect::Mcp,
+        json!({ "type": "string", "nullable": true }),
+        "/properties/x",
+        "`nullable`",
+    );
     loses(
         Dialect::Mcp,
         json!({ "type": "number", "x-mcp-header": "a b" }),
         "/properties/x",
         "cannot name a header",
     );
-    loses(Dialect::Mcp, json!({ "type": "number", "x-mcp-header": "a" }), "/properties/x", "this type");
+    loses(
+        Dialect::Mcp,
+        json!({ "type": "number", "x-mcp-header": "a" }),
+        "/properties/x",
+        "this type",
+    );
 }
 
 #[test]
@@ -460,9 +476,9 @@ fn a_broken_schema_is_a_finding_and_no_panic() {
     let broken = Definition::new(ToolName::from_static("t"), "Does it.", schema);
     for dialect in Dialect::ALL {
         assert!(lint(&broken, dialect).len() >= 4, "{dialect}");
-        tool(&broken, dialect);
+        assert!(tool(&broken, dialect).is_object());
     }
-    describe_tools([&broken]);
+    assert!(!describe_tools([&broken]).is_empty());
 }
 
 // F17: every tool is named, with its parameters.

@@ -11,6 +11,9 @@ use crate::schema::{order, walk};
 /// How far schemas that name each other are followed.
 const MAX_DEPTH: usize = 8;
 
+/// How many forms a union may have, with those of the unions inside it.
+const MAX_FORMS: usize = 200;
+
 /// The schema with its unions at the root made into one object, where it has some.
 ///
 /// The object takes everything that one of the forms takes; which belong together is said
@@ -22,7 +25,8 @@ pub(super) fn flat_root<'a>(
     if !["allOf", "anyOf", "oneOf"].iter().any(|keyword| root.contains_key(*keyword)) {
         return Cow::Borrowed(root);
     }
-    let mut flat = flat(root, root, "", 0, losses);
+    let mut left = MAX_FORMS;
+    let mut flat = flat(root, root, "", (0, &mut left), losses);
     flat.entry("properties").or_insert_with(|| json!({}));
     order(&mut flat);
     Cow::Owned(flat)
@@ -37,9 +41,11 @@ pub(super) fn flatten_beside(
     losses: &mut Vec<Loss>,
 ) {
     let union = schema.contains_key("anyOf") || schema.contains_key("oneOf");
-    if union && schema.get("properties").and_then(Value::as_object).is_some_and(|map| !map.is_empty())
+    if union
+        && schema.get("properties").and_then(Value::as_object).is_some_and(|map| !map.is_empty())
     {
-        *schema = flat(schema, root, path, 0, losses);
+        let mut left = MAX_FORMS;
+        *schema = flat(schema, root, path, (0, &mut left), losses);
     }
 }
 
@@ -47,7 +53,7 @@ fn flat(
     schema: &Map<String, Value>,
     root: &Map<String, Value>,
     path: &str,
-    depth: usize,
+    (depth, left): (usize, &mut usize),
     losses: &mut Vec<Loss>,
 ) -> Map<String, Value> {
     let mut flat = schema.clone();
@@ -56,9 +62,18 @@ fn flat(
         let Some(Value::Array(branches)) = flat.shift_remove(keyword) else { continue };
         let mut forms = Vec::new();
         for branch in &branches {
-            match resolved(branch, root).filter(|_| depth < MAX_DEPTH) {
+            if depth == MAX_DEPTH || *left == 0 {
+                losses.push(Loss::new(
+                    format!("{path}/{keyword}"),
+                    "there are too many forms to name",
+                    "take fewer, or make a tool of each",
+                ));
+                break;
+            }
+            *left -= 1;
+            match resolved(branch, root) {
                 Some(branch) if branch.get("type").is_none_or(|ty| ty == "object") => {
-                    forms.push(self::flat(&branch, root, path, depth + 1, losses));
+                    forms.push(self::flat(&branch, root, path, (depth + 1, left), losses));
                 }
                 _ => losses.push(Loss::new(
                     format!("{path}/{keyword}"),
@@ -79,7 +94,8 @@ fn unite(flat: &mut Map<String, Value>, forms: &[Map<String, Value>]) {
     }
     let mut properties = take_object(flat, "properties");
     for form in forms {
-        for (name, schema) in form.get("properties").and_then(Value::as_object).into_iter().flatten()
+        for (name, schema) in
+            form.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
             let schema = match properties.get(name) {
                 Some(known) => either(known, schema),
@@ -90,8 +106,7 @@ fn unite(flat: &mut Map<String, Value>, forms: &[Map<String, Value>]) {
     }
     let mut required: Vec<Value> = walk::required(flat).map(Value::from).collect();
     for name in walk::required(&forms[0]) {
-        let by_all =
-            forms.iter().all(|form| walk::required(form).any(|required| required == name));
+        let by_all = forms.iter().all(|form| walk::required(form).any(|required| required == name));
         if by_all && !required.iter().any(|known| known == name) {
             required.push(name.into());
         }
@@ -136,7 +151,9 @@ fn either(a: &Value, b: &Value) -> Value {
         return a.clone();
     }
     if let (Some(mut values), Some(more)) = (choices(a), choices(b)) {
-        values.extend(more.into_iter().filter(|value| !choices(a).unwrap_or_default().contains(value)));
+        values.extend(
+            more.into_iter().filter(|value| !choices(a).unwrap_or_default().contains(value)),
+        );
         let mut schema = a.as_object().cloned().unwrap_or_default();
         schema.shift_remove("const");
         schema.insert("enum".to_owned(), Value::Array(values));
@@ -193,13 +210,22 @@ fn merge(
             (_, None, _) => _ = into.insert(keyword.clone(), value.clone()),
             (_, Some(known), value) if *known == *value => {}
             ("description" | "default" | "examples", Some(_), _) => {}
-            ("properties" | "patternProperties", Some(Value::Object(known)), Value::Object(more)) => {
+            (
+                "properties" | "patternProperties",
+                Some(Value::Object(known)),
+                Value::Object(more),
+            ) => {
                 for (name, schema) in more {
                     match known.get_mut(name) {
                         None => _ = known.insert(name.clone(), schema.clone()),
                         Some(Value::Object(known)) if schema.is_object() => {
                             let more = schema.as_object().cloned().unwrap_or_default();
-                            merge(known, &more, &format!("{path}/{keyword}/{}", walk::escape(name)), losses);
+                            merge(
+                                known,
+                                &more,
+                                &format!("{path}/{keyword}/{}", walk::escape(name)),
+                                losses,
+                            );
                         }
                         Some(_) => {}
                     }
@@ -228,7 +254,10 @@ fn merge(
 }
 
 /// A branch as a schema of its own, behind its `$ref`.
-fn resolved<'a>(branch: &'a Value, root: &'a Map<String, Value>) -> Option<Cow<'a, Map<String, Value>>> {
+fn resolved<'a>(
+    branch: &'a Value,
+    root: &'a Map<String, Value>,
+) -> Option<Cow<'a, Map<String, Value>>> {
     let mut branch = walk::object(branch)?;
     for _ in 0..MAX_DEPTH {
         let Some(Value::String(reference)) = branch.get("$ref") else { break };

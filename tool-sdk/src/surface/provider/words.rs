@@ -33,7 +33,9 @@ pub(super) fn say(keyword: &str, value: &Value, ty: &str) -> Said {
         "exclusiveMinimum" => format!("More than {value}."),
         "exclusiveMaximum" => format!("Less than {value}."),
         "multipleOf" => format!("A multiple of {value}."),
-        "minLength" => format!("At least {value} {}.", if *value == 1 { "character" } else { unit }),
+        "minLength" => {
+            format!("At least {value} {}.", if *value == 1 { "character" } else { unit })
+        }
         "maxLength" => format!("At most {value} {}.", if *value == 1 { "character" } else { unit }),
         "minItems" => format!("At least {value} {}.", if *value == 1 { "item" } else { unit }),
         "maxItems" => format!("At most {value} {}.", if *value == 1 { "item" } else { unit }),
@@ -70,8 +72,7 @@ fn needs(value: &Value) -> String {
         .into_iter()
         .flatten()
         .filter_map(|(name, others)| {
-            let others: Vec<_> =
-                others.as_array()?.iter().filter_map(Value::as_str).collect();
+            let others: Vec<_> = others.as_array()?.iter().filter_map(Value::as_str).collect();
             Some(format!("With `{name}`, also send `{}`.", others.join("`, `")))
         })
         .collect();
@@ -80,9 +81,7 @@ fn needs(value: &Value) -> String {
 
 fn list(values: &Value) -> String {
     match values {
-        Value::Array(values) => {
-            values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
-        }
+        Value::Array(values) => values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "),
         value => value.to_string(),
     }
 }
@@ -127,16 +126,24 @@ mod tests {
         check("maxLength", json!(200), "string", "At most 200 characters.");
         check("minItems", json!(1), "array", "At least 1 item.");
         check("not", json!({ "const": 0 }), "integer", "Not 0.");
-        check("dependentRequired", json!({ "a": ["b", "c"] }), "object", "With `a`, also send `b`, `c`.");
+        check(
+            "dependentRequired",
+            json!({ "a": ["b", "c"] }),
+            "object",
+            "With `a`, also send `b`, `c`.",
+        );
         assert_eq!(say("x-own", &json!(1), "string"), Said::Needless);
         assert_eq!(say("not", &json!({}), "string"), Said::Lost(SPLIT));
     }
 
     #[test]
     fn sentences_follow_the_description() {
-        for (before, after) in
-            [("How many", "How many. A."), ("Why?", "Why? A."), ("a\n- b", "a\n- b\nA."), ("", "A.")]
-        {
+        for (before, after) in [
+            ("How many", "How many. A."),
+            ("Why?", "Why? A."),
+            ("a\n- b", "a\n- b\nA."),
+            ("", "A."),
+        ] {
             let mut schema = Map::from_iter([("description".to_owned(), json!(before))]);
             describe(&mut schema, &["A.".to_owned()]);
             assert_eq!(schema["description"], after);

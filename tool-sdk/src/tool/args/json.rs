@@ -209,14 +209,14 @@ struct Seen<'a>(HashSet<Cow<'a, str>>);
 impl<'a> Seen<'a> {
     const FEW: usize = 16;
 
-    fn insert(&mut self, members: &[(Cow<'a, str>, Json<'a>)], key: &Cow<'a, str>) -> bool {
+    fn insert(&mut self, members: &[(Cow<'a, str>, Json<'a>)], key: &str) -> bool {
         if members.len() < Self::FEW {
             return members.iter().all(|(name, _)| name != key);
         }
         if self.0.is_empty() {
             self.0.extend(members.iter().map(|(name, _)| name.clone()));
         }
-        self.0.insert(key.clone())
+        self.0.insert(Cow::Owned(key.to_owned()))
     }
 }
 

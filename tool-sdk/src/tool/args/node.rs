@@ -265,4 +265,3 @@ pub(super) fn kind_of(value: &Json<'_>) -> u8 {
         Json::Object(_) => types::OBJECT,
     }
 }
-

@@ -92,7 +92,9 @@ fn good_arguments_are_taken_in_any_order() {
     let spot = Some(Spot { line: 3, note: None });
     assert_eq!(taken(r#"{"path":"a"}"#), ("a".into(), 2000, None, None));
     assert_eq!(
-        taken(" {\n\"limit\" : 7 , \"spot\":{\"line\":3}, \"tags\":[\"x\"],\t\"path\":\"\\u00e4\"} "),
+        taken(
+            " {\n\"limit\" : 7 , \"spot\":{\"line\":3}, \"tags\":[\"x\"],\t\"path\":\"\\u00e4\"} "
+        ),
         ("ä".into(), 7, Some(vec!["x".into()]), spot)
     );
     assert_eq!(taken(r#"{"p\u0061th":"a"}"#).0, "a");
@@ -116,19 +118,43 @@ fn every_fault_is_in_one_message() {
 #[test]
 fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
     for (text, words) in [
-        (r#"{"path":"a","limit":"5"}"#, "`limit` is the string \"5\", but must be an integer between 1 and 5000"),
-        (r#"{"path":"a","limit":5.0}"#, "`limit` is 5.0, but must be an integer between 1 and 5000; write 5"),
-        (r#"{"path":"a","limit":1e3}"#, "`limit` is 1000.0, but must be an integer between 1 and 5000; write 1000"),
+        (
+            r#"{"path":"a","limit":"5"}"#,
+            "`limit` is the string \"5\", but must be an integer between 1 and 5000",
+        ),
+        (
+            r#"{"path":"a","limit":5.0}"#,
+            "`limit` is 5.0, but must be an integer between 1 and 5000; write 5",
+        ),
+        (
+            r#"{"path":"a","limit":1e3}"#,
+            "`limit` is 1000.0, but must be an integer between 1 and 5000; write 1000",
+        ),
         (r#"{"path":"a","limit":-1}"#, "`limit` is -1, but must be between 1 and 5000"),
-        (r#"{"path":"a","limit":99999999999999999999999}"#, "`limit` is 1e+23, but must be an integer between 1 and 5000"),
+        (
+            r#"{"path":"a","limit":99999999999999999999999}"#,
+            "`limit` is 1e+23, but must be an integer between 1 and 5000",
+        ),
         (r#"{"path":7}"#, "`path` is 7, but must be a string"),
-        (r#"{"path":null}"#, "`path` is null, but must be a string; leave it out to use the default"),
-        (r#"{"path":"a","tags":null}"#, "`tags` is null, but must be a list of strings; leave it out to use the default"),
+        (
+            r#"{"path":null}"#,
+            "`path` is null, but must be a string; leave it out to use the default",
+        ),
+        (
+            r#"{"path":"a","tags":null}"#,
+            "`tags` is null, but must be a list of strings; leave it out to use the default",
+        ),
         (r#"{"path":"a","tags":["a","b","c","d"]}"#, "`tags` has 4 items, but must have at most 3"),
         (r#"{"path":"a","tags":[1]}"#, "`tags[0]` is 1, but must be a string"),
-        (r#"{"path":"a","spot":{"line":1,"nte":""}}"#, "unknown argument `nte` in `spot`; did you mean `note`?"),
+        (
+            r#"{"path":"a","spot":{"line":1,"nte":""}}"#,
+            "unknown argument `nte` in `spot`; did you mean `note`?",
+        ),
         (r#"{"path":"a","spot":{}}"#, "`spot.line` is required (integer of at least 0)"),
-        (r#"{"path":"a","spot":{"line":1,"line":2}}"#, "`spot` is not acceptable: the key \"line\" comes twice"),
+        (
+            r#"{"path":"a","spot":{"line":1,"line":2}}"#,
+            "`spot` is not acceptable: the key \"line\" comes twice",
+        ),
         (r#"{"path":"a","path":"b"}"#, "`path` comes twice"),
     ] {
         assert_eq!(faults(text), [words], "{text}");
@@ -143,10 +169,22 @@ fn what_is_no_json_object_never_runs_a_tool() {
         ("[]", "the arguments must be a JSON object, not a list"),
         (r#""{}""#, "the arguments must be a JSON object, not a string"),
         (r#"{"path":"a""#, "the arguments are not valid JSON: the text ends too early, at byte 11"),
-        (r#"{"path":"a",}"#, "the arguments are not valid JSON: expected a key in double quotes, at byte 12"),
-        (r#"{"path":"a"} x"#, "the arguments are not valid JSON: something follows the closing `}`, at byte 13"),
-        (r#"{"path":"a"}{}"#, "the arguments are not valid JSON: something follows the closing `}`, at byte 12"),
-        (r#"{'path':"a"}"#, "the arguments are not valid JSON: expected a key in double quotes, at byte 1"),
+        (
+            r#"{"path":"a",}"#,
+            "the arguments are not valid JSON: expected a key in double quotes, at byte 12",
+        ),
+        (
+            r#"{"path":"a"} x"#,
+            "the arguments are not valid JSON: something follows the closing `}`, at byte 13",
+        ),
+        (
+            r#"{"path":"a"}{}"#,
+            "the arguments are not valid JSON: something follows the closing `}`, at byte 12",
+        ),
+        (
+            r#"{'path':"a"}"#,
+            "the arguments are not valid JSON: expected a key in double quotes, at byte 1",
+        ),
     ] {
         assert_eq!(faults(text), [words], "{text}");
     }
@@ -220,11 +258,8 @@ enum Kind {
     Within { folder: String },
 }
 
-static QUERY: ToolSpec = ToolSpec {
-    name: "query",
-    args: ArgsSpec::Struct(QUERY_TYPE.schema()),
-    ..ToolSpec::DEFAULT
-};
+static QUERY: ToolSpec =
+    ToolSpec { name: "query", args: ArgsSpec::Struct(QUERY_TYPE.schema()), ..ToolSpec::DEFAULT };
 const QUERY_TYPE: StructType<Query> = struct_type::<Query>();
 static QUERY_TABLE: Table = Table::new(&QUERY);
 

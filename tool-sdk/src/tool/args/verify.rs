@@ -99,8 +99,7 @@ impl Node {
         let close = match value {
             Json::String(text) if !self.sensitive => {
                 let known: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-                closest(text, &known)
-                    .map(|close| format!("; did you mean {close:?}?"))
+                closest(text, &known).map(|close| format!("; did you mean {close:?}?"))
             }
             _ => None,
         };
@@ -169,7 +168,6 @@ impl Node {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a limit is two numbers and a word")]
     fn check_count(
         &self,
         count: u64,

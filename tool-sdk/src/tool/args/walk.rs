@@ -36,10 +36,8 @@ pub(crate) fn take(
         faults: Faults::default(),
         notes: Vec::new(),
     };
-    let whole = walk.object();
-    match whole {
-        Ok(()) => walk.absent(),
-        Err(Stopped) => {}
+    if walk.object().is_ok() {
+        walk.absent();
     }
     if walk.faults.is_empty() {
         Ok(walk.notes)

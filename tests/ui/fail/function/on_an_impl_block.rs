@@ -1,0 +1,12 @@
+use tool_sdk::tool;
+
+struct Reader;
+
+#[tool(read)]
+impl Reader {
+    fn read(&self) {}
+}
+
+fn main() {
+    Reader.read();
+}

@@ -1,0 +1,10 @@
+use tool_sdk::{tool, tools};
+
+/// Read a file.
+#[tool(read)]
+#[tool(hidden)]
+fn read_file() {}
+
+fn main() {
+    let _ = tools![read_file];
+}

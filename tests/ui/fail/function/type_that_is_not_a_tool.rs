@@ -1,0 +1,7 @@
+use tool_sdk::tools;
+
+struct ReadFile;
+
+fn main() {
+    let _ = tools![ReadFile];
+}

@@ -1,0 +1,18 @@
+use tool_sdk::{Subject, tool};
+
+struct Other;
+
+fn subjects(_: &Other) -> Vec<Subject> {
+    Vec::new()
+}
+
+/// Write a file.
+#[tool(write, approval(subjects = subjects))]
+fn write_file(
+    /// The path.
+    path: String,
+) -> String {
+    path
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use tool_sdk::tool;
+
+/// Sort lines.
+#[tool]
+fn sort(
+    /// The lines.
+    #[arg(range = 1..=5)]
+    lines: &str,
+) -> String {
+    lines.to_owned()
+}
+
+fn main() {}

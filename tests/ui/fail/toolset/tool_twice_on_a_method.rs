@@ -1,0 +1,15 @@
+use tool_sdk::toolset;
+
+struct Reader;
+
+#[toolset]
+impl Reader {
+    /// Read a file.
+    #[tool(read)]
+    #[tool(hidden)]
+    fn read_file(&self) {}
+}
+
+fn main() {
+    Reader.read_file();
+}
