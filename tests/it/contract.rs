@@ -49,5 +49,5 @@ fn every_linked_tool_accepts_what_its_schema_accepts() {
 fn sample(schema: &Value, seed: u64) -> Value {
     let mut dice = Dice::new(seed + 1);
     let value = good(schema, schema, &mut dice, 0);
-    if seed % 2 == 0 { value } else { nearly(value, &mut dice) }
+    if seed.is_multiple_of(2) { value } else { nearly(value, &mut dice) }
 }

@@ -1,5 +1,7 @@
 //! Tools that use every form a parameter can have; the contract test sees them all.
 
+#![expect(clippy::too_many_arguments, reason = "every form in few tools")]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -76,6 +78,7 @@ enum Way {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "decoding is what is tested")]
 struct Spot {
     line: u32,
     column: Option<u16>,
@@ -84,6 +87,7 @@ struct Spot {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(dead_code, reason = "decoding is what is tested")]
 enum Shape {
     Circle { radius: f32 },
     Square { side: u8, at: Option<Spot> },
@@ -91,12 +95,14 @@ enum Shape {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "decoding is what is tested")]
 enum Change {
     Add(String),
     Move { from: u32, to: u32 },
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "decoding is what is tested")]
 struct Tree {
     name: String,
     #[serde(default)]

@@ -115,6 +115,7 @@ pub(crate) fn tool(
         vis: span::generated(function.vis.to_token_stream()),
         cfgs: cfgs(&function.attrs),
         runtime,
+        is_deprecated: function.attrs.iter().any(|attr| attr.path().is_ident("deprecated")),
         is_async: function.sig.asyncness.is_some(),
         output: output(&function.sig.output),
         input: match params.strukt {

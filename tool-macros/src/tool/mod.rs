@@ -10,6 +10,7 @@ mod param;
 pub(crate) mod parse;
 mod schema_lock;
 mod show;
+pub(crate) mod spec;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;

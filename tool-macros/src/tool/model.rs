@@ -20,6 +20,7 @@ pub(crate) struct Tool {
     pub(crate) cfgs: TokenStream,
     pub(crate) runtime: Runtime,
     pub(crate) is_async: bool,
+    pub(crate) is_deprecated: bool,
     pub(crate) output: TokenStream,
     pub(crate) input: Input,
     /// What the function is called with, in order.

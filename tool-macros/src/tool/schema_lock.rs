@@ -129,10 +129,11 @@ impl Drifts {
             drifted.push("default");
         }
         drifted.extend(other_limits(param, property));
-        for what in drifted {
+        if !drifted.is_empty() {
+            let what = drifted.join(", ");
             self.add(
                 &param.ident,
-                format_args!("{what} of parameter `{}` drifted from its schema", param.key),
+                format_args!("parameter `{}` drifted from its schema: {what}", param.key),
             );
         }
     }

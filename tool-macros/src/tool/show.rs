@@ -4,6 +4,7 @@
 //! `Args<T>` are left to rustc, at the token that names them.
 
 use proc_macro2::{Literal, Span};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, Ident, LitStr};
 
@@ -57,8 +58,7 @@ impl<'p> Names<'p> {
             self.fields.push(name.clone());
             return Some((plain, name.clone()));
         }
-        let (key, field) = self.look_up(&plain, item, name, diag)?;
-        Some((key, field))
+        self.look_up(&plain, item, name, diag)
     }
 
     /// Looks up a flattened parameter; complains at `at`.
@@ -66,7 +66,7 @@ impl<'p> Names<'p> {
         &self,
         name: &str,
         item: &str,
-        at: impl quote::ToTokens,
+        at: impl ToTokens,
         diag: &mut Diagnostics,
     ) -> Option<(String, Ident)> {
         let Some(param) = self.params.sent.iter().find(|param| param.ident.unraw() == name) else {
@@ -81,10 +81,12 @@ impl<'p> Names<'p> {
             );
             return None;
         }
-        Some((param.key.clone(), param.ident.clone()))
+        let mut field = param.ident.clone();
+        field.set_span(span::at(&at));
+        Some((param.key.clone(), field))
     }
 
-    fn unknown(&self, name: &str, item: &str, at: impl quote::ToTokens, diag: &mut Diagnostics) {
+    fn unknown(&self, name: &str, item: &str, at: impl ToTokens, diag: &mut Diagnostics) {
         if !self.params.is_complete {
             return;
         }

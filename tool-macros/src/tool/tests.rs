@@ -89,6 +89,7 @@ fn a_plain_tool() {
                 _private: (),
             }
             /// Arguments of `read_file`.
+            #[non_exhaustive]
             pub struct ReadFileArgs {
                 /// Path.
                 pub path: String,
@@ -312,6 +313,7 @@ fn all_items() {
             }
             #[cfg(unix)]
             /// Arguments of `do-it`.
+            #[non_exhaustive]
             pub(crate) struct ActArgs {
                 /// Path.
                 pub path: String,
@@ -590,7 +592,7 @@ fn a_tool_with_mistakes_is_inert() {
                 "tool `act` has no description\nhelp: add a `///` comment that tells the model when to use it"
             }
             ::core::compile_error! {
-                "`timeout` must be a time above zero\nhelp: write it with a unit: `500ms`, `10s`, `2m` or `1h`"
+                "`timeout` must be a time with its unit\nhelp: write `500ms`, `10s`, `2m` or `1h`"
             }
             pub async fn act(path: &str, (a, b): (u8, u8), n: u32) -> String {
                 body

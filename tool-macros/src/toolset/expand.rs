@@ -8,7 +8,7 @@ use super::lower::{Toolset, is_plain, outside, owner, place};
 use super::parse::{Block, Member};
 use crate::attr::Item;
 use crate::tool::lower::{Site, runtime};
-use crate::tool::{expand, inert as inert_tool};
+use crate::tool::{expand, inert as inert_tool, spec};
 
 /// A valid toolset.
 pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
@@ -18,7 +18,7 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
         (!args.is_empty()).then(|| quote!(#cfgs #args))
     });
     let tools = tools.iter().map(|tool| {
-        let (cfgs, statics) = (&tool.cfgs, expand::statics(tool));
+        let (cfgs, statics) = (&tool.cfgs, spec::statics(tool));
         let prepare = expand::prepare(tool, Some(ty));
         quote! {
             #cfgs

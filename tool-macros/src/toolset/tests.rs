@@ -70,6 +70,7 @@ fn methods_become_tools_on_a_shared_value() {
             }
             #[cfg(unix)]
             /// Arguments of `create`.
+            #[non_exhaustive]
             pub struct TrackerCreateArgs {
                 /// Title.
                 pub title: String,
@@ -79,6 +80,7 @@ fn methods_become_tools_on_a_shared_value() {
             #[cfg(unix)]
             #[cfg(feature = "count")]
             /// Arguments of `count`.
+            #[non_exhaustive]
             struct TrackerCountArgs {}
             #[cfg(unix)]
             const _: () = {

@@ -88,14 +88,18 @@ impl ToolsFile {
     fn read_tool(&mut self, entry: &Value, path: &str) {
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let parameters = entry.get("parameters").cloned().unwrap_or(Value::Null);
-        if let Err(error) = Schema::from_value(parameters) {
-            return self.problem(&name, &format!("{path}/parameters"), error.to_string());
-        }
+        let parameters = match Schema::from_value(parameters) {
+            Ok(parameters) => parameters,
+            Err(error) => {
+                return self.problem(&name, &format!("{path}/parameters"), error.to_string());
+            }
+        };
         match serde_json::from_value::<Definition>(entry.clone()) {
             Ok(definition) if definition.description.trim().is_empty() => {
                 self.problem(&name, &format!("{path}/description"), "is empty".to_owned());
             }
-            Ok(definition) => {
+            Ok(mut definition) => {
+                definition.parameters = parameters;
                 if self.definitions.insert(name.clone(), definition).is_some() {
                     self.problem(&name, path, "the name comes twice".to_owned());
                 }

@@ -245,7 +245,7 @@ impl Definition {
         }
     }
 
-    /// Where the tool is written, for messages: `tool-std 0.1.0, src/fs/read_file.rs:12`.
+    /// Where the tool is written, for messages: `tool-std 0.1.0, src/fs/read.rs:12`.
     #[must_use]
     pub fn origin(&self) -> String {
         match (&self.place, &self.source) {

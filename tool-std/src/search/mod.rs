@@ -1,8 +1,7 @@
 //! Tools that find files and what is in them.
 
 mod find;
-// A tool is a type of its function's name, so that the module must have another one.
-#[path = "grep_files.rs"]
+// A tool is a type of its function's name, so the module must have another one.
 mod grep;
 mod report;
 

@@ -49,7 +49,7 @@ pub async fn read_file(
     path: String,
     /// First line to read, counting from 1.
     #[arg(default = 1, range = 1..)]
-    offset: u64,
+    offset: u32,
     /// How many lines to read at most.
     #[arg(default = 2000, range = 1..=5000)]
     limit: u32,
@@ -60,7 +60,7 @@ pub async fn read_file(
         stop::check(stop)?;
         let place = workspace.resolve(&path)?;
         let file = place.open_file().map_err(|error| with_similar(error, &place, stop))?;
-        read(&place, &file, offset.max(1), limit, stop)
+        read(&place, &file, u64::from(offset.max(1)), limit, stop)
     })
     .await
 }
@@ -236,16 +236,16 @@ mod tests {
             Self(folder)
         }
 
-        async fn read(&self, path: &str, offset: u64, limit: u32) -> Result<Output, ToolError> {
+        async fn read(&self, path: &str, offset: u32, limit: u32) -> Result<Output, ToolError> {
             let workspace = Workspace::open([self.0.path()]).unwrap();
             read_file(path.into(), offset, limit, State(workspace.into()), &context()).await
         }
 
-        async fn text(&self, path: &str, offset: u64, limit: u32) -> String {
+        async fn text(&self, path: &str, offset: u32, limit: u32) -> String {
             self.read(path, offset, limit).await.unwrap().into_text()
         }
 
-        async fn error(&self, path: &str, offset: u64) -> ToolError {
+        async fn error(&self, path: &str, offset: u32) -> ToolError {
             self.read(path, offset, 10).await.unwrap_err()
         }
     }

@@ -1,0 +1,336 @@
+//! The constants of a tool as tokens: its types, checks, hooks and table.
+//!
+//! Every user type meets its bound in one constant, at the type's own tokens, so a wrong
+//! one is one error. A table names only what is not at its default: tokens are build time.
+
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+
+use super::limit::bound_tokens;
+use super::model::{DefaultValue, Input, Parallel, Param, Range, SchemaLock, Tool};
+use crate::span;
+
+/// Everything that is constant about a tool, up to its `__TABLE`.
+pub(crate) fn statics(tool: &Tool) -> TokenStream {
+    let types = types(tool);
+    let checks = checks(tool);
+    let hooks = hooks(tool);
+    let spec = spec(tool);
+    let lock = tool.schema_lock.as_ref().map(lock);
+    quote! {
+        #types
+        #checks
+        #hooks
+        #spec
+        static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
+        #lock
+    }
+}
+
+/// The only places where a user's type meets its bound, each at the type's own tokens.
+fn types(tool: &Tool) -> TokenStream {
+    let output = &tool.output;
+    let input = match &tool.input {
+        Input::Params { params, .. } => {
+            params.iter().enumerate().map(|(at, param)| param_type(at, param)).collect()
+        }
+        Input::Struct { ty, .. } => {
+            quote!(const __T0: __rt::StructType<#ty> = __rt::struct_type::<#ty>();)
+        }
+    };
+    quote! {
+        #input
+        const __OUT: __rt::OutputType<#output> = __rt::output_type::<#output>();
+    }
+}
+
+fn param_type(at: usize, param: &Param) -> TokenStream {
+    let (constant, ty) = (format_ident!("__T{at}"), &param.ty);
+    let default = match &param.default {
+        Some(DefaultValue::Expr(expr)) => {
+            let function = format_ident!("__default{at}");
+            quote!(fn #function() -> #ty { #expr })
+        }
+        _ => TokenStream::new(),
+    };
+    quote! {
+        const #constant: __rt::ParamType<#ty> = __rt::param_type::<#ty>();
+        #default
+    }
+}
+
+/// What only rustc can check: types under constraints, constants, fields of a struct.
+fn checks(tool: &Tool) -> TokenStream {
+    match &tool.input {
+        Input::Struct { fields, .. } if fields.is_empty() => TokenStream::new(),
+        Input::Struct { ty, fields } => {
+            quote!(const _: fn(&#ty) = |__a| { #(let _ = &__a.#fields;)* };)
+        }
+        Input::Params { params, .. } => {
+            let bounds = bounds(params);
+            let asserted = params.iter().flat_map(|param| &param.limits.asserted).map(|fact| {
+                let (condition, message) = (&fact.condition, &fact.message);
+                quote_spanned!(span::at(&fact.at)=> const _: () = ::core::assert!(#condition, #message);)
+            });
+            quote!(#bounds #(#asserted)*)
+        }
+    }
+}
+
+/// A call per constraint that asks whether its type can have one.
+fn bounds(params: &[Param]) -> TokenStream {
+    type Has = fn(&Param) -> bool;
+    let kinds: [(&str, Has); 3] = [
+        ("Ranged", |param| param.limits.range.is_some()),
+        ("Lengthy", |param| param.limits.length.is_some()),
+        ("Patterned", |param| param.limits.pattern.is_some() || !param.limits.choices.is_empty()),
+    ];
+    let checks = kinds.iter().filter_map(|(bound, has)| {
+        let types: Vec<_> =
+            params.iter().filter(|param| has(param)).map(|param| &param.ty).collect();
+        let bound = format_ident!("{bound}");
+        let function = format_ident!("__is_{}", bound.to_string().to_lowercase());
+        (!types.is_empty())
+            .then(|| quote!(fn #function<T: __rt::#bound>() {} #(#function::<#types>();)*))
+    });
+    let checks: Vec<_> = checks.collect();
+    if checks.is_empty() { TokenStream::new() } else { quote!(const _: fn() = || { #(#checks)* };) }
+}
+
+/// The type that hooks are called with.
+fn args_type(tool: &Tool) -> TokenStream {
+    match &tool.input {
+        Input::Params { args, .. } => quote!(#args),
+        Input::Struct { ty, .. } => quote!(#ty),
+    }
+}
+
+/// The hooks of `tool`, where it has some.
+fn hooks(tool: &Tool) -> TokenStream {
+    if !has_hooks(tool) {
+        return TokenStream::new();
+    }
+    let mut fields = Fields::default();
+    for (name, function) in &tool.hooks {
+        fields.some(name, Some(function));
+    }
+    let summary = tool.display.summary.as_ref().map(|summary| {
+        let (format, values) = (&summary.format, summary.fields.iter().map(shown));
+        reading(&quote!(::std::format!(#format, #(#values),*)))
+    });
+    fields.some("summary", summary);
+    fields.some("key", serial(tool).map(|field| reading(&shown(field))));
+    let (args, fields) = (args_type(tool), fields.0);
+    quote! {
+        static __HOOKS: __rt::Hooks<#args> = __rt::Hooks { #(#fields,)* ..__rt::Hooks::NONE };
+    }
+}
+
+/// Whether there is a `__HOOKS`.
+pub(super) fn has_hooks(tool: &Tool) -> bool {
+    !tool.hooks.is_empty() || tool.display.summary.is_some() || serial(tool).is_some()
+}
+
+/// The field by which calls are serial.
+fn serial(tool: &Tool) -> Option<&Ident> {
+    match &tool.limits.parallel {
+        Some(Parallel::By { field, .. }) => Some(field),
+        _ => None,
+    }
+}
+
+/// A hook that makes text of fields.
+fn reading(text: &TokenStream) -> TokenStream {
+    quote! {
+        |__a| {
+            use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
+            #text
+        }
+    }
+}
+
+/// One field as text, by the best way that its type has; an error is where it is named.
+fn shown(field: &Ident) -> TokenStream {
+    quote_spanned!(field.span()=> (&&&&__rt::Shown(&__a.#field)).shown())
+}
+
+fn spec(tool: &Tool) -> TokenStream {
+    let (name, description) = (&tool.name, &tool.description);
+    let options = options(tool);
+    let args = match &tool.input {
+        Input::Params { params, .. } => {
+            let params = params.iter().enumerate().map(|(at, param)| param_spec(at, param));
+            quote!(Params(&[#(#params),*]))
+        }
+        Input::Struct { .. } => quote!(Struct(__T0.schema())),
+    };
+    // The line of the user's token, not of the attribute.
+    let line = quote_spanned!(tool.ident.span()=> ::core::line!());
+    quote! {
+        static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
+            name: #name,
+            description: #description,
+            #(#options,)*
+            args: __rt::ArgsSpec::#args,
+            output: __OUT.schema,
+            place: __rt::Place {
+                package: ::core::env!("CARGO_PKG_NAME"),
+                version: ::core::env!("CARGO_PKG_VERSION"),
+                file: ::core::file!(),
+                line: #line,
+            },
+            ..__rt::ToolSpec::DEFAULT
+        };
+    }
+}
+
+/// Fields of a struct literal, without those that stay at their default.
+#[derive(Default)]
+struct Fields(Vec<TokenStream>);
+
+impl Fields {
+    fn set(&mut self, name: &str, value: Option<impl ToTokens>) {
+        let name = format_ident!("{name}");
+        self.0.extend(value.map(|value| quote!(#name: #value)));
+    }
+
+    fn some(&mut self, name: &str, value: Option<impl ToTokens>) {
+        self.set(name, value.map(|value| quote!(::core::option::Option::Some(#value))));
+    }
+
+    fn list(&mut self, name: &str, list: &[String]) {
+        self.set(name, (!list.is_empty()).then(|| quote!(&[#(#list),*])));
+    }
+}
+
+/// The fields of a spec that are not at their default.
+fn options(tool: &Tool) -> Vec<TokenStream> {
+    let mut fields = Fields::default();
+    let (display, limits) = (&tool.display, &tool.limits);
+    let summary = display.summary.as_ref().map(|summary| &summary.pattern);
+    fields.list("aliases", &tool.aliases);
+    fields.some("title", tool.title.as_ref());
+    fields.some("category", tool.category.as_ref());
+    fields.set("risk", risk(tool));
+    fields.some("permission", tool.permission.as_ref());
+    fields.some("display_name", display.name.as_ref());
+    fields.some("primary", display.primary.as_ref());
+    fields.list("show", &display.show);
+    fields.some("summary", summary);
+    fields.list("scopes", &tool.scopes);
+    fields.some("timeout", limits.timeout_ms.map(|ms| quote!(__rt::Duration::from_millis(#ms))));
+    fields.some("max_output", limits.max_output.map(Literal::usize_unsuffixed));
+    fields.some("truncate", limits.truncate.map(|part| variant("Truncate", part)));
+    fields.some("parallel", limits.parallel.as_ref().map(parallel));
+    fields.set("flags", flags(&tool.flags));
+    fields.list("examples", &tool.examples);
+    fields.some("init", tool.init.as_ref());
+    fields.0
+}
+
+/// A variant of one of the runtime's enums.
+fn variant(of: &str, name: &str) -> TokenStream {
+    let (of, name) = (format_ident!("{of}"), format_ident!("{name}"));
+    quote!(__rt::#of::#name)
+}
+
+fn risk(tool: &Tool) -> Option<TokenStream> {
+    let class = variant("RiskClass", tool.risk.class);
+    let facts = tool.risk.facts.iter().map(|fact| format_ident!("{fact}"));
+    let is_default = tool.risk.class == "Execute" && tool.risk.facts.is_empty();
+    (!is_default).then(|| quote!(__rt::Risk::new(#class)#(.#facts())*))
+}
+
+fn parallel(parallel: &Parallel) -> TokenStream {
+    match parallel {
+        Parallel::Class(class) => variant("Parallel", class),
+        Parallel::By { key, .. } => {
+            quote!(__rt::Parallel::By(::std::borrow::Cow::Borrowed(#key)))
+        }
+    }
+}
+
+/// `Flags` may grow, so it cannot be written out; it is changed from its default.
+fn flags(set: &[&str]) -> Option<TokenStream> {
+    let set = set.iter().map(|flag| format_ident!("{flag}"));
+    (set.len() > 0).then(|| {
+        quote!({
+            let mut __flags = __rt::ToolSpec::DEFAULT.flags;
+            #(__flags.#set = true;)*
+            __flags
+        })
+    })
+}
+
+fn param_spec(at: usize, param: &Param) -> TokenStream {
+    let (key, description, limits) = (&param.key, &param.description, &param.limits);
+    let constant = format_ident!("__T{at}");
+    let default = param.default.as_ref().map(|default| default_spec(at, param, default));
+    let length = limits.length.as_ref().map(|length| {
+        let (min, max) = (&length.min, &length.max);
+        quote!((#min, #max))
+    });
+    let mut fields = Fields::default();
+    fields.list("aliases", &param.aliases);
+    fields.some("default", default);
+    fields.some("range", limits.range.as_ref().map(range));
+    fields.some("length", length);
+    fields.some("pattern", limits.pattern.as_ref());
+    fields.list("choices", &limits.choices);
+    fields.set("sensitive", param.is_sensitive.then_some(true));
+    fields.set("hidden", param.is_hidden.then_some(true));
+    let fields = fields.0;
+    quote! {
+        __rt::ParamSpec {
+            name: #key,
+            description: #description,
+            ty: #constant.facts(),
+            #(#fields,)*
+            ..__rt::ParamSpec::DEFAULT
+        }
+    }
+}
+
+fn default_spec(at: usize, param: &Param, default: &DefaultValue) -> TokenStream {
+    match default {
+        DefaultValue::Literal { json, .. } => quote!(__rt::DefaultSpec::Json(#json)),
+        DefaultValue::Expr(_) => {
+            let (function, ty) = (format_ident!("__default{at}"), &param.ty);
+            quote! {
+                __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
+                    __rt::to_value::<#ty>(#function()),
+                    __rt::Value::Null,
+                ))
+            }
+        }
+    }
+}
+
+fn range(range: &Range) -> TokenStream {
+    let kind = variant("Range", if range.is_float { "Float" } else { "Int" });
+    let [min, max] = [&range.min, &range.max].map(|bound| match bound {
+        Some(bound) => {
+            let bound = bound_tokens(bound);
+            quote!(::core::option::Option::Some(#bound))
+        }
+        None => quote!(::core::option::Option::None),
+    });
+    quote!(#kind(#min, #max))
+}
+
+/// A committed schema: the build watches the file, and test builds refuse differences.
+fn lock(lock: &SchemaLock) -> TokenStream {
+    let tracked = lock.tracked.as_ref().map(|path| {
+        let path = format!("/{path}");
+        quote! {
+            #[cfg(test)]
+            const _: &[u8] = ::core::include_bytes!(::core::concat!(
+                ::core::env!("CARGO_MANIFEST_DIR"),
+                #path
+            ));
+        }
+    });
+    let drifts = &lock.drifts;
+    let drifts = (!drifts.is_empty()).then(|| quote!(#[cfg(test)] const _: () = { #drifts };));
+    quote!(#tracked #drifts)
+}
