@@ -96,8 +96,6 @@ pub use self::tool::{
 pub use self::toolset::{Toolset, View};
 pub use self::truncate::{Budget, Fitted};
 #[cfg(feature = "workspace")]
-pub use self::workspace::{
-    DirEntry, FileKind, FileMetadata, Located, Workspace, WorkspaceError,
-};
+pub use self::workspace::{DirEntry, FileKind, FileMetadata, Located, Workspace, WorkspaceError};
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

@@ -200,7 +200,7 @@ impl Pipeline {
         self.event(cx, || EventKind::Pending {
             display: Arc::new(tool.definition().display.clone()),
             source: tool.definition().source.clone(),
-            arguments: tool.definition().masked(call.arguments.text()),
+            arguments: tool.definition().display.masked(call.arguments.text()),
             summary: prepared.summary(),
             notes: prepared.notes().to_vec(),
         });

@@ -113,7 +113,7 @@ impl Registry {
 
     /// The tools of a category.
     pub fn by_category<'a>(&'a self, category: &'a str) -> impl Iterator<Item = &'a Arc<dyn Tool>> {
-        self.iter().filter(move |tool| tool.definition().category.as_deref() == Some(category))
+        self.iter().filter(move |tool| tool.definition().is_in(category))
     }
 
     /// The tools of a class of risk.

@@ -245,6 +245,12 @@ impl Definition {
         }
     }
 
+    /// Whether the tool belongs to `category`, such as `filesystem`.
+    #[must_use]
+    pub fn is_in(&self, category: &str) -> bool {
+        self.category.as_deref() == Some(category)
+    }
+
     /// Where the tool is written, for messages: `tool-std 0.1.0, src/fs/read.rs:12`.
     #[must_use]
     pub fn origin(&self) -> String {

@@ -1,9 +1,7 @@
 //! How a call is shown to people, without knowing any tool's name.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::Definition;
+use serde_json::{Map, Value};
 
 /// How a tool is shown to people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,36 +27,45 @@ pub struct Display {
 /// How much of one argument's value is shown.
 const MAX_VALUE: usize = 80;
 
-impl Definition {
+impl Display {
     /// A call in one line for people, such as `Read(src/a.rs)`.
     ///
     /// A tool without display metadata is shown by its name and compact arguments.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use tool_sdk::Display;
+    ///
+    /// let mut display = Display::default();
+    /// assert_eq!(display.headline("look", &json!({"at": "a.rs", "n": 2})), "look(at: a.rs, n: 2)");
+    ///
+    /// display.name = Some("Look".to_owned());
+    /// display.primary = Some("at".to_owned());
+    /// assert_eq!(display.headline("look", &json!({"at": "a.rs", "n": 2})), "Look(a.rs)");
+    /// ```
     #[must_use]
-    pub fn headline(&self, arguments: &Value) -> String {
-        let name = self.display.name.as_deref().unwrap_or(self.name.as_str());
-        let shown: Vec<String> = match (&self.display.primary, self.display.show.as_slice()) {
-            (None, []) => return format!("{name}({})", self.compact(arguments)),
+    pub fn headline(&self, tool: &str, arguments: &Value) -> String {
+        let name = self.name.as_deref().unwrap_or(tool);
+        let shown: Vec<String> = match (&self.primary, self.show.as_slice()) {
+            (None, []) => self.compact(arguments),
             (Some(primary), []) => self.value(arguments, primary).into_iter().collect(),
             (_, show) => show.iter().filter_map(|key| self.value(arguments, key)).collect(),
         };
         format!("{name}({})", shown.join(", "))
     }
 
-    fn compact(&self, arguments: &Value) -> String {
-        match arguments.as_object() {
-            Some(object) => object
-                .keys()
-                .filter_map(|key| Some(format!("{key}: {}", self.value(arguments, key)?)))
-                .collect::<Vec<_>>()
-                .join(", "),
-            None => String::new(),
-        }
+    fn compact(&self, arguments: &Value) -> Vec<String> {
+        let keys = arguments.as_object().into_iter().flat_map(Map::keys);
+        keys.filter_map(|key| Some(format!("{key}: {}", self.value(arguments, key)?))).collect()
     }
 
+    /// The first line of one argument's value.
     fn value(&self, arguments: &Value, key: &str) -> Option<String> {
         let value = arguments.get(key)?;
-        if self.display.sensitive.iter().any(|name| name == key) {
-            return Some("***".to_owned());
+        if self.sensitive.iter().any(|name| name == key) {
+            return Some(MASK.to_owned());
         }
         let text = match value {
             Value::String(text) => text.lines().next().unwrap_or_default().to_owned(),
@@ -69,21 +76,75 @@ impl Definition {
             None => text,
         })
     }
-}
 
-impl Definition {
     /// The arguments of a call for screens and logs: sensitive values masked, and text that
     /// is not JSON replaced by nothing.
     #[must_use]
     pub fn masked(&self, arguments: &str) -> Value {
         let mut value: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
         if let Value::Object(members) = &mut value {
-            for name in &self.display.sensitive {
+            for name in &self.sensitive {
                 if let Some(member) = members.get_mut(name) {
-                    *member = Value::String("***".to_owned());
+                    *member = Value::String(MASK.to_owned());
                 }
             }
         }
         value
+    }
+}
+
+/// What stands for a value that must not be shown.
+const MASK: &str = "***";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn display(name: &str, primary: &str, show: &[&str], sensitive: &[&str]) -> Display {
+        let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Display {
+            name: Some(name.to_owned()),
+            primary: Some(primary.to_owned()),
+            show: own(show),
+            sensitive: own(sensitive),
+            ..Display::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(display: &Display, arguments: &Value, expected: &str) {
+        assert_eq!(display.headline("tool", arguments), expected);
+    }
+
+    // F167: a renderer needs no tool's name.
+    #[test]
+    fn the_metadata_alone_makes_a_headline() {
+        let arguments = json!({"path": "src/a.rs", "limit": 5});
+        check(&display("Read", "path", &[], &[]), &arguments, "Read(src/a.rs)");
+        check(
+            &display("Read", "path", &["path", "limit", "more"], &[]),
+            &arguments,
+            "Read(src/a.rs, 5)",
+        );
+    }
+
+    // F169: the first line of a command; secrets are masked.
+    #[test]
+    fn long_and_secret_values_are_not_shown() {
+        let arguments = json!({"cmd": "make\nmake install", "token": "s3cret"});
+        check(&display("Run", "cmd", &["cmd", "token"], &["token"]), &arguments, "Run(make, ***)");
+        let long = json!({"cmd": "ä".repeat(100)});
+        check(&display("Run", "cmd", &[], &[]), &long, &format!("Run({}…)", "ä".repeat(80)));
+        let masked = display("Run", "cmd", &[], &["token"]).masked(&arguments.to_string());
+        assert_eq!(masked["token"], "***");
+    }
+
+    // F173: without metadata, the name and compact arguments.
+    #[test]
+    fn without_metadata_everything_is_compact() {
+        check(&Display::default(), &json!({"a": [1, 2], "b": "x"}), "tool(a: [1,2], b: x)");
+        check(&Display::default(), &Value::Null, "tool()");
     }
 }

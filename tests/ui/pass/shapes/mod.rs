@@ -1,0 +1,10 @@
+//! Every form that a tool can have.
+
+mod arguments_struct;
+mod constraints;
+mod context_anywhere;
+mod every_item;
+mod hooks;
+mod methods;
+mod results;
+mod schema_lock;
