@@ -8,6 +8,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
+use syn::parse::discouraged::Speculative;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprGroup, ExprLit, ExprParen, Ident, Lit, LitStr, Token, token};
@@ -80,9 +81,8 @@ pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
                 Ok(item) => items.push(item),
                 Err(error) => skip(input, error, diag),
             }
-            if !input.is_empty()
-                && let Err(error) = input.parse::<Token![,]>()
-            {
+            if !input.is_empty() && input.parse::<Token![,]>().is_err() {
+                let error = input.error("expected `,`\nhelp: separate items with commas");
                 skip(input, error, diag);
                 let _: Option<Token![,]> = input.parse()?;
             }
@@ -96,16 +96,14 @@ pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
 }
 
 fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
-    let key = input.call(Ident::parse_any)?;
+    let Ok(key) = input.call(Ident::parse_any) else {
+        return Err(input.error(
+            "expected the name of an item\nhelp: write `name`, `name = value` or `name(..)`",
+        ));
+    };
     let value = if input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
-        match input.parse() {
-            Ok(expr) => Value::Expr(Box::new(expr)),
-            Err(error) => {
-                skip(input, error, diag);
-                Value::Broken
-            }
-        }
+        expr(&key, input, diag)
     } else if input.peek(token::Paren) {
         let content;
         syn::parenthesized!(content in input);
@@ -114,6 +112,28 @@ fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
         Value::Flag
     };
     Ok(Item { key, value })
+}
+
+/// What follows `=`, which must be there and be an expression.
+fn expr(key: &Ident, input: ParseStream<'_>, diag: &mut Diagnostics) -> Value {
+    if input.is_empty() || input.peek(Token![,]) {
+        diag.error(key, format_args!("`{key}` has no value"), "write it after the `=`");
+        return Value::Broken;
+    }
+    // What syn did not get to the end of would be a second mistake to it.
+    let ahead = input.fork();
+    match ahead.parse() {
+        Ok(expr) => {
+            input.advance_to(&ahead);
+            Value::Expr(Box::new(expr))
+        }
+        Err(error) => {
+            let what = format!("value of `{key}` must be an expression: {error}");
+            let what = format!("{what}\nhelp: write a literal or the name of a constant");
+            skip(input, syn::Error::new(error.span(), what), diag);
+            Value::Broken
+        }
+    }
 }
 
 fn skip(input: ParseStream<'_>, error: syn::Error, diag: &mut Diagnostics) {

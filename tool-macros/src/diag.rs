@@ -13,6 +13,7 @@ use quote::ToTokens;
 #[derive(Default)]
 pub(crate) struct Diagnostics {
     errors: Vec<syn::Error>,
+    is_left_to_rustc: bool,
 }
 
 impl Diagnostics {
@@ -26,9 +27,14 @@ impl Diagnostics {
         self.errors.push(error);
     }
 
-    /// Whether nothing was reported.
+    /// Notes a mistake that rustc reports itself, at the same token.
+    pub(crate) fn left_to_rustc(&mut self) {
+        self.is_left_to_rustc = true;
+    }
+
+    /// Whether there is no mistake.
     pub(crate) fn is_empty(&self) -> bool {
-        self.errors.is_empty()
+        self.errors.is_empty() && !self.is_left_to_rustc
     }
 
     /// The mistakes as compile errors.
@@ -52,10 +58,7 @@ pub(crate) fn spanned(at: impl ToTokens, what: impl Display, help: impl Display)
 const ALIKE: f64 = 0.75;
 
 /// The one of `words` that was probably meant by `written`.
-pub(crate) fn did_you_mean<'w>(
-    written: &str,
-    words: impl IntoIterator<Item = &'w str>,
-) -> Option<&'w str> {
+fn did_you_mean<'w>(written: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let written = written.to_lowercase();
     words
         .into_iter()
@@ -70,9 +73,13 @@ pub(crate) fn expected_one_of<'w>(
     written: &str,
     words: impl IntoIterator<Item = &'w str> + Clone,
 ) -> String {
-    match did_you_mean(written, words.clone()) {
-        Some(word) => format!("did you mean `{word}`?"),
-        None => format!("write one of {}", listed(words)),
+    if let Some(word) = did_you_mean(written, words.clone()) {
+        return format!("did you mean `{word}`?");
+    }
+    match words.clone().into_iter().count() {
+        0 => "remove it".to_owned(),
+        1 => format!("write {}", listed(words)),
+        _ => format!("write one of {}", listed(words)),
     }
 }
 
@@ -96,5 +103,7 @@ mod tests {
     #[test]
     fn help_lists_the_words_when_none_is_close() {
         assert_eq!(expected_one_of("query", ["a", "b"]), "write one of `a`, `b`");
+        assert_eq!(expected_one_of("query", ["a"]), "write `a`");
+        assert_eq!(expected_one_of("query", []), "remove it");
     }
 }

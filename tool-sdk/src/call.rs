@@ -32,6 +32,7 @@ impl CallId {
 
     /// A new id, unique in this process.
     #[must_use]
+    #[inline]
     pub fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(Id::Own(NEXT.fetch_add(1, Ordering::Relaxed)))
@@ -271,10 +272,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn new(call: CallId, result: Result<Output, ToolError>) -> Self {
-        Self { call, result, truncated: None, notes: Vec::new() }
-    }
-
     /// The text for the model, whether the call succeeded or not.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {

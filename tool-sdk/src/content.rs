@@ -59,6 +59,7 @@ impl Output {
     /// # Errors
     ///
     /// Fails when `value` cannot be written as JSON.
+    #[inline]
     pub fn json(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         Ok(Self { text: serde_json::to_string(value)?, form: Form::Json, beside: None })
     }
@@ -127,6 +128,7 @@ impl Output {
 
     /// The whole result as one JSON text: the structured value, or the text as a string.
     #[must_use]
+    #[inline]
     pub fn into_json(self) -> String {
         match self.form {
             Form::Json => self.text,

@@ -150,6 +150,11 @@ impl ToolError {
         Self(Box::new(Inner { kind, message: message.to_string(), hint: None, source: None }))
     }
 
+    /// An error of `kind` whose message is made already.
+    pub(crate) fn worded(kind: ErrorKind, message: String) -> Self {
+        Self(Box::new(Inner { kind, message, hint: None, source: None }))
+    }
+
     constructors! {
         /// What was named does not exist.
         not_found => NotFound;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::call::{CallId, Note, Truncated};
-use crate::context::{Context, Signal, Sink};
+use crate::context::{Context, Session, Signal, Sink};
 use crate::error::ErrorKind;
 use crate::name::ToolName;
 use crate::tool::{Display, Source};
@@ -198,18 +198,19 @@ pub(crate) struct Hub {
 
 impl Hub {
     /// Whether anybody listens.
+    #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed) > 0
     }
 
-    pub(crate) fn send(&self, cx: &Context, kind: EventKind) {
+    pub(crate) fn send(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
         let queues = lock(&self.queues);
         // The number is taken under the lock, so that every subscriber sees them grow.
         let event = ToolEvent {
             seq: self.next.fetch_add(1, Ordering::Relaxed),
-            call: cx.call().clone(),
-            tool: cx.tool().clone(),
-            session: cx.session().id().into(),
+            call: call.clone(),
+            tool: tool.clone(),
+            session: session.id().into(),
             kind,
         };
         for queue in queues.iter() {
@@ -264,6 +265,7 @@ impl Drop for Owned {
 }
 
 impl Sink for Hub {
+    #[inline]
     fn is_open(&self) -> bool {
         Self::is_open(self)
     }
@@ -277,7 +279,7 @@ impl Sink for Hub {
             Signal::Emitted { kind, data } => EventKind::Emitted { kind, data },
             Signal::Output { text } => EventKind::Output { text },
         };
-        self.send(cx, kind);
+        self.send(cx.session(), cx.tool(), cx.call(), kind);
     }
 }
 

@@ -68,6 +68,23 @@ mod workspace;
 pub mod __private;
 mod macros;
 
+/// The chapters of the guide and the READMEs, so that their code runs.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../guide/command_line.md")]
+    mod command_line {}
+    #[doc = include_str!("../guide/errors.md")]
+    mod errors {}
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+    #[doc = include_str!("../guide/testing.md")]
+    mod testing {}
+    #[doc = include_str!("../guide/tools.md")]
+    mod tools {}
+    #[doc = include_str!("../../README.md")]
+    mod top_readme {}
+}
+
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{

@@ -165,10 +165,12 @@ impl Toolset {
 
     /// The tool called `name`, when this audience has it.
     #[must_use]
+    #[inline]
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.read().view.get(name).cloned()
     }
 
+    #[inline]
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -217,6 +219,7 @@ impl View {
 
     /// The tool called `name`: by its name, or by an alias in any case.
     #[must_use]
+    #[inline]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.index.find(name).and_then(|at| self.tools.get(at))
     }

@@ -396,7 +396,7 @@ impl Located {
         let found = self.root().dir.metadata(self.below_root());
         let found = found.map_err(|error| self.error(error))?;
         Ok(FileMetadata {
-            kind: found.file_type().into(),
+            kind: FileKind::of(found.file_type()),
             len: found.len(),
             modified: found.modified().ok().map(cap_std::time::SystemTime::into_std),
         })
@@ -423,7 +423,7 @@ impl Located {
         let place = self.clone();
         Ok(entries.map(move |entry| {
             let entry = entry.map_err(|error| place.error(error))?;
-            let kind = entry.file_type().map_or(FileKind::Other, FileKind::from);
+            let kind = entry.file_type().map_or(FileKind::Other, FileKind::of);
             Ok(DirEntry { name: entry.file_name(), kind })
         }))
     }
@@ -467,8 +467,8 @@ impl fmt::Debug for Located {
     }
 }
 
-impl From<cap_std::fs::FileType> for FileKind {
-    fn from(kind: cap_std::fs::FileType) -> Self {
+impl FileKind {
+    fn of(kind: cap_std::fs::FileType) -> Self {
         match kind {
             _ if kind.is_file() => Self::File,
             _ if kind.is_dir() => Self::Directory,

@@ -5,7 +5,7 @@ use syn::LitStr;
 
 use super::param::Params;
 use crate::attr::Items;
-use crate::diag::{Diagnostics, did_you_mean};
+use crate::diag::{Diagnostics, expected_one_of};
 
 /// The examples, each a JSON object that the parameters accept as far as syntax can tell.
 pub(super) fn lower(items: &Items<'_>, params: &Params, diag: &mut Diagnostics) -> Vec<String> {
@@ -35,19 +35,15 @@ fn object(literal: &LitStr, diag: &mut Diagnostics) -> Option<Map<String, Value>
 
 fn fits(arguments: &Map<String, Value>, params: &Params, literal: &LitStr, diag: &mut Diagnostics) {
     let keys = || params.sent.iter().map(|param| param.key.as_str());
-    for argument in arguments.keys().filter(|argument| !keys().any(|key| key == *argument)) {
-        match did_you_mean(argument, keys()) {
-            Some(close) => diag.error(
-                literal,
-                format_args!("unknown argument `{argument}` in `example`; did you mean `{close}`?"),
-                format_args!("write `{close}`"),
-            ),
-            None => diag.error(
-                literal,
-                format_args!("unknown argument `{argument}` in `example`"),
-                "use the names of the parameters",
-            ),
-        }
+    let is_unknown = |argument: &&String| !keys().any(|key| key == *argument);
+    let unknown: Vec<&String> = arguments.keys().filter(is_unknown).collect();
+    for argument in &unknown {
+        let help = expected_one_of(argument, keys());
+        diag.error(literal, format_args!("unknown argument `{argument}` in `example`"), help);
+    }
+    if !unknown.is_empty() {
+        // What is missing may be there under the wrong name.
+        return;
     }
     for param in &params.sent {
         let is_required = param.default.is_none() && !param.is_optional;

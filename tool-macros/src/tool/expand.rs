@@ -45,9 +45,9 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     }
 }
 
-/// The type of the same name as the function.
+/// The type of the same name as the function, which is where it is refused if taken.
 pub(super) fn marker(ident: &Ident, vis: &TokenStream, cfgs: &TokenStream) -> TokenStream {
-    quote! {
+    quote_spanned! {ident.span()=>
         #cfgs
         #[doc(hidden)]
         #vis struct #ident {
@@ -65,7 +65,7 @@ pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
         quote!(#docs pub #ident: #ty)
     });
     let doc = format!(" Arguments of `{}`.", tool.name);
-    quote! {
+    quote_spanned! {args.span()=>
         #cfgs
         #[doc = #doc]
         #[non_exhaustive]
@@ -80,7 +80,7 @@ pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let (receiver, clone, by_move) = match this {
         Some(this) => (
             quote!(__this: &__rt::Arc<#this>,),
-            quote!(let __this = __rt::Arc::clone(__this);),
+            quote!(let __this = ::core::clone::Clone::clone(__this);),
             quote!(move),
         ),
         None => Default::default(),
@@ -103,8 +103,14 @@ pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let deprecated = tool.is_deprecated.then(|| quote!(#[allow(deprecated)]));
     let wait = tool.is_async.then(|| quote!(.await));
     // A future that is not `Send` is an error at the function's name.
-    let stage = quote_spanned!(ident.span()=> __rt::stage);
-    let block = quote_spanned!(ident.span()=> async move);
+    let staged = quote_spanned! {ident.span()=>
+        __rt::stage(
+            #args,
+            __notes,
+            #hooks,
+            #by_move |__args, __cx| async move { (__OUT.convert)(#function(#(#passed),*)#wait) },
+        )
+    };
     quote! {
         #deprecated
         fn __prepare(
@@ -113,14 +119,7 @@ pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
         ) -> ::core::result::Result<__rt::Box<dyn __rt::Prepared>, __rt::InvalidArgs> {
             #taken
             #clone
-            ::core::result::Result::Ok(#stage(
-                #args,
-                __notes,
-                #hooks,
-                #by_move |__args, __cx| #block {
-                    (__OUT.convert)(#function(#(#passed),*)#wait)
-                },
-            ))
+            ::core::result::Result::Ok(#staged)
         }
     }
 }
@@ -151,10 +150,11 @@ fn staged_args(tool: &Tool) -> TokenStream {
                 quote!(#function())
             }
         };
+        // The default comes first: rustc checks it against the field, not against the other arm.
         quote! {
             #ident: match #local {
-                ::core::option::Option::Some(__value) => __value,
                 ::core::option::Option::None => #default,
+                ::core::option::Option::Some(__value) => __value,
             }
         }
     });
@@ -196,7 +196,7 @@ fn registration(tool: &Tool) -> TokenStream {
     let guards = std::iter::once(&tool.name).chain(&tool.aliases).enumerate().map(|(at, name)| {
         let symbol = format!("__tool_sdk_duplicate_tool__{krate}__{}", name.to_lowercase());
         let guard = format_ident!("__GUARD{at}");
-        quote! {
+        quote_spanned! {span::at(&tool.ident)=>
             #[unsafe(export_name = #symbol)]
             #[used]
             static #guard: u8 = 0;

@@ -14,9 +14,16 @@ use crate::diag::Diagnostics;
 use crate::span;
 
 /// The constraints that `items` put on a parameter of type `ty`.
-pub(super) fn limits(items: &Items<'_>, ty: &Type, diag: &mut Diagnostics) -> ParamLimits {
+pub(super) fn limits(
+    items: &Items<'_>,
+    ty: &Type,
+    kind: &Kind<'_>,
+    diag: &mut Diagnostics,
+) -> ParamLimits {
     let mut limits = ParamLimits::default();
-    if let Some(expr) = items.expr("range") {
+    if let (Some(key), Kind::Str | Kind::OptionStr) = (items.key("range"), kind) {
+        diag.error(key, "`range` must be on a number, not on text", "write `length = 1..=200`");
+    } else if let Some(expr) = items.expr("range") {
         limits.range = range(expr, ty, diag);
         limits.asserted.extend(limits.range.as_ref().and_then(|range| is_not_empty(range, expr)));
     }

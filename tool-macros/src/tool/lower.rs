@@ -10,15 +10,17 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{
-    Attribute, Expr, FnArg, Ident, LitStr, Meta, Receiver, ReceiverKind, ReturnType, Safety,
+    Attribute, Expr, FnArg, Ident, Lit, LitStr, Meta, Receiver, ReceiverKind, ReturnType, Safety,
+    Type,
 };
 
-use super::model::{Input, Limits, Risk, SchemaLock, Tool};
-use super::param::{self, Params};
+use super::model::{Input, Limits, Risk, Tool};
+use super::param;
 use super::parse::{Function, is_tool};
+use super::schema_lock::{self, Signature};
 use super::show::{self, Names};
 use super::text::{self, NAME_RULE};
-use super::{example, schema_lock, ty};
+use super::{example, ty};
 use crate::attr::{self, Item, Items, Key, Value};
 use crate::diag::Diagnostics;
 use crate::docs::{self, Text};
@@ -27,7 +29,7 @@ use crate::span;
 
 /// The items of `#[tool(..)]`.
 const KEYS: &[Key] = &[
-    Key::value("name", r#"name = "read_file""#),
+    Key::value("name", r#"name = "look_up""#),
     Key::value("title", r#"title = "Read a file""#),
     Key::list("aliases", r#"aliases("read", "open")"#),
     Key::value("category", r#"category = "filesystem""#),
@@ -108,7 +110,8 @@ pub(crate) fn tool(
         return None;
     }
     let ident = &function.sig.ident;
-    let schema_lock = lock.map(|path| lock_of(&path, ident, &description, &params));
+    let signature = Signature { ident, description: &description, params: &params };
+    let schema_lock = lock.map(|path| schema_lock::lower(&path, &signature));
     let passed = std::mem::take(&mut params.passed);
     Some(Tool {
         ident: ident.clone(),
@@ -140,10 +143,6 @@ pub(crate) fn tool(
         registered,
         schema_lock,
     })
-}
-
-fn lock_of(path: &LitStr, ident: &Ident, description: &Text, params: &Params) -> SchemaLock {
-    schema_lock::lower(path, ident, description, params)
 }
 
 /// The name of the struct that holds the arguments of `function`.
@@ -217,13 +216,24 @@ fn signature(function: &Function, site: &Site<'_>, diag: &mut Diagnostics) {
         ),
         (_, Site::Free) => {}
     }
-    if let ReturnType::Type(_, ty) = &sig.output
-        && let Some(token) = ty::impl_trait(ty)
-    {
+    if let ReturnType::Type(_, ty) = &sig.output {
+        result(ty, diag);
+    }
+}
+
+fn result(ty: &Type, diag: &mut Diagnostics) {
+    if let Some(token) = ty::impl_trait(ty) {
         diag.error(
             token,
             "result of a tool must not be `impl Trait`",
             "name the type, such as `String`, `Json<T>` or `Output`",
+        );
+    }
+    if let Some(token) = ty::borrow(ty) {
+        diag.error(
+            token,
+            "result of a tool must not borrow from its parameters",
+            "return an owned type, such as `String`",
         );
     }
 }
@@ -298,8 +308,13 @@ fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<String>
 
 fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -> Text {
     if items.mentions("description") {
-        let text = items.expr("description").map(|expr| match attr::string(expr) {
-            Some(text) => given_text(text, diag),
+        let text = items.expr("description").map(|expr| match attr::literal(expr) {
+            Some(Lit::Str(text)) => given_text(text, diag),
+            Some(_) => {
+                let help = "write a string, or the name of a constant that is one";
+                diag.error(expr, "`description` must be text", help);
+                Text::Literal(String::new())
+            }
             None => Text::Expr(attr::tokens(expr)),
         });
         return text.unwrap_or_else(|| Text::Literal(String::new()));
@@ -409,7 +424,7 @@ fn flags(items: &Items<'_>) -> Vec<&'static str> {
 fn registered(items: &Items<'_>, diag: &mut Diagnostics) -> bool {
     let Some(expr) = items.expr("register") else { return true };
     match attr::literal(expr) {
-        Some(syn::Lit::Bool(value)) => value.value,
+        Some(Lit::Bool(value)) => value.value,
         _ => {
             diag.error(expr, "`register` must be `true` or `false`", items.form("register"));
             true

@@ -142,6 +142,11 @@ impl Params {
             self.is_complete = false;
             return;
         };
+        if self.sent.iter().any(|other| other.ident == *ident) {
+            diag.left_to_rustc();
+            self.is_complete = false;
+            return;
+        }
         if self.strukt.is_some() {
             not_alone(ident, diag);
         }
@@ -170,11 +175,15 @@ fn sent(
     for attribute in param.attrs.iter().filter(|attribute| is_arg(attribute)) {
         match attribute.meta.require_list() {
             Ok(list) => written.extend(attr::parse(list.tokens.clone(), diag)),
-            Err(error) => diag.syntax(error),
+            Err(_) => diag.error(
+                attribute.path(),
+                "`#[arg]` has no items",
+                "write them in parentheses, as in `#[arg(default = 1)]`",
+            ),
         }
     }
     let items = attr::checked(&written, KEYS, "#[arg]", diag);
-    let mut limits = limit::limits(&items, &param.ty, diag);
+    let mut limits = limit::limits(&items, &param.ty, kind, diag);
     let default =
         items.expr("default").map(|expr| limit::default(expr, &param.ty, kind, &mut limits, diag));
     let is_optional = ty::is_option(&param.ty);

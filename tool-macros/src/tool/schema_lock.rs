@@ -6,137 +6,125 @@
 //! **Invariant:** a difference is an error at the parameter that drifted, and only under
 //! `cfg(test)`, so that a build can still refresh the file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use proc_macro2::{Ident, TokenStream};
-use quote::ToTokens;
+use proc_macro2::Ident;
 use serde_json::{Map, Value};
 use syn::LitStr;
 use syn::ext::IdentExt;
 
 use super::model::{Bound, DefaultValue, Param, Range, SchemaLock};
 use super::param::Params;
-use crate::diag;
+use crate::diag::Diagnostics;
 use crate::docs::Text;
 
 /// How a drifted schema is brought up to date.
 const REFRESH: &str = "run `cargo run -- schema --write schemas`";
 
-/// Compares the file at `path` with the signature.
-pub(super) fn lower(
-    path: &LitStr,
-    ident: &Ident,
-    description: &Text,
-    params: &Params,
-) -> SchemaLock {
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
-    locked(path, &root, ident, description, params)
+/// What of a tool its schema speaks of.
+pub(super) struct Signature<'t> {
+    pub(super) ident: &'t Ident,
+    pub(super) description: &'t Text,
+    pub(super) params: &'t Params,
 }
 
-fn locked(
-    path: &LitStr,
-    root: &Path,
-    ident: &Ident,
-    description: &Text,
-    params: &Params,
-) -> SchemaLock {
+/// Compares the file at `path` with the signature.
+pub(super) fn lower(path: &LitStr, signature: &Signature<'_>) -> SchemaLock {
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
     let relative = path.value();
-    let mut drifts = Drifts(TokenStream::new());
-    let text = match std::fs::read_to_string(root.join(&relative)) {
-        Ok(text) => text,
+    let mut drifts = Diagnostics::default();
+    let text = std::fs::read_to_string(root.join(&relative));
+    let tracked = text.is_ok().then_some(relative);
+    match text {
+        Ok(text) => compare(&text, path, signature, &mut drifts),
         Err(error) => {
-            drifts.add(path, format_args!("schema `{relative}` cannot be read: {error}"));
-            return SchemaLock { tracked: None, drifts: drifts.0 };
+            drifts.error(path, format_args!("schema cannot be read: {error}"), REFRESH);
+        }
+    }
+    SchemaLock { tracked, drifts: drifts.to_tokens() }
+}
+
+/// Reports how `signature` differs from the schema in `text`.
+fn compare(text: &str, path: &LitStr, signature: &Signature<'_>, drifts: &mut Diagnostics) {
+    let file = match serde_json::from_str(text) {
+        Ok(Value::Object(file)) => file,
+        Ok(_) => return drifts.error(path, "schema must be a JSON object", REFRESH),
+        Err(error) => {
+            return drifts.error(path, format_args!("schema must be JSON: {error}"), REFRESH);
         }
     };
-    match serde_json::from_str::<Value>(&text) {
-        Ok(Value::Object(file)) => drifts.compare(&file, path, ident, description, params),
-        Ok(_) => drifts.add(path, format_args!("schema `{relative}` must be a JSON object")),
-        Err(error) => {
-            drifts.add(path, format_args!("schema `{relative}` must be JSON: {error}"));
-        }
+    let inner =
+        ["inputSchema", "parameters"].into_iter().find_map(|key| file.get(key)?.as_object());
+    if inner.is_some() {
+        compare_description(file.get("description"), signature, drifts);
     }
-    SchemaLock { tracked: Some(relative), drifts: drifts.0 }
+    if signature.params.strukt.is_none() {
+        compare_params(inner.unwrap_or(&file), path, &signature.params.sent, drifts);
+    }
 }
 
-/// Differences, as compile errors.
-struct Drifts(TokenStream);
-
-impl Drifts {
-    fn add(&mut self, at: impl ToTokens, what: impl std::fmt::Display) {
-        self.0.extend(diag::spanned(at, what, REFRESH).to_compile_error());
+fn compare_description(there: Option<&Value>, signature: &Signature<'_>, drifts: &mut Diagnostics) {
+    if let (Some(there), Text::Literal(here)) = (there, signature.description)
+        && there != here
+    {
+        drifts.error(
+            signature.ident,
+            format_args!("description of `{}` drifted from its schema", signature.ident.unraw()),
+            REFRESH,
+        );
     }
+}
 
-    fn compare(
-        &mut self,
-        file: &Map<String, Value>,
-        path: &LitStr,
-        ident: &Ident,
-        description: &Text,
-        params: &Params,
-    ) {
-        let inner =
-            ["inputSchema", "parameters"].into_iter().find_map(|key| file.get(key)?.as_object());
-        if let (Some(_), Text::Literal(here), Some(there)) =
-            (inner, description, file.get("description"))
-            && there != here
-        {
-            self.add(
-                ident,
-                format_args!("description of `{}` drifted from its schema", ident.unraw()),
-            );
-        }
-        if params.strukt.is_some() {
-            return;
-        }
-        let schema = inner.unwrap_or(file);
-        let empty = Map::new();
-        let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-        let required = schema.get("required").and_then(Value::as_array);
-        for param in &params.sent {
-            match properties.get(&param.key) {
-                Some(property) => {
-                    let is_required =
-                        required.is_some_and(|names| names.iter().any(|name| *name == *param.key));
-                    self.compare_param(param, property, is_required);
-                }
-                None if param.is_hidden => {}
-                None => {
-                    self.add(
-                        &param.ident,
-                        format_args!("parameter `{}` is not in the schema", param.key),
-                    );
-                }
+fn compare_params(
+    schema: &Map<String, Value>,
+    path: &LitStr,
+    params: &[Param],
+    drifts: &mut Diagnostics,
+) {
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let required: Vec<&str> = match schema.get("required") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    for param in params {
+        let key = &param.key;
+        let Some(property) = properties.get(key) else {
+            if !param.is_hidden {
+                let what = format_args!("parameter `{key}` is not in the schema");
+                drifts.error(&param.ident, what, REFRESH);
             }
-        }
-        let is_known = |name: &&String| params.sent.iter().any(|param| param.key == **name);
-        for name in properties.keys().filter(|name| !is_known(name)) {
-            self.add(path, format_args!("schema has a parameter `{name}` that the tool has not"));
+            continue;
+        };
+        let what = drifted(param, property, required.contains(&key.as_str())).join(", ");
+        if !what.is_empty() {
+            let what = format_args!("parameter `{key}` drifted from its schema: {what}");
+            drifts.error(&param.ident, what, REFRESH);
         }
     }
+    let is_known = |name: &&String| params.iter().any(|param| param.key == **name);
+    for name in properties.keys().filter(|name| !is_known(name)) {
+        let what = format_args!("schema has a parameter `{name}` that the tool has not");
+        drifts.error(path, what, REFRESH);
+    }
+}
 
-    fn compare_param(&mut self, param: &Param, property: &Value, is_required: bool) {
-        let mut drifted: Vec<&str> = Vec::new();
-        if is_required != (param.default.is_none() && !param.is_optional) {
-            drifted.push("required");
-        }
-        if let Text::Literal(text) = &param.description
-            && property.get("description") != Some(&Value::from(text.as_str()))
-        {
-            drifted.push("description");
-        }
-        if has_other_default(param, property) {
-            drifted.push("default");
-        }
-        drifted.extend(other_limits(param, property));
-        if !drifted.is_empty() {
-            let what = drifted.join(", ");
-            self.add(
-                &param.ident,
-                format_args!("parameter `{}` drifted from its schema: {what}", param.key),
-            );
-        }
+/// What of `param` is not as its property says.
+fn drifted(param: &Param, property: &Value, is_required: bool) -> Vec<&'static str> {
+    let mut drifted = Vec::new();
+    if is_required != (param.default.is_none() && !param.is_optional) {
+        drifted.push("required");
     }
+    if let Text::Literal(text) = &param.description
+        && property.get("description") != Some(&Value::from(text.as_str()))
+    {
+        drifted.push("description");
+    }
+    if has_other_default(param, property) {
+        drifted.push("default");
+    }
+    drifted.extend(other_limits(param, property));
+    drifted
 }
 
 fn has_other_default(param: &Param, property: &Value) -> bool {
@@ -221,4 +209,81 @@ fn lookup<'v>(property: &'v Value, key: &str) -> Option<&'v Value> {
     property
         .get(key)
         .or_else(|| property.get("anyOf")?.as_array()?.iter().find_map(|branch| branch.get(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::Span;
+
+    use super::*;
+    use crate::runtime::Runtime;
+    use crate::tool::param;
+
+    #[track_caller]
+    fn check(params: &str, schema: &str, expected: &[&str]) {
+        let function = syn::parse_str(&format!("fn act({params}) {{}}")).unwrap();
+        let mut diag = Diagnostics::default();
+        let params = param::lower(&function, &Runtime::default(), &mut diag);
+        assert_eq!(diag.messages(), [""; 0]);
+        let signature = Signature {
+            ident: &function.sig.ident,
+            description: &Text::Literal("Does things.".to_owned()),
+            params: &params,
+        };
+        compare(schema, &LitStr::new("act.json", Span::call_site()), &signature, &mut diag);
+        let messages = diag.messages();
+        let first: Vec<_> = messages.iter().filter_map(|message| message.lines().next()).collect();
+        assert_eq!(first, expected);
+    }
+
+    #[test]
+    fn a_schema_may_be_bare_or_in_a_definition() {
+        let schema = r#"{
+            "properties": {
+                "path": { "type": "string", "description": "Path.", "pattern": "^a" },
+                "limit": {
+                    "description": "Limit.", "default": 5, "minimum": 1, "maximum": 9
+                },
+                "mode": { "description": "Mode.", "enum": ["a", "b"], "maxLength": 4 }
+            },
+            "required": ["path"]
+        }"#;
+        let params = "
+            /** Path. */ #[arg(pattern = \"^a\")] path: String,
+            /** Limit. */ #[arg(default = 5, range = 1..10)] limit: u32,
+            /** Mode. */ #[arg(choices(\"a\", \"b\"), length = ..=4)] mode: Option<&str>,
+            /** Secret. */ #[arg(hidden, default = LEVEL)] level: u8";
+        check(params, schema, &[]);
+        let definition = format!(r#"{{"description": "Other.", "inputSchema": {schema}}}"#);
+        check(params, &definition, &["description of `act` drifted from its schema"]);
+    }
+
+    #[test]
+    fn every_parameter_that_drifted_is_named_once() {
+        check(
+            "/** Path. */ path: String, /** N. */ #[arg(default = 1, range = 1..)] n: u8",
+            r#"{
+                "properties": {
+                    "n": { "description": "No.", "default": 2, "minimum": 0 },
+                    "old": {}
+                },
+                "required": ["n"]
+            }"#,
+            &[
+                "parameter `path` is not in the schema",
+                "parameter `n` drifted from its schema: required, description, default, range",
+                "schema has a parameter `old` that the tool has not",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_broken_file_is_one_complaint() {
+        check("/** N. */ n: u8", "[]", &["schema must be a JSON object"]);
+        check(
+            "/** N. */ n: u8",
+            "{",
+            &["schema must be JSON: EOF while parsing an object at line 1 column 1"],
+        );
+    }
 }

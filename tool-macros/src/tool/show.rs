@@ -12,7 +12,7 @@ use super::model::{Display, Hooks, Parallel, Summary};
 use super::param::Params;
 use super::text::{self, Piece};
 use crate::attr::{self, Items, Key};
-use crate::diag::{Diagnostics, did_you_mean};
+use crate::diag::{Diagnostics, expected_one_of};
 use crate::span;
 
 /// The items of `display(..)`.
@@ -100,18 +100,8 @@ impl<'p> Names<'p> {
         }
         let names: Vec<String> =
             self.params.sent.iter().map(|param| param.ident.unraw().to_string()).collect();
-        match did_you_mean(name, names.iter().map(String::as_str)) {
-            Some(close) => diag.error(
-                at,
-                format_args!("unknown parameter `{name}` in `{item}`; did you mean `{close}`?"),
-                format_args!("write `{close}`"),
-            ),
-            None => diag.error(
-                at,
-                format_args!("unknown parameter `{name}` in `{item}`"),
-                "name a parameter of the function",
-            ),
-        }
+        let help = expected_one_of(name, names.iter().map(String::as_str));
+        diag.error(at, format_args!("unknown parameter `{name}` in `{item}`"), help);
     }
 
     /// The parameter that `expr`, the value of `item`, names.

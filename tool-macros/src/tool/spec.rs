@@ -105,14 +105,18 @@ fn args_type(tool: &Tool) -> TokenStream {
     }
 }
 
+/// The hooks that are the user's functions, by field of the runtime's `Hooks`.
+const HOOKS: &[&str] =
+    &["required", "subjects", "suggest", "covers", "dangerous", "preview", "result"];
+
 /// The hooks of `tool`, where it has some.
 fn hooks(tool: &Tool) -> TokenStream {
     if !has_hooks(tool) {
         return TokenStream::new();
     }
     let mut fields = Fields::default();
-    for (name, function) in &tool.hooks {
-        fields.some(name, Some(function));
+    for name in HOOKS {
+        fields.some(name, tool.hooks.iter().find(|(hook, _)| hook == name).map(|(_, it)| it));
     }
     let summary = tool.display.summary.as_ref().map(|summary| {
         let (format, values) = (&summary.format, summary.fields.iter().map(shown));
@@ -120,10 +124,9 @@ fn hooks(tool: &Tool) -> TokenStream {
     });
     fields.some("summary", summary);
     fields.some("key", serial(tool).map(|field| reading(&shown(field))));
-    let (args, fields) = (args_type(tool), fields.0);
-    quote! {
-        static __HOOKS: __rt::Hooks<#args> = __rt::Hooks { #(#fields,)* ..__rt::Hooks::NONE };
-    }
+    let args = args_type(tool);
+    let fields = fields.or(&quote!(__rt::Hooks::NONE));
+    quote!(static __HOOKS: __rt::Hooks<#args> = __rt::Hooks { #fields };)
 }
 
 /// Whether there is a `__HOOKS`.
@@ -170,7 +173,6 @@ fn spec(tool: &Tool) -> TokenStream {
         static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
             name: #name,
             description: #description,
-            #(#options,)*
             args: __rt::ArgsSpec::#args,
             output: __OUT.schema,
             place: __rt::Place {
@@ -179,23 +181,36 @@ fn spec(tool: &Tool) -> TokenStream {
                 file: ::core::file!(),
                 line: #line,
             },
-            ..__rt::ToolSpec::DEFAULT
+            #options
         };
     }
 }
 
 /// Fields of a struct literal, without those that stay at their default.
 #[derive(Default)]
-struct Fields(Vec<TokenStream>);
+struct Fields {
+    set: Vec<TokenStream>,
+    known: usize,
+}
 
 impl Fields {
     fn set(&mut self, name: &str, value: Option<impl ToTokens>) {
         let name = format_ident!("{name}");
-        self.0.extend(value.map(|value| quote!(#name: #value)));
+        self.set.extend(value.map(|value| quote!(#name: #value)));
+        self.known += 1;
+    }
+
+    /// These fields, then `default` for the others; clippy refuses it where none is left.
+    fn or(self, default: &TokenStream) -> TokenStream {
+        let set = self.set;
+        let rest = (set.len() < self.known).then(|| quote!(..#default));
+        quote!(#(#set,)* #rest)
     }
 
     fn some(&mut self, name: &str, value: Option<impl ToTokens>) {
-        self.set(name, value.map(|value| quote!(::core::option::Option::Some(#value))));
+        // A hook of the wrong type is an error at the hook and nowhere else.
+        let some = |value| quote_spanned!(span::at(&value)=> ::core::option::Option::Some(#value));
+        self.set(name, value.map(|value| some(value.to_token_stream())));
     }
 
     fn list(&mut self, name: &str, list: &[String]) {
@@ -204,7 +219,7 @@ impl Fields {
 }
 
 /// The fields of a spec that are not at their default.
-fn options(tool: &Tool) -> Vec<TokenStream> {
+fn options(tool: &Tool) -> TokenStream {
     let mut fields = Fields::default();
     let (display, limits) = (&tool.display, &tool.limits);
     let summary = display.summary.as_ref().map(|summary| &summary.pattern);
@@ -225,7 +240,7 @@ fn options(tool: &Tool) -> Vec<TokenStream> {
     fields.set("flags", flags(&tool.flags));
     fields.list("examples", &tool.examples);
     fields.some("init", tool.init.as_ref());
-    fields.0
+    fields.or(&quote!(__rt::ToolSpec::DEFAULT))
 }
 
 /// A variant of one of the runtime's enums.
@@ -279,14 +294,13 @@ fn param_spec(at: usize, param: &Param) -> TokenStream {
     fields.list("choices", &limits.choices);
     fields.set("sensitive", param.is_sensitive.then_some(true));
     fields.set("hidden", param.is_hidden.then_some(true));
-    let fields = fields.0;
+    let fields = fields.or(&quote!(__rt::ParamSpec::DEFAULT));
     quote! {
         __rt::ParamSpec {
             name: #key,
             description: #description,
             ty: #constant.facts(),
-            #(#fields,)*
-            ..__rt::ParamSpec::DEFAULT
+            #fields
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Expansions of whole tools, and the errors of wrong ones.
+
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -128,10 +130,6 @@ fn a_plain_tool() {
                 static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
                     name: "read_file",
                     description: "Read a text file.\n\nOr a range of its lines.",
-                    aliases: &["read"],
-                    risk: __rt::Risk::new(__rt::RiskClass::Read),
-                    primary: ::core::option::Option::Some("path"),
-                    summary: ::core::option::Option::Some("Reading {path}"),
                     args: __rt::ArgsSpec::Params(
                         &[
                             __rt::ParamSpec {
@@ -180,6 +178,10 @@ fn a_plain_tool() {
                         file: ::core::file!(),
                         line: ::core::line!(),
                     },
+                    aliases: &["read"],
+                    risk: __rt::Risk::new(__rt::RiskClass::Read),
+                    primary: ::core::option::Option::Some("path"),
+                    summary: ::core::option::Option::Some("Reading {path}"),
                     ..__rt::ToolSpec::DEFAULT
                 };
                 static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
@@ -205,12 +207,12 @@ fn a_plain_tool() {
                             ReadFileArgs {
                                 path: __rt::filled(__0),
                                 offset: match __1 {
-                                    ::core::option::Option::Some(__value) => __value,
                                     ::core::option::Option::None => 1,
+                                    ::core::option::Option::Some(__value) => __value,
                                 },
                                 mode: match __2 {
-                                    ::core::option::Option::Some(__value) => __value,
                                     ::core::option::Option::None => __default2(),
+                                    ::core::option::Option::Some(__value) => __value,
                                 },
                                 label: __rt::filled(__3),
                             },
@@ -359,27 +361,6 @@ fn all_items() {
                 static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
                     name: "do-it",
                     description: TEXT,
-                    title: ::core::option::Option::Some("Do it"),
-                    category: ::core::option::Option::Some("misc"),
-                    risk: __rt::Risk::new(__rt::RiskClass::Write).destructive().idempotent(),
-                    permission: ::core::option::Option::Some("edit"),
-                    display_name: ::core::option::Option::Some("Do"),
-                    show: &["path", "type"],
-                    scopes: &["oracle"],
-                    timeout: ::core::option::Option::Some(__rt::Duration::from_millis(120000u64)),
-                    max_output: ::core::option::Option::Some(65536),
-                    truncate: ::core::option::Option::Some(__rt::Truncate::Tail),
-                    parallel: ::core::option::Option::Some(
-                        __rt::Parallel::By(::std::borrow::Cow::Borrowed("path")),
-                    ),
-                    flags: {
-                        let mut __flags = __rt::ToolSpec::DEFAULT.flags;
-                        __flags.requires_auth = true;
-                        __flags.experimental = true;
-                        __flags
-                    },
-                    examples: &["{\"path\": \"a\"}"],
-                    init: ::core::option::Option::Some(refine),
                     args: __rt::ArgsSpec::Params(
                         &[
                             __rt::ParamSpec {
@@ -429,6 +410,27 @@ fn all_items() {
                         file: ::core::file!(),
                         line: ::core::line!(),
                     },
+                    title: ::core::option::Option::Some("Do it"),
+                    category: ::core::option::Option::Some("misc"),
+                    risk: __rt::Risk::new(__rt::RiskClass::Write).destructive().idempotent(),
+                    permission: ::core::option::Option::Some("edit"),
+                    display_name: ::core::option::Option::Some("Do"),
+                    show: &["path", "type"],
+                    scopes: &["oracle"],
+                    timeout: ::core::option::Option::Some(__rt::Duration::from_millis(120000u64)),
+                    max_output: ::core::option::Option::Some(65536),
+                    truncate: ::core::option::Option::Some(__rt::Truncate::Tail),
+                    parallel: ::core::option::Option::Some(
+                        __rt::Parallel::By(::std::borrow::Cow::Borrowed("path")),
+                    ),
+                    flags: {
+                        let mut __flags = __rt::ToolSpec::DEFAULT.flags;
+                        __flags.requires_auth = true;
+                        __flags.experimental = true;
+                        __flags
+                    },
+                    examples: &["{\"path\": \"a\"}"],
+                    init: ::core::option::Option::Some(refine),
                     ..__rt::ToolSpec::DEFAULT
                 };
                 static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
@@ -452,16 +454,16 @@ fn all_items() {
                             ActArgs {
                                 path: __rt::filled(__0),
                                 r#type: match __1 {
-                                    ::core::option::Option::Some(__value) => __value,
                                     ::core::option::Option::None => {
                                         ::core::option::Option::Some(
                                             ::core::convert::From::from("a"),
                                         )
                                     }
+                                    ::core::option::Option::Some(__value) => __value,
                                 },
                                 ratio: match __2 {
-                                    ::core::option::Option::Some(__value) => __value,
                                     ::core::option::Option::None => __default2(),
+                                    ::core::option::Option::Some(__value) => __value,
                                 },
                             },
                             __notes,
@@ -523,8 +525,6 @@ fn a_struct_of_arguments() {
                 static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
                     name: "search",
                     description: "Search.",
-                    primary: ::core::option::Option::Some("query"),
-                    summary: ::core::option::Option::Some("Searching {query}"),
                     args: __rt::ArgsSpec::Struct(__T0.schema()),
                     output: __OUT.schema,
                     place: __rt::Place {
@@ -533,6 +533,8 @@ fn a_struct_of_arguments() {
                         file: ::core::file!(),
                         line: ::core::line!(),
                     },
+                    primary: ::core::option::Option::Some("query"),
+                    summary: ::core::option::Option::Some("Searching {query}"),
                     ..__rt::ToolSpec::DEFAULT
                 };
                 static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
@@ -651,8 +653,16 @@ fn unknown_and_repeated_items() {
     check_attribute("approval(needed = f)", &["unknown item `needed` in `approval`"]);
     check_attribute(
         "timeout = , raed",
-        &["expected an expression", "unknown item `raed` in `#[tool]`"],
+        &["`timeout` has no value", "unknown item `raed` in `#[tool]`"],
     );
+    check_attribute(
+        "example = { 1: 2 }, raed",
+        &[
+            "value of `example` must be an expression: unexpected token, expected `;`",
+            "unknown item `raed` in `#[tool]`",
+        ],
+    );
+    check_attribute("\"read\"", &["expected the name of an item"]);
     check_attribute("read write", &["expected `,`"]);
 }
 
@@ -702,10 +712,7 @@ fn values_of_items() {
 
 #[test]
 fn what_is_shown_must_be_sent_and_not_secret() {
-    check_attribute(
-        "display(primary = paht)",
-        &["unknown parameter `paht` in `primary`; did you mean `path`?"],
-    );
+    check_attribute("display(primary = paht)", &["unknown parameter `paht` in `primary`"]);
     check_attribute(
         "display(show(path, path, cx))",
         &["duplicate `path` in `show`", "`cx` in `show` must be a parameter that the model sends"],
@@ -714,7 +721,7 @@ fn what_is_shown_must_be_sent_and_not_secret() {
         "display(summary = \"{token} {paht:>5}\")",
         &[
             "sensitive parameter `token` must not be in `summary`",
-            "unknown parameter `paht` in `summary`; did you mean `path`?",
+            "unknown parameter `paht` in `summary`",
         ],
     );
     check_attribute("display(summary = \"{}\")", &["`summary` must name a parameter in `{}`"]);
@@ -726,13 +733,8 @@ fn what_is_shown_must_be_sent_and_not_secret() {
 fn examples_fit_the_parameters() {
     check_attribute("example = r#\"{\"path\": \"a\"}\"#", &[]);
     check_attribute("example = \"[]\"", &["`example` must be a JSON object"]);
-    check_attribute(
-        "example = r#\"{\"paht\": 1}\"#",
-        &[
-            "unknown argument `paht` in `example`; did you mean `path`?",
-            "`example` has no `path`, which is required",
-        ],
-    );
+    check_attribute("example = \"{}\"", &["`example` has no `path`, which is required"]);
+    check_attribute("example = r#\"{\"paht\": 1}\"#", &["unknown argument `paht` in `example`"]);
 }
 
 #[test]

@@ -52,7 +52,8 @@ fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
         ));
     }
     match &reference.lifetime {
-        Some(lifetime) if lifetime.ident != "_" => {
+        // A lifetime with another name is a parameter of the function, which has none.
+        Some(lifetime) if lifetime.ident == "static" => {
             Err((lifetime.to_token_stream(), "must not have a lifetime", "leave the lifetime out"))
         }
         _ if generic(&reference.elem).is_some_and(|(name, _)| name == "str") => Ok(Kind::Str),
@@ -61,16 +62,47 @@ fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
 }
 
 fn owned(ty: &Type) -> Result<Kind<'_>, Refusal> {
-    let is_lifetime =
-        |token: &TokenTree| matches!(token, TokenTree::Punct(quote) if quote.as_char() == '\'');
-    match find(ty.to_token_stream(), &is_lifetime) {
-        Some(_) => Err((
-            ty.to_token_stream(),
-            "must not borrow",
-            "take an owned type, such as `String`, or `&str`",
-        )),
+    match borrow(ty) {
+        Some(token) => {
+            Err((token, "must not borrow", "take an owned type, such as `String`, or `&str`"))
+        }
         None => Ok(Kind::Value),
     }
+}
+
+/// Where `ty` borrows for less than `'static`: its `&` or its `'_`.
+///
+/// A named lifetime is left to the rule that a tool is not generic, and what a function
+/// pointer borrows is its own.
+pub(super) fn borrow(ty: &Type) -> Option<TokenStream> {
+    let tokens = ty.to_token_stream();
+    match find(tokens.clone(), &|token| is_ident(token, "fn")) {
+        Some(_) => None,
+        None => elided(tokens),
+    }
+}
+
+fn elided(tokens: TokenStream) -> Option<TokenStream> {
+    let is =
+        |token: &TokenTree, char| matches!(token, TokenTree::Punct(it) if it.as_char() == char);
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let next = tokens.peek();
+        let found = match &token {
+            TokenTree::Group(group) => elided(group.stream()),
+            reference if is(reference, '&') => {
+                (!next.is_some_and(|next| is(next, '\''))).then(|| token.into())
+            }
+            quote if is(quote, '\'') => next
+                .filter(|next| is_ident(next, "_"))
+                .map(|next| TokenStream::from_iter([token.clone(), next.clone()])),
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
 }
 
 /// Where `impl Trait` stands in `ty`.
@@ -194,7 +226,12 @@ mod tests {
             ("Context", "owned"),
             ("&mut Vec<u8>", "must not be `&mut`"),
             ("&'static str", "must not have a lifetime"),
+            ("&'a str", "str"),
+            ("Cow<'static, str>", "value"),
+            ("fn(&str)", "value"),
             ("Cow<'_, str>", "must not borrow"),
+            ("Vec<(u8, &str)>", "must not borrow"),
+            ("Option<&Point>", "must not borrow"),
             ("impl Into<String>", "must not be `impl Trait`"),
             ("Option<impl Into<String>>", "must not be `impl Trait`"),
         ] {

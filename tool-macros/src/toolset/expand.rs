@@ -29,8 +29,12 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
             }
         }
     });
-    let implementations =
-        implementations(ty, &runtime.private(), cfgs, &quote!(__rt::Vec::from([#(#tools),*])));
+    let implementations = implementations(
+        ty,
+        &runtime.private(),
+        cfgs,
+        &quote!(::core::convert::From::from([#(#tools),*])),
+    );
     quote! {
         #block
         #(#args)*

@@ -1,3 +1,5 @@
+//! Expansions of whole toolsets, and the errors of wrong ones.
+
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -88,7 +90,7 @@ fn methods_become_tools_on_a_shared_value() {
                 #[automatically_derived]
                 impl __rt::ToolMethods for Tracker {
                     fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
-                        __rt::Vec::from([
+                        ::core::convert::From::from([
                             {
                                 const __T0: __rt::ParamType<String> = __rt::param_type::<String>();
                                 const __T1: __rt::ParamType<u32> = __rt::param_type::<u32>();
@@ -101,7 +103,6 @@ fn methods_become_tools_on_a_shared_value() {
                                 static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
                                     name: "create",
                                     description: "Create an issue.",
-                                    risk: __rt::Risk::new(__rt::RiskClass::Write),
                                     args: __rt::ArgsSpec::Params(
                                         &[
                                             __rt::ParamSpec {
@@ -131,6 +132,7 @@ fn methods_become_tools_on_a_shared_value() {
                                         file: ::core::file!(),
                                         line: ::core::line!(),
                                     },
+                                    risk: __rt::Risk::new(__rt::RiskClass::Write),
                                     ..__rt::ToolSpec::DEFAULT
                                 };
                                 static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
@@ -148,14 +150,14 @@ fn methods_become_tools_on_a_shared_value() {
                                         __raw,
                                         &mut [&mut __T0.slot(&mut __0), &mut __T1.slot(&mut __1)],
                                     )?;
-                                    let __this = __rt::Arc::clone(__this);
+                                    let __this = ::core::clone::Clone::clone(__this);
                                     ::core::result::Result::Ok(
                                         __rt::stage(
                                             TrackerCreateArgs {
                                                 title: __rt::filled(__0),
                                                 weight: match __1 {
-                                                    ::core::option::Option::Some(__value) => __value,
                                                     ::core::option::Option::None => __default1(),
+                                                    ::core::option::Option::Some(__value) => __value,
                                                 },
                                             },
                                             __notes,
@@ -180,7 +182,6 @@ fn methods_become_tools_on_a_shared_value() {
                                 static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
                                     name: "count",
                                     description: "Count issues.",
-                                    risk: __rt::Risk::new(__rt::RiskClass::Read),
                                     args: __rt::ArgsSpec::Params(&[]),
                                     output: __OUT.schema,
                                     place: __rt::Place {
@@ -189,6 +190,7 @@ fn methods_become_tools_on_a_shared_value() {
                                         file: ::core::file!(),
                                         line: ::core::line!(),
                                     },
+                                    risk: __rt::Risk::new(__rt::RiskClass::Read),
                                     ..__rt::ToolSpec::DEFAULT
                                 };
                                 static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
@@ -200,7 +202,7 @@ fn methods_become_tools_on_a_shared_value() {
                                     __rt::InvalidArgs,
                                 > {
                                     let __notes = __rt::take(&__TABLE, __raw, &mut [])?;
-                                    let __this = __rt::Arc::clone(__this);
+                                    let __this = ::core::clone::Clone::clone(__this);
                                     ::core::result::Result::Ok(
                                         __rt::stage(
                                             TrackerCountArgs {},

@@ -44,7 +44,7 @@ fn main() {
                 let case = cases.iter().find(|it| it.name == *case).expect("a case");
                 World::new(&[]).run(*lane, case, calls.parse().unwrap()).await;
             }
-            ["list", "cold"] => listing::cold(),
+            ["list", lane] => listing::cold(lane),
             _ => panic!("unknown arguments: {args:?}"),
         }
     });

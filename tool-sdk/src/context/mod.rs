@@ -24,7 +24,7 @@ pub use self::cancel::{Interrupted, Stop};
 pub use self::progress::{Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::state::{FromContext, FromContextRef, State};
-use crate::call::CallId;
+use crate::call::{Call, CallId};
 use crate::error::ToolError;
 use crate::name::ToolName;
 
@@ -67,6 +67,29 @@ impl Context {
             started: Instant::now(),
             timeout: None,
             cancel: None,
+        }
+    }
+
+    /// The context of a call on its way through a pipeline.
+    #[inline]
+    pub(crate) fn of_call(
+        session: &Session,
+        sink: Arc<dyn Sink>,
+        tool: &ToolName,
+        id: &CallId,
+        call: &Call<'_>,
+        started: Instant,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            session: session.clone(),
+            sink: Some(sink),
+            tool: tool.clone(),
+            call: id.clone(),
+            message: call.message.clone(),
+            started,
+            timeout: Some(timeout),
+            cancel: call.cancel.clone(),
         }
     }
 
@@ -134,17 +157,13 @@ impl Context {
         self.timeout.and_then(|timeout| self.started.checked_add(timeout))
     }
 
-    /// Whether the call or its session was cancelled.
-    pub(crate) fn is_aborted(&self) -> bool {
-        self.session.cancel_token().is_cancelled()
-            || self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
-    }
-
     /// Whether nobody waits for the result any more: the call was cancelled, or its time is
     /// up.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.is_aborted() || self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
+        self.session.cancel_token().is_cancelled()
+            || self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+            || self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Waits until the call or its session is cancelled.

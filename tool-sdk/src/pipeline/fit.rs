@@ -1,49 +1,41 @@
 //! The one place where a result's text is cut.
 
-use super::Pipeline;
+use super::frame::Frame;
 use crate::call::Truncated;
 use crate::content::Output;
-use crate::context::Context;
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::tool::{Tool, Truncate};
+use crate::tool::Truncate;
 use crate::truncate::{Fitted, keep};
 
 /// Cuts the text of a result that is too long, and says what is missing.
-pub(super) fn fit(
-    pipeline: &Pipeline,
-    cx: &Context,
-    tool: &dyn Tool,
-    max_output: Option<usize>,
-    result: Result<Output, ToolError>,
-) -> (Result<Output, ToolError>, Option<Truncated>) {
-    let mut output = match result {
-        Ok(output) => output,
-        Err(error) => return (Err(error), None),
-    };
-    let definition = tool.definition();
-    let budget = match max_output.or(definition.max_output) {
-        Some(bytes) => pipeline.budget.with_bytes(bytes),
-        None => pipeline.budget,
+#[inline]
+pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> Option<Truncated> {
+    let Ok(output) = result else { return None };
+    let max_output = frame.call.max_output;
+    let budget = match max_output.or(frame.definition.max_output) {
+        Some(bytes) => frame.pipeline.budget.with_bytes(bytes),
+        None => frame.pipeline.budget,
     };
     // A limit that the caller sets binds tools too that keep themselves short.
-    let direction = match (definition.truncate, max_output) {
+    let direction = match (frame.definition.truncate, max_output) {
         (Some(Truncate::None), Some(_)) | (None, _) => Truncate::Head,
         (Some(direction), _) => direction,
     };
-    let Some(fitted) = budget.fit(output.as_text(), direction) else { return (Ok(output), None) };
-    let (text, truncated) = cut(pipeline, cx, output.as_text(), &fitted);
+    let fitted = budget.fit(output.as_text(), direction)?;
+    let (text, truncated) = cut(frame, output.as_text(), &fitted);
     output.replace_text(text);
-    pipeline.event(cx, || EventKind::Truncated(truncated.clone()));
-    (Ok(output), Some(truncated))
+    frame.event(|| EventKind::Truncated(truncated.clone()));
+    Some(truncated)
 }
 
 #[cold]
-fn cut(pipeline: &Pipeline, cx: &Context, whole: &str, fitted: &Fitted<'_>) -> (String, Truncated) {
-    let path = pipeline
+fn cut(frame: &Frame<'_>, whole: &str, fitted: &Fitted<'_>) -> (String, Truncated) {
+    let path = frame
+        .pipeline
         .output_dir
         .as_deref()
-        .and_then(|folder| keep(folder, cx.session().id(), &cx.call().to_string(), whole).ok());
+        .and_then(|folder| keep(folder, frame.session.id(), &frame.id.to_string(), whole).ok());
     let truncated = Truncated {
         original_lines: fitted.original_lines,
         original_bytes: whole.len(),

@@ -11,8 +11,8 @@
 //!
 //! **Invariant:** nothing here knows a surface, or any tool by its name.
 
-mod finish;
 mod fit;
+mod frame;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -23,12 +23,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Call, CallId, Outcome};
-use crate::context::{Context, Session, Sink};
+use self::frame::Frame;
+use crate::call::{Call, Outcome};
+use crate::context::Session;
 use crate::error::{ErrorKind, ToolError};
-use crate::event::{EventKind, Events, HubOwner};
+use crate::event::{Events, HubOwner};
 use crate::name::ToolName;
-use crate::tool::{Prepared, Tool};
+use crate::schema::Schema;
+use crate::tool::Definition;
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
@@ -135,84 +137,41 @@ impl Pipeline {
     ///
     /// Panics outside a tokio runtime with its timer, once a tool waits for something.
     pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
-        let id = call.id.clone().unwrap_or_else(CallId::next);
-
         // resolve
         let Some(tool) = self.toolset.get(&call.name) else {
-            let error = self.unknown(&call.name);
-            return finish::unresolved(self, session, id, &call.name, error);
+            return self.unresolved(session, call);
         };
-        let cx = self.context(session, &call, id, &*tool);
+        let frame = Frame::new(self, session, &call, &*tool);
 
         // admit
-        if let Err(error) = self.admit(&cx, &*tool) {
-            return finish::failed(self, &cx, &*tool, error);
+        if let Err(error) = frame.admit() {
+            return frame.end(Err(error), Vec::new());
         }
 
         // prepare
-        let prepared = match tool.prepare(&call.arguments) {
+        let prepared = match frame.prepare() {
             Ok(prepared) => prepared,
-            Err(invalid) => return finish::failed(self, &cx, &*tool, invalid.into()),
+            Err(error) => return frame.end(Err(error), Vec::new()),
         };
-        self.pending(&cx, &*tool, &call, &*prepared);
+        frame.announce(&*prepared);
 
         // run
         let notes = prepared.notes().to_vec();
-        let result = run::run(prepared, &cx, &self.closed).await;
+        let result = run::run(&frame, prepared).await;
 
-        // fit
-        let (result, truncated) = fit::fit(self, &cx, &*tool, call.max_output, result);
-
-        // finish
-        finish::finish(
-            self,
-            &cx,
-            &*tool,
-            Outcome { truncated, notes, ..Outcome::new(cx.call().clone(), result) },
-        )
+        // fit, finish
+        frame.end(result, notes)
     }
 
-    fn context(&self, session: &Session, call: &Call<'_>, id: CallId, tool: &dyn Tool) -> Context {
-        let definition = tool.definition();
-        let timeout = call.timeout.or(definition.timeout).unwrap_or(self.timeout);
-        let sink: Arc<dyn Sink> = Arc::clone(self.events.hub()) as _;
-        Context::new(session.clone(), definition.name.clone(), id)
-            .with_sink(sink)
-            .with_message(call.message.clone())
-            .with_timeout(Some(timeout))
-            .with_cancel(call.cancel.clone())
-    }
-
-    fn admit(&self, cx: &Context, tool: &dyn Tool) -> Result<(), ToolError> {
-        if self.closed.is_cancelled() {
-            return Err(ToolError::unavailable("the host has closed its tools"));
-        }
-        if tool.definition().flags.requires_auth && cx.session().user().is_none() {
-            return Err(ToolError::unauthorized(format_args!(
-                "`{}` is for known users only, and nobody is signed in",
-                cx.tool()
-            )));
-        }
-        Ok(())
-    }
-
-    fn pending(&self, cx: &Context, tool: &dyn Tool, call: &Call<'_>, prepared: &dyn Prepared) {
-        self.event(cx, || EventKind::Pending {
-            display: Arc::new(tool.definition().display.clone()),
-            source: tool.definition().source.clone(),
-            arguments: tool.definition().display.masked(call.arguments.text()),
-            summary: prepared.summary(),
-            notes: prepared.notes().to_vec(),
-        });
-        self.event(cx, || EventKind::Started);
-    }
-
-    /// Sends an event, which is not even built when nobody listens.
-    fn event(&self, cx: &Context, kind: impl FnOnce() -> EventKind) {
-        let hub = self.events.hub();
-        if hub.is_open() {
-            hub.send(cx, kind());
-        }
+    /// Ends a call of a tool that there is not.
+    #[cold]
+    fn unresolved(&self, session: &Session, call: Call<'_>) -> Outcome {
+        let error = self.unknown(&call.name);
+        // A name that no tool can have does not go into an event either.
+        let name = ToolName::new(call.name.clone().into_owned());
+        let name = name.unwrap_or(const { ToolName::from_static("_") });
+        let nothing = Definition::new(name, "", Schema::default());
+        Frame::of(self, session, &call, &nothing).end(Err(error), Vec::new())
     }
 
     #[cold]

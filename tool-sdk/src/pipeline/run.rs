@@ -7,42 +7,57 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{self, Poll};
 
-use tokio_util::sync::CancellationToken;
-
+use super::frame::Frame;
 use crate::content::Output;
-use crate::context::Context;
 use crate::error::ToolError;
 use crate::tool::{Prepared, Running};
 
-/// Runs `prepared` until it is done, cancelled, out of time, or the pipeline is `closed`.
-pub(super) async fn run(
-    prepared: Box<dyn Prepared>,
-    cx: &Context,
-    closed: &CancellationToken,
-) -> Result<Output, ToolError> {
-    if cx.is_aborted() {
+type Result = std::result::Result<Output, ToolError>;
+
+/// Runs `prepared` until it is done, cancelled or out of time.
+pub(super) async fn run(frame: &Frame<'_>, prepared: Box<dyn Prepared>) -> Result {
+    if frame.is_aborted() {
         return Err(aborted());
     }
-    let started = catch_unwind(AssertUnwindSafe(|| prepared.run(cx.clone())));
-    let mut running = match started {
-        Ok(running) => Guarded(Some(running)),
-        Err(panic) => return Err(panicked(&*panic)),
-    };
-    if let Poll::Ready(result) = poll_fn(|task| Poll::Ready(running.poll(task))).await {
-        return result;
+    let mut begin = Some((prepared, frame.context()));
+    let first = poll_fn(|task| {
+        let begun = begin.take().map(|(prepared, cx)| contained(|| first(prepared.run(cx), task)));
+        Poll::Ready(begun)
+    });
+    match first.await {
+        Some(Ok(First::Done(result))) => result,
+        Some(Ok(First::Waiting(running))) => wait(frame, Guarded(Some(running))).await,
+        Some(Err(error)) => Err(error),
+        None => Err(ToolError::internal("the call was begun twice")),
     }
+}
+
+/// What the first poll of a call gives.
+enum First {
+    Done(Result),
+    Waiting(Running),
+}
+
+#[inline]
+fn first(mut running: Running, task: &mut task::Context<'_>) -> First {
+    match running.as_mut().poll(task) {
+        Poll::Ready(result) => First::Done(result),
+        Poll::Pending => First::Waiting(running),
+    }
+}
+
+async fn wait(frame: &Frame<'_>, mut running: Guarded) -> Result {
     let expired = async {
-        match cx.deadline() {
+        match frame.deadline() {
             Some(deadline) => tokio::time::sleep_until(deadline).await,
             None => std::future::pending().await,
         }
     };
     tokio::select! {
         biased;
-        () = cx.cancelled() => Err(aborted()),
-        () = closed.cancelled() => Err(aborted()),
+        () = frame.aborted() => Err(aborted()),
         result = poll_fn(|task| running.poll(task)) => result,
-        () = expired => Err(timed_out(cx)),
+        () = expired => Err(timed_out(frame)),
     }
 }
 
@@ -50,14 +65,11 @@ pub(super) async fn run(
 struct Guarded(Option<Running>);
 
 impl Guarded {
-    fn poll(&mut self, task: &mut task::Context<'_>) -> Poll<Result<Output, ToolError>> {
+    fn poll(&mut self, task: &mut task::Context<'_>) -> Poll<Result> {
         let Some(running) = &mut self.0 else {
             return Poll::Ready(Err(ToolError::internal("the call was polled after its end")));
         };
-        match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(task))) {
-            Ok(poll) => poll,
-            Err(panic) => Poll::Ready(Err(panicked(&*panic))),
-        }
+        contained(|| running.as_mut().poll(task)).unwrap_or_else(|error| Poll::Ready(Err(error)))
     }
 }
 
@@ -65,12 +77,19 @@ impl Drop for Guarded {
     fn drop(&mut self) {
         let running = self.0.take();
         // What a destructor panics with is of no use to anybody any more.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(running)));
+        let _ = contained(|| drop(running));
     }
 }
 
+/// What `work` gives; a panic in it is an error of this call.
+#[inline]
+fn contained<T>(work: impl FnOnce() -> T) -> std::result::Result<T, ToolError> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
+}
+
+/// The failure of a call whose tool panicked: the words are for the host.
 #[cold]
-fn panicked(panic: &(dyn Any + Send)) -> ToolError {
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> ToolError {
     let words = panic
         .downcast_ref::<&str>()
         .map(|&words| words.to_owned())
@@ -87,8 +106,8 @@ fn aborted() -> ToolError {
 }
 
 #[cold]
-fn timed_out(cx: &Context) -> ToolError {
-    let after = cx.deadline().map(|deadline| deadline - cx.started()).unwrap_or_default();
-    ToolError::timeout(format_args!("`{}` was stopped after {after:?}", cx.tool()))
+fn timed_out(frame: &Frame<'_>) -> ToolError {
+    let after = frame.deadline().map(|deadline| deadline - frame.started()).unwrap_or_default();
+    ToolError::timeout(format_args!("`{}` was stopped after {after:?}", frame.definition.name))
         .hint("ask for less at once, or allow more time")
 }

@@ -1,6 +1,6 @@
 //! The pipeline from outside, over tools made of closures.
 
-use std::future::pending;
+use std::future::{Future, pending};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::call::CallId;
 use crate::content::{Attachment, Output};
-use crate::context::{Message, State};
+use crate::context::{Context, Message, State};
 use crate::effect::{Risk, RiskClass};
 use crate::event::ToolEvent;
 use crate::registry::Registry;
 use crate::schema::Schema;
-use crate::tool::{Definition, DynamicTool, IntoOutput, Truncate};
+use crate::tool::{Definition, DynamicTool, IntoOutput, Tool, Truncate};
 
 fn definition(name: &str) -> Definition {
     let schema = Schema::from_value(json!({

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Registry;
-use crate::tool::{IntoTools, Tool};
+use crate::name::ToolName;
+use crate::tool::{Definition, IntoTools, Tool};
 
 /// A registry in the making.
 #[derive(Clone, Default)]
@@ -79,23 +80,25 @@ fn replace(tools: &mut Vec<Arc<dyn Tool>>, tool: Arc<dyn Tool>, conflicts: &mut 
 
 fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
     // By lower case, because aliases are found in any case.
-    let mut taken: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let mut taken: BTreeMap<String, Vec<(&str, &Definition)>> = BTreeMap::new();
     for tool in tools {
         let definition = tool.definition();
-        let mut claim = |name: &str, as_what: String| {
-            let claims = taken.entry(name.to_ascii_lowercase()).or_default();
-            claims.push((as_what, definition.origin()));
+        let mut claim = |name: &ToolName, as_what| {
+            let claims = taken.entry(name.as_str().to_ascii_lowercase()).or_default();
+            claims.push((as_what, definition));
         };
-        claim(definition.name.as_str(), format!("the tool `{}`", definition.name));
+        claim(&definition.name, "the tool");
         for alias in &definition.aliases {
-            claim(alias.as_str(), format!("an alias of `{}`", definition.name));
+            claim(alias, "an alias of");
         }
     }
-    for (name, mut claims) in taken {
-        if claims.len() > 1 {
-            claims.sort();
-            conflicts.push(Conflict::Name { name, claims });
-        }
+    for (name, claims) in taken.into_iter().filter(|(_, claims)| claims.len() > 1) {
+        let claim = |(as_what, claimant): (&str, &Definition)| {
+            (format!("{as_what} `{}`", claimant.name), claimant.origin())
+        };
+        let mut claims: Vec<_> = claims.into_iter().map(claim).collect();
+        claims.sort();
+        conflicts.push(Conflict::Name { name, claims });
     }
 }
 

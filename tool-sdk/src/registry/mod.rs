@@ -184,6 +184,7 @@ impl Index {
         index
     }
 
+    #[inline]
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.names.get(name).or_else(|| self.find_alias(name)).copied()
     }

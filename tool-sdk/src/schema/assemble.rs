@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::{Schema, SchemaFn, normal};
+use super::{Schema, SchemaFn, normal, walk};
 
 /// One property of an object that is put together from its parts.
 #[derive(Debug)]
@@ -22,17 +22,17 @@ pub(crate) struct Property<'a> {
     /// What it is when it is absent.
     pub(crate) default: Option<Value>,
     /// Constraints beyond those of the type.
-    pub(crate) keywords: Map<String, Value>,
+    pub(crate) keywords: Vec<(&'static str, Value)>,
 }
 
 impl Property<'_> {
     /// Bounds the length, whatever that is for the type: characters, items or entries.
     pub(crate) fn length(&mut self, min: usize, max: usize) {
         if min > 0 {
-            self.keywords.insert("minLength".to_owned(), min.into());
+            self.keywords.push(("minLength", min.into()));
         }
         if max < usize::MAX {
-            self.keywords.insert("maxLength".to_owned(), max.into());
+            self.keywords.push(("maxLength", max.into()));
         }
     }
 }
@@ -51,7 +51,7 @@ pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Sche
         if let Value::Object(schema) = &mut schema
             && !property.description.is_empty()
         {
-            schema.insert("description".to_owned(), property.description.into());
+            describe(schema, property.description);
         }
         schemas.insert(property.name.to_owned(), schema);
         if property.required {
@@ -59,35 +59,46 @@ pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Sche
         }
         shown.push(property);
     }
-    let root = json!({ "type": "object", "properties": schemas, "required": required });
-    let mut schema = Schema(normal::form(root, generator.take_definitions(true)));
-    for property in shown {
-        if let Some(map) = schema.property_mut(property.name) {
-            constrain(map, property.keywords, property.default);
+    // Not `json!`, which copies what it is given.
+    let mut root = Map::with_capacity(4);
+    root.insert("type".to_owned(), "object".into());
+    root.insert("properties".to_owned(), Value::Object(schemas));
+    root.insert("required".to_owned(), Value::Array(required));
+    let mut root = normal::form(Value::Object(root), generator.take_definitions(true));
+    if let Some(Value::Object(schemas)) = walk::get_mut(&mut root, "properties") {
+        for (schema, property) in schemas.values_mut().zip(shown) {
+            if let Value::Object(schema) = schema {
+                constrain(schema, property.keywords, property.default);
+            }
         }
     }
-    schema
+    Schema(root)
 }
 
-fn constrain(map: &mut Map<String, Value>, keywords: Map<String, Value>, default: Option<Value>) {
-    let unit = match map.get("type").and_then(Value::as_str) {
+/// Sets the description, in the place that it has in the end.
+fn describe(schema: &mut Map<String, Value>, description: &str) {
+    let typed = schema.keys().next().is_some_and(|keyword| keyword == "type");
+    schema.shift_insert(usize::from(typed), "description".to_owned(), description.into());
+}
+
+fn constrain(
+    map: &mut Map<String, Value>,
+    keywords: Vec<(&'static str, Value)>,
+    default: Option<Value>,
+) {
+    let unit = match walk::get(map, "type").and_then(Value::as_str) {
         Some("array") => "Items",
         Some("object") => "Properties",
         _ => "Length",
     };
     for (keyword, value) in keywords {
-        match keyword.as_str() {
+        match keyword {
             "minLength" => _ = map.insert(format!("min{unit}"), value),
             "maxLength" => _ = map.insert(format!("max{unit}"), value),
             // The type's own bound stays where it is the narrower one.
-            "minimum" if !narrower(map.get("minimum"), &value, |own, new| own > new) => {
-                map.insert(keyword, value);
-            }
-            "maximum" if !narrower(map.get("maximum"), &value, |own, new| own < new) => {
-                map.insert(keyword, value);
-            }
-            "minimum" | "maximum" => {}
-            _ => _ = map.insert(keyword, value),
+            "minimum" if narrower(walk::get(map, keyword), &value, |own, new| own > new) => {}
+            "maximum" if narrower(walk::get(map, keyword), &value, |own, new| own < new) => {}
+            _ => _ = map.insert(keyword.to_owned(), value),
         }
     }
     if let Some(default) = default.filter(|default| !default.is_null()) {

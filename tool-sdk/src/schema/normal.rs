@@ -65,15 +65,10 @@ pub(super) fn form(schema: Value, definitions: Map<String, Value>) -> Map<String
     for (name, schema) in &mut defs {
         node(schema, places.get(name).copied().unwrap_or(Place::Alone), false);
     }
-    let mut schema = Value::Object(root);
-    node(&mut schema, Place::Alone, false);
-    let mut root = match schema {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    };
+    object(&mut root, Place::Alone, false);
     type_of_branches(&mut root, &defs);
-    let union = ["allOf", "anyOf", "oneOf"].iter().any(|keyword| root.contains_key(*keyword));
-    if root.get("type") == Some(&json!("object")) && !union {
+    let is_object = walk::get(&root, "type").is_some_and(|ty| ty == "object");
+    if is_object && !walk::has(&root, &["allOf", "anyOf", "oneOf"]) {
         root.entry("properties").or_insert_with(|| json!({}));
     }
     keep_needed(&mut root, defs);
@@ -100,6 +95,9 @@ fn take_root_reference(root: &mut Map<String, Value>) {
 /// Where each definition is used: the strictest of its places counts.
 fn places(root: &Map<String, Value>) -> BTreeMap<String, Place> {
     let mut found = BTreeMap::new();
+    if !walk::has(root, &["$defs"]) {
+        return found;
+    }
     loop {
         let mut next = found.clone();
         survey(root, Place::Alone, &mut next);
@@ -124,9 +122,10 @@ fn survey(schema: &Map<String, Value>, place: Place, found: &mut BTreeMap<String
         let known = found.entry(name).or_insert(here);
         *known = here.max(*known);
     }
+    let shared = is_shared(schema);
     walk::each(schema, &mut |keyword, _, inner| {
         if let Value::Object(inner) = inner {
-            survey(inner, place_inside(schema, keyword, place), found);
+            survey(inner, place_inside(shared, keyword, place), found);
         }
     });
 }
@@ -137,12 +136,21 @@ fn definition(reference: &str) -> Option<String> {
 }
 
 fn speaks_of_object(schema: &Map<String, Value>) -> bool {
-    ["properties", "patternProperties", "additionalProperties", "unevaluatedProperties"]
-        .iter()
-        .any(|keyword| schema.contains_key(*keyword))
+    walk::has(
+        schema,
+        &["properties", "patternProperties", "additionalProperties", "unevaluatedProperties"],
+    )
 }
 
-fn place_inside(schema: &Map<String, Value>, keyword: &str, place: Place) -> Place {
+/// Whether the branches of a union in `schema` are not the only ones to speak of the value.
+fn is_shared(schema: &Map<String, Value>) -> bool {
+    let others = ["$ref", "allOf", "anyOf", "oneOf", "if"];
+    schema.keys().filter(|keyword| others.contains(&keyword.as_str())).count() > 1
+        || speaks_of_object(schema)
+}
+
+/// The place of what stands below `keyword` in a schema that [is shared](is_shared) or not.
+fn place_inside(shared: bool, keyword: &str, place: Place) -> Place {
     let frozen = place == Place::Frozen;
     match keyword {
         _ if frozen => Place::Frozen,
@@ -150,12 +158,8 @@ fn place_inside(schema: &Map<String, Value>, keyword: &str, place: Place) -> Pla
             Place::Frozen
         }
         "allOf" => Place::Frozen,
-        "anyOf" | "oneOf" => {
-            let others = ["$ref", "allOf", "anyOf", "oneOf", "if"]
-                .iter()
-                .any(|other| *other != keyword && schema.contains_key(*other));
-            if others || speaks_of_object(schema) { Place::Beside } else { place }
-        }
+        "anyOf" | "oneOf" if shared => Place::Beside,
+        "anyOf" | "oneOf" => place,
         _ => Place::Alone,
     }
 }
@@ -166,26 +170,36 @@ fn node(schema: &mut Value, place: Place, optional: bool) {
         Value::Bool(false) => *schema = Value::Object(walk::nothing()),
         _ => {}
     }
-    let Value::Object(map) = schema else { return };
-    for keyword in ["$schema", "$id", "$comment", "title"] {
-        map.shift_remove(keyword);
+    if let Value::Object(map) = schema {
+        object(map, place, optional);
     }
+}
+
+fn object(map: &mut Map<String, Value>, place: Place, optional: bool) {
+    // Most schemas are leaves, where the half of all this finds nothing.
+    let leaf = map.keys().all(|keyword| is_plain(keyword));
     if optional && place != Place::Frozen {
         without_null(map);
     }
-    merge_single(map);
-    fold_strings(map);
-    if map.get("default") == Some(&Value::Null) {
-        map.shift_remove("default");
+    if !leaf {
+        without_notes(map);
+        merge_single(map);
+        fold_strings(map);
+        if walk::get(map, "default") == Some(&Value::Null) {
+            map.shift_remove("default");
+        }
     }
     plain_type(map);
     bound_integer(map);
-    if map.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format)) {
+    let format = walk::get(map, "format").and_then(Value::as_str);
+    if format.is_some_and(|format| !FORMATS.contains(&format)) {
         map.shift_remove("format");
     }
-    inside(map, place);
-    if map.get("required").and_then(Value::as_array).is_some_and(Vec::is_empty) {
-        map.shift_remove("required");
+    if !leaf {
+        inside(map, place);
+        if walk::get(map, "required").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            map.shift_remove("required");
+        }
     }
     if place == Place::Alone {
         close(map);
@@ -193,37 +207,68 @@ fn node(schema: &mut Value, place: Place, optional: bool) {
     order(map);
 }
 
-fn inside(map: &mut Map<String, Value>, place: Place) {
-    let required: BTreeSet<String> = walk::required(map).map(str::to_owned).collect();
-    let shape = Map::from_iter(map.keys().map(|keyword| (keyword.clone(), Value::Null)));
-    if let Some(Value::Object(properties)) = map.get_mut("properties") {
-        let place = place_inside(&shape, "properties", place);
-        for (name, schema) in properties {
-            node(schema, place, !required.contains(name));
+/// Whether `keyword` says something of the value alone, and in one way.
+fn is_plain(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "type"
+            | "description"
+            | "format"
+            | "minimum"
+            | "maximum"
+            | "minLength"
+            | "maxLength"
+            | "pattern"
+            | "enum"
+            | "const"
+    )
+}
+
+/// What is there for people and programs, and nothing to a model.
+fn without_notes(map: &mut Map<String, Value>) {
+    for keyword in ["$schema", "$id", "$comment", "title"] {
+        if walk::has(map, &[keyword]) {
+            map.shift_remove(keyword);
         }
+    }
+}
+
+fn inside(map: &mut Map<String, Value>, place: Place) {
+    let shared = is_shared(map);
+    let required = walk::get_mut(map, "required").map(Value::take);
+    if let Some(Value::Object(properties)) = walk::get_mut(map, "properties") {
+        let place = place_inside(shared, "properties", place);
+        let required = required.as_ref().and_then(Value::as_array);
+        for (name, schema) in properties {
+            let optional = required.is_none_or(|all| all.iter().all(|other| other != name));
+            node(schema, place, optional);
+        }
+    }
+    if let Some(place) = walk::get_mut(map, "required") {
+        *place = required.unwrap_or_default();
     }
     walk::each_mut(map, &mut |keyword, schema| match keyword {
         "properties" => {}
         // Open or closed is what these two say with a boolean.
         "additionalProperties" | "unevaluatedProperties" if schema.is_boolean() => {}
-        _ => node(schema, place_inside(&shape, keyword, place), false),
+        _ => node(schema, place_inside(shared, keyword, place), false),
     });
 }
 
 /// An optional property is left out, never null.
 fn without_null(map: &mut Map<String, Value>) {
-    if let Some(Value::Array(types)) = map.get_mut("type")
+    if let Some(Value::Array(types)) = walk::get_mut(map, "type")
         && types.iter().any(|ty| ty != "null")
     {
         types.retain(|ty| ty != "null");
     }
-    if let Some(Value::Array(values)) = map.get_mut("enum")
+    if let Some(Value::Array(values)) = walk::get_mut(map, "enum")
         && values.iter().any(|value| !value.is_null())
     {
         values.retain(|value| !value.is_null());
     }
     for keyword in ["anyOf", "oneOf"] {
-        if let Some(Value::Array(branches)) = map.get_mut(keyword)
+        if let Some(Value::Array(branches)) = walk::get_mut(map, keyword)
             && !branches.iter().all(is_null)
         {
             branches.retain(|branch| !is_null(branch));
@@ -246,7 +291,7 @@ fn is_null(schema: &Value) -> bool {
 fn merge_single(map: &mut Map<String, Value>) {
     for keyword in ["anyOf", "oneOf", "allOf", "anyOf"] {
         let Some([Value::Object(only)]) =
-            map.get(keyword).and_then(Value::as_array).map(Vec::as_slice)
+            walk::get(map, keyword).and_then(Value::as_array).map(Vec::as_slice)
         else {
             continue;
         };
@@ -270,7 +315,7 @@ fn merge_single(map: &mut Map<String, Value>) {
 /// goes into the description.
 fn fold_strings(map: &mut Map<String, Value>) {
     for keyword in ["oneOf", "anyOf"] {
-        let Some(Value::Array(branches)) = map.get(keyword) else { continue };
+        let Some(Value::Array(branches)) = walk::get(map, keyword) else { continue };
         let free = !map.contains_key("enum") && !map.contains_key("const");
         let string = map.get("type").is_none_or(|ty| ty == "string");
         let Some(variants) = branches.iter().map(variant).collect::<Option<Vec<_>>>() else {
@@ -325,21 +370,29 @@ fn variant(branch: &Value) -> Option<(Vec<&str>, Option<String>)> {
 }
 
 fn plain_type(map: &mut Map<String, Value>) {
-    if let Some([only]) = map.get("type").and_then(Value::as_array).map(Vec::as_slice) {
-        let only = only.clone();
-        map.insert("type".to_owned(), only);
+    if let Some(ty) = walk::get_mut(map, "type")
+        && let Some([only]) = ty.as_array_mut().map(Vec::as_mut_slice)
+    {
+        *ty = only.take();
+    }
+}
+
+/// Whether the schema is of type `name`, among others perhaps.
+fn is_type(map: &Map<String, Value>, name: &str) -> bool {
+    match walk::get(map, "type") {
+        Some(Value::Array(types)) => types.iter().any(|ty| ty == name),
+        Some(ty) => ty == name,
+        None => false,
     }
 }
 
 /// What a sized integer can hold, said with the words of JSON Schema.
 fn bound_integer(map: &mut Map<String, Value>) {
-    let integer = map.get("type").is_some_and(|ty| {
-        ty == "integer" || ty.as_array().is_some_and(|types| types.contains(&json!("integer")))
-    });
-    let Some(format) = map.get("format").and_then(Value::as_str).filter(|_| integer) else {
+    let Some(Value::String(format)) = walk::get(map, "format") else { return };
+    if !is_type(map, "integer") {
         return;
-    };
-    let (least, most): (Option<Value>, Option<Value>) = match format {
+    }
+    let (least, most): (Option<Value>, Option<Value>) = match format.as_str() {
         "int8" => (Some(i8::MIN.into()), Some(i8::MAX.into())),
         "int16" => (Some(i16::MIN.into()), Some(i16::MAX.into())),
         "int32" => (Some(i32::MIN.into()), Some(i32::MAX.into())),
@@ -355,18 +408,15 @@ fn bound_integer(map: &mut Map<String, Value>) {
         [("minimum", "exclusiveMinimum", least), ("maximum", "exclusiveMaximum", most)]
     {
         if let Some(bound) = bound
-            && !map.contains_key(exclusive)
+            && !walk::has(map, &[keyword, exclusive])
         {
-            map.entry(keyword).or_insert(bound);
+            map.insert(keyword.to_owned(), bound);
         }
     }
 }
 
 /// What a struct does not name is refused.
 fn close(map: &mut Map<String, Value>) {
-    let object = map.get("type").is_some_and(|ty| {
-        ty == "object" || ty.as_array().is_some_and(|types| types.contains(&json!("object")))
-    });
     let open = [
         "$ref",
         "additionalProperties",
@@ -381,17 +431,19 @@ fn close(map: &mut Map<String, Value>) {
         "unevaluatedProperties",
     ];
     let empty = ["maxProperties", "minProperties", "propertyNames"];
-    let has = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
-    let named = map.contains_key("properties");
-    if (named || object && !has(&empty)) && !has(&open) {
-        map.entry("properties").or_insert_with(|| json!({}));
+    let named = walk::has(map, &["properties"]);
+    let object = named || is_type(map, "object") && !walk::has(map, &empty);
+    if object && !walk::has(map, &open) {
+        if !named {
+            map.insert("properties".to_owned(), json!({}));
+        }
         map.insert("additionalProperties".to_owned(), false.into());
     }
 }
 
 /// A root union whose branches are all objects is an object.
 fn type_of_branches(root: &mut Map<String, Value>, defs: &Map<String, Value>) {
-    if root.contains_key("type") {
+    if walk::has(root, &["type"]) {
         return;
     }
     let object = |branch: &Value| {
@@ -410,6 +462,9 @@ fn type_of_branches(root: &mut Map<String, Value>, defs: &Map<String, Value>) {
 
 /// Keeps the definitions that something refers to.
 fn keep_needed(root: &mut Map<String, Value>, mut defs: Map<String, Value>) {
+    if defs.is_empty() {
+        return;
+    }
     let mut needed = BTreeSet::new();
     let mut waiting = Vec::new();
     references(root, &mut waiting);

@@ -1,3 +1,5 @@
+//! Rust types and foreign schemas in their normal form.
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -37,7 +39,7 @@ fn property<T: JsonSchema>(name: &str, required: bool) -> Property<'_> {
         required,
         hidden: false,
         default: None,
-        keywords: Map::new(),
+        keywords: Vec::new(),
     }
 }
 
@@ -421,14 +423,14 @@ fn parameters_are_put_together_in_order() {
     let mut path = property::<String>("path", true);
     path.description = "Where.";
     path.length(1, 200);
-    path.keywords.insert("pattern".into(), "^/".into());
+    path.keywords.push(("pattern", "^/".into()));
     let mut limit = property::<u32>("limit", false);
     limit.description = "How many.";
     limit.default = Some(2000.into());
-    limit.keywords.insert("minimum".into(), 1.into());
-    limit.keywords.insert("maximum".into(), 5000.into());
+    limit.keywords.push(("minimum", 1.into()));
+    limit.keywords.push(("maximum", 5000.into()));
     let mut wide = property::<u8>("wide", false);
-    wide.keywords.insert("maximum".into(), 70_000.into());
+    wide.keywords.push(("maximum", 70_000.into()));
     let mut tags = property::<Option<Vec<String>>>("tags", false);
     tags.length(0, 3);
     let mut env = property::<HashMap<String, String>>("env", false);

@@ -40,6 +40,25 @@ pub(crate) fn holds(keyword: &str) -> Option<Holds> {
     }
 }
 
+/// What `schema` says with `keyword`. There are few keywords in one schema, and to compare
+/// them is less work than to hash one.
+pub(crate) fn get<'a>(schema: &'a Map<String, Value>, keyword: &str) -> Option<&'a Value> {
+    schema.iter().find(|(known, _)| *known == keyword).map(|(_, value)| value)
+}
+
+/// The same, to be changed.
+pub(crate) fn get_mut<'a>(
+    schema: &'a mut Map<String, Value>,
+    keyword: &str,
+) -> Option<&'a mut Value> {
+    schema.iter_mut().find(|(known, _)| *known == keyword).map(|(_, value)| value)
+}
+
+/// Whether `schema` has one of `keywords`.
+pub(crate) fn has(schema: &Map<String, Value>, keywords: &[&str]) -> bool {
+    schema.keys().any(|keyword| keywords.contains(&keyword.as_str()))
+}
+
 /// Calls `visit` with the keyword, the pointer from here, and each schema right inside.
 pub(crate) fn each<'a>(
     schema: &'a Map<String, Value>,

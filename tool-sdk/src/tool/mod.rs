@@ -122,6 +122,11 @@ pub trait Prepared: Send {
 /// One tool or many, ready to be added to a registry.
 ///
 /// Implemented by what `tools![..]` makes, by types with `#[toolset]`, and by any tool.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds no tools",
+    label = "neither a tool nor a list of tools",
+    note = "write `tools![..]` for functions, or put `#[toolset]` on the type's `impl` block"
+)]
 pub trait IntoTools {
     /// The tools.
     fn into_tools(self) -> Vec<Arc<dyn Tool>>;
@@ -139,6 +144,7 @@ impl IntoTools for Vec<Arc<dyn Tool>> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Tool> IntoTools for T {
     fn into_tools(self) -> Vec<Arc<dyn Tool>> {
         vec![Arc::new(self)]

@@ -12,7 +12,7 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::args::{Checks, InvalidArgs};
 use super::{
@@ -152,8 +152,9 @@ pub enum Range {
 /// A tool's constants with what is computed from them at first use.
 pub struct Table {
     spec: &'static ToolSpec,
-    definition: OnceLock<Definition>,
-    checks: OnceLock<Checks>,
+    // Boxed: a program's file holds every table, and these are empty in it.
+    definition: OnceLock<Box<Definition>>,
+    checks: OnceLock<Box<Checks>>,
 }
 
 impl fmt::Debug for Table {
@@ -176,13 +177,15 @@ impl Table {
     }
 
     /// The definition.
+    #[inline]
     pub fn definition(&self) -> &Definition {
-        self.definition.get_or_init(|| define(self.spec))
+        self.definition.get_or_init(|| Box::new(define(self.spec)))
     }
 
     /// The checks that decoding alone does not make.
+    #[inline]
     pub(crate) fn checks(&self) -> &Checks {
-        self.checks.get_or_init(|| Checks::of(self.definition(), self.spec))
+        self.checks.get_or_init(|| Box::new(Checks::of(self.definition(), self.spec)))
     }
 }
 
@@ -238,12 +241,10 @@ fn property(param: &ParamSpec) -> Property<'_> {
     property
 }
 
-fn keywords(param: &ParamSpec) -> Map<String, Value> {
-    let mut keywords = Map::new();
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            keywords.insert(key.to_owned(), value);
-        }
+fn keywords(param: &ParamSpec) -> Vec<(&'static str, Value)> {
+    let mut keywords = Vec::new();
+    let mut set = |keyword, value: Option<Value>| {
+        keywords.extend(value.map(|value| (keyword, value)));
     };
     let number = |value: i128| serde_json::Number::from_i128(value).map(Value::Number);
     match param.range {
@@ -317,6 +318,7 @@ impl<A> fmt::Debug for Hooks<A> {
 /// # Errors
 ///
 /// Fails with every fault of the arguments at once.
+#[inline]
 pub fn take(
     table: &Table,
     raw: &RawArgs<'_>,
@@ -343,6 +345,7 @@ pub fn take_struct<T>(
 /// # Panics
 ///
 /// Never after a successful [`take`]: a required argument that is absent is a fault.
+#[inline]
 pub fn filled<T>(slot: Option<T>) -> T {
     match slot {
         Some(value) => value,
@@ -367,14 +370,13 @@ where
     S: FnOnce(A, Context) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    Box::new(Staged { waiting: Some((args, start)), cx: None, notes, hooks, running: None })
+    Box::new(Staged { waiting: Some((args, start)), notes, hooks, running: None })
 }
 
 pin_project! {
     /// A call before and while it runs, in one allocation.
     struct Staged<A: 'static, S, F> {
         waiting: Option<(A, S)>,
-        cx: Option<Context>,
         notes: Vec<Note>,
         hooks: &'static Hooks<A>,
         #[pin]
@@ -395,7 +397,7 @@ where
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
     fn run(mut self: Box<Self>, cx: Context) -> Running {
-        self.cx = Some(cx);
+        self.running = self.waiting.take().map(|(args, start)| start(args, cx));
         Box::into_pin(self)
     }
 
@@ -444,17 +446,13 @@ where
 
 impl<A, S, F> Future for Staged<A, S, F>
 where
-    S: FnOnce(A, Context) -> F,
     F: Future<Output = Result<Output, ToolError>>,
 {
     type Output = Result<Output, ToolError>;
 
     fn poll(self: Pin<&mut Self>, task: &mut std::task::Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        if let (Some((args, start)), Some(cx)) = (this.waiting.take(), this.cx.take()) {
-            this.running.set(Some(start(args, cx)));
-        }
-        let Some(running) = this.running.as_mut().as_pin_mut() else {
+        let this = self.project();
+        let Some(running) = this.running.as_pin_mut() else {
             return Poll::Ready(Err(ToolError::internal("the call was polled after its end")));
         };
         let result = ready!(running.poll(task));
@@ -502,10 +500,12 @@ impl FnTool {
 }
 
 impl Tool for &'static FnTool {
+    #[inline]
     fn definition(&self) -> &Definition {
         self.table.definition()
     }
 
+    #[inline]
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
         (self.prepare)(args)
     }
@@ -547,10 +547,12 @@ impl<S: Send + Sync + 'static> MethodTool<S> {
 }
 
 impl<S: Send + Sync + 'static> Tool for MethodTool<S> {
+    #[inline]
     fn definition(&self) -> &Definition {
         self.table.definition()
     }
 
+    #[inline]
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
         (self.prepare)(&self.state, args)
     }

@@ -92,6 +92,7 @@ impl IntoOutput for () {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + JsonSchema> IntoOutput for Json<T> {
     fn schema() -> Option<SchemaFn> {
         fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {

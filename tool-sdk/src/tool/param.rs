@@ -4,6 +4,7 @@
 //! once per tool: [`ParamType`] holds it as function pointers, and the table of a tool
 //! names each of its types in one constant.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -138,12 +139,51 @@ impl<T> StructType<T> {
 
 /// Decodes one value at the start of `text`; says how many bytes it took.
 fn decode<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_json::Error> {
+    if let Some(length) = whole_number(text, into) {
+        return Ok(length);
+    }
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
         Some(value) => *into = Some(value?),
         None => return Err(serde_json::Error::custom("expected a value")),
     }
     Ok(values.byte_offset())
+}
+
+/// Decodes a whole number that is written plainly, when that is what `T` is.
+///
+/// Most numbers are a few digits, for which setting a parser up costs more than reading
+/// them. Everything else, and every fault, is left to serde_json. The compiler keeps at most
+/// one of the branches.
+fn whole_number<T: 'static>(text: &str, into: &mut Option<T>) -> Option<usize> {
+    macro_rules! of {
+        ($($number:ty),*) => {$(
+            if let Some(slot) = (into as &mut dyn Any).downcast_mut::<Option<$number>>() {
+                let (value, length) = digits(text.as_bytes())?;
+                *slot = Some(<$number>::try_from(value).ok()?);
+                return Some(length);
+            }
+        )*};
+    }
+    of!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
+    None
+}
+
+/// The number at the start of `text` and its length: digits without a leading zero, not so
+/// many that they could be too many, and nothing behind them that belongs to a number.
+fn digits(text: &[u8]) -> Option<(u64, usize)> {
+    const MOST: usize = 18;
+    let mut value = 0_u64;
+    for (at, &byte) in text.iter().enumerate().take(MOST + 1) {
+        if byte.is_ascii_digit() {
+            value = value.wrapping_mul(10) + u64::from(byte - b'0');
+            continue;
+        }
+        let plain = at > 0 && at <= MOST && (text[0] != b'0' || at == 1);
+        let ends = matches!(byte, b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t');
+        return (plain && ends).then_some((value, at));
+    }
+    None
 }
 
 /// What `T` is when the argument is absent: a type that decodes from nothing is optional.
@@ -209,7 +249,9 @@ macro_rules! kinds {
         $(#[$attr])*
         pub trait $name {}
 
-        $(impl<$($g),*> $name for $ty {})+
+        $(#[diagnostic::do_not_recommend]
+        impl<$($g),*> $name for $ty {})+
+        #[diagnostic::do_not_recommend]
         impl<T: $name> $name for Option<T> {}
     )*};
 }
@@ -234,4 +276,36 @@ kinds! {
         note = "`pattern` and `choices` are for strings"
     )]
     Patterned => [] String, [] PathBuf;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What serde_json alone makes of the value at the start of `text`.
+    fn by_serde<T: Param>(text: &str) -> Option<(T, usize)> {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
+        let value = values.next()?.ok()?;
+        Some((value, values.byte_offset()))
+    }
+
+    fn ours<T: Param>(text: &str) -> Option<(T, usize)> {
+        let mut slot = None;
+        let length = decode(text, &mut slot).ok()?;
+        Some((slot?, length))
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_read_as_serde_json_reads_them(
+            text in "(-?[0-9]{0,22}|0[0-9]{1,3}|[0-9]{1,3}[.eE][0-9]{0,2}|[0-9a-z]{0,4})[,}\\] x\n]?[0-9}]{0,2}"
+        ) {
+            prop_assert_eq!(ours::<i64>(&text), by_serde::<i64>(&text), "{}", text);
+            prop_assert_eq!(ours::<u64>(&text), by_serde::<u64>(&text), "{}", text);
+            prop_assert_eq!(ours::<u8>(&text), by_serde::<u8>(&text), "{}", text);
+            prop_assert_eq!(ours::<i16>(&text), by_serde::<i16>(&text), "{}", text);
+        }
+    }
 }

@@ -60,14 +60,35 @@ impl<T: Display> ViaList for &Shown<'_, Vec<T>> {
     }
 }
 
+/// A type that a summary can show.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in a summary",
+    label = "it has neither `Display` nor `Debug`",
+    note = "derive `Debug` for `{Self}`, or leave it out of `summary`"
+)]
+pub trait InSummary: Debug {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Debug + ?Sized> InSummary for T {}
+
 /// Anything else, by `Debug`.
 pub trait ViaDebug {
+    /// The type of the value.
+    type Value: ?Sized;
+
     /// The value as one line.
-    fn shown(&self) -> String;
+    fn shown(&self) -> String
+    where
+        Self::Value: InSummary;
 }
 
-impl<T: Debug + ?Sized> ViaDebug for Shown<'_, T> {
-    fn shown(&self) -> String {
+impl<T: ?Sized> ViaDebug for Shown<'_, T> {
+    type Value = T;
+
+    fn shown(&self) -> String
+    where
+        T: InSummary,
+    {
         line(&format_args!("{:?}", self.0))
     }
 }

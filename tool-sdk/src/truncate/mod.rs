@@ -65,12 +65,14 @@ impl Budget {
 
     /// The same number of lines with another number of bytes.
     #[must_use]
+    #[inline]
     pub const fn with_bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 
     /// Whether `text` fits as it is.
     #[must_use]
+    #[inline]
     pub fn admits(self, text: &str) -> bool {
         // A line is at least its newline, so few bytes are few lines.
         text.len() <= self.bytes && (text.len() < self.lines || count_lines(text) <= self.lines)
@@ -78,6 +80,7 @@ impl Budget {
 
     /// Cuts `text` so that it fits; `None` when it does already.
     #[must_use]
+    #[inline]
     pub fn fit(self, text: &str, keep: Truncate) -> Option<Fitted<'_>> {
         if matches!(keep, Truncate::None) || self.admits(text) {
             return None;

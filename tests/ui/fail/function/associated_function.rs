@@ -1,3 +1,4 @@
+// No macro can see the `impl` block around it, so rustc has the word; `#[toolset]` is what it takes.
 use tool_sdk::tool;
 
 struct Reader;

@@ -1,6 +1,6 @@
 use tool_sdk::{tool, tools};
 
-#[tool(raed, timeout = "10", display(primary = file))]
+#[tool(raed, display(primary = file))]
 async fn read_file(
     path: String,
     /// The first line.

@@ -10,7 +10,7 @@ impl Reader {
     }
 
     /// List a folder.
-    #[tool(read, display(primary = file), timeout = "10")]
+    #[tool(read, display(primary = file))]
     async fn list(
         &self,
         /// The path.

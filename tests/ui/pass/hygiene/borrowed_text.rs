@@ -34,6 +34,7 @@ fn fifth() -> &'static str {
 }
 
 /// Counts.
+#[expect(clippy::type_complexity, reason = "that is what it tests")]
 #[tool(read, display(summary = "{list} {optional}"))]
 fn nested_types(
     /// A list.
@@ -54,8 +55,8 @@ fn nested_types(
 #[test]
 fn text_is_borrowed_from_what_was_decoded() {
     assert_eq!(call(tools![borrowed_text], json!({"first": "a\n"})), "a\n-cde");
-    let all = json!({"first": "1", "second": "2", "third": "3", "fourth": null, "fifth": "5"});
-    assert_eq!(call(tools![borrowed_text], all), "123-5");
+    let all = json!({"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"});
+    assert_eq!(call(tools![borrowed_text], all), "12345");
     let schema = definition(tools![borrowed_text]).parameters;
     assert_eq!(schema.required().collect::<Vec<_>>(), ["first"]);
 }

@@ -1,19 +1,19 @@
 //! Tools that exist under a condition.
 
 use serde_json::json;
-use tool_sdk::{Registry, tool, toolset, tools};
+use tool_sdk::{Registry, tool, tools, toolset};
 
 use crate::pass::call;
 
 /// Exists.
 #[tool(read)]
-#[cfg(all())]
+#[cfg(test)]
 fn conditional_after() -> &'static str {
     "after"
 }
 
 /// Exists.
-#[cfg(all())]
+#[cfg(test)]
 #[tool(read)]
 fn conditional_before() -> &'static str {
     "before"
@@ -21,14 +21,14 @@ fn conditional_before() -> &'static str {
 
 /// Exists.
 #[tool(read)]
-#[cfg_attr(all(), cfg(all()))]
+#[cfg_attr(test, cfg(test))]
 fn conditional_attribute() -> &'static str {
     "attribute"
 }
 
 /// Does not exist.
 #[tool(read)]
-#[cfg(any())]
+#[cfg(not(test))]
 fn conditional_absent_after(
     /// Of a type that is nowhere.
     value: Nowhere,
@@ -37,7 +37,7 @@ fn conditional_absent_after(
 }
 
 /// Does not exist.
-#[cfg(any())]
+#[cfg(not(test))]
 #[tool(read)]
 fn conditional_absent_before(
     /// Of a type that is nowhere.
@@ -48,7 +48,7 @@ fn conditional_absent_before(
 
 /// Does not exist, and not under this name either.
 #[tool(read, name = "conditional_after")]
-#[cfg_attr(all(), cfg(any()))]
+#[cfg_attr(test, cfg(not(test)))]
 fn conditional_absent_attribute() {}
 
 struct Conditions;
@@ -57,14 +57,14 @@ struct Conditions;
 impl Conditions {
     /// Exists.
     #[tool(read)]
-    #[cfg(all())]
+    #[cfg(test)]
     fn present(&self) -> &'static str {
         "present"
     }
 
     /// Does not exist.
     #[tool(read)]
-    #[cfg(any())]
+    #[cfg(not(test))]
     fn absent(
         &self,
         /// Of a type that is nowhere.
@@ -74,7 +74,7 @@ impl Conditions {
     }
 }
 
-#[cfg(any())]
+#[cfg(not(test))]
 #[toolset]
 impl Nowhere {
     /// Does not exist.
@@ -83,7 +83,7 @@ impl Nowhere {
 }
 
 #[toolset]
-#[cfg(any())]
+#[cfg(not(test))]
 impl Nowhere {
     /// Does not exist.
     #[tool(read)]

@@ -1,6 +1,6 @@
 //! Docs before, after and between attributes, in comments, constants and files.
 
-use tool_sdk::{tool, toolset, tools};
+use tool_sdk::{tool, tools, toolset};
 
 use crate::pass::definition;
 
@@ -49,7 +49,7 @@ fn docs_in_a_constant() {}
 #[tool(read, description = concat!("Kept", " in parts."))]
 fn docs_in_parts() {}
 
-#[cfg_attr(all(), doc = "On a condition.")]
+#[cfg_attr(test, doc = "On a condition.")]
 #[tool(read)]
 fn docs_on_a_condition() {}
 

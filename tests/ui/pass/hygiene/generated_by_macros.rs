@@ -1,7 +1,7 @@
 //! Tools that a `macro_rules!` writes.
 
 use serde_json::json;
-use tool_sdk::{tool, toolset, tools};
+use tool_sdk::{tool, tools, toolset};
 
 use crate::pass::{call, definition};
 

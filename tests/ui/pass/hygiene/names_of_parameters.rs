@@ -1,11 +1,13 @@
 //! Parameters and functions with the names that generated code uses, and with keywords.
+#![expect(clippy::just_underscores_and_digits, reason = "a name that generated code uses")]
 
 use serde_json::json;
-use tool_sdk::{Context, State, tool, toolset, tools};
+use tool_sdk::{Context, State, tool, tools, toolset};
 
 use crate::pass::{call, definition, parameters, wait};
 
 /// Joins.
+#[expect(clippy::too_many_arguments, reason = "one for each name")]
 #[tool(read, display(primary = args, summary = "{args}{cx}{raw}{__0}"))]
 fn names_of_parameters(
     /// A.
@@ -80,10 +82,7 @@ fn locals_of_generated_code_are_its_own() {
         "names_of_parameters": "m",
     });
     assert_eq!(call(tools![names_of_parameters], all), "names_of_parameters: abcdefghijklm");
-    assert_eq!(
-        call(Names, json!({"__this": "x"})),
-        "xNonenames_of_parameters_method"
-    );
+    assert_eq!(call(Names, json!({"__this": "x"})), "xNonenames_of_parameters_method");
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod outer {
         use serde::Deserialize;
 
         #[derive(Deserialize, JsonSchema)]
-        pub(super) struct Private {
+        pub(in super::super) struct Private {
             text: String,
         }
 

@@ -1,7 +1,7 @@
 //! Modules with the names of every crate that generated code could mean.
 
 use ::serde_json::json;
-use ::tool_sdk::{tool, toolset, tools};
+use ::tool_sdk::{tool, tools, toolset};
 
 use crate::pass::call;
 

@@ -1,7 +1,7 @@
 //! Types and variants with the names of the prelude's.
 
 use serde_json::json;
-use tool_sdk::{tool, toolset, tools};
+use tool_sdk::{tool, tools, toolset};
 
 use crate::pass::call;
 

@@ -46,6 +46,7 @@ fn constraints_of_numbers(
 }
 
 /// Takes texts.
+#[expect(clippy::too_many_arguments, reason = "one for each constraint")]
 #[tool(read)]
 fn constraints_of_texts(
     /// Both ends.

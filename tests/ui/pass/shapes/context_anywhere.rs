@@ -23,7 +23,7 @@ async fn context_first(
     owned: Context,
 ) -> String {
     b.push(a);
-    format!("{} {b:?} {} {} {}", cx.tool(), db.0, state.0.0, owned.call().as_str().is_empty())
+    format!("{} {b:?} {} {} {}", cx.tool(), db.0, state.0.0, owned.call() == cx.call())
 }
 
 /// Asks.
@@ -31,8 +31,8 @@ async fn context_first(
 fn context_last(
     /// A.
     a: &str,
-    tool_sdk::State(db): tool_sdk::State<Database>,
-    cx: &tool_sdk::Context,
+    State(db): State<Database>,
+    cx: &Context,
 ) -> String {
     format!("{a} {} {}", db.0, cx.tool())
 }
@@ -43,12 +43,12 @@ async fn context_only(_: &Context) {}
 
 #[test]
 fn the_host_lends_and_the_model_sends() {
-    let harness = Harness::new(tools![context_first, context_last, context_only])
-        .lend(Database("orders"));
+    let harness =
+        Harness::new(tools![context_first, context_last, context_only]).lend(Database("orders"));
     let text = |name, arguments| wait(harness.ok(name, arguments)).into_text();
     assert_eq!(
         text("context_first", json!({"b": [2], "a": 1})),
-        "context_first [2, 1] orders orders false"
+        "context_first [2, 1] orders orders true"
     );
     assert_eq!(text("context_last", json!({"a": "x"})), "x orders context_last");
     assert_eq!(text("context_only", json!({})), "done");

@@ -66,7 +66,10 @@ fn the_definition_has_them_all() {
     let definition = definition(tools![items]);
     assert_eq!(definition.name.as_str(), "every_item");
     assert_eq!(definition.title.as_deref(), Some("Every item"));
-    assert_eq!(definition.aliases.iter().map(|it| it.as_str()).collect::<Vec<_>>(), ["each-item", "AllItems"]);
+    assert_eq!(
+        definition.aliases.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
+        ["each-item", "AllItems"]
+    );
     assert_eq!(definition.category.as_deref(), Some("samples"));
     assert_eq!(definition.description, "Has everything.");
     assert_eq!(definition.examples.len(), 2);

@@ -36,7 +36,7 @@ fn length(output: &Output) -> Value {
     write,
     approval(
         required = rules::required,
-        subjects = self::rules::subjects,
+        subjects = rules::subjects,
         dangerous = HooksByPathArgs::is_dangerous,
         covers = never::<HooksByPathArgs>,
     ),

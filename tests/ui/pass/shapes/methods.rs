@@ -34,7 +34,7 @@ impl Counter<&'static str> {
         display(primary = by, summary = "Adding {by}"),
         description = "Adds to the counter."
     )]
-    pub async fn add(
+    async fn add(
         &self,
         cx: &Context,
         /// How much.
@@ -53,7 +53,12 @@ impl Counter<&'static str> {
         /// In front.
         prefix: Option<&str>,
     ) -> String {
-        format!("{}{}: {}", prefix.unwrap_or_default(), self.name, self.value.load(Ordering::Relaxed))
+        format!(
+            "{}{}: {}",
+            prefix.unwrap_or_default(),
+            self.name,
+            self.value.load(Ordering::Relaxed)
+        )
     }
 
     fn raise(&self, by: u32) -> u32 {

@@ -30,7 +30,7 @@ impl From<Storm> for ToolError {
     }
 }
 
-type Outcome<T> = std::result::Result<T, Storm>;
+type Outcome<T> = Result<T, Storm>;
 
 /// Nothing.
 #[tool(read)]

@@ -1,50 +1,87 @@
 //! Tools as the Model Context Protocol lists them.
 
+use std::borrow::Cow;
+
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::effect::RiskClass;
 use crate::schema::{Schema, walk};
 use crate::tool::Definition;
 
-pub(super) fn tool(definition: &Definition) -> Value {
-    let mut tool = Map::new();
-    tool.insert("name".to_owned(), definition.name.as_str().into());
-    if let Some(title) = &definition.title {
-        tool.insert("title".to_owned(), title.as_ref().into());
+/// The result of `tools/list`.
+#[derive(Serialize)]
+pub(super) struct List<'a> {
+    tools: Vec<Tool<'a>>,
+}
+
+impl<'a> List<'a> {
+    pub(super) fn of(definitions: impl Iterator<Item = &'a Definition>) -> Self {
+        Self { tools: definitions.map(Tool::of).collect() }
     }
-    tool.insert("description".to_owned(), definition.description.as_ref().into());
-    tool.insert("inputSchema".to_owned(), definition.parameters.to_value());
-    if let Some(output) = &definition.output {
-        tool.insert("outputSchema".to_owned(), output_schema(output));
+}
+
+/// A tool, which lends all that it can from the definition.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    description: &'a str,
+    input_schema: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Cow<'a, Map<String, Value>>>,
+    annotations: Annotations<'a>,
+}
+
+impl<'a> Tool<'a> {
+    pub(super) fn of(definition: &'a Definition) -> Self {
+        Self {
+            name: definition.name.as_str(),
+            title: definition.title.as_deref(),
+            description: &definition.description,
+            input_schema: definition.parameters.as_map(),
+            output_schema: definition.output.as_ref().map(output_schema),
+            annotations: Annotations::of(definition),
+        }
     }
-    tool.insert("annotations".to_owned(), annotations(definition));
-    Value::Object(tool)
 }
 
 /// What the risk says, as hints.
-///
-/// A tool that only looks destroys nothing and may be repeated. Of the others, those
-/// destroy that say so, and all that execute: what an unclassified tool does is not known.
-fn annotations(definition: &Definition) -> Value {
-    let risk = definition.risk;
-    let read = risk.is_read_only();
-    let mut hints = Map::new();
-    if let Some(title) = &definition.title {
-        hints.insert("title".to_owned(), title.as_ref().into());
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotations<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    read_only_hint: bool,
+    destructive_hint: bool,
+    idempotent_hint: bool,
+    open_world_hint: bool,
+}
+
+impl<'a> Annotations<'a> {
+    /// A tool that only looks destroys nothing and may be repeated. Of the others, those
+    /// destroy that say so, and all that execute: what an unclassified tool does is not
+    /// known.
+    fn of(definition: &'a Definition) -> Self {
+        let risk = definition.risk;
+        let read = risk.is_read_only();
+        Self {
+            title: definition.title.as_deref(),
+            read_only_hint: read,
+            destructive_hint: !read && (risk.destructive || risk.class == RiskClass::Execute),
+            idempotent_hint: read || risk.idempotent,
+            open_world_hint: risk.open_world,
+        }
     }
-    let destructive = !read && (risk.destructive || risk.class == RiskClass::Execute);
-    hints.insert("readOnlyHint".to_owned(), read.into());
-    hints.insert("destructiveHint".to_owned(), destructive.into());
-    hints.insert("idempotentHint".to_owned(), (read || risk.idempotent).into());
-    hints.insert("openWorldHint".to_owned(), risk.open_world.into());
-    Value::Object(hints)
 }
 
 /// The schema of the structured result. One that is not an object is wrapped as
 /// `{"result": ..}`, because older clients refuse the whole list otherwise.
-pub(super) fn output_schema(output: &Schema) -> Value {
+fn output_schema(output: &Schema) -> Cow<'_, Map<String, Value>> {
     if !is_wrapped(output) {
-        return output.to_value();
+        return Cow::Borrowed(output.as_map());
     }
     let mut result = output.as_map().clone();
     let defs = result.shift_remove("$defs");
@@ -63,7 +100,7 @@ pub(super) fn output_schema(output: &Schema) -> Value {
         }
         root.insert("$defs".to_owned(), Value::Object(defs));
     }
-    Value::Object(root)
+    Cow::Owned(root)
 }
 
 /// Whether a structured result with this schema is sent as `{"result": ..}`.
@@ -93,7 +130,8 @@ mod tests {
 
     fn with(risk: Risk) -> Value {
         let name = ToolName::from_static("t");
-        annotations(&Definition::new(name, "T.", Schema::default()).risk(risk))
+        let tool = Definition::new(name, "T.", Schema::default()).risk(risk);
+        json!(Annotations::of(&tool))
     }
 
     #[test]
@@ -122,7 +160,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(
-            output_schema(&output),
+            json!(output_schema(&output)),
             json!({
                 "type": "object",
                 "properties": {
@@ -133,6 +171,6 @@ mod tests {
                 "$defs": { "Tree": { "type": "array", "items": { "$ref": "#/$defs/Tree" } } },
             })
         );
-        assert_eq!(output_schema(&Schema::default()), Schema::default().to_value());
+        assert_eq!(*output_schema(&Schema::default()), *Schema::default().as_map());
     }
 }

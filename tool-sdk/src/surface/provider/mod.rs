@@ -22,6 +22,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use self::lint::{Finding, lint, lint_all};
@@ -132,7 +133,7 @@ pub struct UnknownDialect {
 #[must_use]
 pub fn tool(definition: &Definition, dialect: Dialect) -> Value {
     match dialect {
-        Dialect::Mcp => mcp::tool(definition),
+        Dialect::Mcp => json!(mcp::Tool::of(definition)),
         Dialect::OpenAi | Dialect::OpenRouter => openai::tool(definition),
         Dialect::OpenAiStrict => openai::strict_tool(definition),
         Dialect::Anthropic => anthropic::tool(definition),
@@ -168,7 +169,15 @@ pub fn tools<'a>(definitions: impl IntoIterator<Item = &'a Definition>, dialect:
 /// ```
 #[must_use]
 pub fn listing(view: &View, dialect: Dialect) -> Arc<str> {
-    view.text(dialect as usize, |view| tools(view.definitions(), dialect).to_string())
+    view.text(dialect as usize, |view| match dialect {
+        Dialect::Mcp => json_text(&mcp::List::of(view.definitions())),
+        _ => json_text(&tools(view.definitions(), dialect)),
+    })
+}
+
+/// What is written this way has only texts as keys, so that nothing can go wrong.
+fn json_text(document: &impl Serialize) -> String {
+    serde_json::to_string(document).unwrap_or_default()
 }
 
 /// Whether the Model Context Protocol gets the tool's structured result as

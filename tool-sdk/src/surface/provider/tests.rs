@@ -1,3 +1,5 @@
+//! Every dialect over definitions that are hard to say.
+
 use serde_json::json;
 
 use super::*;

@@ -12,9 +12,18 @@ use crate::tool::native::{ArgsSpec, ToolSpec, all_params};
 /// The checks of one tool.
 pub(crate) struct Checks {
     root: Node,
-    fast: Vec<Fast>,
+    fast: Vec<Quick>,
     schema: Schema,
     expected: OnceLock<Arc<str>>,
+}
+
+/// What a value must look like before it is decoded, and what is checked afterwards.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Quick {
+    /// The kinds of value that may stand here, as bits of [`types`].
+    pub(super) kinds: u8,
+    /// What is checked after the type has decoded the value.
+    pub(super) after: Fast,
 }
 
 /// What is checked after a value was decoded by its type.
@@ -23,7 +32,7 @@ pub(super) enum Fast {
     /// The type enforces everything.
     Nothing,
     /// A whole number within bounds.
-    Int(i128, i128),
+    Int(i64, i64),
     /// Everything that the schema says.
     Tree,
 }
@@ -42,7 +51,7 @@ impl Checks {
         if let ArgsSpec::Params(params) = &spec.args {
             checks.fast = params
                 .iter()
-                .map(|param| checks.root.property(param.name).map_or(Fast::Tree, Node::fast))
+                .map(|param| checks.root.property(param.name).map_or(Quick::UNKNOWN, Node::quick))
                 .collect();
         }
         checks
@@ -60,8 +69,9 @@ impl Checks {
         &self.root
     }
 
-    pub(super) fn fast(&self, index: usize) -> Fast {
-        self.fast.get(index).copied().unwrap_or(Fast::Tree)
+    #[inline]
+    pub(super) fn quick(&self, index: usize) -> Quick {
+        self.fast.get(index).copied().unwrap_or(Quick::UNKNOWN)
     }
 
     pub(super) fn expected(&self) -> Arc<str> {
@@ -69,7 +79,34 @@ impl Checks {
     }
 }
 
+impl Quick {
+    const UNKNOWN: Self = Self { kinds: types::ANY, after: Fast::Tree };
+
+    /// Whether a value that starts with `byte` may stand here; serde need not be asked to
+    /// find out that it may not.
+    #[inline]
+    pub(super) fn admits(self, byte: u8) -> bool {
+        let kind = match byte {
+            b'"' => types::STRING,
+            b'-' | b'0'..=b'9' => types::INTEGER | types::FRACTION,
+            b'{' => types::OBJECT,
+            b'[' => types::ARRAY,
+            b't' | b'f' => types::BOOL,
+            b'n' => types::NULL,
+            _ => types::ANY,
+        };
+        self.kinds & kind != 0
+    }
+}
+
 impl Node {
+    #[inline]
+    fn quick(&self) -> Quick {
+        // A reference says nothing here about what it refers to.
+        let kinds = if self.reference.is_some() { types::ANY } else { self.types };
+        Quick { kinds, after: self.fast() }
+    }
+
     /// What must be looked at after the type has decoded a value.
     fn fast(&self) -> Fast {
         let plain = self.enumeration.is_none()
@@ -127,6 +164,12 @@ impl Node {
             // No other type has exactly these bounds.
             return Fast::Nothing;
         }
-        Fast::Int(low.unwrap_or(i128::MIN), high.unwrap_or(i128::MAX))
+        // What does not fit has no short form; the whole check finds out.
+        let narrow =
+            |bound: Option<i128>, open| bound.map_or(Some(open), |it| i64::try_from(it).ok());
+        match (narrow(low, i64::MIN), narrow(high, i64::MAX)) {
+            (Some(low), Some(high)) => Fast::Int(low, high),
+            _ => Fast::Tree,
+        }
     }
 }

@@ -94,9 +94,10 @@ impl InvalidArgs {
     }
 }
 
-impl fmt::Display for InvalidArgs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::with_capacity(256);
+impl InvalidArgs {
+    /// The message for the model.
+    fn message(&self) -> String {
+        let mut text = String::with_capacity(256 + self.expected.len());
         text.push_str("invalid arguments for `");
         text.push_str(&self.tool);
         text.push_str("`:");
@@ -111,13 +112,19 @@ impl fmt::Display for InvalidArgs {
             shown += 1;
         }
         if shown < self.faults.len() {
-            write!(text, "\n- and {} more", self.faults.len() - shown)?;
+            let _ = write!(text, "\n- and {} more", self.faults.len() - shown);
         }
         if !self.expected.is_empty() {
             text.push_str("\nexpected: ");
             text.push_str(&self.expected);
         }
-        f.write_str(&text)
+        text
+    }
+}
+
+impl fmt::Display for InvalidArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())
     }
 }
 
@@ -125,7 +132,7 @@ impl std::error::Error for InvalidArgs {}
 
 impl From<InvalidArgs> for ToolError {
     fn from(error: InvalidArgs) -> Self {
-        Self::new(ErrorKind::InvalidArgs, &error).source(error)
+        Self::worded(ErrorKind::InvalidArgs, error.message()).source(error)
     }
 }
 
@@ -157,7 +164,9 @@ impl Faults {
 
     pub(super) fn add(&mut self, kind: FaultKind, place: &Place<'_>, words: impl fmt::Display) {
         if self.0.len() < Self::MAX {
-            self.0.push(Fault::new(kind, place.pointer(), format!("{place} {words}")));
+            let mut message = String::with_capacity(96);
+            let _ = write!(message, "{place} {words}");
+            self.0.push(Fault::new(kind, place.pointer(), message));
         }
     }
 
@@ -233,6 +242,10 @@ pub(super) struct Escaped<'a>(pub(super) &'a str);
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MAX: usize = 64;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        if self.0.len() <= MAX && self.0.bytes().all(plain) {
+            return f.write_str(self.0);
+        }
         for (count, c) in self.0.chars().enumerate() {
             if count == MAX {
                 return f.write_char('…');
@@ -293,27 +306,40 @@ impl<'a> Place<'a> {
         self.parent.copied().unwrap_or_else(Place::root)
     }
 
-    fn steps(&self, visit: &mut dyn FnMut(Step<'a>)) {
-        if let Some(parent) = self.parent {
-            parent.steps(visit);
-        }
-        visit(self.step);
-    }
-
     /// As RFC 6901 writes it.
     fn pointer(&self) -> String {
-        let mut pointer = String::new();
-        self.steps(&mut |step| match step {
+        let mut pointer = self.parent.map(Place::pointer).unwrap_or_default();
+        match self.step {
             Step::Root => {}
             Step::Key(key) => {
                 pointer.push('/');
-                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                if key.contains(['~', '/']) {
+                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                } else {
+                    pointer.push_str(key);
+                }
             }
             Step::Index(index) => {
                 let _ = write!(pointer, "/{index}");
             }
-        });
+        }
         pointer
+    }
+
+    fn path(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.path(f)?;
+        }
+        match self.step {
+            Step::Root => Ok(()),
+            Step::Key(key) => {
+                if self.is_nested() {
+                    f.write_char('.')?;
+                }
+                fmt::Display::fmt(&Escaped(key), f)
+            }
+            Step::Index(index) => write!(f, "[{index}]"),
+        }
     }
 }
 
@@ -323,19 +349,8 @@ impl fmt::Display for Place<'_> {
         if self.is_root() {
             return f.write_str("the arguments");
         }
-        let mut path = String::new();
-        self.steps(&mut |step| match step {
-            Step::Root => {}
-            Step::Key(key) => {
-                if !path.is_empty() {
-                    path.push('.');
-                }
-                let _ = write!(path, "{}", Escaped(key));
-            }
-            Step::Index(index) => {
-                let _ = write!(path, "[{index}]");
-            }
-        });
-        write!(f, "`{path}`")
+        f.write_char('`')?;
+        self.path(f)?;
+        f.write_char('`')
     }
 }

@@ -223,6 +223,9 @@ impl<'a> Seen<'a> {
 /// A text for a message: quoted, escaped and short.
 pub(super) fn brief(text: &str) -> String {
     const MAX: usize = 60;
+    if text.len() <= MAX && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ') {
+        return ["\"", text, "\""].concat();
+    }
     match text.char_indices().nth(MAX) {
         Some((cut, _)) => format!("{:?}…", &text[..cut]),
         None => format!("{text:?}"),

@@ -18,6 +18,8 @@ use crate::schema::type_words;
 pub(crate) struct Node {
     pub(super) types: u8,
     pub(super) words: String,
+    /// The same with its article.
+    pub(super) worded: String,
     pub(super) sensitive: bool,
     pub(super) enumeration: Option<Vec<Value>>,
     pub(super) constant: Option<Value>,
@@ -97,7 +99,8 @@ impl Node {
             Value::Bool(false) => return Self { never: true, ..Self::anything() },
             _ => return Self::anything(),
         };
-        let mut node = Self { words: type_words(schema), ..Self::anything() };
+        let words = type_words(schema);
+        let mut node = Self { worded: with_article(&words), words, ..Self::anything() };
         if let Some(name) = map.get("$ref").and_then(Value::as_str) {
             node.reference = Some((Arc::clone(defs), name.to_owned()));
         }
@@ -247,6 +250,15 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
         .nest_limit(64)
         .build()
         .map_err(|error| error.to_string())
+}
+
+/// "a string", "an integer", but "one of ..".
+fn with_article(words: &str) -> String {
+    match words.split([' ', ',']).next() {
+        Some("integer" | "object") => format!("an {words}"),
+        Some("string" | "number" | "boolean" | "list" | "map") => format!("a {words}"),
+        _ => words.to_owned(),
+    }
 }
 
 fn first_line(text: &str) -> String {

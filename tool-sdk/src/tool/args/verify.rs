@@ -3,6 +3,7 @@
 //! The work is bounded by the size of the value, also for schemas with alternatives.
 
 use std::cell::Cell;
+use std::fmt;
 
 use serde_json::{Number, Value};
 
@@ -62,10 +63,10 @@ impl Node {
 
     fn wrong_type(&self, value: &Json<'_>, place: &Place<'_>, faults: &mut Faults) {
         let must = if self.never { "must be left out" } else { "must be" };
-        let words = if self.never { String::new() } else { with_article(&self.words) };
+        let words = if self.never { "" } else { self.worded.as_str() };
         let hint = match value {
             Json::Number(number) if self.types & types::INTEGER != 0 => whole(number),
-            Json::Null if !self.sensitive => "; leave it out to use the default".to_owned(),
+            Json::Null => "; leave it out to use the default".to_owned(),
             _ => String::new(),
         };
         faults.add(
@@ -76,15 +77,8 @@ impl Node {
     }
 
     /// "is 9000", or what can be said of a value that must not be repeated.
-    fn said(&self, value: &Json<'_>) -> String {
-        match value {
-            Json::Null => "is null".to_owned(),
-            _ if self.sensitive => format!("is {}", value.kind()),
-            Json::Bool(value) => format!("is {value}"),
-            Json::Number(number) => format!("is {number}"),
-            Json::String(text) => format!("is the string {}", brief(text)),
-            Json::Array(_) | Json::Object(_) => format!("is {}", value.kind()),
-        }
+    fn said<'v>(&self, value: &'v Json<'v>) -> Said<'v> {
+        Said { value, sensitive: self.sensitive }
     }
 
     fn check_fixed(&self, value: &Json<'_>, place: &Place<'_>, faults: &mut Faults) {
@@ -109,7 +103,7 @@ impl Node {
             format_args!(
                 "{}, but must be {}{}",
                 self.said(value),
-                with_article(&self.words),
+                self.worded.as_str(),
                 close.unwrap_or_default()
             ),
         );
@@ -121,7 +115,8 @@ impl Node {
             && self.above.as_ref().is_none_or(|low| less(low, number))
             && self.below.as_ref().is_none_or(|high| less(number, high));
         if !fits {
-            let said = self.said(&Json::Number(number.clone()));
+            let value = Json::Number(number.clone());
+            let said = self.said(&value);
             return faults.add(
                 FaultKind::Constraint,
                 place,
@@ -159,7 +154,8 @@ impl Node {
         if let Some(pattern) = &self.pattern
             && !pattern.is_match(text)
         {
-            let said = self.said(&Json::String(text.into()));
+            let value = Json::String(text.into());
+            let said = self.said(&value);
             faults.add(
                 FaultKind::Constraint,
                 place,
@@ -313,7 +309,8 @@ impl Node {
         match meant {
             Some(found) => faults.append(found),
             None => {
-                let said = branches.first().map_or_else(String::new, |node| node.said(value));
+                let sensitive = branches.iter().any(|node| node.sensitive);
+                let said = Said { value, sensitive };
                 let words = if words.is_empty() { "one of the allowed forms" } else { words };
                 faults.add(FaultKind::Type, place, format_args!("{said}, but must be {words}"));
             }
@@ -347,12 +344,26 @@ impl Faults {
     }
 }
 
-/// "a string", "an integer", but "one of ..".
-fn with_article(words: &str) -> String {
-    match words.split([' ', ',']).next() {
-        Some("integer" | "object") => format!("an {words}"),
-        Some("string" | "number" | "boolean" | "list" | "map") => format!("a {words}"),
-        _ => words.to_owned(),
+/// What a value is, in words.
+struct Said<'v> {
+    value: &'v Json<'v>,
+    sensitive: bool,
+}
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("is ")?;
+        match self.value {
+            Json::Bool(value) if !self.sensitive => {
+                f.write_str(if *value { "true" } else { "false" })
+            }
+            Json::Number(number) if !self.sensitive => number.fmt(f),
+            Json::String(text) if !self.sensitive => {
+                f.write_str("the string ")?;
+                f.write_str(&brief(text))
+            }
+            other => f.write_str(other.kind()),
+        }
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn take(
         raw,
         slots,
         seen: 0,
+        next: 0,
         faults: Faults::default(),
         notes: Vec::new(),
     };
@@ -58,6 +59,8 @@ struct Walk<'w, 'r, 's> {
     slots: &'w mut [&'s mut (dyn Slot + 's)],
     /// One bit per parameter that was seen.
     seen: u128,
+    /// The parameter that comes next in a call that keeps the declared order.
+    next: usize,
     faults: Faults,
     notes: Vec<Note>,
 }
@@ -98,6 +101,11 @@ impl Walk<'_, '_, '_> {
             return Err(self.broken("expected a key in double quotes"));
         }
         let start = self.at;
+        if let Some(index) = self.next_in_order() {
+            self.at += self.params[index].name.len() + 2;
+            self.colon()?;
+            return self.value(index, self.params[index].name);
+        }
         match plain_key(&self.text.as_bytes()[start..]) {
             Some(len) => {
                 let text = self.text;
@@ -111,6 +119,18 @@ impl Walk<'_, '_, '_> {
                 self.argument(&key)
             }
         }
+    }
+
+    /// The parameter after the one that came last, when the key here is its name: most
+    /// calls keep the declared order.
+    #[inline]
+    fn next_in_order(&self) -> Option<usize> {
+        let rest = self.text.as_bytes().get(self.at + 1..)?;
+        let name = self.params.get(self.next)?.name.as_bytes();
+        let found = rest.len() > name.len()
+            && rest[name.len()] == b'"'
+            && name.iter().zip(rest).all(|(a, b)| a == b);
+        found.then_some(self.next)
     }
 
     /// A key with escapes, or a broken one.
@@ -127,6 +147,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    #[inline]
     fn colon(&mut self) -> Result<(), Stopped> {
         self.blanks();
         if self.peek() != Some(b':') {
@@ -173,14 +194,19 @@ impl Walk<'_, '_, '_> {
             return self.twice(key);
         }
         self.seen |= bit;
+        self.next = index + 1;
         if self.peek() == Some(b'n') && !self.null(index)? {
             return Ok(());
         }
         let start = self.at;
+        let quick = self.checks.quick(index);
+        if !self.peek().is_some_and(|byte| quick.admits(byte)) {
+            return self.undecoded(index, None);
+        }
         match self.slots[index].decode(&self.text[start..]) {
             Ok(length) => {
                 self.at += length;
-                match self.checks.fast(index) {
+                match quick.after {
                     Fast::Nothing => {}
                     Fast::Int(low, high) => {
                         if !int_within(&self.text.as_bytes()[start..self.at], low, high) {
@@ -191,7 +217,7 @@ impl Walk<'_, '_, '_> {
                 }
                 Ok(())
             }
-            Err(error) => self.undecoded(index, &error),
+            Err(error) => self.undecoded(index, Some(&error)),
         }
     }
 
@@ -242,7 +268,11 @@ impl Walk<'_, '_, '_> {
 
     /// A value that its type refuses: says why in the schema's words, and goes on behind it.
     #[cold]
-    fn undecoded(&mut self, index: usize, error: &serde_json::Error) -> Result<(), Stopped> {
+    fn undecoded(
+        &mut self,
+        index: usize,
+        error: Option<&serde_json::Error>,
+    ) -> Result<(), Stopped> {
         let start = self.at;
         self.skip()?;
         if self.raw.lenient.stringified && self.stringified(index, start) {
@@ -256,10 +286,9 @@ impl Walk<'_, '_, '_> {
             let place = Place::key_of(&root, param.name);
             let sensitive =
                 self.checks.root().property(param.name).is_some_and(|n| n.is_sensitive());
-            if sensitive {
-                self.faults.add(FaultKind::Type, &place, "is not acceptable");
-            } else {
-                self.faults.decoding(&place, error);
+            match error {
+                Some(error) if !sensitive => self.faults.decoding(&place, error),
+                _ => self.faults.add(FaultKind::Type, &place, "is not acceptable"),
             }
         }
         Ok(())
@@ -296,6 +325,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    #[inline]
     fn end(&mut self) -> Result<(), Stopped> {
         self.blanks();
         match self.peek() {
@@ -337,10 +367,12 @@ impl Walk<'_, '_, '_> {
         Stopped
     }
 
+    #[inline]
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    #[inline]
     fn blanks(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
@@ -361,7 +393,8 @@ fn plain_key(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether the digits of `text` are a number from `low` to `high`.
-fn int_within(text: &[u8], low: i128, high: i128) -> bool {
+#[inline]
+fn int_within(text: &[u8], low: i64, high: i64) -> bool {
     let (digits, negative) = match text {
         [b'-', digits @ ..] => (digits, true),
         digits => (digits, false),
@@ -377,6 +410,6 @@ fn int_within(text: &[u8], low: i128, high: i128) -> bool {
         }
         value = value * 10 + i64::from(byte - b'0');
     }
-    let value = i128::from(if negative { -value } else { value });
+    let value = if negative { -value } else { value };
     low <= value && value <= high
 }

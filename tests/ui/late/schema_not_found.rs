@@ -1,0 +1,5 @@
+use tool_sdk::tool;
+
+/// Read a file.
+#[tool(read, schema = "schemas/read_file.json")]
+fn read_file() {}
