@@ -2,7 +2,7 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Schema, SchemaFn, normal, walk};
 
@@ -40,12 +40,11 @@ impl Property<'_> {
 /// The schema of an object with these properties, in this order, and no others.
 pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Schema {
     let mut generator = generator();
-    let mut schemas = Map::new();
-    let mut required = Vec::new();
-    let mut shown = Vec::new();
-    for property in properties.filter(|property| !property.hidden) {
+    let shown: Vec<_> = properties.filter(|property| !property.hidden).collect();
+    let mut schemas = Map::with_capacity(shown.len());
+    for property in &shown {
         let mut schema = match (property.schema)(&mut generator).to_value() {
-            Value::Bool(true) => json!({}),
+            Value::Bool(true) => Value::Object(Map::new()),
             schema => schema,
         };
         if let Value::Object(schema) = &mut schema
@@ -54,11 +53,10 @@ pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Sche
             describe(schema, property.description);
         }
         schemas.insert(property.name.to_owned(), schema);
-        if property.required {
-            required.push(Value::from(property.name));
-        }
-        shown.push(property);
     }
+    let required = shown.iter().filter(|property| property.required);
+    let mut required: Vec<_> = required.map(|property| Value::from(property.name)).collect();
+    required.shrink_to_fit();
     // Not `json!`, which copies what it is given.
     let mut root = Map::with_capacity(4);
     root.insert("type".to_owned(), "object".into());

@@ -58,7 +58,8 @@ pub(super) fn form(schema: Value, definitions: Map<String, Value>) -> Map<String
     walk::plain_names(&mut root);
     take_root_reference(&mut root);
     let places = places(&root);
-    let mut defs = match root.shift_remove("$defs") {
+    let defs = walk::has(&root, &["$defs"]).then(|| root.shift_remove("$defs"));
+    let mut defs = match defs.flatten() {
         Some(Value::Object(defs)) => defs,
         _ => Map::new(),
     };
@@ -68,8 +69,8 @@ pub(super) fn form(schema: Value, definitions: Map<String, Value>) -> Map<String
     object(&mut root, Place::Alone, false);
     type_of_branches(&mut root, &defs);
     let is_object = walk::get(&root, "type").is_some_and(|ty| ty == "object");
-    if is_object && !walk::has(&root, &["allOf", "anyOf", "oneOf"]) {
-        root.entry("properties").or_insert_with(|| json!({}));
+    if is_object && !walk::has(&root, &["allOf", "anyOf", "oneOf", "properties"]) {
+        root.insert("properties".to_owned(), json!({}));
     }
     keep_needed(&mut root, defs);
     order(&mut root);
@@ -79,7 +80,7 @@ pub(super) fn form(schema: Value, definitions: Map<String, Value>) -> Map<String
 /// A root that only names a definition becomes that definition.
 fn take_root_reference(root: &mut Map<String, Value>) {
     for _ in 0..16 {
-        let Some(Value::String(reference)) = root.get("$ref") else { return };
+        let Some(Value::String(reference)) = walk::get(root, "$ref") else { return };
         let Some(target) = walk::resolve(root, reference) else { return };
         let mut target = target.into_owned();
         if let Some(defs) = root.shift_remove("$defs") {

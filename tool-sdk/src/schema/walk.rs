@@ -129,7 +129,7 @@ pub(crate) fn resolve<'a>(
 /// Other characters must be escaped in a `$ref`, once for the pointer and once for the
 /// URI, and hardly two programs agree on how.
 pub(crate) fn plain_names(root: &mut Map<String, Value>) {
-    let Some(Value::Object(defs)) = root.get("$defs") else { return };
+    let Some(Value::Object(defs)) = get(root, "$defs") else { return };
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let mut renamed: Vec<(String, String)> = Vec::new();
     for name in defs.keys().filter(|name| name.is_empty() || !name.chars().all(plain)) {
