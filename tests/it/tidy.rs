@@ -26,6 +26,19 @@ const LAYERS: &[&[&str]] = &[
 const NOT_FOR_TOOLS: &[&str] =
     &["Registry", "Toolset", "Pipeline", "provider::", "Outcome", "ToolEvent"];
 
+/// How `tool-std` may not reach the world: files through the workspace, the rest through
+/// what the host lends.
+const NOT_THE_WORLD: &[&str] = &[
+    "Command::new",
+    "File::create",
+    "File::open",
+    "SystemTime::now",
+    "fs::read",
+    "fs::write",
+    "std::env",
+    "tokio::fs",
+];
+
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder is there") {
@@ -47,7 +60,7 @@ fn read(path: &Path) -> String {
 /// The code of a file: without comments, and without the tests at its end.
 fn code(path: &Path) -> String {
     let text = read(path);
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let code = text.split("\nmod tests {").next().unwrap_or_default();
     code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
@@ -111,7 +124,7 @@ fn the_runtime_names_no_standard_tool() {
 fn standard_tools_know_nothing_of_their_callers() {
     for path in sources(&root().join("tool-std/src")) {
         let code = code(&path);
-        for word in NOT_FOR_TOOLS {
+        for word in NOT_FOR_TOOLS.iter().chain(NOT_THE_WORLD) {
             assert!(!code.contains(word), "{} names `{word}`", path.display());
         }
     }
