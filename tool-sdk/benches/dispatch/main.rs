@@ -4,6 +4,7 @@
 //! ```text
 //! dispatch                        the tables: nanoseconds and allocations per call, listing
 //! dispatch count LANE CASE N      makes N calls and nothing else, for an instruction counter
+//! dispatch list                   the table of listing alone
 //! dispatch lanes                  what `count` knows, one `LANE CASE N` a line
 //! ```
 //!
@@ -44,6 +45,7 @@ fn main() {
                 let case = cases.iter().find(|it| it.name == *case).expect("a case");
                 World::new(&[]).run(*lane, case, calls.parse().unwrap()).await;
             }
+            ["list"] => listing::tables(),
             ["list", lane] => listing::cold(lane),
             _ => panic!("unknown arguments: {args:?}"),
         }

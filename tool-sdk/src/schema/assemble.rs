@@ -1,5 +1,8 @@
 //! Builds schemas from Rust types: one generator per tool, then the normal form.
 
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock};
+
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
@@ -43,7 +46,7 @@ pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Sche
     let shown: Vec<_> = properties.filter(|property| !property.hidden).collect();
     let mut schemas = Map::with_capacity(shown.len());
     for property in &shown {
-        let mut schema = match (property.schema)(&mut generator).to_value() {
+        let mut schema = match of_type(property.schema, &mut generator) {
             Value::Bool(true) => Value::Object(Map::new()),
             schema => schema,
         };
@@ -71,6 +74,26 @@ pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Sche
         }
     }
     Schema(root)
+}
+
+/// What schemars says of a type. It is asked once, because tools have most types in common.
+///
+/// A function's address stands for the type: when two types share one, it is because the
+/// same code says the same of both.
+fn of_type(schema: SchemaFn, generator: &mut SchemaGenerator) -> Value {
+    static KNOWN: RwLock<BTreeMap<usize, Value>> = RwLock::new(BTreeMap::new());
+
+    let key = schema as usize;
+    if let Some(known) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return known.clone();
+    }
+    let schema = schema(generator).to_value();
+    // A type that refers to itself has a part among the definitions, which are of one tool.
+    if generator.definitions().is_empty() {
+        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(key, schema.clone());
+    }
+    schema
 }
 
 /// Sets the description, in the place that it has in the end.

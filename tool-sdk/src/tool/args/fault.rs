@@ -204,12 +204,8 @@ impl Faults {
         ));
     }
 
-    pub(super) fn finish(self, tool: &str, checks: &Checks) -> InvalidArgs {
-        InvalidArgs {
-            tool: Cow::Owned(tool.to_owned()),
-            faults: self.0,
-            expected: checks.expected(),
-        }
+    pub(super) fn finish(self, tool: Cow<'static, str>, checks: &Checks) -> InvalidArgs {
+        InvalidArgs { tool, faults: self.0, expected: checks.expected() }
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn take_struct<T>(
         Err(error) => {
             let mut faults = Faults::default();
             faults.decoding(&Place::root(), &error);
-            Err(faults.finish(name, checks))
+            Err(faults.finish(name.to_owned().into(), checks))
         }
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn take_value(
         Err(error) => {
             let mut faults = Faults::default();
             faults.malformed(&error);
-            Err(faults.finish(name, checks))
+            Err(faults.finish(name.to_owned().into(), checks))
         }
     }
 }
@@ -81,7 +81,7 @@ fn checked<'a>(
         Ok(tree) => tree,
         Err(fault) => {
             faults.push(fault);
-            return Err(faults.finish(name, checks));
+            return Err(faults.finish(name.to_owned().into(), checks));
         }
     };
     let mut notes = Vec::new();
@@ -90,7 +90,7 @@ fn checked<'a>(
     }
     checks.root().check_all(&tree, &mut faults);
     if !faults.is_empty() {
-        return Err(faults.finish(name, checks));
+        return Err(faults.finish(name.to_owned().into(), checks));
     }
     let text = if notes.is_empty() { raw.text().into() } else { tree.to_text().into() };
     Ok((text, notes))

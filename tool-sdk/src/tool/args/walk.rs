@@ -43,7 +43,7 @@ pub(crate) fn take(
     if walk.faults.is_empty() {
         Ok(walk.notes)
     } else {
-        Err(walk.faults.finish(table.spec().name, walk.checks))
+        Err(walk.faults.finish(table.spec().name.into(), walk.checks))
     }
 }
 
@@ -315,6 +315,9 @@ impl Walk<'_, '_, '_> {
 
     /// Every parameter that was not seen.
     fn absent(&mut self) {
+        if self.seen.count_ones() as usize == self.params.len() {
+            return;
+        }
         for (index, param) in self.params.iter().enumerate() {
             if self.seen & (1_u128 << (index & 127)) != 0 || param.default.is_some() {
                 continue;
