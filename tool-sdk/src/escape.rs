@@ -21,17 +21,76 @@ pub(crate) fn json_string(text: &str) -> String {
     out
 }
 
+/// The JSON string at the start of `json`, and how many bytes it takes; nothing when it is
+/// broken or has an escape by number, which are for a whole parser.
+pub(crate) fn plain_json_string(json: &str) -> Option<(String, usize)> {
+    /// How much room is made before it is known how long a text is.
+    const MOST_AHEAD: usize = 64 << 10;
+    let inner = json.strip_prefix('"')?;
+    let mut plain = plain_prefix(inner.as_bytes());
+    if inner.as_bytes().get(plain)? == &b'"' {
+        return Some((inner[..plain].to_owned(), plain + 2));
+    }
+    let mut out = String::with_capacity(inner.len().min(MOST_AHEAD));
+    let mut rest = inner;
+    loop {
+        out.push_str(&rest[..plain]);
+        match rest.as_bytes()[plain..] {
+            [b'\\', escape, ..] => out.push(unescape(escape)?),
+            [b'"', ..] => break,
+            _ => return None,
+        }
+        rest = &rest[plain + 2..];
+        plain = plain_prefix(rest.as_bytes());
+    }
+    if out.len() < out.capacity() / 2 {
+        out.shrink_to_fit();
+    }
+    Some((out, inner.len() - rest.len() + plain + 2))
+}
+
+fn unescape(escape: u8) -> Option<char> {
+    Some(match escape {
+        b'"' | b'\\' | b'/' => char::from(escape),
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\x08',
+        b'f' => '\x0c',
+        _ => return None,
+    })
+}
+
 /// How many bytes from the start need no escape.
 fn plain_prefix(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
     let mut at = 0;
     for block in bytes.as_chunks::<BLOCK>().0 {
-        if block.iter().fold(false, |special, &byte| special | needs_escape(byte)) {
-            break;
+        // In this form, and not as one fold, it becomes few vector instructions.
+        let mut special = [0; BLOCK];
+        for (special, byte) in special.iter_mut().zip(block) {
+            *special = u8::from(needs_escape(*byte));
+        }
+        if special.iter().fold(0, |any, special| any | special) != 0 {
+            return at + first_set(&special);
         }
         at += BLOCK;
     }
     at + bytes[at..].iter().position(|&byte| needs_escape(byte)).unwrap_or(bytes.len() - at)
+}
+
+/// The place of the first byte that is not zero.
+fn first_set(bytes: &[u8]) -> usize {
+    const WORD: usize = size_of::<u64>();
+    let mut at = 0;
+    for word in bytes.as_chunks::<WORD>().0 {
+        let word = u64::from_le_bytes(*word);
+        if word != 0 {
+            return at + word.trailing_zeros() as usize / 8;
+        }
+        at += WORD;
+    }
+    at
 }
 
 fn needs_escape(byte: u8) -> bool {
@@ -72,7 +131,35 @@ mod tests {
         }
     }
 
+    /// What is read is what serde_json reads, and just as much of the text.
+    #[track_caller]
+    fn check_read(json: &str) {
+        let Some((text, length)) = plain_json_string(json) else { return };
+        let mut values = serde_json::Deserializer::from_str(json).into_iter::<String>();
+        assert_eq!(text, values.next().unwrap().unwrap());
+        assert_eq!(length, values.byte_offset());
+    }
+
+    #[test]
+    fn broken_strings_are_not_read() {
+        for json in ["", "a", "\"", "\"a", "\"\\", "\"\\\"", "\"\\u0041\"", "\"\u{1}\"", "\"\\x\""]
+        {
+            assert_eq!(plain_json_string(json), None, "{json}");
+        }
+        for len in 0..100 {
+            let json = format!("\"{}\\n{}\\\"é\", 1", "x".repeat(len), "y".repeat(len));
+            assert!(plain_json_string(&json).is_some());
+            check_read(&json);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn it_reads_what_serde_json_reads(text in any::<String>(), raw in "[a-z\"\\\\\n\té😀]{0,80}") {
+            check_read(&format!("{}, \"next\": 1", serde_json::to_string(&text).unwrap()));
+            check_read(&format!("\"{raw}\", 1"));
+        }
+
         #[test]
         fn it_writes_what_serde_json_writes(text in any::<String>()) {
             prop_assert_eq!(json_string(&text), serde_json::to_string(&text).unwrap());

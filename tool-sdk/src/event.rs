@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -193,6 +193,7 @@ pub(crate) fn millis(elapsed: Duration) -> u64 {
 pub(crate) struct Hub {
     next: AtomicU64,
     open: AtomicUsize,
+    closed: AtomicBool,
     queues: Mutex<Vec<Arc<Queue>>>,
 }
 
@@ -230,8 +231,15 @@ impl Hub {
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Whether everything has ended.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     /// Ends every subscription, once what was sent has been read.
     pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
         for queue in lock(&self.queues).iter() {
             lock(&queue.state).closed = true;
             queue.ready.notify_one();

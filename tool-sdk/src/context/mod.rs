@@ -161,7 +161,7 @@ impl Context {
     /// up.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.session.cancel_token().is_cancelled()
+        self.session.is_cancelled()
             || self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
             || self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
     }

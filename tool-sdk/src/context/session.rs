@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,7 +38,8 @@ struct Inner {
     permissions: BTreeSet<String>,
     messages: Arc<[Message]>,
     lent: Lent,
-    cancel: CancellationToken,
+    /// Made when somebody asks for it; shared by clones all the same.
+    cancel: Arc<OnceLock<CancellationToken>>,
 }
 
 /// Where a call comes from.
@@ -198,14 +199,19 @@ impl Session {
     /// Lets `token` cancel every call of the session.
     #[must_use]
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
-        self.inner().cancel = token;
+        self.inner().cancel = Arc::new(token.into());
         self
     }
 
     /// Cancels every call of the session when triggered.
     #[must_use]
     pub fn cancel_token(&self) -> &CancellationToken {
-        &self.0.cancel
+        self.0.cancel.get_or_init(CancellationToken::new)
+    }
+
+    /// Whether every call of the session is cancelled.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.cancel.get().is_some_and(CancellationToken::is_cancelled)
     }
 
     fn inner(&mut self) -> &mut Inner {

@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
     /// Whether the pipeline is open, and the caller known where the tool asks for that.
     #[inline]
     pub(super) fn admit(&self) -> Result<(), ToolError> {
-        if self.pipeline.closed.is_cancelled() {
+        if self.pipeline.events.hub().is_closed() {
             return Err(ToolError::unavailable("the host has closed its tools"));
         }
         if self.definition.flags.requires_auth && self.session.user().is_none() {
@@ -120,7 +120,7 @@ impl<'a> Frame<'a> {
     /// Whether nobody wants the result any more.
     #[inline]
     pub(super) fn is_aborted(&self) -> bool {
-        self.session.cancel_token().is_cancelled()
+        self.session.is_cancelled()
             || self.call.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 

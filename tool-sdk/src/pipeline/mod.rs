@@ -124,8 +124,8 @@ impl Pipeline {
 
     /// Ends every running call and every subscription; later calls fail.
     pub fn close(&self) {
-        self.closed.cancel();
         self.events.hub().close();
+        self.closed.cancel();
     }
 
     /// Runs one call from beginning to end.

@@ -26,7 +26,8 @@ pub(super) async fn run(frame: &Frame<'_>, prepared: Box<dyn Prepared>) -> Resul
     });
     match first.await {
         Some(Ok(First::Done(result))) => result,
-        Some(Ok(First::Waiting(running))) => wait(frame, Guarded(Some(running))).await,
+        // Boxed, because most calls never wait and none should carry its room around.
+        Some(Ok(First::Waiting(running))) => Box::pin(wait(frame, Guarded(Some(running)))).await,
         Some(Err(error)) => Err(error),
         None => Err(ToolError::internal("the call was begun twice")),
     }

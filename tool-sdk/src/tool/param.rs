@@ -13,6 +13,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::value::Error as MissingError;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 
+use crate::escape;
+
 /// A type that a tool may take as a parameter.
 ///
 /// Implemented for everything that is `Deserialize` and `JsonSchema`.
@@ -139,7 +141,7 @@ impl<T> StructType<T> {
 
 /// Decodes one value at the start of `text`; says how many bytes it took.
 fn decode<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_json::Error> {
-    if let Some(length) = whole_number(text, into) {
+    if let Some(length) = whole_number(text, into).or_else(|| plain_text(text, into)) {
         return Ok(length);
     }
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
@@ -148,6 +150,22 @@ fn decode<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_jso
         None => return Err(serde_json::Error::custom("expected a value")),
     }
     Ok(values.byte_offset())
+}
+
+/// Decodes a text, when that is what `T` is, in blocks and not byte by byte.
+///
+/// What is not plain, such as `\u`, is left to serde_json, which also words every error.
+fn plain_text<T: 'static>(text: &str, into: &mut Option<T>) -> Option<usize> {
+    let into = into as &mut dyn Any;
+    if let Some(slot) = into.downcast_mut::<Option<String>>() {
+        let (value, length) = escape::plain_json_string(text)?;
+        *slot = Some(value);
+        return Some(length);
+    }
+    let slot = into.downcast_mut::<Option<Option<String>>>()?;
+    let (value, length) = escape::plain_json_string(text)?;
+    *slot = Some(Some(value));
+    Some(length)
 }
 
 /// Decodes a whole number that is written plainly, when that is what `T` is.
