@@ -125,6 +125,13 @@ async fn an_audience_sees_and_calls_only_its_own() {
     let some = Toolset::new(shelf()).with_experimental().only(["untested", "shelf_list"]);
     assert_eq!(listed(&some), ["untested"]);
 
+    // F104: an alias or another case names the same tool.
+    for name in ["SHELF_CLEAR", "Shelf_*"] {
+        assert!(listed(&Toolset::new(shelf()).without([name])).is_empty(), "{name}");
+    }
+    let librarian = Toolset::new(shelf()).with_scope("librarian");
+    assert!(librarian.without(["Shelves"]).get("shelf_list").is_none());
+
     let harness = Harness::of(shelf());
     assert_eq!(harness.ok("internals", "{}").await.as_text(), "inside");
     let error = harness.error("shelf_list", "{}").await;
@@ -211,6 +218,22 @@ async fn tools_come_from_a_file_and_go_into_one() {
     assert!(lines[1].starts_with("tools.json#/tools/1: tool `b c`: "), "{message}");
     assert!(lines[2].starts_with("tools.json#/tools/2/description: tool `d`: "), "{message}");
 
+    for extra in [
+        r#""requires_auht": true"#,
+        r#""flags": {"requires_auht": true}"#,
+        r#""risk": {"class": "read", "destructve": true}"#,
+    ] {
+        let text = format!(
+            r#"[{{"name": "a", "description": "A.", "parameters": {{"type": "object"}}, {extra}}}]"#
+        );
+        let message = ToolsFile::parse("t.json", &text).expect_err("it is misspelt").to_string();
+        assert!(message.contains("unknown field"), "{message}");
+    }
+    let pattern = r#"[{"name": "a", "description": "A.", "parameters": {"type": "object", "properties": {"x": {"pattern": "(?!a)"}}}}]"#;
+    let message =
+        ToolsFile::parse("t.json", pattern).expect_err("it cannot be checked").to_string();
+    assert!(message.contains("/properties/x/pattern cannot be checked"), "{message}");
+
     let one = r#"[{"name": "a", "description": "A.", "parameters": {"type": "object", "properties": {}}}]"#;
     let message =
         ToolsFile::parse("t.json", one).expect("it is right").finish().unwrap_err().to_string();
@@ -245,4 +268,28 @@ async fn a_tool_by_hand_is_a_tool_like_any_other() {
          - unknown argument `m`; did you mean `n`?\n\
          expected: {\"n\": integer ≤ 9}"
     );
+}
+
+/// Signs in.
+#[tool(execute, register = false)]
+fn sign_in(
+    /// The token.
+    #[arg(sensitive, alias("credentials"))]
+    token: String,
+) -> String {
+    token.len().to_string()
+}
+
+// F169: a secret is masked under every name that it may be sent by.
+#[tokio::test]
+async fn secrets_never_reach_an_event() {
+    let harness = Harness::new(tools![sign_in]);
+    let mut events = harness.pipeline().subscribe();
+    for arguments in [r#"{"token": "hunter2"}"#, r#"{"credentials": "hunter2"}"#] {
+        assert_eq!(harness.ok("sign_in", arguments).await.as_text(), "7");
+    }
+    while let Some(event) = events.try_recv() {
+        let text = serde_json::to_string(&event).expect("an event is JSON");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
 }

@@ -38,6 +38,7 @@ impl RiskClass {
 /// assert!(!delete.is_read_only());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Risk {
     /// The class.
     pub class: RiskClass,

@@ -200,6 +200,17 @@ impl ToolError {
         self
     }
 
+    /// Cuts message and hint to `max` bytes each; their starts are kept.
+    pub(crate) fn shorten(&mut self, max: usize) {
+        for text in self.0.hint.iter_mut().chain([&mut self.0.message]) {
+            if text.len() > max {
+                let left_out = text.len() - text.floor_char_boundary(max);
+                text.truncate(text.floor_char_boundary(max));
+                text.push_str(&format!(" [{left_out} more bytes left out]"));
+            }
+        }
+    }
+
     /// What kind of failure it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -221,7 +221,10 @@ impl Hub {
 
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {
         let queue = Arc::new(Queue::default());
-        lock(&self.queues).push(Arc::clone(&queue));
+        let mut queues = lock(&self.queues);
+        lock(&queue.state).closed = self.is_closed();
+        queues.push(Arc::clone(&queue));
+        drop(queues);
         self.open.fetch_add(1, Ordering::Relaxed);
         Events { queue, hub: Arc::clone(self) }
     }
@@ -239,8 +242,9 @@ impl Hub {
 
     /// Ends every subscription, once what was sent has been read.
     pub(crate) fn close(&self) {
+        let queues = lock(&self.queues);
         self.closed.store(true, Ordering::Relaxed);
-        for queue in lock(&self.queues).iter() {
+        for queue in queues.iter() {
             lock(&queue.state).closed = true;
             queue.ready.notify_one();
         }
@@ -325,8 +329,17 @@ impl Queue {
         self.ready.notify_one();
     }
 
-    fn pop(&self) -> Option<ToolEvent> {
+    /// The next event, or whether there will never be another.
+    fn next(&self) -> Result<ToolEvent, bool> {
         let mut state = lock(&self.state);
+        let closed = state.closed;
+        state.pop().ok_or(closed)
+    }
+}
+
+impl State {
+    fn pop(&mut self) -> Option<ToolEvent> {
+        let state = self;
         if state.lost > 0
             && let Some(first) = state.events.front().cloned()
         {
@@ -361,19 +374,17 @@ impl Events {
             tokio::pin!(ready);
             // Registered before looking, so that nothing is missed in between.
             ready.as_mut().enable();
-            if let Some(event) = self.queue.pop() {
-                return Some(event);
+            match self.queue.next() {
+                Ok(event) => return Some(event),
+                Err(true) => return None,
+                Err(false) => ready.await,
             }
-            if lock(&self.queue.state).closed {
-                return None;
-            }
-            ready.await;
         }
     }
 
     /// The next event, if there is one already.
     pub fn try_recv(&mut self) -> Option<ToolEvent> {
-        self.queue.pop()
+        self.queue.next().ok()
     }
 }
 

@@ -4,7 +4,7 @@
 //! the one toolset that they were made on.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::context::Session;
 use crate::name::{ToolName, matches};
@@ -32,6 +32,8 @@ use crate::tool::{Definition, IntoTools, Tool};
 pub struct Toolset {
     registry: Registry,
     state: RwLock<State>,
+    /// Held while a change is made, so that readers wait only for its last step.
+    changing: Mutex<()>,
 }
 
 /// What may change while a pipeline runs.
@@ -54,8 +56,7 @@ struct Filter {
 
 impl Filter {
     fn admits(&self, definition: &Definition) -> bool {
-        let name = definition.name.as_str();
-        let named = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
+        let named = |patterns: &[String]| patterns.iter().any(|pattern| names(definition, pattern));
         let scoped = definition.scopes.is_empty()
             || self.scopes.iter().any(|scope| in_scope(definition, scope));
         scoped
@@ -63,6 +64,14 @@ impl Filter {
             && self.only.as_deref().is_none_or(named)
             && !named(&self.without)
     }
+}
+
+/// Whether `pattern` names the tool: by its name or an alias, in any case.
+fn names(definition: &Definition, pattern: &str) -> bool {
+    let pattern = pattern.to_ascii_lowercase();
+    std::iter::once(&definition.name)
+        .chain(&definition.aliases)
+        .any(|name| matches(&pattern, &name.as_str().to_ascii_lowercase()))
 }
 
 impl fmt::Debug for Toolset {
@@ -74,7 +83,11 @@ impl fmt::Debug for Toolset {
 /// A copy of its own: what is added to it later is not seen by the original.
 impl Clone for Toolset {
     fn clone(&self) -> Self {
-        Self { registry: self.registry.clone(), state: RwLock::new(self.read().clone()) }
+        Self {
+            registry: self.registry.clone(),
+            state: RwLock::new(self.read().clone()),
+            changing: Mutex::default(),
+        }
     }
 }
 
@@ -90,7 +103,8 @@ impl Toolset {
     pub fn new(registry: Registry) -> Self {
         let filter = Filter::default();
         let view = Arc::new(View::new(registry.iter(), &filter));
-        Self { registry, state: RwLock::new(State { filter, additions: Vec::new(), view }) }
+        let state = RwLock::new(State { filter, additions: Vec::new(), view });
+        Self { registry, state, changing: Mutex::default() }
     }
 
     /// Lets those with `scope` in; tools for other scopes only stay out.
@@ -126,7 +140,7 @@ impl Toolset {
     }
 
     fn refiltered(self, change: impl FnOnce(&mut Filter)) -> Self {
-        self.update(|state| change(&mut state.filter));
+        self.update(|_, state| change(&mut state.filter));
         self
     }
 
@@ -137,24 +151,26 @@ impl Toolset {
     /// Fails when a name is taken already, also by a tool that this audience does not see.
     pub fn add(&self, tools: impl IntoTools) -> Result<(), RegistryError> {
         let added = tools.into_tools();
-        let all: Vec<_> =
-            self.registry.iter().chain(&self.read().additions).chain(&added).cloned().collect();
-        Registry::builder().add(all).build()?;
-        self.update(|state| state.additions.extend(added));
-        Ok(())
+        self.update(|registry, state| {
+            let all: Vec<_> =
+                registry.iter().chain(&state.additions).chain(&added).cloned().collect();
+            Registry::builder().add(all).build()?;
+            state.additions.extend(added);
+            Ok(())
+        })
     }
 
     /// Takes a tool away from this toolset; says whether it had it.
     pub fn remove(&self, name: &str) -> bool {
-        let Some(tool) = self.get(name) else { return false };
-        self.update(|state| {
+        self.update(|_, state| {
+            let Some(tool) = state.view.get(name).cloned() else { return false };
             let before = state.additions.len();
             state.additions.retain(|added| !Arc::ptr_eq(added, &tool));
             if state.additions.len() == before {
                 state.filter.without.push(tool.definition().name.to_string());
             }
-        });
-        true
+            true
+        })
     }
 
     /// What this audience sees now.
@@ -175,12 +191,15 @@ impl Toolset {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn update(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        change(&mut state);
+    /// Changes a copy of the state, and puts it in place when it is whole.
+    fn update<T>(&self, change: impl FnOnce(&Registry, &mut State) -> T) -> T {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.read().clone();
+        let answer = change(&self.registry, &mut state);
         let tools = self.registry.iter().chain(&state.additions);
-        let view = View::new(tools, &state.filter);
-        state.view = Arc::new(view);
+        state.view = Arc::new(View::new(tools, &state.filter));
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        answer
     }
 }
 

@@ -24,6 +24,18 @@ pub(super) struct Frame<'a> {
     pub(super) id: CallId,
     tool: Option<&'a dyn Tool>,
     started: Instant,
+    /// Whether a beginning was told whose end was not.
+    open: bool,
+}
+
+/// A call that is dropped half-way was cancelled by whoever dropped it.
+impl Drop for Frame<'_> {
+    fn drop(&mut self) {
+        if self.open {
+            let dropped = ToolError::aborted("the call was dropped");
+            self.event(|| self.terminal(&Err(dropped)));
+        }
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -34,7 +46,9 @@ impl<'a> Frame<'a> {
         call: &'a Call<'a>,
         tool: &'a dyn Tool,
     ) -> Self {
-        Self { tool: Some(tool), ..Self::of(pipeline, session, call, tool.definition()) }
+        let mut frame = Self::of(pipeline, session, call, tool.definition());
+        frame.tool = Some(tool);
+        frame
     }
 
     /// A call without a tool.
@@ -46,7 +60,8 @@ impl<'a> Frame<'a> {
         definition: &'a Definition,
     ) -> Self {
         let id = call.id.clone().unwrap_or_else(CallId::next);
-        Self { pipeline, session, call, definition, id, tool: None, started: Instant::now() }
+        let started = Instant::now();
+        Self { pipeline, session, call, definition, id, tool: None, started, open: false }
     }
 
     /// Whether the pipeline is open, and the caller known where the tool asks for that.
@@ -77,7 +92,7 @@ impl<'a> Frame<'a> {
 
     /// Tells that the call was understood and begins.
     #[inline]
-    pub(super) fn announce(&self, prepared: &dyn Prepared) {
+    pub(super) fn announce(&mut self, prepared: &dyn Prepared) {
         let display = &self.definition.display;
         self.event(|| EventKind::Pending {
             display: Arc::new(display.clone()),
@@ -87,6 +102,7 @@ impl<'a> Frame<'a> {
             notes: prepared.notes().to_vec(),
         });
         self.event(|| EventKind::Started);
+        self.open = true;
     }
 
     /// What the tool gets to know.
@@ -141,10 +157,15 @@ impl<'a> Frame<'a> {
 
     /// The end of every call: its text is cut, exactly one terminal event goes out.
     #[inline]
-    pub(super) fn end(self, mut result: Result<Output, ToolError>, notes: Vec<Note>) -> Outcome {
+    pub(super) fn end(
+        mut self,
+        mut result: Result<Output, ToolError>,
+        notes: Vec<Note>,
+    ) -> Outcome {
         let truncated = fit::fit(&self, &mut result);
+        self.open = false;
         self.event(|| self.terminal(&result));
-        Outcome { call: self.id, result, truncated, notes }
+        Outcome { call: self.id.clone(), result, truncated, notes }
     }
 
     fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {

@@ -141,7 +141,7 @@ impl Pipeline {
         let Some(tool) = self.toolset.get(&call.name) else {
             return self.unresolved(session, call);
         };
-        let frame = Frame::new(self, session, &call, &*tool);
+        let mut frame = Frame::new(self, session, &call, &*tool);
 
         // admit
         if let Err(error) = frame.admit() {

@@ -392,3 +392,60 @@ async fn additions_belong_to_one_toolset() {
     assert_eq!(kind(&call(&first, Call::new("t", "{}")).await), ErrorKind::NotFound);
     assert_eq!(call(&second, Call::new("t", "{}")).await.text(), "t");
 }
+
+// F33: a call that its caller drops has an end too.
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_is_aborted_for_its_subscribers() {
+    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
+    let mut events = pipeline.subscribe();
+    let dropped =
+        tokio::time::timeout(Duration::from_secs(1), call(&pipeline, Call::new("t", "{}"))).await;
+    assert!(dropped.is_err());
+    assert_eq!(kinds(&drain(&mut events)), ["pending", "started", "aborted"]);
+}
+
+#[tokio::test]
+async fn a_subscription_to_a_closed_pipeline_ends_at_once() {
+    let pipeline = pipeline(tool("t", |_, _| async { "t" }));
+    pipeline.close();
+    assert!(pipeline.subscribe().recv().await.is_none());
+}
+
+#[tokio::test]
+async fn a_failure_does_not_flood_the_model() {
+    let pipeline = pipeline(tool("t", |_, _| async {
+        Err::<String, _>(ToolError::failed("ä".repeat(100_000)).hint("x".repeat(100_000)))
+    }));
+    let text = call(&pipeline, Call::new("t", "{}")).await.text().into_owned();
+    assert!(text.len() < 9000, "{}", text.len());
+    assert!(text.contains("ä [195904 more bytes left out]"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_said() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let pipeline = pipeline(tool("t", |_, _| async { "line\n".repeat(3000) }))
+        .output_dir(file.path().join("not a folder"));
+    let outcome = call(&pipeline, Call::new("t", "{}")).await;
+    assert!(outcome.text().ends_with("left out; they could not be kept]"));
+    assert!(outcome.truncated.unwrap().full_output_path.is_none());
+}
+
+// A schema without a type behind it is enforced as a whole, or not used.
+#[tokio::test]
+async fn what_cannot_be_checked_is_not_run() {
+    for keyword in [
+        json!({"not": {"required": ["text"]}}),
+        json!({"properties": {"text": {"pattern": "^(?!rm).*$"}}}),
+        json!({"properties": {"text": {"if": {}}}}),
+        json!({"patternProperties": {"^x": {}}}),
+    ] {
+        let mut schema = json!({"type": "object"});
+        schema.as_object_mut().unwrap().extend(keyword.as_object().unwrap().clone());
+        let schema = Schema::from_value(schema).unwrap();
+        let definition = Definition::new(ToolName::from_static("t"), "Does it.", schema);
+        let pipeline = pipeline(DynamicTool::new(definition, |_, _| async { "ran" }));
+        let outcome = call(&pipeline, Call::new("t", r#"{"text": "rm"}"#)).await;
+        assert_eq!(kind(&outcome), ErrorKind::InvalidArgs, "{keyword}");
+    }
+}

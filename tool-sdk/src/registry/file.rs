@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::schema::Schema;
+use crate::tool::args::unsupported;
 use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 
 /// The definitions of a `tools.json`, waiting for their handlers.
@@ -94,6 +95,9 @@ impl ToolsFile {
                 return self.problem(&name, &format!("{path}/parameters"), error.to_string());
             }
         };
+        if let Some(what) = unsupported(&parameters.to_value(), "") {
+            return self.problem(&name, &format!("{path}/parameters"), what);
+        }
         match serde_json::from_value::<Definition>(entry.clone()) {
             Ok(definition) if definition.description.trim().is_empty() => {
                 self.problem(&name, &format!("{path}/description"), "is empty".to_owned());
@@ -118,6 +122,9 @@ impl ToolsFile {
     {
         match self.definitions.remove(name) {
             Some(definition) => self.tools.push(DynamicTool::new(definition, handler)),
+            None if self.tools.iter().any(|tool| tool.definition().name.as_str() == name) => {
+                self.problem(name, "", "two handlers are given".to_owned());
+            }
             None => self.problem(name, "", "a handler is given, but no definition".to_owned()),
         }
         self

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 /// How a tool is shown to people.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Display {
     /// A short name, such as `Read`.

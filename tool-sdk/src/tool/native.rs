@@ -273,7 +273,12 @@ fn display(spec: &'static ToolSpec) -> Display {
         primary: spec.primary.map(Into::into),
         show: spec.show.iter().map(|&name| name.into()).collect(),
         summary: spec.summary.map(Into::into),
-        sensitive: sensitive.into_iter().map(|param| param.name.to_owned()).collect(),
+        // A secret is one under every name that it may be sent by.
+        sensitive: sensitive
+            .into_iter()
+            .flat_map(|param| std::iter::once(&param.name).chain(param.aliases))
+            .map(|&name| name.to_owned())
+            .collect(),
     }
 }
 

@@ -9,7 +9,8 @@ pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::
     let folder = folder.join(file_name(session));
     create_private(&folder)?;
     for attempt in 0..100_u32 {
-        let suffix = if attempt == 0 { String::new() } else { format!("-{attempt}") };
+        // The ids of calls may come again in another process; the time does not.
+        let suffix = if attempt == 0 { String::new() } else { format!("-{:x}", now()) };
         let path = folder.join(format!("{}{suffix}.txt", file_name(call)));
         match open_new(&path) {
             Ok(mut file) => {
@@ -21,6 +22,10 @@ pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::
         }
     }
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many outputs of one call id"))
+}
+
+fn now() -> u128 {
+    std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos())
 }
 
 /// An id as a file name: nothing but letters, digits, `-` and `_`, and not empty.
@@ -63,6 +68,9 @@ mod tests {
         let first = keep(folder.path(), "../s", "a/b", "whole\n").unwrap();
         let second = keep(folder.path(), "../s", "a/b", "other\n").unwrap();
 
+        for _ in 0..300 {
+            keep(folder.path(), "../s", "a/b", "again\n").unwrap();
+        }
         assert_eq!(fs::read_to_string(&first).unwrap(), "whole\n");
         assert_eq!(fs::read_to_string(&second).unwrap(), "other\n");
         assert!(first.starts_with(folder.path()) && first.ends_with("a_b.txt"));

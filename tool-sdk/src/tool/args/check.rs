@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Number, Value};
 
-use super::node::{Node, types};
+use super::node::{Node, types, unsupported};
 use crate::schema::Schema;
 use crate::tool::Definition;
 use crate::tool::native::{ArgsSpec, ToolSpec, all_params};
@@ -15,6 +15,7 @@ pub(crate) struct Checks {
     fast: Vec<Quick>,
     schema: Schema,
     expected: OnceLock<Arc<str>>,
+    unsupported: OnceLock<Option<String>>,
 }
 
 /// What a value must look like before it is decoded, and what is checked afterwards.
@@ -60,9 +61,17 @@ impl Checks {
     pub(crate) fn of_schema(schema: Schema, sensitive: &[String]) -> Self {
         let mut root = Node::compile(&Value::Object(schema.as_map().clone()), schema.as_map());
         for (name, _, node) in &mut root.properties {
-            node.sensitive = sensitive.contains(name);
+            if sensitive.contains(name) {
+                node.hide();
+            }
         }
-        Self { root, fast: Vec::new(), schema, expected: OnceLock::new() }
+        Self {
+            root,
+            fast: Vec::new(),
+            schema,
+            expected: OnceLock::new(),
+            unsupported: OnceLock::new(),
+        }
     }
 
     pub(crate) fn root(&self) -> &Node {
@@ -72,6 +81,12 @@ impl Checks {
     #[inline]
     pub(super) fn quick(&self, index: usize) -> Quick {
         self.fast.get(index).copied().unwrap_or(Quick::UNKNOWN)
+    }
+
+    /// What the schema asks for that nothing here checks.
+    pub(super) fn unsupported(&self) -> Option<&str> {
+        let find = || unsupported(&self.schema.to_value(), "");
+        self.unsupported.get_or_init(find).as_deref()
     }
 
     pub(super) fn expected(&self) -> Arc<str> {

@@ -23,6 +23,7 @@ pub use self::fault::{Fault, FaultKind, InvalidArgs};
 use self::fault::{Faults, Place};
 use self::json::Json;
 use self::node::Node;
+pub(crate) use self::node::unsupported;
 pub(super) use self::walk::take;
 use super::native::Table;
 use super::param::StructType;
@@ -58,6 +59,10 @@ pub(crate) fn take_value(
     checks: &Checks,
     raw: &RawArgs<'_>,
 ) -> Result<(Value, Vec<Note>), InvalidArgs> {
+    if let Some(unsupported) = checks.unsupported() {
+        let words = format_args!("the tool cannot be called: its schema's {unsupported}");
+        return Err(InvalidArgs::new(name.to_owned(), words));
+    }
     let (text, notes) = checked(name, checks, raw)?;
     match serde_json::from_str(&text) {
         Ok(value) => Ok((value, notes)),

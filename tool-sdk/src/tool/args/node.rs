@@ -144,15 +144,15 @@ impl Node {
     }
 
     fn text_keywords(&mut self, map: &Map<String, Value>) {
-        self.min_length = map.get("minLength").and_then(Value::as_u64);
-        self.max_length = map.get("maxLength").and_then(Value::as_u64);
+        self.min_length = count(map, "minLength");
+        self.max_length = count(map, "maxLength");
         self.pattern =
             map.get("pattern").and_then(Value::as_str).and_then(|text| pattern(text).ok());
     }
 
     fn array_keywords(&mut self, map: &Map<String, Value>, defs: &Arc<Map<String, Value>>) {
-        self.min_items = map.get("minItems").and_then(Value::as_u64);
-        self.max_items = map.get("maxItems").and_then(Value::as_u64);
+        self.min_items = count(map, "minItems");
+        self.max_items = count(map, "maxItems");
         self.unique = map.get("uniqueItems") == Some(&Value::Bool(true));
         if let Some(Value::Array(prefix)) = map.get("prefixItems") {
             self.prefix = prefix.iter().map(|schema| Self::build(schema, defs)).collect();
@@ -165,8 +165,8 @@ impl Node {
     }
 
     fn object_keywords(&mut self, map: &Map<String, Value>, defs: &Arc<Map<String, Value>>) {
-        self.min_properties = map.get("minProperties").and_then(Value::as_u64);
-        self.max_properties = map.get("maxProperties").and_then(Value::as_u64);
+        self.min_properties = count(map, "minProperties");
+        self.max_properties = count(map, "maxProperties");
         let required: Vec<&str> = map
             .get("required")
             .and_then(Value::as_array)
@@ -193,6 +193,15 @@ impl Node {
             }
             _ => {}
         }
+    }
+
+    /// Marks the values here, and all that they hold, as not to be repeated.
+    pub(super) fn hide(&mut self) {
+        self.sensitive = true;
+        let parts = [&mut self.prefix, &mut self.any_of, &mut self.one_of, &mut self.all_of];
+        parts.into_iter().flatten().for_each(Self::hide);
+        self.properties.iter_mut().for_each(|(_, _, node)| node.hide());
+        self.items.iter_mut().chain(&mut self.additional).for_each(|node| node.hide());
     }
 
     pub(super) fn property(&self, name: &str) -> Option<&Node> {
@@ -222,7 +231,13 @@ impl Node {
         let (defs, name) = self.reference.as_ref()?;
         let key = name.strip_prefix("#/$defs/")?;
         let schema = defs.get(key)?;
-        Some(self.resolved.get_or_init(|| Box::new(Self::build(schema, defs))))
+        Some(self.resolved.get_or_init(|| {
+            let mut target = Self::build(schema, defs);
+            if self.sensitive {
+                target.hide();
+            }
+            Box::new(target)
+        }))
     }
 
     pub(super) fn names(&self) -> Vec<&str> {
@@ -250,6 +265,58 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
         .nest_limit(64)
         .build()
         .map_err(|error| error.to_string())
+}
+
+/// A count, which JSON Schema lets one write as `5.0` too.
+fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
+    let value = map.get(key)?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is checked")]
+    let whole = |value: f64| (value >= 0.0 && value.fract() == 0.0).then_some(value as u64);
+    value.as_u64().or_else(|| value.as_f64().and_then(whole))
+}
+
+/// What a schema asks for that is not checked here, with the place where it does.
+///
+/// Behind a function stands a type that has the last word; behind a schema from elsewhere
+/// stands nothing, and what is advertised must be enforced.
+pub(crate) fn unsupported(schema: &Value, pointer: &str) -> Option<String> {
+    const UNKNOWN: [&str; 13] = [
+        "contains",
+        "dependentRequired",
+        "dependentSchemas",
+        "dependencies",
+        "else",
+        "if",
+        "maxContains",
+        "minContains",
+        "patternProperties",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    ];
+    let map = schema.as_object()?;
+    if let Some(keyword) = UNKNOWN.into_iter().find(|keyword| map.contains_key(*keyword)) {
+        return Some(format!("{pointer}/{keyword} is not supported"));
+    }
+    if map.get("not").is_some_and(|not| not != &Value::Object(Map::new())) {
+        return Some(format!("{pointer}/not is not supported"));
+    }
+    if let Some(Err(error)) = map.get("pattern").and_then(Value::as_str).map(pattern) {
+        return Some(format!("{pointer}/pattern cannot be checked: {error}"));
+    }
+    let named = ["properties", "$defs"].into_iter().flat_map(|key| {
+        let members = map.get(key).and_then(Value::as_object).into_iter().flatten();
+        members.map(move |(name, schema)| (format!("{pointer}/{key}/{name}"), schema))
+    });
+    let listed = ["allOf", "anyOf", "oneOf", "prefixItems"].into_iter().flat_map(|key| {
+        let schemas = map.get(key).and_then(Value::as_array).into_iter().flatten();
+        schemas.enumerate().map(move |(at, schema)| (format!("{pointer}/{key}/{at}"), schema))
+    });
+    let single = ["additionalProperties", "items"]
+        .into_iter()
+        .filter_map(|key| Some((format!("{pointer}/{key}"), map.get(key)?)));
+    named.chain(listed).chain(single).find_map(|(pointer, schema)| unsupported(schema, &pointer))
 }
 
 /// "a string", "an integer", but "one of ..".

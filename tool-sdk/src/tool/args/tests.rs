@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::*;
 use crate::call::Lenient;
+use crate::schema::Schema;
 use crate::tool::native::{DefaultSpec, ParamSpec, Range, ToolSpec, filled};
 use crate::tool::{ArgsSpec, ParamType, StructType, param_type, struct_type};
 
@@ -211,6 +212,35 @@ fn secrets_are_not_repeated() {
         let message = look(&RawArgs::new(text)).unwrap_err().to_string();
         assert!(!message.contains("SECRET") && !message.contains("12345678"), "{message}");
     }
+}
+
+#[test]
+fn secrets_inside_of_others_are_not_repeated() {
+    let schema = Schema::from_value(serde_json::json!({
+        "type": "object",
+        "properties": {
+            "key": {
+                "type": "object",
+                "properties": {
+                    "pins": {"type": "array", "items": {"type": "integer"}},
+                    "kind": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/Deep"}]},
+                },
+            },
+            "above": {"type": "number", "exclusiveMinimum": 5},
+        },
+        "$defs": {"Deep": {"type": "array", "items": {"$ref": "#/$defs/Deep"}}},
+    }));
+    let checks = Checks::of_schema(schema.unwrap(), &["key".to_owned()]);
+    let words = |text| take_value("look", &checks, &RawArgs::new(text)).unwrap_err().to_string();
+    for text in [
+        r#"{"key": {"pins": ["hunter2"]}}"#,
+        r#"{"key": {"kind": ["hunter2"]}}"#,
+        r#"{"key": {"kind": "hunter2"}}"#,
+        r#"{"key": "hunter2"}"#,
+    ] {
+        assert!(!words(text).contains("hunter2"), "{}", words(text));
+    }
+    assert!(words(r#"{"above": 5}"#).contains("`above` is 5, but must be more than 5"));
 }
 
 #[test]

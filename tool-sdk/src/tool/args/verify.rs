@@ -65,6 +65,7 @@ impl Node {
         let must = if self.never { "must be left out" } else { "must be" };
         let words = if self.never { "" } else { self.worded.as_str() };
         let hint = match value {
+            _ if self.never => String::new(),
             Json::Number(number) if self.types & types::INTEGER != 0 => whole(number),
             Json::Null => "; leave it out to use the default".to_owned(),
             _ => String::new(),
@@ -136,14 +137,19 @@ impl Node {
     }
 
     fn range_words(&self) -> String {
-        let low = self.minimum.as_ref().or(self.above.as_ref());
-        let high = self.maximum.as_ref().or(self.below.as_ref());
-        match (low, high) {
-            (Some(low), Some(high)) => format!("between {low} and {high}"),
-            (Some(low), None) => format!("at least {low}"),
-            (None, Some(high)) => format!("at most {high}"),
-            (None, None) => self.words.clone(),
+        if let (Some(low), Some(high), None, None) =
+            (&self.minimum, &self.maximum, &self.above, &self.below)
+        {
+            return format!("between {low} and {high}");
         }
+        let bounds = [
+            ("at least", &self.minimum),
+            ("more than", &self.above),
+            ("at most", &self.maximum),
+            ("less than", &self.below),
+        ];
+        let bounds = bounds.into_iter().filter_map(|(words, bound)| Some((words, bound.as_ref()?)));
+        bounds.map(|(words, bound)| format!("{words} {bound}")).collect::<Vec<_>>().join(" and ")
     }
 
     fn check_text(&self, text: &str, place: &Place<'_>, faults: &mut Faults) {
@@ -283,6 +289,14 @@ impl Node {
         }
         if !self.one_of.is_empty() {
             Self::one_fits(&self.one_of, &self.words, value, place, faults, budget);
+            let fits = |node: &&Node| {
+                let mut found = Faults::default();
+                node.check(value, place, &mut found, budget);
+                found.is_empty()
+            };
+            if self.one_of.iter().filter(fits).count() > 1 {
+                faults.add(FaultKind::Type, place, "fits more than one of its allowed forms");
+            }
         }
     }
 

@@ -261,8 +261,11 @@ impl Walk<'_, '_, '_> {
     #[cold]
     fn not_strict(&mut self, name: &str, error: &serde_json::Error) {
         let root = Place::root();
-        let words = without_position(&error.to_string());
         let place = Place::key_of(&root, name);
+        if self.checks.root().property(name).is_some_and(|node| node.is_sensitive()) {
+            return self.faults.add(FaultKind::Malformed, &place, "is not acceptable");
+        }
+        let words = without_position(&error.to_string());
         self.faults.add(FaultKind::Malformed, &place, format_args!("is not acceptable: {words}"));
     }
 
