@@ -174,7 +174,7 @@ fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::
         Err(error) => error,
     };
     let wrong_arguments = error.kind() == ErrorKind::InvalidArgs;
-    let code = exit::finish(Err(Failure::new(exit::code(error.kind()), error)), io);
+    let code = exit::finish(Err(Failure::new(exit::code(error.kind()), error)), false, io);
     if wrong_arguments {
         io.say(format_args!("usage: `{program} call {tool} --help` lists the parameters"));
     }
@@ -211,16 +211,7 @@ fn print_json(tool: &str, outcome: &Outcome, io: &mut Io<'_>) -> exit::Result {
 
 /// A call that was never made, told like one that failed; help stays help.
 fn print_failure(tool: &str, id: &CallId, why: Failure, io: &mut Io<'_>) -> exit::Result {
-    let (code, error) = match why {
-        Failure::Said { code, error } => (code, error),
-        Failure::Clap(usage) if usage.use_stderr() => {
-            let text = usage.to_string();
-            let words = text.split("\n\nUsage:").next().unwrap_or_default().trim();
-            let words = words.strip_prefix("error: ").unwrap_or(words);
-            (exit::USAGE, ToolError::invalid_args(words))
-        }
-        other => return Err(other),
-    };
+    let (code, error) = why.into_error()?;
     writeln!(io.stdout, "{}", failure(tool, id, &error))?;
     Ok(code)
 }
@@ -251,20 +242,7 @@ fn success(tool: &str, outcome: &Outcome, output: &Output) -> Value {
 }
 
 fn failure(tool: &str, call: &CallId, error: &ToolError) -> Value {
-    let mut document = json!({
-        "ok": false,
-        "tool": tool,
-        "call": call,
-        "error": {
-            "kind": error.kind(),
-            "message": error.message(),
-            "recoverable": error.kind().is_recoverable(),
-        },
-    });
-    if let Some(hint) = error.suggestion() {
-        document["error"]["hint"] = hint.into();
-    }
-    document
+    json!({ "ok": false, "tool": tool, "call": call, "error": exit::report(error) })
 }
 
 /// An attachment without its bytes.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use serde_json::{Value, json};
+
 use super::{Io, style};
 use crate::error::{ErrorKind, ToolError};
 
@@ -62,6 +64,35 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The exit code and the error, where there is one to tell; help stays help.
+    pub(super) fn into_error(self) -> Result<(u8, ToolError)> {
+        match self {
+            Self::Said { code, error } => Ok((code, error)),
+            Self::Clap(usage) if usage.use_stderr() => {
+                let text = usage.to_string();
+                let words = text.split("\n\nUsage:").next().unwrap_or_default().trim();
+                let words = words.strip_prefix("error: ").unwrap_or(words);
+                Ok((USAGE, ToolError::invalid_args(words)))
+            }
+            other => Err(other),
+        }
+    }
+}
+
+/// An error for programs.
+pub(super) fn report(error: &ToolError) -> Value {
+    let mut report = json!({
+        "kind": error.kind(),
+        "message": error.message(),
+        "recoverable": error.kind().is_recoverable(),
+    });
+    if let Some(hint) = error.suggestion() {
+        report["hint"] = hint.into();
+    }
+    report
+}
+
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
         Self::Clap(error)
@@ -74,8 +105,16 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Says what there is to say, and gives the exit code.
-pub(super) fn finish(result: Result, io: &mut Io<'_>) -> u8 {
+/// Says what there is to say, as one JSON value where that was asked for, and gives the
+/// exit code.
+pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
+    let result = match result {
+        Err(failure) if json => failure.into_error().and_then(|(code, error)| {
+            writeln!(io.stdout, "{}", json!({ "ok": false, "error": report(&error) }))?;
+            Ok(code)
+        }),
+        result => result,
+    };
     let result = result.and_then(|code| Ok(io.stdout.flush().map(|()| code)?));
     match result {
         Ok(code) => code,

@@ -160,6 +160,8 @@ pub fn main() -> ExitCode {
 pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
     let mut args = args.into_iter();
     let program = program_name(args.next());
+    let args: Vec<OsString> = args.collect();
+    let json = args.iter().any(|word| word == "--json");
     let mut stdout = UntilClosed::new(io.stdout);
     let mut io = Io {
         stdin: io.stdin,
@@ -173,7 +175,7 @@ pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>, io: &mu
         .try_get_matches_from(args)
         .map_err(Failure::from)
         .and_then(|matches| dispatch(&program, registry, &matches, &mut io));
-    exit::finish(result, &mut io)
+    exit::finish(result, json, &mut io)
 }
 
 fn dispatch(
@@ -229,6 +231,22 @@ mod tests {
             let ran = check_code(args, 2);
             assert_eq!(ran.out, "");
             assert!(!ran.err.is_empty());
+        }
+    }
+
+    #[test]
+    fn with_json_every_failure_is_one_json_value() {
+        for args in [
+            &["show", "nope", "--json"][..],
+            &["schema", "nope", "--json"],
+            &["schema", "--format", "bogus", "--json"],
+            &["list", "extra", "--json"],
+            &["call", "nope", "{}", "--json"],
+        ] {
+            let ran = check_code(args, 2);
+            let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+            assert_eq!(value["ok"], false, "{args:?}");
+            assert!(value["error"]["message"].is_string(), "{value}");
         }
     }
 
