@@ -306,7 +306,6 @@ struct Queue {
 struct State {
     events: VecDeque<ToolEvent>,
     losable: usize,
-    lost: u64,
     closed: bool,
 }
 
@@ -315,17 +314,7 @@ impl Queue {
     const ROOM: usize = 1024;
 
     fn push(&self, event: ToolEvent) {
-        {
-            let mut state = lock(&self.state);
-            if event.kind.may_be_lost() {
-                if state.losable == Self::ROOM {
-                    state.lost += 1;
-                    return;
-                }
-                state.losable += 1;
-            }
-            state.events.push_back(event);
-        }
+        lock(&self.state).push(event);
         self.ready.notify_one();
     }
 
@@ -338,17 +327,26 @@ impl Queue {
 }
 
 impl State {
-    fn pop(&mut self) -> Option<ToolEvent> {
-        let state = self;
-        if state.lost > 0
-            && let Some(first) = state.events.front().cloned()
+    fn push(&mut self, event: ToolEvent) {
+        if !event.kind.may_be_lost() {
+            self.events.push_back(event);
+        } else if self.losable < Queue::ROOM {
+            self.losable += 1;
+            self.events.push_back(event);
+        } else if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) =
+            self.events.back_mut()
         {
-            let count = std::mem::take(&mut state.lost);
-            return Some(ToolEvent { kind: EventKind::Lost { count }, ..first });
+            *count += 1;
+        } else {
+            // Stands where the loss began, in the place of the first event that is lost.
+            self.events.push_back(ToolEvent { kind: EventKind::Lost { count: 1 }, ..event });
         }
-        let event = state.events.pop_front()?;
+    }
+
+    fn pop(&mut self) -> Option<ToolEvent> {
+        let event = self.events.pop_front()?;
         if event.kind.may_be_lost() {
-            state.losable -= 1;
+            self.losable -= 1;
         }
         Some(event)
     }
