@@ -65,7 +65,8 @@ fn code(path: &Path) -> String {
 }
 
 fn is_test(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == "tests.rs" || name == "toy.rs")
+    let name = path.file_name().is_some_and(|name| name == "tests.rs" || name == "toy.rs");
+    name || path.parent().is_some_and(|folder| folder.ends_with("tests"))
 }
 
 /// The modules that `text` names after `crate::`.

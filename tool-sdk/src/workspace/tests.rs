@@ -1,0 +1,208 @@
+//! Paths that stay inside, and paths that would lead out.
+
+use std::fs;
+use std::io::Read;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::error::ErrorKind;
+
+fn folder() -> (TempDir, Workspace) {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("src")).unwrap();
+    fs::write(folder.path().join("src/main.rs"), "fn main() {}").unwrap();
+    let workspace = Workspace::open([folder.path()]).unwrap();
+    (folder, workspace)
+}
+
+fn text(place: &Located) -> Result<String, ErrorKind> {
+    let mut text = String::new();
+    let mut file = place.open_file().map_err(|error| error.kind())?;
+    file.read_to_string(&mut text).unwrap();
+    Ok(text)
+}
+
+#[track_caller]
+fn check(workspace: &Workspace, path: &str, expected: Result<&str, ErrorKind>) {
+    let found = workspace.resolve(path).map(|located| located.display());
+    let found = found.as_deref().map_err(ToolError::kind);
+    assert_eq!(found, expected, "{path:?}");
+}
+
+#[test]
+fn one_place_has_one_name() {
+    let (folder, workspace) = folder();
+    let absolute = folder.path().join("src/main.rs");
+    check(&workspace, "src/main.rs", Ok("src/main.rs"));
+    check(&workspace, "./src//main.rs", Ok("src/main.rs"));
+    check(&workspace, absolute.to_str().unwrap(), Ok("src/main.rs"));
+    check(&workspace, folder.path().to_str().unwrap(), Ok("."));
+    check(&workspace, ".", Ok("."));
+    assert_eq!(workspace.resolve(".").unwrap().absolute(), workspace.roots().next().unwrap());
+}
+
+#[test]
+fn what_is_outside_is_denied() {
+    let (folder, workspace) = folder();
+    let sibling = format!("{}-other/x", folder.path().display());
+    for path in ["..", "../x", "src/../../x", "/", "/etc/passwd", &sibling] {
+        check(&workspace, path, Err(ErrorKind::Denied));
+    }
+    let climbing = format!("{}/../x", folder.path().display());
+    check(&workspace, &climbing, Err(ErrorKind::Denied));
+    let error = workspace.resolve("/etc/passwd").unwrap_err();
+    let root = workspace.roots().next().unwrap().to_str().unwrap();
+    assert!(error.suggestion().unwrap().contains(root), "{error}");
+}
+
+#[test]
+fn what_no_file_is_called_is_invalid() {
+    let (_folder, workspace) = folder();
+    let long_name = "n".repeat(256);
+    let long_path = "n/".repeat(2049);
+    for path in ["", "a\0b", &long_name, &long_path] {
+        check(&workspace, path, Err(ErrorKind::InvalidArgs));
+    }
+    check(&workspace, &"n".repeat(255), Ok(&"n".repeat(255)));
+}
+
+#[test]
+fn nothing_is_expanded() {
+    let (_folder, workspace) = folder();
+    for path in ["~/x", "$HOME/x", "%2e%2e/x", "file:x"] {
+        check(&workspace, path, Ok(path));
+    }
+}
+
+#[test]
+fn parents_inside_are_fine() {
+    let (_folder, workspace) = folder();
+    let place = workspace.resolve("src/../src/main.rs").unwrap();
+    assert_eq!(text(&place).unwrap(), "fn main() {}");
+}
+
+#[test]
+fn only_regular_files_are_opened() {
+    let (_folder, workspace) = folder();
+    let error = workspace.resolve("src").unwrap().open_file().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Failed);
+    assert_eq!(error.message(), "`src` is a folder, not a file");
+    assert_eq!(text(&workspace.resolve("nope").unwrap()), Err(ErrorKind::NotFound));
+    assert_eq!(text(&workspace.resolve("src/main.rs/x").unwrap()), Err(ErrorKind::NotFound));
+}
+
+#[test]
+fn folders_list_what_is_there() {
+    let (folder, workspace) = folder();
+    fs::write(folder.path().join("a"), "").unwrap();
+    let mut entries: Vec<_> = workspace
+        .resolve(".")
+        .unwrap()
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.map(|entry| (entry.name, entry.kind)).unwrap())
+        .collect();
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(entries, [("a".into(), FileKind::File), ("src".into(), FileKind::Directory)]);
+
+    let file = workspace.resolve("src/main.rs").unwrap();
+    assert_eq!(file.read_dir().err().unwrap().kind(), ErrorKind::Failed);
+    let metadata = file.metadata().unwrap();
+    assert_eq!((metadata.kind, metadata.len), (FileKind::File, 12));
+    assert!(metadata.modified.is_some());
+}
+
+#[test]
+fn relative_paths_belong_to_the_root_that_has_them() {
+    let (first, second) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    fs::write(second.path().join("b"), "second").unwrap();
+    let workspace = Workspace::open([first.path(), second.path()]).unwrap();
+    let place = workspace.resolve("b").unwrap();
+    assert_eq!(text(&place).unwrap(), "second");
+    // What is shown leads back to the same file, also when the first root gets a `b`.
+    fs::write(first.path().join("b"), "first").unwrap();
+    assert_eq!(text(&workspace.resolve("b").unwrap()).unwrap(), "first");
+    assert_eq!(text(&workspace.resolve(&place.display()).unwrap()).unwrap(), "second");
+    check(&workspace, "new", Ok("new"));
+}
+
+#[test]
+fn the_innermost_root_wins() {
+    let (folder, _) = folder();
+    let workspace = Workspace::open([folder.path().to_owned(), folder.path().join("src")]);
+    let path = folder.path().join("src/main.rs");
+    let place = workspace.unwrap().resolve(path.to_str().unwrap()).unwrap();
+    assert_eq!(place.root, 1);
+}
+
+#[test]
+fn a_bad_root_is_named() {
+    let folder = TempDir::new().unwrap();
+    let missing = folder.path().join("missing");
+    let error = Workspace::open([&missing]).unwrap_err();
+    assert!(error.to_string().contains(missing.to_str().unwrap()), "{error}");
+    assert!(matches!(Workspace::open([""; 0]), Err(WorkspaceError::NoRoots)));
+}
+
+#[test]
+fn windows_names_are_known() {
+    for name in ["NUL", "nul.txt", "COM1", "lpt9.log", "a:b", "a.", "a "] {
+        assert!(is_special_on_windows(name), "{name}");
+    }
+    for name in ["null", "COM", "COM10", "a.txt", ".git"] {
+        assert!(!is_special_on_windows(name), "{name}");
+    }
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn links_lead_nowhere_else() {
+        let (folder, workspace) = folder();
+        let outside = TempDir::new().unwrap();
+        fs::write(outside.path().join("secret"), "secret").unwrap();
+        symlink(outside.path(), folder.path().join("out")).unwrap();
+        symlink(outside.path().join("secret"), folder.path().join("secret")).unwrap();
+        symlink("../../..", folder.path().join("src/up")).unwrap();
+        symlink("src/main.rs", folder.path().join("in")).unwrap();
+
+        for path in ["out/secret", "secret", "src/up/etc/passwd"] {
+            let place = workspace.resolve(path).unwrap();
+            let error = place.open_file().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Denied, "{path}");
+            assert!(error.message().contains("leads outside the workspace"), "{error}");
+            assert_eq!(place.metadata().unwrap_err().kind(), ErrorKind::Denied, "{path}");
+        }
+        let out = workspace.resolve("out").unwrap();
+        assert_eq!(out.read_dir().err().unwrap().kind(), ErrorKind::Denied);
+        assert_eq!(text(&workspace.resolve("in").unwrap()).unwrap(), "fn main() {}");
+    }
+
+    #[test]
+    fn a_pipe_is_refused_at_once() {
+        let (folder, workspace) = folder();
+        let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
+        assert!(made.success());
+        let error = workspace.resolve("pipe").unwrap().open_file().unwrap_err();
+        assert_eq!(error.message(), "`pipe` is a pipe or a device, not a file");
+    }
+
+    #[test]
+    fn a_root_may_be_named_through_a_link() {
+        let (folder, _) = folder();
+        let names = TempDir::new().unwrap();
+        let link = names.path().join("project");
+        symlink(folder.path(), &link).unwrap();
+        let workspace = Workspace::open([&link]).unwrap();
+        let path = link.join("src/main.rs");
+        check(&workspace, path.to_str().unwrap(), Ok("src/main.rs"));
+        let path = folder.path().join("src/main.rs");
+        check(&workspace, path.to_str().unwrap(), Ok("src/main.rs"));
+    }
+}
