@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["name", "content", "effect", "error", "escape", "schema", "call"],
     &["context", "workspace"],
     &["tool"],
-    &["registry", "truncate"],
+    &["registry", "truncate", "permission", "hook"],
     &["toolset", "event"],
     &["pipeline"],
     &["surface"],

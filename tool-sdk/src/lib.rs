@@ -51,7 +51,9 @@ mod effect;
 mod error;
 mod escape;
 mod event;
+mod hook;
 mod name;
+mod permission;
 mod pipeline;
 mod registry;
 mod schema;
@@ -94,7 +96,12 @@ pub use self::context::{
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{Artifact, Ending, EventKind, Events, ToolEvent};
+pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
 pub use self::name::{InvalidName, ToolName};
+pub use self::permission::{
+    Action, Approver, Ask, AskId, By, Decision, InvalidMode, InvalidRule, Mode, Pattern, Reply,
+    Rule, Ruleset, Scope,
+};
 pub use self::pipeline::Pipeline;
 #[cfg(feature = "linked")]
 pub use self::registry::Registration;

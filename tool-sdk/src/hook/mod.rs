@@ -1,0 +1,341 @@
+//! What a host adds to every call: one trait with a before and an after.
+//!
+//! Before-hooks run in the order of their priority, each on the arguments that the one
+//! before left. They may rewrite arguments (which are prepared and judged again), and their
+//! opinions only tighten what the rules say, unless the host trusts a hook to allow. After-
+//! hooks see the whole result, also of a failed call. Definition hooks change what models
+//! are told of a tool.
+//!
+//! **Invariant:** a failing hook never turns into an allow.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::call::CallId;
+use crate::content::Output;
+use crate::context::Session;
+use crate::error::ToolError;
+use crate::name::matches;
+use crate::tool::Definition;
+
+/// Something that a host adds to every call.
+///
+/// Each method does nothing by default.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Hook, HookedCall, Opinion, Step, ToolError};
+///
+/// /// Lets nobody touch what is being released.
+/// struct ReleaseFreeze;
+///
+/// impl Hook for ReleaseFreeze {
+///     fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+///         let opinion = match call.arguments().contains("release/") {
+///             true => Opinion::deny("a release is being made; wait until it is out"),
+///             false => Opinion::none(),
+///         };
+///         Step::now(Ok(opinion))
+///     }
+/// }
+/// ```
+pub trait Hook: Send + Sync + 'static {
+    /// A name for events, logs and denials; the type's name by default.
+    fn name(&self) -> Cow<'_, str> {
+        let name = std::any::type_name::<Self>();
+        Cow::Borrowed(name.rsplit("::").next().unwrap_or(name))
+    }
+
+    /// Changes what models are told of a tool; `false` takes it out of the list.
+    fn define(&self, definition: &mut Definition, session: &Session) -> bool {
+        let _ = (definition, session);
+        true
+    }
+
+    /// Looks at a call before it is judged.
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        let _ = call;
+        Step::now(Ok(Opinion::none()))
+    }
+
+    /// Looks at the result of a call that ran, before it is cut, and may change it.
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'_>,
+        result: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        let _ = (call, result);
+        Step::now(Ok(()))
+    }
+
+    /// What becomes of a call when `before` fails or panics: it is denied by default.
+    fn on_error(&self) -> OnError {
+        OnError::Deny
+    }
+
+    /// Whether the host trusts it to allow what would otherwise be asked; it never lifts a
+    /// denial.
+    fn may_allow(&self) -> bool {
+        false
+    }
+}
+
+/// What becomes of a call whose hook failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a call goes on or it does not")]
+pub enum OnError {
+    /// It is denied.
+    #[default]
+    Deny,
+    /// It goes on, and an event tells of the failure.
+    Ignore,
+}
+
+/// The answer of a hook: at once, or later.
+///
+/// Most hooks have nothing to wait for, and those cost no allocation.
+pub struct Step<'a, T>(Stepped<'a, T>);
+
+enum Stepped<'a, T> {
+    Now(T),
+    Later(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
+}
+
+impl<'a, T> Step<'a, T> {
+    /// The answer.
+    #[must_use]
+    pub const fn now(answer: T) -> Self {
+        Self(Stepped::Now(answer))
+    }
+
+    /// An answer that takes time.
+    #[must_use]
+    pub fn later(answer: impl Future<Output = T> + Send + 'a) -> Self {
+        Self(Stepped::Later(Box::pin(answer)))
+    }
+
+    /// Waits for the answer.
+    pub async fn done(self) -> T {
+        match self.0 {
+            Stepped::Now(answer) => answer,
+            Stepped::Later(answer) => answer.await,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Step<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Stepped::Now(_) => "Step::now",
+            Stepped::Later(_) => "Step::later",
+        })
+    }
+}
+
+/// When a hook runs; lower numbers first, and equal ones in the order of registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "any number is a priority")]
+pub struct Priority(pub i32);
+
+// F70
+impl Priority {
+    /// What must see a call first: scans, bans.
+    pub const SECURITY: Self = Self(10);
+    /// What checks or repairs arguments.
+    pub const VALIDATION: Self = Self(50);
+    /// Everything else.
+    pub const DEFAULT: Self = Self(100);
+    /// What only watches.
+    pub const LOGGING: Self = Self(200);
+    /// What tidies up.
+    pub const CLEANUP: Self = Self(500);
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What a hook thinks of a call.
+///
+/// # Examples
+///
+/// ```
+/// use serde_json::json;
+/// use tool_sdk::Opinion;
+///
+/// let opinion = Opinion::ask("it is Friday").rewrite(&json!({ "path": "src/lib.rs" }));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Opinion {
+    pub(crate) verdict: Verdict,
+    pub(crate) reason: String,
+    pub(crate) arguments: Option<String>,
+    pub(crate) context: Vec<String>,
+}
+
+/// What a hook wants done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// Nothing in particular.
+    #[default]
+    None,
+    /// Nobody needs to be asked; only from hooks that may allow.
+    Allow,
+    /// Somebody is asked, whatever the rules say.
+    Ask,
+    /// The call does not run.
+    Deny,
+    /// The call does not run, and the model's turn ends.
+    Halt,
+}
+
+impl Opinion {
+    fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { verdict, reason: reason.into(), arguments: None, context: Vec::new() }
+    }
+
+    /// No opinion.
+    pub const fn none() -> Self {
+        Self { verdict: Verdict::None, reason: String::new(), arguments: None, context: Vec::new() }
+    }
+
+    /// Nobody needs to be asked; counts only from a hook that [may allow](Hook::may_allow).
+    pub fn allow(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Allow, reason)
+    }
+
+    /// Somebody must be asked, whatever rules, approvals and modes say.
+    pub fn ask(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Ask, reason)
+    }
+
+    /// The call must not run; the model reads why.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Deny, reason)
+    }
+
+    /// The call must not run, and the model's turn ends.
+    pub fn halt(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Halt, reason)
+    }
+
+    /// Replaces the arguments; they are prepared and judged like those of any call.
+    pub fn rewrite(mut self, arguments: &Value) -> Self {
+        self.arguments = Some(arguments.to_string());
+        self
+    }
+
+    /// Adds something that the model reads with the result.
+    pub fn context(mut self, text: impl Into<String>) -> Self {
+        self.context.push(text.into());
+        self
+    }
+}
+
+/// A call, as hooks see it.
+#[derive(Clone, Copy)]
+pub struct HookedCall<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) definition: &'a Definition,
+    pub(crate) id: &'a CallId,
+    pub(crate) original: &'a str,
+    pub(crate) arguments: &'a str,
+    pub(crate) watch: Option<&'a (dyn Fn(HookRun) + Sync)>,
+}
+
+impl<'a> HookedCall<'a> {
+    /// The conversation.
+    #[must_use]
+    pub fn session(&self) -> &'a Session {
+        self.session
+    }
+
+    /// The tool.
+    #[must_use]
+    pub fn definition(&self) -> &'a Definition {
+        self.definition
+    }
+
+    /// The call's id.
+    #[must_use]
+    pub fn id(&self) -> &'a CallId {
+        self.id
+    }
+
+    /// The arguments as JSON text, as the hooks before left them.
+    #[must_use]
+    pub fn arguments(&self) -> &'a str {
+        self.arguments
+    }
+
+    /// The arguments as the model sent them.
+    #[must_use]
+    pub fn original(&self) -> &'a str {
+        self.original
+    }
+
+    /// The arguments as a value.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.arguments).unwrap_or_default()
+    }
+
+    /// Tells subscribers of a run that is part of this hook, such as a command of its own.
+    pub fn watch(&self, run: impl FnOnce() -> HookRun) {
+        if let Some(watch) = self.watch {
+            watch(run());
+        }
+    }
+}
+
+impl fmt::Debug for HookedCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookedCall")
+            .field("tool", &self.definition.name)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One run of a hook, for events.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "hooks that start others write it out")]
+pub struct HookRun {
+    /// The hook's name.
+    pub hook: String,
+    /// What came of it, such as `none`, `deny: reason` or `failed: reason`.
+    pub outcome: String,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// A hook with where and when it runs.
+#[derive(Clone)]
+pub(crate) struct Registered {
+    pub(crate) pattern: String,
+    pub(crate) priority: Priority,
+    pub(crate) hook: Arc<dyn Hook>,
+}
+
+impl Registered {
+    /// Whether it looks at calls of this tool.
+    #[inline]
+    pub(crate) fn sees(&self, definition: &Definition) -> bool {
+        self.pattern == "*" || matches(&self.pattern, definition.name.as_str())
+    }
+}
+
+impl fmt::Debug for Registered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({}, {})", self.hook.name(), self.pattern, self.priority.0)
+    }
+}

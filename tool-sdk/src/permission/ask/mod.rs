@@ -1,0 +1,8 @@
+//! Asking somebody: what is asked, who answers, and what an answer means.
+//!
+//! An [`Ask`] is made from the frozen call, so that what is shown is what runs. Whoever
+//! implements [`Approver`] shows it and answers; [`Reply`] says how far the answer goes.
+
+mod request;
+
+pub use self::request::{Approver, Ask, AskId, Reply};

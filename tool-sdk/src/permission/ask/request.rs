@@ -1,0 +1,191 @@
+//! What somebody is asked, and what can be answered.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::CallId;
+use crate::effect::Risk;
+use crate::name::ToolName;
+use crate::permission::{By, Rule};
+use crate::tool::{Display, Source, Subject};
+
+/// The id of an ask: 128 random bits, so that nobody can answer what they were not shown.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AskId(Arc<str>);
+
+impl AskId {
+    pub(crate) fn new(id: &str) -> Self {
+        Self(id.into())
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for AskId {
+    fn from(id: &str) -> Self {
+        Self::new(id)
+    }
+}
+
+impl fmt::Display for AskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for AskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// What somebody is asked: one call, frozen as it will run.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Ask {
+    /// The id of this ask.
+    pub id: AskId,
+    /// The call.
+    pub call: CallId,
+    /// The session's id.
+    pub session: Arc<str>,
+    /// The agent that calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The tool's name.
+    pub tool: ToolName,
+    /// How the tool is shown.
+    pub display: Arc<Display>,
+    /// Where the tool comes from.
+    pub source: Source,
+    /// What running it can do.
+    pub risk: Risk,
+    /// The permission that is asked for.
+    pub permission: String,
+    /// The arguments that will run, sensitive values masked.
+    pub arguments: Value,
+    /// The arguments as the model sent them, where a hook changed them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original: Option<Value>,
+    /// One line for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What the ask is about: what no rule or approval allows yet.
+    pub subjects: Vec<Subject>,
+    /// The patterns that an approval for the session or for always would grant, from
+    /// specific to general; none where no such approval is offered.
+    pub suggestions: Vec<String>,
+    /// What led to the ask.
+    pub by: By,
+    /// Why somebody is asked.
+    pub reason: String,
+    /// The rules that led to the ask.
+    pub rules: Vec<Rule>,
+    /// What a screen can show of the effect, such as a diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Value>,
+    /// Whether the tool says that this call is dangerous.
+    pub dangerous: bool,
+    /// The fingerprint of the call that runs when this is allowed.
+    pub fingerprint: String,
+    /// How long an answer is waited for, in milliseconds.
+    #[serde(rename = "expires_in_ms", with = "millis")]
+    pub expires_in: Duration,
+}
+
+mod millis {
+    use std::time::Duration;
+
+    use serde::{Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX).serialize(to)
+    }
+}
+
+/// The answer to an ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reply {
+    /// Yes, this once.
+    Once,
+    /// Yes, and whatever these patterns cover for the rest of the session.
+    Session {
+        /// What is granted: the suggestions, or what somebody made of them.
+        patterns: Vec<String>,
+    },
+    /// Yes, and whatever these patterns cover from now on, in this workspace.
+    Always {
+        /// What is granted: the suggestions, or what somebody made of them.
+        patterns: Vec<String>,
+    },
+    /// No. What else the session asks is answered no as well.
+    Reject,
+    /// No to this call only; the model reads why, and goes on.
+    RejectWith {
+        /// What the model reads.
+        feedback: String,
+    },
+}
+
+impl Reply {
+    /// Whether the call may run.
+    #[must_use]
+    pub const fn is_yes(&self) -> bool {
+        matches!(self, Self::Once | Self::Session { .. } | Self::Always { .. })
+    }
+
+    /// `once`, `session`, `always`, `reject` or `reject_with`.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session { .. } => "session",
+            Self::Always { .. } => "always",
+            Self::Reject => "reject",
+            Self::RejectWith { .. } => "reject_with",
+        }
+    }
+}
+
+/// Somebody who can be asked.
+///
+/// An approver that panics, or that gives no answer in time, has said no.
+///
+/// # Examples
+///
+/// ```
+/// use std::future::ready;
+/// use std::pin::Pin;
+/// use std::sync::Arc;
+/// use tool_sdk::{Approver, Ask, Reply};
+///
+/// /// Says yes to everything that is not dangerous.
+/// struct Trusting;
+///
+/// impl Approver for Trusting {
+///     fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+///         Box::pin(ready(Some(if ask.dangerous { Reply::Reject } else { Reply::Once })))
+///     }
+/// }
+/// ```
+pub trait Approver: Send + Sync + 'static {
+    /// Shows the ask and waits for the answer; `None` when somebody else answers it by its
+    /// id.
+    ///
+    /// The future is dropped when the ask is settled in another way: by an answer to its
+    /// id, by an approval that covers it, by its end.
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
+}

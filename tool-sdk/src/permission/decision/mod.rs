@@ -1,0 +1,271 @@
+//! The one function that decides about a call: pure, and it says what decided.
+//!
+//! Each subject is judged on its own: the deciding rule, else what the tool says, else the
+//! mode. Approvals lift an ask. Then come what nothing lifts: the mode's ban, the writable
+//! roots, and the opinions of hooks. The strictest subject decides about the call.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::ruleset::Argument;
+use super::{Action, Mode, Rule, Ruleset};
+use crate::effect::RiskClass;
+use crate::tool::Subject;
+
+/// Whether a call may run, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Decision {
+    /// What is done.
+    #[serde(rename = "decision")]
+    pub action: Action,
+    /// What decided.
+    pub by: By,
+    /// Why, in one line.
+    pub reason: Cow<'static, str>,
+    /// The rules that decided, each once.
+    pub rules: Vec<Rule>,
+    /// What the answer is about: the subjects that led to it.
+    pub subjects: Vec<Subject>,
+}
+
+/// What decided about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum By {
+    /// No rule spoke; the mode says what holds then.
+    Default,
+    /// A rule.
+    Rule,
+    /// The tool itself.
+    Tool,
+    /// An approval that was given before.
+    Approval,
+    /// The mode, which forbids what the tool does.
+    Mode,
+    /// The folders that may be written.
+    Roots,
+    /// A hook.
+    Hook,
+    /// The guard against loops.
+    Loop,
+    /// Somebody who was asked.
+    Reply,
+    /// Nobody could be asked.
+    Nobody,
+}
+
+/// What hooks and the loop guard add to a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Floor {
+    pub(crate) action: Action,
+    pub(crate) by: By,
+    pub(crate) reason: String,
+}
+
+/// A call to decide about.
+#[derive(Clone, Copy)]
+pub(crate) struct Case<'a> {
+    /// The rules that speak of the tool.
+    pub(crate) own: &'a Ruleset,
+    /// All rules, for subjects under another permission.
+    pub(crate) all: &'a Ruleset,
+    pub(crate) mode: Mode,
+    /// What the tool can do at worst.
+    pub(crate) class: RiskClass,
+    /// What the call touches, when the tool says.
+    pub(crate) subjects: Option<&'a [Subject]>,
+    pub(crate) argument: Argument<'a>,
+    /// Whether the tool wants somebody asked.
+    pub(crate) required: Option<bool>,
+    /// Whether an approval covers a subject.
+    pub(crate) approved: &'a dyn Fn(&Subject) -> bool,
+    /// Where writing is allowed, when that is limited.
+    pub(crate) writable: Option<&'a [PathBuf]>,
+    /// What hooks and the loop guard say; an allow only lifts an ask.
+    pub(crate) opinions: &'a [Floor],
+}
+
+impl Case<'_> {
+    /// Whether nothing but the mode has a say, and it allows: the fast way for most calls.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.own.is_empty()
+            && self.subjects.is_none()
+            && self.required.is_none()
+            && self.opinions.is_empty()
+            && self.mode.default_action(self.class) == Action::Allow
+            && !self.mode.forbids(self.class)
+    }
+
+    /// Decides.
+    pub(crate) fn decide(&self) -> Decision {
+        let subjects = match self.subjects {
+            None | Some([]) => &[Subject::ANY][..],
+            Some(subjects) => subjects,
+        };
+        let mut decision: Option<Decision> = None;
+        for subject in subjects {
+            let one = self.about(subject);
+            match &mut decision {
+                Some(so_far) if so_far.action == one.action => so_far.join(one),
+                Some(so_far) if so_far.action > one.action => {}
+                _ => decision = Some(one),
+            }
+        }
+        let decision = decision
+            .unwrap_or_else(|| Decision::new(Action::Deny, By::Default, "nothing was judged"));
+        // What lifts comes first, so that nothing lifts what another opinion asks for.
+        let (lifting, tightening): (Vec<_>, Vec<_>) =
+            self.opinions.iter().partition(|opinion| opinion.action == Action::Allow);
+        lifting.into_iter().chain(tightening).fold(decision, Decision::heed)
+    }
+
+    fn about(&self, subject: &Subject) -> Decision {
+        let class = subject.risk_class().unwrap_or(self.class);
+        let decided = self.by_rules(subject, class);
+        let lifted =
+            if decided.action == Action::Ask { self.lifted(subject, decided) } else { decided };
+        let bound = self.bound(subject, class, lifted);
+        Decision { subjects: vec![subject.clone()], ..bound }
+    }
+
+    fn by_rules(&self, subject: &Subject, class: RiskClass) -> Decision {
+        let rules = match subject.permission() {
+            None => Cow::Borrowed(self.own),
+            Some(permission) => Cow::Owned(self.all.about(&[permission])),
+        };
+        if let Some(rule) = rules.decisive(subject, self.argument) {
+            let reason = format!("the rule `{rule}`{} decides", origin(rule));
+            return Decision {
+                rules: vec![rule.clone()],
+                ..Decision::new(rule.action, By::Rule, reason)
+            };
+        }
+        if subject.is_opaque() {
+            return Decision::new(
+                Action::Ask,
+                By::Default,
+                "it is not understood well enough to allow it",
+            );
+        }
+        match self.required {
+            Some(true) => Decision::new(Action::Ask, By::Tool, "the tool wants somebody asked"),
+            Some(false) if self.mode != Mode::Strict => {
+                Decision::new(Action::Allow, By::Tool, "the tool needs nobody asked for this")
+            }
+            _ => {
+                let action = self.mode.default_action(class);
+                let says = match action {
+                    Action::Allow => "allows",
+                    Action::Ask => "asks about",
+                    Action::Deny => "denies",
+                };
+                let reason = format!(
+                    "no rule speaks of it, and the mode `{}` {says} what may {}",
+                    self.mode,
+                    class.as_str()
+                );
+                Decision::new(action, By::Default, reason)
+            }
+        }
+    }
+
+    fn lifted(&self, subject: &Subject, asked: Decision) -> Decision {
+        if (self.approved)(subject) {
+            return Decision {
+                rules: asked.rules,
+                ..Decision::new(Action::Allow, By::Approval, "it was approved before")
+            };
+        }
+        if self.mode == Mode::Bypass {
+            return Decision {
+                rules: asked.rules,
+                ..Decision::new(Action::Allow, By::Mode, "the mode `bypass` asks nobody")
+            };
+        }
+        asked
+    }
+
+    /// What nothing lifts.
+    fn bound(&self, subject: &Subject, class: RiskClass, decided: Decision) -> Decision {
+        if decided.action == Action::Deny {
+            return decided;
+        }
+        if self.mode.forbids(class) {
+            let reason = format!(
+                "the mode `{}` only lets tools read, and this may {}",
+                self.mode,
+                class.as_str()
+            );
+            return Decision::new(Action::Deny, By::Mode, reason);
+        }
+        if let (Some(roots), Some(path)) = (self.writable, subject.absolute())
+            && class != RiskClass::Read
+            && !roots.iter().any(|root| path.starts_with(root))
+        {
+            let reason = format!("`{}` is outside the folders that may be written", subject.text());
+            return Decision::new(Action::Deny, By::Roots, reason);
+        }
+        decided
+    }
+}
+
+impl Decision {
+    pub(crate) fn new(action: Action, by: By, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { action, by, reason: reason.into(), rules: Vec::new(), subjects: Vec::new() }
+    }
+
+    /// A call that nothing but the mode has a say in.
+    pub(crate) const PLAIN: Self = Self {
+        action: Action::Allow,
+        by: By::Default,
+        reason: Cow::Borrowed("no rule speaks of it, and reading is allowed"),
+        rules: Vec::new(),
+        subjects: Vec::new(),
+    };
+
+    /// Adds another subject with the same answer.
+    fn join(&mut self, other: Self) {
+        if self.reason != other.reason {
+            let reason = self.reason.to_mut();
+            // Some answers are about very many subjects; the rest is in `subjects`.
+            if reason.len() < 1024 {
+                let _ = write!(reason, "; {}", other.reason);
+            }
+        }
+        for rule in other.rules {
+            if !self.rules.contains(&rule) {
+                self.rules.push(rule);
+            }
+        }
+        self.subjects.extend(other.subjects);
+    }
+
+    /// The decision after one more opinion: it tightens, or lifts an ask, never a denial.
+    fn heed(self, opinion: &Floor) -> Self {
+        let lifts = opinion.action == Action::Allow && self.action == Action::Ask;
+        if opinion.action > self.action || lifts {
+            let subjects = self.subjects;
+            return Self {
+                subjects,
+                ..Self::new(opinion.action, opinion.by, opinion.reason.clone())
+            };
+        }
+        self
+    }
+}
+
+fn origin(rule: &Rule) -> String {
+    match rule.origin.as_str() {
+        "" => format!(" ({})", rule.scope),
+        origin => format!(" ({}, {origin})", rule.scope),
+    }
+}
+
+#[cfg(test)]
+mod tests;

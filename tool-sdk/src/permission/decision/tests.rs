@@ -1,0 +1,240 @@
+//! Laws and cases of the decision about a whole call.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::tool::Subject;
+
+const NAMES: &[&str] = &["run"];
+
+#[derive(Clone, Debug, Default)]
+struct Setup {
+    rules: Vec<Rule>,
+    subjects: Vec<Subject>,
+    mode: Mode,
+    required: Option<bool>,
+    approved: Vec<String>,
+    opinions: Vec<Floor>,
+    writable: Option<Vec<PathBuf>>,
+}
+
+impl Setup {
+    fn new(rules: &[&str], subjects: &[&str]) -> Self {
+        Self {
+            rules: rules.iter().map(|rule| rule.parse().unwrap()).collect(),
+            subjects: subjects.iter().map(|&subject| subject.into()).collect(),
+            ..Self::default()
+        }
+    }
+
+    fn decide_as(&self, class: RiskClass) -> Decision {
+        let all = Ruleset::new(self.rules.clone());
+        Case {
+            own: &all.about(NAMES),
+            all: &all,
+            mode: self.mode,
+            class,
+            subjects: Some(&self.subjects),
+            argument: &|_| None::<Value>,
+            required: self.required,
+            approved: &|subject| self.approved.iter().any(|it| it == subject.text()),
+            writable: self.writable.as_deref(),
+            opinions: &self.opinions,
+        }
+        .decide()
+    }
+
+    fn decide(&self) -> Decision {
+        self.decide_as(RiskClass::Execute)
+    }
+}
+
+fn opinion(action: Action) -> Floor {
+    Floor { action, by: By::Hook, reason: "the hook says so".to_owned() }
+}
+
+// F89, F90, F80: what holds where no rule speaks.
+#[test]
+fn modes_say_what_holds_without_rules() {
+    use Action::{Allow, Ask, Deny};
+    use RiskClass::{Execute, Read, Write};
+    for (mode, expected) in [
+        (Mode::Auto, [Allow, Ask, Ask]),
+        (Mode::Strict, [Ask, Ask, Ask]),
+        (Mode::Plan, [Allow, Deny, Deny]),
+        (Mode::Explore, [Allow, Deny, Deny]),
+        (Mode::Bypass, [Allow, Allow, Allow]),
+    ] {
+        let setup = Setup { mode, ..Setup::default() };
+        let actions = [Read, Write, Execute].map(|class| setup.decide_as(class).action);
+        assert_eq!(actions, expected, "{mode}");
+    }
+}
+
+#[test]
+fn no_rule_lifts_the_ban_of_a_mode() {
+    let setup = Setup { mode: Mode::Explore, ..Setup::new(&["allow *"], &["x"]) };
+    assert_eq!(setup.decide().by, By::Mode);
+    assert!(setup.decide().reason.contains("`explore`"));
+    let reading = Subject::new("ls").class(RiskClass::Read);
+    assert_eq!(Setup { subjects: vec![reading], ..setup }.decide().action, Action::Allow);
+}
+
+// F83: the tool's own wish.
+#[test]
+fn the_tool_may_want_an_ask_or_none() {
+    let wants = |required, rules: &[&str], mode| {
+        Setup { required: Some(required), mode, ..Setup::new(rules, &[]) }.decide().action
+    };
+    assert_eq!(wants(false, &[], Mode::Auto), Action::Allow);
+    assert_eq!(wants(false, &["ask run"], Mode::Auto), Action::Ask);
+    assert_eq!(wants(false, &["deny run"], Mode::Auto), Action::Deny);
+    assert_eq!(wants(false, &[], Mode::Strict), Action::Ask);
+    assert_eq!(wants(false, &[], Mode::Plan), Action::Deny);
+    assert_eq!(wants(true, &["allow run"], Mode::Auto), Action::Allow);
+    let read = Setup { required: Some(true), ..Setup::default() };
+    assert_eq!(read.decide_as(RiskClass::Read).action, Action::Ask);
+}
+
+// F65: a hook's ask stands in any mode; its allow lifts an ask and never a denial.
+#[test]
+fn hooks_tighten_and_only_lift_asks() {
+    let with = |action, setup: Setup| Setup { opinions: vec![opinion(action)], ..setup }.decide();
+    let bypass = Setup { mode: Mode::Bypass, ..Setup::default() };
+    assert_eq!(with(Action::Ask, bypass).by, By::Hook);
+    assert_eq!(with(Action::Ask, Setup::new(&["allow run"], &[])).action, Action::Ask);
+    assert_eq!(with(Action::Allow, Setup::new(&["ask run"], &[])).action, Action::Allow);
+    assert_eq!(with(Action::Allow, Setup::new(&["deny run"], &[])).action, Action::Deny);
+    assert_eq!(with(Action::Deny, Setup::new(&["allow run"], &[])).by, By::Hook);
+    assert_eq!(with(Action::Allow, Setup::default()).by, By::Hook);
+    let both = vec![opinion(Action::Ask), opinion(Action::Allow)];
+    assert_eq!(Setup { opinions: both, ..Setup::default() }.decide().action, Action::Ask);
+}
+
+// F92
+#[test]
+fn nothing_is_written_outside_the_writable_roots() {
+    let file = |path: &str| Setup {
+        subjects: vec![Subject::path("x", path)],
+        writable: Some(vec!["/work/out".into()]),
+        ..Setup::new(&["allow *"], &[])
+    };
+    assert_eq!(file("/work/out/a").decide().action, Action::Allow);
+    assert_eq!(file("/work/outer/a").decide().by, By::Roots);
+    assert_eq!(file("/work/src").decide_as(RiskClass::Read).action, Action::Allow);
+}
+
+#[test]
+fn a_subject_may_stand_under_another_permission() {
+    let outside = Subject::new("/etc").under("external_directory");
+    let decide = |rules: &[&str]| {
+        Setup { subjects: vec!["x".into(), outside.clone()], ..Setup::new(rules, &[]) }.decide()
+    };
+    assert_eq!(decide(&["allow run"]).action, Action::Ask);
+    assert_eq!(decide(&["allow run"]).subjects, [outside.clone()]);
+    assert_eq!(decide(&["allow run", "deny external_directory"]).action, Action::Deny);
+    assert_eq!(decide(&["allow run", "allow external_directory(/etc)"]).action, Action::Allow);
+}
+
+// F74: a denial says whose rule it was.
+#[test]
+fn a_denial_names_its_rule_and_where_it_stands() {
+    let rule = "deny run(rm *)".parse::<Rule>().unwrap().origin("tools.toml:3");
+    let decision = Setup { rules: vec![rule], ..Setup::new(&[], &["rm x", "ls"]) }.decide();
+    assert_eq!(decision.reason, "the rule `deny run(rm *)` (user, tools.toml:3) decides");
+    assert_eq!(decision.subjects, ["rm x".into()]);
+}
+
+#[test]
+fn only_what_asks_is_asked_about() {
+    let decision = Setup::new(&["allow run(git *)"], &["git status", "rm x", "ls"]).decide();
+    assert_eq!(decision.subjects, ["rm x".into(), "ls".into()]);
+}
+
+fn setups() -> impl Strategy<Value = Setup> {
+    let rule =
+        ("(allow|ask|deny)", "(run|r\\*|\\*|other)", "(\\*|a|a \\*|\\*b|a/b|\\?)", any::<bool>());
+    let rule = rule.prop_map(|(action, permission, pattern, locked)| {
+        let rule: Rule = format!("{action} {permission}({pattern})").parse().unwrap();
+        if locked { rule.locked() } else { rule }
+    });
+    let subject = ("[ab/ ]{0,4}", any::<bool>()).prop_map(|(text, opaque)| {
+        let subject = Subject::new(text);
+        if opaque { subject.opaque() } else { subject }
+    });
+    let action = proptest::sample::select(vec![Action::Allow, Action::Ask, Action::Deny]);
+    (
+        proptest::collection::vec(rule, 0..8),
+        proptest::collection::vec(subject, 1..4),
+        proptest::sample::select(Mode::ALL.to_vec()),
+        any::<Option<bool>>(),
+        proptest::collection::vec("[ab/ ]{0,4}", 0..3),
+        proptest::collection::vec(action.prop_map(opinion), 0..2),
+    )
+        .prop_map(|(rules, subjects, mode, required, approved, opinions)| Setup {
+            rules,
+            subjects,
+            mode,
+            required,
+            approved,
+            opinions,
+            writable: None,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn another_deny_never_permits_more(
+        setup in setups(), at in any::<prop::sample::Index>(), pattern in "[ab*?/ ]{0,4}",
+    ) {
+        let mut more = setup.clone();
+        let at = at.index(more.rules.len() + 1);
+        more.rules.insert(at, Rule::new(Action::Deny, "run", pattern.as_str()));
+        // A deny in front of other rules may be overridden, but it never opens anything.
+        prop_assert!(more.decide().action >= setup.decide().action);
+    }
+
+    #[test]
+    fn approvals_never_change_a_deny(setup in setups(), approved in proptest::collection::vec("[ab/ ]{0,4}", 0..4)) {
+        if setup.decide().action == Action::Deny {
+            prop_assert_eq!(Setup { approved, ..setup }.decide().action, Action::Deny);
+        }
+    }
+
+    #[test]
+    fn the_strictest_subject_decides(setup in setups()) {
+        let parts = setup.subjects.iter().map(|it| {
+            Setup { subjects: vec![it.clone()], ..setup.clone() }.decide().action
+        });
+        prop_assert_eq!(setup.decide().action, parts.max().unwrap());
+    }
+
+    #[test]
+    fn an_unknown_is_never_allowed(setup in setups()) {
+        let mut silent = Setup { opinions: Vec::new(), approved: Vec::new(), ..setup };
+        silent.rules.retain(|rule| rule.action != Action::Allow);
+        silent.required = silent.required.filter(|&required| required);
+        if silent.mode == Mode::Bypass {
+            silent.mode = Mode::Auto;
+        }
+        prop_assert_ne!(silent.decide().action, Action::Allow);
+    }
+
+    #[test]
+    fn no_approval_nor_mode_lifts_a_hooks_ask(setup in setups()) {
+        let asked = Setup { opinions: vec![opinion(Action::Ask)], ..setup };
+        prop_assert_ne!(asked.decide().action, Action::Allow);
+    }
+
+    #[test]
+    fn the_named_rules_led_to_the_answer(setup in setups()) {
+        let decision = setup.decide();
+        if decision.by == By::Rule {
+            prop_assert!(decision.rules.iter().any(|rule| rule.action == decision.action));
+        }
+        prop_assert!(!decision.subjects.is_empty() && !decision.reason.is_empty());
+    }
+}

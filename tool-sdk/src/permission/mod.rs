@@ -1,0 +1,21 @@
+//! Whether a call may run: rules, modes, approvals and asking.
+//!
+//! Rules say allow, ask or deny; approvals only lift an ask; a mode clamps what is left. A
+//! denial is final: nothing in this module turns one into anything else.
+//!
+//! **Invariant:** nothing here knows a tool by its name.
+
+mod ask;
+mod decision;
+mod mode;
+mod pattern;
+mod rule;
+mod ruleset;
+
+pub use self::ask::{Approver, Ask, AskId, Reply};
+pub use self::decision::{By, Decision};
+pub(crate) use self::decision::{Case, Floor};
+pub use self::mode::{InvalidMode, Mode};
+pub use self::pattern::Pattern;
+pub use self::rule::{Action, InvalidRule, Rule, Scope};
+pub use self::ruleset::Ruleset;

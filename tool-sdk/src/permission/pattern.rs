@@ -1,0 +1,229 @@
+//! The pattern language of rules.
+//!
+//! `*` stands for any text, also across `/` and line breaks, `?` for one character, and
+//! everything else for itself. The whole subject must match. A pattern that ends in ` *`
+//! also matches without that end, so that `git *` covers `git`. At the start, `~` and
+//! `$HOME` stand for the home folder. `\` and `/` are the same.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A pattern of a rule.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::Pattern;
+///
+/// let git = Pattern::new("git *");
+/// assert!(git.matches("git status") && git.matches("git"));
+/// assert!(!git.matches("gitk"));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Pattern {
+    text: String,
+    parts: Box<[u8]>,
+}
+
+impl Pattern {
+    /// A pattern as it is written.
+    ///
+    /// `~` and `$HOME` at the start become the home folder of the process's user, where
+    /// there is one.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let home = std::env::home_dir().map(|home| home.display().to_string());
+        let parts = normal(&expand_home(&text, home.as_deref()));
+        Self { text, parts }
+    }
+
+    /// The pattern that matches everything.
+    #[must_use]
+    pub fn any() -> Self {
+        Self { text: "*".to_owned(), parts: Box::new([b'*']) }
+    }
+
+    /// The pattern that matches `text` and nothing else, when `text` holds no `*` or `?`.
+    ///
+    /// There is no way to quote those, so that a text with one of them has no such pattern.
+    #[must_use]
+    pub fn exactly(text: &str) -> Option<Self> {
+        let special = text.contains(['*', '?']) || text.starts_with(['~', '$']);
+        (!special).then(|| Self { text: text.to_owned(), parts: normal(text) })
+    }
+
+    /// Whether it matches everything.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        !self.parts.is_empty() && self.parts.iter().all(|&part| part == b'*')
+    }
+
+    /// The pattern as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the whole of `subject` matches.
+    #[must_use]
+    pub fn matches(&self, subject: &str) -> bool {
+        glob(&self.parts, subject.as_bytes())
+            || self.parts.strip_suffix(b" *").is_some_and(|head| glob(head, subject.as_bytes()))
+    }
+
+    /// Whether `subject`, or what comes after any `/` in it, matches.
+    ///
+    /// A rule that forbids `.env` means `src/.env` too: a bare name, without `/` and
+    /// blanks, holds at any depth.
+    #[must_use]
+    pub fn matches_at_any_depth(&self, subject: &str) -> bool {
+        if self.matches(subject) {
+            return true;
+        }
+        let is_bare = !self.parts.iter().any(|byte| matches!(byte, b'/' | b' '));
+        is_bare
+            && subject
+                .bytes()
+                .enumerate()
+                .filter(|&(_, byte)| slashed(byte) == b'/')
+                .any(|(at, _)| glob(&self.parts, &subject.as_bytes()[at + 1..]))
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+impl From<String> for Pattern {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<&str> for Pattern {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.text
+    }
+}
+
+fn expand_home(text: &str, home: Option<&str>) -> String {
+    let Some(home) = home else { return text.to_owned() };
+    for prefix in ["~", "$HOME"] {
+        if let Some(rest) = text.strip_prefix(prefix)
+            && (rest.is_empty() || rest.starts_with(['/', '\\']))
+        {
+            return format!("{home}{rest}");
+        }
+    }
+    text.to_owned()
+}
+
+fn normal(text: &str) -> Box<[u8]> {
+    text.bytes().map(slashed).collect()
+}
+
+/// Linear but for the retries after the last `*`, which never go further back.
+fn glob(pattern: &[u8], subject: &[u8]) -> bool {
+    let (mut p, mut s) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while s < subject.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                retry = Some((p + 1, s));
+                p += 1;
+            }
+            Some(b'?') => {
+                p += 1;
+                s = next_char(subject, s);
+            }
+            Some(&byte) if byte == slashed(subject[s]) => {
+                p += 1;
+                s += 1;
+            }
+            _ => match retry {
+                Some((after, from)) => {
+                    let next = next_char(subject, from);
+                    retry = Some((after, next));
+                    p = after;
+                    s = next;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+/// Where the character after the one at `at` begins.
+fn next_char(text: &[u8], at: usize) -> usize {
+    let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+    at + 1 + text[at + 1..].iter().take_while(is_inside).count()
+}
+
+const fn slashed(byte: u8) -> u8 {
+    if byte == b'\\' { b'/' } else { byte }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_folder_is_expanded_at_the_start_only() {
+        let expand = |text| expand_home(text, Some("/home/ada"));
+        assert_eq!(expand("~/.ssh/*"), "/home/ada/.ssh/*");
+        assert_eq!(expand("$HOME"), "/home/ada");
+        assert_eq!(expand("~ada/x"), "~ada/x");
+        assert_eq!(expand("a/~/x"), "a/~/x");
+        assert_eq!(expand_home("~/x", None), "~/x");
+    }
+
+    #[test]
+    fn a_star_crosses_everything() {
+        for (pattern, subject) in [
+            ("a*z", "a/b\nc z"),
+            ("*", ""),
+            ("?", "ä"),
+            ("*?", "xä"),
+            ("*ä?", "öäü"),
+            ("*.env", "src/.env"),
+        ] {
+            assert!(Pattern::new(pattern).matches(subject), "{pattern} {subject}");
+        }
+        for (pattern, subject) in [("a", "ab"), ("?", ""), ("a *", "ab"), ("", "x"), ("*??", "ä")]
+        {
+            assert!(!Pattern::new(pattern).matches(subject), "{pattern} {subject}");
+        }
+    }
+
+    #[test]
+    fn a_bare_name_holds_at_any_depth() {
+        let env = Pattern::new(".env");
+        assert!(env.matches_at_any_depth("a/b/.env") && !env.matches("a/b/.env"));
+        assert!(!env.matches_at_any_depth("a/.env.local"));
+        assert!(!Pattern::new("src/.env").matches_at_any_depth("a/src/.env"));
+    }
+
+    #[test]
+    fn exact_patterns_have_no_special_characters() {
+        assert!(Pattern::exactly("git push").is_some_and(|it| it.matches("git push")));
+        assert!(Pattern::exactly("rm *").is_none() && Pattern::exactly("~/x").is_none());
+    }
+}

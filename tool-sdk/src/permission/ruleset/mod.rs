@@ -1,0 +1,121 @@
+//! Rules in order, and the one pure function over them: which rule decides about a subject.
+
+use serde_json::Value;
+
+use super::{Action, Rule};
+use crate::tool::Subject;
+
+/// Rules in the order in which they are looked at: by scope, and within a scope as given.
+///
+/// Of the rules that match, the last one decides, unless an earlier one is locked.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Action, Rule, Ruleset, Scope};
+///
+/// let rules = Ruleset::new([
+///     Rule::parse(Action::Allow, "run(git *)")?.scope(Scope::Session),
+///     Rule::parse(Action::Deny, "run")?.scope(Scope::User),
+/// ]);
+/// assert_eq!(rules.rules()[0].to_string(), "deny run");
+/// # Ok::<(), tool_sdk::InvalidRule>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ruleset(Vec<Rule>);
+
+/// The value of an argument, looked up only when a rule speaks of one.
+pub(crate) type Argument<'a> = &'a dyn Fn(&str) -> Option<Value>;
+
+impl Ruleset {
+    /// Puts rules together: by scope, and within a scope in the given order.
+    #[must_use]
+    pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
+        let mut rules: Vec<Rule> = rules.into_iter().collect();
+        rules.sort_by_key(|rule| rule.scope);
+        Self(rules)
+    }
+
+    /// The rules, in order.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.0
+    }
+
+    /// These rules and `others`, in the order of their scopes.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        Self::new(self.0.iter().chain(&others.0).cloned())
+    }
+
+    /// Whether there is no rule.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The rules that could speak of a call with one of these names.
+    pub(crate) fn about(&self, names: &[&str]) -> Self {
+        Self(self.0.iter().filter(|rule| rule.speaks_of(names)).cloned().collect())
+    }
+
+    /// Whether every call of a tool with these names is denied: the last rule that speaks
+    /// of it denies everything.
+    #[must_use]
+    pub fn hides(&self, names: &[&str]) -> bool {
+        let speaks = |rule: &&Rule| rule.argument.is_none() && rule.speaks_of(names);
+        let everything = |rule: &Rule| rule.action == Action::Deny && rule.pattern.is_any();
+        let locked = self.0.iter().filter(speaks).find(|rule| rule.locked && rule.pattern.is_any());
+        locked.or_else(|| self.0.iter().rfind(speaks)).is_some_and(everything)
+    }
+
+    /// The rule that decides about `subject`: the first locked one that matches, or the
+    /// last one.
+    pub(crate) fn decisive(&self, subject: &Subject, argument: Argument<'_>) -> Option<&Rule> {
+        let matching = || self.0.iter().filter(|rule| rule.matches(subject, argument));
+        matching().find(|rule| rule.locked).or_else(|| matching().last())
+    }
+}
+
+impl FromIterator<Rule> for Ruleset {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+        Self::new(rules)
+    }
+}
+
+impl Rule {
+    fn speaks_of(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.permission.matches(name))
+    }
+
+    fn matches(&self, subject: &Subject, argument: Argument<'_>) -> bool {
+        match &self.argument {
+            Some(name) => argument(name).is_some_and(|value| self.matches_value(&value)),
+            // Nobody understood it, so nothing but a rule for everything allows it.
+            None if subject.is_opaque() && self.action == Action::Allow => self.pattern.is_any(),
+            None => subject.spellings().any(|text| self.matches_text(text)),
+        }
+    }
+
+    fn matches_value(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.matches_text(text),
+            // A rule that permits means every item, one that forbids means any.
+            Value::Array(items) if self.action == Action::Allow => {
+                !items.is_empty() && items.iter().all(|item| self.matches_value(item))
+            }
+            Value::Array(items) => items.iter().any(|item| self.matches_value(item)),
+            other => self.matches_text(&other.to_string()),
+        }
+    }
+
+    fn matches_text(&self, text: &str) -> bool {
+        match self.action {
+            Action::Allow => self.pattern.matches(text),
+            Action::Ask | Action::Deny => self.pattern.matches_at_any_depth(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Laws and cases of the decision.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::permission::Scope;
+
+const NAMES: &[&str] = &["run", "shell"];
+
+/// What the rules say of each subject, the strictest first; `None` when they do not speak.
+fn strictest(rules: &Ruleset, subjects: &[Subject]) -> Option<Action> {
+    let own = rules.about(NAMES);
+    let any = [Subject::ANY];
+    let subjects = if subjects.is_empty() { &any } else { subjects };
+    let each = subjects.iter().map(|it| own.decisive(it, &|_| None).map(|rule| rule.action));
+    each.fold(Some(Action::Allow), stricter)
+}
+
+/// Silence is stricter than an allow, and weaker than the rest.
+fn stricter(a: Option<Action>, b: Option<Action>) -> Option<Action> {
+    let rank = |action: Option<Action>| match action {
+        Some(Action::Allow) => 0,
+        None => 1,
+        Some(Action::Ask) => 2,
+        Some(Action::Deny) => 3,
+    };
+    if rank(a) >= rank(b) { a } else { b }
+}
+
+fn judge(rules: &[&str], subjects: &[&str]) -> Option<Action> {
+    let rules: Ruleset = rules.iter().map(|rule| rule.parse::<Rule>().unwrap()).collect();
+    let subjects: Vec<Subject> = subjects.iter().map(|&subject| subject.into()).collect();
+    strictest(&rules, &subjects)
+}
+
+// F72, F73, F75, F78: cases of rules and subjects.
+#[test]
+fn the_last_rule_that_matches_decides() {
+    use Action::{Allow, Ask, Deny};
+    for (rules, subjects, expected) in [
+        (&[][..], &["git status"][..], None),
+        (&["allow run"], &["git status"], Some(Allow)),
+        (&["allow run(git *)"], &["git status"], Some(Allow)),
+        (&["allow run(git *)"], &["git"], Some(Allow)),
+        (&["allow run(git *)"], &["gitk"], None),
+        (&["allow run(git *)"], &["rm x"], None),
+        (&["allow run(git *)"], &["git status", "rm x"], None),
+        (&["allow run(git *)", "ask run"], &["git status"], Some(Ask)),
+        (&["ask run", "allow run(git *)"], &["git status"], Some(Allow)),
+        (&["ask run", "allow run(git *)"], &["git status", "ls"], Some(Ask)),
+        (&["deny run", "allow run(git *)"], &["git status"], Some(Allow)),
+        (&["deny run", "allow run(git *)"], &["ls"], Some(Deny)),
+        (&["deny run", "allow run(git *)"], &["git log", "ls"], Some(Deny)),
+        (&["allow run", "deny run(rm *)"], &["rm -rf x"], Some(Deny)),
+        (&["allow run", "deny run(rm *)"], &["ls", "rm x"], Some(Deny)),
+        (&["allow run", "deny run(rm *)"], &["ls"], Some(Allow)),
+        (&["deny run(rm *)", "allow run"], &["rm x"], Some(Allow)),
+        (&["allow shell(ls)"], &["ls"], Some(Allow)),
+        (&["allow other(ls)"], &["ls"], None),
+        (&["allow *"], &["anything"], Some(Allow)),
+        (&["deny r*"], &["anything"], Some(Deny)),
+        (&["deny run(.env)"], &["a/b/.env"], Some(Deny)),
+        (&["ask run(.env)"], &["a/b/.env"], Some(Ask)),
+        (&["allow run(.env)"], &["a/b/.env"], None),
+        (&["deny run(*.env)"], &["src/.env"], Some(Deny)),
+        (&["deny run(src/*)"], &["a/src/x"], None),
+        (&["allow run(/a/*)"], &["/a/b/c"], Some(Allow)),
+        (&["allow run(/a/*)"], &["/b/a/c"], None),
+        (&["allow run(a?c)"], &["abc"], Some(Allow)),
+        (&["allow run(a?c)"], &["ac"], None),
+        (&["allow run(*)"], &[], Some(Allow)),
+        (&["allow run(git *)"], &[], None),
+        (&["deny run(git *)"], &[], None),
+        (&["deny run"], &[], Some(Deny)),
+        (&["ask *", "allow run(ls *)", "deny run(ls /)"], &["ls /"], Some(Deny)),
+        (&["ask *", "allow run(ls *)", "deny run(ls /)"], &["ls -la"], Some(Allow)),
+        (&["ask *", "allow run(ls *)", "deny run(ls /)"], &["cat x"], Some(Ask)),
+        (&["allow run(a\\b)"], &["a/b"], Some(Allow)),
+    ] {
+        assert_eq!(judge(rules, subjects), expected, "{rules:?} {subjects:?}");
+    }
+}
+
+// F74, F75: scopes are put in order, whatever order they come in.
+#[test]
+fn later_scopes_stand_behind_earlier_ones() {
+    let rule = |text: &str, scope| text.parse::<Rule>().unwrap().scope(scope);
+    let rules = Ruleset::new([
+        rule("allow run", Scope::Session),
+        rule("deny run", Scope::User),
+        rule("ask run", Scope::Default),
+    ]);
+    let decisive = rules.decisive(&Subject::ANY, &|_| None).unwrap();
+    assert_eq!((decisive.action, decisive.scope), (Action::Allow, Scope::Session));
+}
+
+#[test]
+fn a_locked_rule_is_not_overridden() {
+    let locked = "deny run(rm *)".parse::<Rule>().unwrap().scope(Scope::Default).locked();
+    let rules = Ruleset::new(["allow run".parse().unwrap(), locked]);
+    let judge = |subject: &str| rules.decisive(&subject.into(), &|_| None).map(|rule| rule.action);
+    assert_eq!(judge("rm x"), Some(Action::Deny));
+    assert_eq!(judge("ls"), Some(Action::Allow));
+}
+
+#[test]
+fn what_was_not_understood_is_only_allowed_with_everything() {
+    let judge = |rule: &str| {
+        let rules = Ruleset::new([rule.parse().unwrap()]);
+        let subject = Subject::new("echo $(date)").opaque();
+        rules.decisive(&subject, &|_| None).map(|rule| rule.action)
+    };
+    assert_eq!(judge("allow run(echo *)"), None);
+    assert_eq!(judge("allow run"), Some(Action::Allow));
+    assert_eq!(judge("deny run(echo *)"), Some(Action::Deny));
+}
+
+#[test]
+fn either_spelling_of_a_path_matches() {
+    let judge = |rule: &str| {
+        let rules = Ruleset::new([rule.parse().unwrap()]);
+        let subject = Subject::path("src/.env", "/work/src/.env");
+        rules.decisive(&subject, &|_| None).map(|rule| rule.action)
+    };
+    assert_eq!(judge("allow run(src/*)"), Some(Action::Allow));
+    assert_eq!(judge("allow run(/work/*)"), Some(Action::Allow));
+    assert_eq!(judge("deny run(.env)"), Some(Action::Deny));
+    assert_eq!(judge("allow run(/src/*)"), None);
+}
+
+#[test]
+fn a_rule_may_look_at_one_argument() {
+    let judge = |rule: &str, arguments: Value| {
+        let rules = Ruleset::new([rule.parse().unwrap()]);
+        let argument = |name: &str| arguments.get(name).cloned();
+        rules.decisive(&Subject::ANY, &argument).map(|rule| rule.action)
+    };
+    assert_eq!(judge("allow run(cmd: git *)", json!({"cmd": "git status"})), Some(Action::Allow));
+    assert_eq!(judge("allow run(cmd: git *)", json!({"cmd": "rm x"})), None);
+    assert_eq!(judge("allow run(cmd: git *)", json!({})), None);
+    assert_eq!(judge("allow run(files: *.rs)", json!({"files": ["a.rs", "b.c"]})), None);
+    assert_eq!(
+        judge("deny run(files: *.c)", json!({"files": ["a.rs", "b.c"]})),
+        Some(Action::Deny)
+    );
+    assert_eq!(judge("deny run(depth: 9)", json!({"depth": 9})), Some(Action::Deny));
+}
+
+// F79: what is denied as a whole is hidden; a specific allow keeps it visible.
+#[test]
+fn only_a_whole_denial_hides() {
+    let hides = |rules: &[&str]| {
+        Ruleset::new(rules.iter().map(|rule| rule.parse::<Rule>().unwrap())).hides(&["run"])
+    };
+    assert!(hides(&["deny run"]) && hides(&["allow run(x)", "deny *"]));
+    assert!(!hides(&["deny run", "allow run(git *)"]));
+    assert!(!hides(&["deny run(rm *)"]) && !hides(&[]));
+    assert!(!hides(&["deny run(cmd: *)"]));
+}
+
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    let rule =
+        ("(allow|ask|deny)", "(run|r\\*|\\*|other)", "(\\*|a|a \\*|\\*b|a/b|\\?)", any::<bool>());
+    let rule = rule.prop_map(|(action, permission, pattern, locked)| {
+        let rule: Rule = format!("{action} {permission}({pattern})").parse().unwrap();
+        if locked { rule.locked() } else { rule }
+    });
+    proptest::collection::vec(rule, 0..8)
+}
+
+fn subjects() -> impl Strategy<Value = Vec<Subject>> {
+    proptest::collection::vec("[ab/ ]{0,4}".prop_map(Subject::new), 1..4)
+}
+
+fn action(rules: &[Rule], subjects: &[Subject]) -> Option<Action> {
+    strictest(&Ruleset(rules.to_vec()), subjects)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn another_deny_never_permits_more(
+        rules in rules(), at in any::<prop::sample::Index>(), pattern in "[ab*?/ ]{0,4}", subjects in subjects(),
+    ) {
+        let mut more = rules.clone();
+        more.insert(at.index(rules.len() + 1), Rule::new(Action::Deny, "run", pattern.as_str()));
+        let (before, after) = (action(&rules, &subjects), action(&more, &subjects));
+        // A deny in front of other rules may be overridden, but it never opens anything.
+        prop_assert_eq!(stricter(before, after), after);
+    }
+
+    #[test]
+    fn the_strictest_subject_decides(rules in rules(), subjects in subjects()) {
+        let parts = subjects.iter().map(|it| action(&rules, std::slice::from_ref(it)));
+        prop_assert_eq!(action(&rules, &subjects), parts.fold(Some(Action::Allow), stricter));
+    }
+
+    #[test]
+    fn an_unknown_is_never_allowed(rules in rules(), subjects in subjects()) {
+        let silent: Vec<Rule> =
+            rules.into_iter().filter(|rule| rule.action != Action::Allow).collect();
+        prop_assert_ne!(action(&silent, &subjects), Some(Action::Allow));
+    }
+}
