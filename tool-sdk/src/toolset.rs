@@ -7,7 +7,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::context::Session;
+use crate::effect::RiskClass;
 use crate::name::{ToolName, matches};
+use crate::permission::{Action, Mode, Rule, Ruleset};
 use crate::registry::{Index, Registry, RegistryError, in_scope};
 use crate::tool::{Definition, IntoTools, Tool};
 
@@ -52,6 +54,8 @@ struct Filter {
     without: Vec<String>,
     experimental: bool,
     session: Session,
+    rules: Ruleset,
+    mode: Mode,
 }
 
 impl Filter {
@@ -139,6 +143,29 @@ impl Toolset {
         self.refiltered(|filter| filter.session = session.clone())
     }
 
+    /// Judges calls by these rules too, and hides what they deny as a whole.
+    #[must_use]
+    pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        let rules = Ruleset::new(rules);
+        self.refiltered(|filter| filter.rules = filter.rules.with(&rules))
+    }
+
+    /// Sets how much is done without asking.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        self.refiltered(|filter| filter.mode = mode)
+    }
+
+    /// Changes how much is done without asking, for the calls that come now.
+    pub fn set_mode(&self, mode: Mode) {
+        self.update(|_, state| state.filter.mode = mode);
+    }
+
+    /// Replaces the rules, for the calls that come now.
+    pub fn set_rules(&self, rules: Ruleset) {
+        self.update(|_, state| state.filter.rules = rules);
+    }
+
     fn refiltered(self, change: impl FnOnce(&mut Filter)) -> Self {
         self.update(|_, state| change(&mut state.filter));
         self
@@ -207,8 +234,41 @@ impl Toolset {
 pub struct View {
     tools: Vec<Arc<dyn Tool>>,
     refined: Vec<Option<Definition>>,
+    policies: Vec<Policy>,
+    rules: Ruleset,
+    mode: Mode,
     index: Index,
     texts: [OnceLock<Arc<str>>; View::TEXTS],
+}
+
+/// What is known of the calls of one tool before there is any.
+pub(crate) struct Policy {
+    /// The rules that speak of the tool.
+    pub(crate) rules: Ruleset,
+    /// What holds for every call that has nothing to add: no subjects, no wish to be asked.
+    pub(crate) settled: Option<Action>,
+    /// Whether every call is denied, so that there is no use in telling models of the tool.
+    hidden: bool,
+}
+
+impl Policy {
+    fn new(definition: &Definition, rules: &Ruleset, mode: Mode) -> Self {
+        let names = names_of(definition);
+        let own = rules.about(&names);
+        let class = definition.risk.class;
+        let settled = own.settled(mode, class);
+        // What may execute anything may also only read, so the mode alone does not hide it.
+        let banned = mode.forbids(class) && class == RiskClass::Write;
+        Self { hidden: banned || own.hides(&names), rules: own, settled }
+    }
+}
+
+/// The names under which rules may speak of a tool.
+pub(crate) fn names_of(definition: &Definition) -> Vec<&str> {
+    std::iter::once(definition.permission())
+        .chain(std::iter::once(definition.name.as_str()))
+        .chain(definition.aliases.iter().map(ToolName::as_str))
+        .collect()
 }
 
 impl fmt::Debug for View {
@@ -232,8 +292,37 @@ impl View {
                 (!refinement.is_empty()).then(|| refinement.apply(tool.definition()))
             })
             .collect();
+        let policies = tools
+            .iter()
+            .map(|tool| Policy::new(tool.definition(), &filter.rules, filter.mode))
+            .collect();
         let index = Index::new(&tools);
-        Self { tools, refined, index, texts: Default::default() }
+        let (rules, mode) = (filter.rules.clone(), filter.mode);
+        Self { tools, refined, policies, rules, mode, index, texts: Default::default() }
+    }
+
+    /// Where the tool called `name` stands.
+    #[inline]
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.index.find(name)
+    }
+
+    /// The tool at a place that [`find`](Self::find) gave, and what is known of its calls.
+    #[inline]
+    pub(crate) fn at(&self, at: usize) -> Option<(&Arc<dyn Tool>, &Policy)> {
+        self.tools.get(at).zip(self.policies.get(at))
+    }
+
+    /// The rules by which calls are judged.
+    #[must_use]
+    pub fn rules(&self) -> &Ruleset {
+        &self.rules
+    }
+
+    /// How much is done without asking.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// The tool called `name`: by its name, or by an alias in any case.
@@ -248,13 +337,15 @@ impl View {
         self.tools.iter()
     }
 
-    /// What models are told: the definitions of all tools that are not hidden, as this
-    /// session sees them.
+    /// What models are told: the definitions of all tools that are not hidden, by
+    /// themselves or by rules that deny them as a whole, as this session sees them.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.tools
             .iter()
             .zip(&self.refined)
-            .map(|(tool, refined)| refined.as_ref().unwrap_or_else(|| tool.definition()))
+            .zip(&self.policies)
+            .filter(|(_, policy)| !policy.hidden)
+            .map(|((tool, refined), _)| refined.as_ref().unwrap_or_else(|| tool.definition()))
             .filter(|definition| !definition.flags.hidden)
     }
 

@@ -91,17 +91,6 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Whether nothing but the mode has a say, and it allows: the fast way for most calls.
-    #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.own.is_empty()
-            && self.subjects.is_none()
-            && self.required.is_none()
-            && self.opinions.is_empty()
-            && self.mode.default_action(self.class) == Action::Allow
-            && !self.mode.forbids(self.class)
-    }
-
     /// Decides.
     pub(crate) fn decide(&self) -> Decision {
         let subjects = match self.subjects {

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Action, Rule};
+use super::{Action, Case, Mode, Rule};
+use crate::effect::RiskClass;
 use crate::tool::Subject;
 
 /// Rules in the order in which they are looked at: by scope, and within a scope as given.
@@ -57,6 +58,25 @@ impl Ruleset {
     /// The rules that could speak of a call with one of these names.
     pub(crate) fn about(&self, names: &[&str]) -> Self {
         Self(self.0.iter().filter(|rule| rule.speaks_of(names)).cloned().collect())
+    }
+
+    /// What holds for every call of a tool of this class that has nothing to add, when
+    /// these are the rules about it; `None` when that depends on its arguments.
+    pub(crate) fn settled(&self, mode: Mode, class: RiskClass) -> Option<Action> {
+        let looks_inside = self.0.iter().any(|rule| rule.argument.is_some());
+        let case = Case {
+            own: self,
+            all: self,
+            mode,
+            class,
+            subjects: None,
+            argument: &|_| None,
+            required: None,
+            approved: &|_| false,
+            writable: None,
+            opinions: &[],
+        };
+        (!looks_inside).then(|| case.decide().action)
     }
 
     /// Whether every call of a tool with these names is denied: the last rule that speaks
