@@ -269,6 +269,8 @@ pub struct Outcome {
     pub truncated: Option<Truncated>,
     /// What was accepted beyond the contract.
     pub notes: Vec<Note>,
+    /// Why the model's turn ends with this call, where a hook wants that.
+    pub halted: Option<String>,
 }
 
 impl Outcome {

@@ -200,6 +200,12 @@ impl ToolError {
         self
     }
 
+    /// Adds something that the model reads below the message.
+    pub(crate) fn append(&mut self, text: &str) {
+        self.0.message.push_str("\n\n");
+        self.0.message.push_str(text);
+    }
+
     /// Cuts message and hint to `max` bytes each; their starts are kept.
     pub(crate) fn shorten(&mut self, max: usize) {
         for text in self.0.hint.iter_mut().chain([&mut self.0.message]) {

@@ -3,6 +3,7 @@
 //! A subscriber that does not keep up loses progress, and is told how much; it never loses
 //! the end of a call, and it never slows a tool down.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +17,9 @@ use tokio::sync::Notify;
 use crate::call::{CallId, Note, Truncated};
 use crate::context::{Context, Session, Signal, Sink};
 use crate::error::ErrorKind;
+use crate::hook::HookRun;
 use crate::name::ToolName;
+use crate::permission::{Ask, AskId, Decision};
 use crate::tool::{Display, Source};
 
 /// Something that happened to a call.
@@ -54,6 +57,34 @@ pub enum EventKind {
         /// What was accepted beyond the contract.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<Note>,
+    },
+    /// A hook looks at the call.
+    HookStarted {
+        /// Its name.
+        hook: String,
+    },
+    /// A hook has looked at the call.
+    HookFinished(HookRun),
+    /// Somebody is asked.
+    PermissionAsked(Arc<Ask>),
+    /// An ask has its answer.
+    PermissionReplied {
+        /// The ask.
+        ask: AskId,
+        /// The answer: `once`, `session`, `always`, `reject`, `reject_with`, `covered` by
+        /// an approval for another ask, `expired`, or `aborted`.
+        reply: Cow<'static, str>,
+    },
+    /// The call may not run; its end follows.
+    Denied(Decision),
+    /// The call repeats what was done before.
+    Looped {
+        /// How often.
+        times: u32,
+        /// The length of the cycle; 1 for one call again and again.
+        cycle: usize,
+        /// Whether it is refused for good.
+        stopped: bool,
     },
     /// The tool runs.
     Started,
@@ -217,6 +248,11 @@ impl Hub {
         for queue in queues.iter() {
             queue.push(event.clone());
         }
+    }
+
+    /// Tells of a running call.
+    pub(crate) fn tell(&self, cx: &Context, kind: EventKind) {
+        self.send(cx.session(), cx.tool(), cx.call(), kind);
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {

@@ -90,8 +90,8 @@ mod guide {
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
-    Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Signal, Sink,
-    State, Stop,
+    Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Signal,
+    Sink, State, Stop,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
@@ -99,10 +99,11 @@ pub use self::event::{Artifact, Ending, EventKind, Events, ToolEvent};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
-    Action, Approver, Ask, AskId, By, Decision, InvalidMode, InvalidRule, Mode, Pattern, Reply,
-    Rule, Ruleset, Scope,
+    Action, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Grant, Grantee,
+    InvalidMode, InvalidRule, Mode, Pattern, PendingAsk, Reply, ReplyError, Rule, Ruleset, Scope,
+    Scripted, ask_channel,
 };
-pub use self::pipeline::Pipeline;
+pub use self::pipeline::{Checked, Pipeline};
 #[cfg(feature = "linked")]
 pub use self::registry::Registration;
 pub use self::registry::{
@@ -113,9 +114,9 @@ pub use self::schema::{Schema, SchemaError};
 pub use self::surface::cli;
 pub use self::surface::provider;
 pub use self::tool::{
-    Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, IntoOutput, IntoTools,
-    InvalidArgs, Json, Parallel, Param, Place, Prepared, Refinement, Running, Source, Subject,
-    Tool, ToolFn, ToolMethods, Truncate,
+    Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, IntoOutput,
+    IntoTools, InvalidArgs, Json, Parallel, Param, Place, Prepared, Refinement, Running, Source,
+    Subject, Tool, ToolFn, ToolMethods, Truncate,
 };
 pub use self::toolset::{Toolset, View};
 pub use self::truncate::{Budget, Fitted};

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::{Interrupted, Stop};
-pub use self::progress::{Signal, Sink};
+pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::state::{FromContext, FromContextRef, State};
 use crate::call::{Call, CallId};
@@ -261,6 +261,31 @@ impl Context {
             "`{}` needs the permission `{permission}`, which the caller does not have",
             self.tool
         )))
+    }
+
+    /// Asks whether the call may do something more than its arguments said, such as
+    /// reaching a host: rules, approvals and the mode answer first, then whoever can be
+    /// asked.
+    ///
+    /// Without a pipeline around the call the answer is no.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # async fn example(cx: &tool_sdk::Context) -> Result<(), tool_sdk::ToolError> {
+    /// use tool_sdk::ToolError;
+    ///
+    /// if !cx.ask("network", "https://example.com").await {
+    ///     return Err(ToolError::denied("the host may not be reached"));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ask(&self, permission: impl Into<String>, what: impl Into<String>) -> bool {
+        match &self.sink {
+            Some(sink) => Arc::clone(sink).ask(self.clone(), permission.into(), what.into()).await,
+            None => false,
+        }
     }
 
     fn signal(&self, signal: impl FnOnce() -> Signal) {

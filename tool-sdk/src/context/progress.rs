@@ -1,5 +1,9 @@
 //! What a running tool tells the outside: the port through which it does.
 
+use std::future::ready;
+use std::pin::Pin;
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -49,4 +53,13 @@ pub trait Sink: Send + Sync {
 
     /// Takes one signal of the call `cx`.
     fn signal(&self, cx: &Context, signal: Signal);
+
+    /// Asks whether the call may do `what` under `permission`; no by default.
+    fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
+        let _ = (cx, permission, what);
+        Box::pin(ready(false))
+    }
 }
+
+/// The answer that a running tool waits for.
+pub type Asking = Pin<Box<dyn Future<Output = bool> + Send>>;

@@ -1,8 +1,9 @@
 //! What the host lends for a conversation: who it is for, and with what.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,6 +41,7 @@ struct Inner {
     lent: Lent,
     /// Made when somebody asks for it; shared by clones all the same.
     cancel: Arc<OnceLock<CancellationToken>>,
+    kept: Arc<Kept>,
 }
 
 /// Where a call comes from.
@@ -105,7 +107,10 @@ macro_rules! names {
             #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
             #[must_use]
             pub fn $with(mut self, value: impl Into<String>) -> Self {
-                self.inner().$field = Some(value.into());
+                let inner = self.inner();
+                inner.$field = Some(value.into());
+                // What was approved for one of them was not approved for another.
+                inner.kept = Arc::default();
                 self
             }
         )*}
@@ -192,8 +197,18 @@ impl Session {
         self
     }
 
+    #[inline]
     pub(crate) fn lent(&self) -> &Lent {
         &self.0.lent
+    }
+
+    /// What a pipeline keeps for the session and all its clones, made at first use.
+    pub(crate) fn kept<T: Any + Send + Sync>(
+        &self,
+        pipeline: usize,
+        make: impl FnOnce() -> T,
+    ) -> Arc<T> {
+        self.0.kept.get(pipeline, make)
     }
 
     /// Lets `token` cancel every call of the session.
@@ -216,6 +231,23 @@ impl Session {
 
     fn inner(&mut self) -> &mut Inner {
         Arc::make_mut(&mut self.0)
+    }
+}
+
+/// What pipelines keep for a session, by the pipeline's number.
+#[derive(Default)]
+struct Kept(Mutex<Vec<(usize, Arc<dyn Any + Send + Sync>)>>);
+
+impl Kept {
+    fn get<T: Any + Send + Sync>(&self, pipeline: usize, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.iter().find(|(number, _)| *number == pipeline);
+        if let Some(state) = found.and_then(|(_, state)| Arc::clone(state).downcast().ok()) {
+            return state;
+        }
+        let state = Arc::new(make());
+        kept.push((pipeline, Arc::clone(&state) as _));
+        state
     }
 }
 

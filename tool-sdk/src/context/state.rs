@@ -105,7 +105,12 @@ impl Lent {
         self.0.insert(TypeId::of::<T>(), value);
     }
 
-    fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.0.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
     }
 }

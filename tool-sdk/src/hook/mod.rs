@@ -241,6 +241,22 @@ impl Opinion {
     }
 }
 
+impl fmt::Display for Opinion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.verdict {
+            Verdict::None => "none",
+            Verdict::Allow => "allow",
+            Verdict::Ask => "ask",
+            Verdict::Deny => "deny",
+            Verdict::Halt => "halt",
+        })?;
+        if !self.reason.is_empty() {
+            write!(f, ": {}", self.reason)?;
+        }
+        f.write_str(if self.arguments.is_some() { " (arguments changed)" } else { "" })
+    }
+}
+
 /// A call, as hooks see it.
 #[derive(Clone, Copy)]
 pub struct HookedCall<'a> {

@@ -5,14 +5,21 @@
 //!
 //! **Invariant:** nothing here knows a tool by its name.
 
+mod approvals;
 mod ask;
 mod decision;
 mod mode;
 mod pattern;
 mod rule;
 mod ruleset;
+mod session;
 
-pub use self::ask::{Approver, Ask, AskId, Reply};
+pub use self::approvals::{Approvals, Grant, Grantee};
+pub(crate) use self::ask::{Answering, Desk, Settled};
+pub use self::ask::{
+    Approver, Ask, AskChannel, AskId, AskInbox, PendingAsk, Reply, ReplyError, Scripted,
+    ask_channel,
+};
 pub use self::decision::{By, Decision};
 pub(crate) use self::decision::{Case, Floor};
 pub use self::mode::{InvalidMode, Mode};

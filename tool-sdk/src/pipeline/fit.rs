@@ -23,8 +23,8 @@ pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> 
     };
     let max_output = frame.call.max_output;
     let budget = match max_output.or(frame.definition.max_output) {
-        Some(bytes) => frame.pipeline.budget.with_bytes(bytes),
-        None => frame.pipeline.budget,
+        Some(bytes) => frame.core.budget.with_bytes(bytes),
+        None => frame.core.budget,
     };
     // A limit that the caller sets binds tools too that keep themselves short.
     let direction = match (frame.definition.truncate, max_output) {
@@ -41,7 +41,7 @@ pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> 
 #[cold]
 fn cut(frame: &Frame<'_>, whole: &str, fitted: &Fitted<'_>) -> (String, Truncated) {
     let kept = frame
-        .pipeline
+        .core
         .output_dir
         .as_deref()
         .map(|folder| keep(folder, frame.session.id(), &frame.id.to_string(), whole));

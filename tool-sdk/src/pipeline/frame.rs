@@ -3,29 +3,56 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::core::Core;
+use super::fit;
 use super::run::panicked;
-use super::{Pipeline, fit};
-use crate::call::{Call, CallId, Note, Outcome};
+use super::turn::Facts;
+use crate::call::{Call, CallId, Note, Outcome, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{Artifact, Ending, EventKind, millis};
+use crate::hook::{HookRun, HookedCall};
+use crate::permission::{Action, Mode, Ruleset};
 use crate::tool::{Definition, Prepared, Tool};
+use crate::toolset::{Policy, View};
 
 /// One call on its way through the pipeline.
 pub(super) struct Frame<'a> {
-    pub(super) pipeline: &'a Pipeline,
+    pub(super) core: &'a Arc<Core>,
     pub(super) session: &'a Session,
     pub(super) call: &'a Call<'a>,
     pub(super) definition: &'a Definition,
     pub(super) id: CallId,
-    tool: Option<&'a dyn Tool>,
+    known: Option<Known<'a>>,
     started: Instant,
     /// Whether a beginning was told whose end was not.
     open: bool,
+    /// What only few calls have.
+    extra: Option<Box<Extra>>,
+}
+
+/// What is known of a call whose tool was found.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    tool: &'a dyn Tool,
+    view: &'a View,
+    policy: &'a Policy,
+}
+
+/// What only few calls have.
+#[derive(Default)]
+pub(super) struct Extra {
+    /// The arguments, where a hook changed them.
+    rewritten: Option<RawArgs<'static>>,
+    /// What hooks want the model to read with the result.
+    pub(super) context: Vec<String>,
+    /// Why the model's turn ends.
+    pub(super) halted: Option<String>,
 }
 
 /// A call that is dropped half-way was cancelled by whoever dropped it.
@@ -41,33 +68,36 @@ impl Drop for Frame<'_> {
 impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn new(
-        pipeline: &'a Pipeline,
+        core: &'a Arc<Core>,
         session: &'a Session,
         call: &'a Call<'a>,
         tool: &'a dyn Tool,
+        view: &'a View,
+        policy: &'a Policy,
     ) -> Self {
-        let mut frame = Self::of(pipeline, session, call, tool.definition());
-        frame.tool = Some(tool);
+        let mut frame = Self::of(core, session, call, tool.definition());
+        frame.known = Some(Known { tool, view, policy });
         frame
     }
 
     /// A call without a tool.
     #[inline]
     pub(super) fn of(
-        pipeline: &'a Pipeline,
+        core: &'a Arc<Core>,
         session: &'a Session,
         call: &'a Call<'a>,
         definition: &'a Definition,
     ) -> Self {
         let id = call.id.clone().unwrap_or_else(CallId::next);
         let started = Instant::now();
-        Self { pipeline, session, call, definition, id, tool: None, started, open: false }
+        let (known, open, extra) = (None, false, None);
+        Self { core, session, call, definition, id, known, started, open, extra }
     }
 
     /// Whether the pipeline is open, and the caller known where the tool asks for that.
     #[inline]
     pub(super) fn admit(&self) -> Result<(), ToolError> {
-        if self.pipeline.events.hub().is_closed() {
+        if self.core.hub.is_closed() {
             return Err(ToolError::unavailable("the host has closed its tools"));
         }
         if self.definition.flags.requires_auth && self.session.user().is_none() {
@@ -82,27 +112,134 @@ impl<'a> Frame<'a> {
     /// The arguments, decoded; a panic while that is done is the call's failure.
     #[inline]
     pub(super) fn prepare(&self) -> Result<Box<dyn Prepared>, ToolError> {
-        let Some(tool) = self.tool else { return Err(ToolError::internal("there is no tool")) };
-        let prepare = AssertUnwindSafe(|| tool.prepare(&self.call.arguments));
+        let Some(known) = self.known else { return Err(ToolError::internal("there is no tool")) };
+        let prepare = AssertUnwindSafe(|| known.tool.prepare(self.raw()));
         match catch_unwind(prepare) {
             Ok(prepared) => prepared.map_err(ToolError::from),
             Err(panic) => Err(panicked(&*panic)),
         }
     }
 
-    /// Tells that the call was understood and begins.
+    /// Tells that the call was understood.
     #[inline]
     pub(super) fn announce(&mut self, prepared: &dyn Prepared) {
         let display = &self.definition.display;
         self.event(|| EventKind::Pending {
-            display: Arc::new(display.clone()),
+            display: Arc::clone(display),
             source: self.definition.source.clone(),
-            arguments: display.masked(self.call.arguments.text()),
+            arguments: display.masked(self.arguments()),
             summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
             notes: prepared.notes().to_vec(),
         });
-        self.event(|| EventKind::Started);
         self.open = true;
+    }
+
+    /// Whether nothing has a say in this call but what allows it anyway.
+    #[inline]
+    pub(super) fn is_settled(&self, prepared: &dyn Prepared) -> bool {
+        let silent = || prepared.subjects().is_none() && prepared.has_no_wish();
+        self.known.is_some_and(|known| known.policy.settled == Some(Action::Allow))
+            && !self.is_hooked()
+            && self.session.policy().is_none()
+            && catch_unwind(AssertUnwindSafe(silent)).unwrap_or(false)
+    }
+
+    /// Whether a hook looks at the call.
+    #[inline]
+    pub(super) fn is_hooked(&self) -> bool {
+        let hooks = &self.core.hooks;
+        !hooks.is_empty() && hooks.iter().any(|hook| hook.sees(self.definition))
+    }
+
+    /// Tells that the tool runs.
+    #[inline]
+    pub(super) fn start(&self) {
+        self.event(|| EventKind::Started);
+    }
+
+    /// Lets the time of the call count from now: nobody waits for a person on its account.
+    pub(super) fn begin_now(&mut self) {
+        self.started = Instant::now();
+    }
+
+    /// The arguments as they are now.
+    #[inline]
+    fn raw(&self) -> &RawArgs<'_> {
+        match &self.extra {
+            Some(extra) => extra.rewritten.as_ref().unwrap_or(&self.call.arguments),
+            None => &self.call.arguments,
+        }
+    }
+
+    /// The text of the arguments as they are now.
+    #[inline]
+    pub(super) fn arguments(&self) -> &str {
+        self.raw().text()
+    }
+
+    /// Replaces the arguments.
+    pub(super) fn rewrite(&mut self, arguments: String) {
+        let lenient = self.call.arguments.lenient;
+        self.extra().rewritten = Some(RawArgs::from(arguments).lenient(lenient));
+    }
+
+    pub(super) fn extra(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+
+    /// What hooks want the model to read with the result.
+    pub(super) fn take_context(&mut self) -> Option<String> {
+        let context = std::mem::take(&mut self.extra.as_mut()?.context);
+        (!context.is_empty()).then(|| context.join("\n\n"))
+    }
+
+    /// The call as hooks see it.
+    pub(super) fn hooked<'f>(&'f self, watch: &'f (dyn Fn(HookRun) + Sync)) -> HookedCall<'f> {
+        HookedCall {
+            session: self.session,
+            definition: self.definition,
+            id: &self.id,
+            original: self.call.arguments.text(),
+            arguments: self.arguments(),
+            watch: Some(watch),
+        }
+    }
+
+    /// The rules that speak of the tool.
+    pub(super) fn policy_rules(&self) -> &'a Ruleset {
+        const NONE: &Ruleset = &Ruleset::EMPTY;
+        self.known.map_or(NONE, |known| &known.policy.rules)
+    }
+
+    /// All rules.
+    pub(super) fn all_rules(&self) -> &'a Ruleset {
+        const NONE: &Ruleset = &Ruleset::EMPTY;
+        self.known.map_or(NONE, |known| known.view.rules())
+    }
+
+    /// How much is done without asking.
+    pub(super) fn mode(&self) -> Mode {
+        self.known.map_or(Mode::Strict, |known| known.view.mode())
+    }
+
+    /// The value of the argument `name`, under whichever name it came, or its default.
+    pub(super) fn argument(&self, arguments: &Value, name: &str) -> Option<Value> {
+        let known = self.known?;
+        let sent = known.tool.spellings(name).into_iter().find_map(|name| arguments.get(name));
+        let default = || self.definition.parameters.default_of(name);
+        sent.or_else(default).cloned()
+    }
+
+    /// What tells this call from any other.
+    pub(super) fn fingerprint(&self, prepared: &dyn Prepared) -> String {
+        let _ = prepared;
+        format!("{} {}", self.definition.name, self.arguments())
+    }
+
+    /// What a batch needs to know.
+    pub(super) fn facts(&self, prepared: &dyn Prepared) -> Facts {
+        let key = catch_unwind(AssertUnwindSafe(|| prepared.parallel_key())).unwrap_or_default();
+        Facts { parallel: self.definition.parallel(), key }
     }
 
     /// What the tool gets to know.
@@ -110,7 +247,7 @@ impl<'a> Frame<'a> {
     pub(super) fn context(&self) -> Context {
         Context::of_call(
             self.session,
-            Arc::clone(self.pipeline.events.hub()) as _,
+            Arc::clone(self.core) as _,
             &self.definition.name,
             &self.id,
             self.call,
@@ -125,7 +262,7 @@ impl<'a> Frame<'a> {
 
     #[inline]
     fn timeout(&self) -> std::time::Duration {
-        self.call.timeout.or(self.definition.timeout).unwrap_or(self.pipeline.timeout)
+        self.call.timeout.or(self.definition.timeout).unwrap_or(self.core.timeout)
     }
 
     /// When the time of the call is up.
@@ -141,17 +278,20 @@ impl<'a> Frame<'a> {
     }
 
     /// Waits until nobody wants the result any more.
-    pub(super) async fn aborted(&self) {
-        let call = async {
-            match &self.call.cancel {
-                Some(token) => token.cancelled().await,
-                None => std::future::pending().await,
+    pub(super) fn given_up(&self) -> impl Future<Output = ()> + use<'a> {
+        let (core, session, call) = (self.core, self.session, self.call);
+        async move {
+            let cancelled = async {
+                match &call.cancel {
+                    Some(token) => token.cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = cancelled => {}
+                () = session.cancel_token().cancelled() => {}
+                () = core.closed.cancelled() => {}
             }
-        };
-        tokio::select! {
-            () = call => {}
-            () = self.session.cancel_token().cancelled() => {}
-            () = self.pipeline.closed.cancelled() => {}
         }
     }
 
@@ -165,12 +305,13 @@ impl<'a> Frame<'a> {
         let truncated = fit::fit(&self, &mut result);
         self.open = false;
         self.event(|| self.terminal(&result));
-        Outcome { call: self.id.clone(), result, truncated, notes }
+        let halted = self.extra.take().and_then(|extra| extra.halted);
+        Outcome { call: self.id.clone(), result, truncated, notes, halted }
     }
 
     fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
         let elapsed = self.started.elapsed();
-        let display = Arc::new(self.definition.display.clone());
+        let display = Arc::clone(&self.definition.display);
         let source = self.definition.source.clone();
         match result {
             Ok(output) => EventKind::Completed {
@@ -199,7 +340,7 @@ impl<'a> Frame<'a> {
     /// Sends an event, which is not even built when nobody listens.
     #[inline]
     pub(super) fn event(&self, kind: impl FnOnce() -> EventKind) {
-        let hub = self.pipeline.events.hub();
+        let hub = &self.core.hub;
         if hub.is_open() {
             hub.send(self.session, &self.definition.name, &self.id, kind());
         }

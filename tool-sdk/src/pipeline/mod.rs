@@ -4,31 +4,44 @@
 //! resolve   name or alias; unknown names get close ones back
 //! admit     the pipeline is open, the caller is known where the tool asks for that
 //! prepare   strict JSON, decoded once, every fault in one message
+//! hooks     before-hooks by priority; a rewrite is prepared again
+//! guard     the same call again and again is found out
+//! decide    rules, approvals, mode, hooks' opinions
+//! ask       blocks on the answer; what was shown is what runs
 //! run       time limit, cancellation, panics contained; events flow
+//! after     after-hooks see the whole result, on failure too
 //! fit       the text is cut to what a model can read; the whole goes to a file
-//! finish    exactly one terminal event, exactly one result
+//! finish    audit record, exactly one terminal event, exactly one result
 //! ```
 //!
-//! **Invariant:** nothing here knows a surface, or any tool by its name.
+//! **Invariant:** nothing here knows a surface, or any tool by its name, and no error on
+//! the way to `run` ends in running the tool.
 
+mod ask;
+mod before;
+mod core;
+mod decide;
 mod fit;
 mod frame;
 mod run;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
+use self::core::Core;
 use self::frame::Frame;
+pub(crate) use self::turn::Turn;
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{Events, HubOwner};
+use crate::hook::{Hook, Priority, Registered};
 use crate::name::ToolName;
+use crate::permission::{Approver, Ask, AskId, Decision, Mode, Reply, ReplyError, Rule, Ruleset};
 use crate::schema::Schema;
 use crate::tool::Definition;
 use crate::toolset::Toolset;
@@ -36,7 +49,11 @@ use crate::truncate::Budget;
 
 /// Runs calls of the tools in a [`Toolset`].
 ///
-/// Cheap to clone; clones share the toolset and the subscribers.
+/// Cheap to clone; clones share the toolset, the subscribers and what waits for an answer.
+///
+/// A pipeline is careful unless it is told otherwise: tools that only read run, everything
+/// else must be allowed by a [rule](Self::rules), by the [mode](Self::mode), or by whoever
+/// [can be asked](Self::approver). Without anybody to ask, the answer is no.
 ///
 /// # Examples
 ///
@@ -64,68 +81,158 @@ use crate::truncate::Budget;
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Pipeline {
-    toolset: Arc<Toolset>,
-    events: HubOwner,
-    timeout: Duration,
-    budget: Budget,
-    output_dir: Option<PathBuf>,
-    closed: CancellationToken,
+    core: Arc<Core>,
+    /// Closes the subscriptions when the last clone is gone.
+    owner: HubOwner,
 }
 
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("toolset", &self.core.toolset)
+            .field("hooks", &self.core.hooks)
+            .field("events", &self.owner)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is set before the first call.
 impl Pipeline {
     /// A pipeline over `toolset`, with every limit at its default.
     #[must_use]
     pub fn new(toolset: impl Into<Toolset>) -> Self {
-        Self {
-            toolset: Arc::new(toolset.into()),
-            events: HubOwner::default(),
-            timeout: Duration::from_mins(2),
-            budget: Budget::default(),
-            output_dir: None,
-            closed: CancellationToken::new(),
-        }
+        let owner = HubOwner::default();
+        Self { core: Arc::new(Core::new(toolset.into(), Arc::clone(owner.hub()))), owner }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Core)) -> Self {
+        change(Arc::make_mut(&mut self.core));
+        self
     }
 
     /// Sets how long a call may take whose tool does not say; two minutes by default.
     #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.with(|core| core.timeout = timeout)
     }
 
     /// Sets how much text comes back from a tool that does not say; 2000 lines or 50 KiB
     /// by default.
     #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub fn budget(self, budget: Budget) -> Self {
+        self.with(|core| core.budget = budget)
     }
 
     /// Keeps the whole of texts that were cut, in one folder per session below `folder`.
     #[must_use]
-    pub fn output_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.output_dir = Some(folder.into());
+    pub fn output_dir(self, folder: impl Into<PathBuf>) -> Self {
+        self.with(|core| core.output_dir = Some(folder.into()))
+    }
+
+    /// Judges calls by these rules too.
+    #[must_use]
+    pub fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        let rules = self.core.toolset.view().rules().with(&Ruleset::new(rules));
+        self.core.toolset.set_rules(rules);
         self
     }
 
+    /// Sets how much is done without asking; [`Mode::Auto`] by default.
+    #[must_use]
+    pub fn mode(self, mode: Mode) -> Self {
+        self.core.toolset.set_mode(mode);
+        self
+    }
+
+    /// Sets who is asked; nobody by default, which is a no to everything that asks.
+    #[must_use]
+    pub fn approver(self, approver: impl Approver) -> Self {
+        self.shared_approver(Arc::new(approver))
+    }
+
+    /// Sets who is asked.
+    #[must_use]
+    pub fn shared_approver(self, approver: Arc<dyn Approver>) -> Self {
+        self.with(|core| core.approver = Some(approver))
+    }
+
+    /// Sets how long an answer is waited for; ten minutes by default. No answer is a no.
+    #[must_use]
+    pub fn ask_timeout(self, timeout: Duration) -> Self {
+        self.with(|core| core.ask_timeout = timeout)
+    }
+
+    /// Refuses to write outside these folders, whatever a rule allows.
+    #[must_use]
+    pub fn writable_roots<P: Into<PathBuf>>(self, roots: impl IntoIterator<Item = P>) -> Self {
+        let roots = roots.into_iter().map(Into::into).collect();
+        self.with(|core| core.writable = Some(roots))
+    }
+
+    /// Adds a hook for the tools whose names match `pattern`.
+    ///
+    /// Hooks with a lower priority come first, and equal ones in the order of registration.
+    #[must_use]
+    pub fn hook(self, pattern: impl Into<String>, priority: Priority, hook: impl Hook) -> Self {
+        let hook = Registered { pattern: pattern.into(), priority, hook: Arc::new(hook) };
+        self.with(|core| {
+            let mut hooks = core.hooks.to_vec();
+            hooks.push(hook);
+            hooks.sort_by_key(|hook| hook.priority);
+            core.hooks = hooks.into();
+        })
+    }
+}
+
+/// What happens while calls run.
+impl Pipeline {
     /// The tools that can be called.
     #[must_use]
     pub fn toolset(&self) -> &Toolset {
-        &self.toolset
+        &self.core.toolset
     }
 
     /// Listens to what happens to calls from now on.
     #[must_use]
     pub fn subscribe(&self) -> Events {
-        self.events.hub().subscribe()
+        self.core.hub.subscribe()
     }
 
-    /// Ends every running call and every subscription; later calls fail.
+    /// Changes how much is done without asking; what waits for an answer is looked at
+    /// again.
+    pub fn set_mode(&self, mode: Mode) {
+        self.core.toolset.set_mode(mode);
+        self.core.desk.reconsider();
+    }
+
+    /// Replaces the rules; what waits for an answer is looked at again.
+    pub fn set_rules(&self, rules: Ruleset) {
+        self.core.toolset.set_rules(rules);
+        self.core.desk.reconsider();
+    }
+
+    /// What waits for an answer, the oldest first.
+    #[must_use]
+    pub fn asks(&self) -> Vec<Arc<Ask>> {
+        self.core.desk.waiting()
+    }
+
+    /// Answers an ask by its id.
+    ///
+    /// # Errors
+    ///
+    /// Fails when no such ask waits, or when the answer reaches further than was offered.
+    pub async fn reply(&self, ask: &AskId, reply: Reply) -> Result<(), ReplyError> {
+        ask::answer(&self.core, ask, reply).await
+    }
+
+    /// Ends every running call, every ask and every subscription; later calls fail.
     pub fn close(&self) {
-        self.events.hub().close();
-        self.closed.cancel();
+        self.core.desk.close();
+        self.core.hub.close();
+        self.core.closed.cancel();
     }
 
     /// Runs one call from beginning to end.
@@ -137,11 +244,22 @@ impl Pipeline {
     ///
     /// Panics outside a tokio runtime with its timer, once a tool waits for something.
     pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
+        self.call_in_turn(session, call, None).await
+    }
+
+    /// Runs one call, which waits for its turn between being approved and being run.
+    pub(crate) async fn call_in_turn(
+        &self,
+        session: &Session,
+        call: Call<'_>,
+        turn: Option<&dyn Turn>,
+    ) -> Outcome {
         // resolve
-        let Some(tool) = self.toolset.get(&call.name) else {
+        let view = self.core.toolset.view();
+        let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
             return self.unresolved(session, call);
         };
-        let mut frame = Frame::new(self, session, &call, &*tool);
+        let mut frame = Frame::new(&self.core, session, &call, &**tool, &view, policy);
 
         // admit
         if let Err(error) = frame.admit() {
@@ -149,18 +267,58 @@ impl Pipeline {
         }
 
         // prepare
-        let prepared = match frame.prepare() {
+        let mut prepared = match frame.prepare() {
             Ok(prepared) => prepared,
             Err(error) => return frame.end(Err(error), Vec::new()),
         };
         frame.announce(&*prepared);
 
+        // hooks, guard, decide, ask
+        if !frame.is_settled(&*prepared) {
+            match Box::pin(decide::approve(&mut frame, prepared, turn)).await {
+                Ok(approved) => prepared = approved,
+                Err(error) => return frame.end(Err(error), Vec::new()),
+            }
+        }
+        let permit = match turn {
+            Some(turn) => turn.wait(&frame.facts(&*prepared)).await.map(Some),
+            None => Ok(None),
+        };
+        if let Err(error) = permit {
+            return frame.end(Err(error), Vec::new());
+        }
+
         // run
         let notes = prepared.notes().to_vec();
-        let result = run::run(&frame, prepared).await;
+        frame.start();
+        let mut result = run::run(&frame, prepared).await;
+        drop(permit);
+
+        // after
+        if frame.is_hooked() {
+            before::after(&mut frame, &mut result).await;
+        }
 
         // fit, finish
         frame.end(result, notes)
+    }
+
+    /// What would become of a call, without running it and without asking anybody.
+    ///
+    /// Before-hooks are run: they may have a say, or change the arguments.
+    ///
+    /// # Errors
+    ///
+    /// Fails like a call whose tool is unknown or whose arguments are invalid.
+    pub async fn check(&self, session: &Session, call: Call<'_>) -> Result<Checked, ToolError> {
+        let view = self.core.toolset.view();
+        let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
+            return Err(self.unknown(&call.name));
+        };
+        let mut frame = Frame::new(&self.core, session, &call, &**tool, &view, policy);
+        frame.admit()?;
+        let prepared = frame.prepare()?;
+        decide::check(&mut frame, prepared).await
     }
 
     /// Ends a call of a tool that there is not.
@@ -171,7 +329,7 @@ impl Pipeline {
         let name = ToolName::new(call.name.clone().into_owned());
         let name = name.unwrap_or(const { ToolName::from_static("_") });
         let nothing = Definition::new(name, "", Schema::default());
-        Frame::of(self, session, &call, &nothing).end(Err(error), Vec::new())
+        Frame::of(&self.core, session, &call, &nothing).end(Err(error), Vec::new())
     }
 
     #[cold]
@@ -181,7 +339,7 @@ impl Pipeline {
             ErrorKind::NotFound,
             format_args!("there is no tool `{}`", shown.escape_debug()),
         );
-        let view = self.toolset.view();
+        let view = self.core.toolset.view();
         match view.close_names(name).as_slice() {
             [] => {
                 let names: Vec<&str> = view
@@ -194,4 +352,17 @@ impl Pipeline {
             close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),
         }
     }
+}
+
+/// What would become of a call.
+#[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct Checked {
+    /// What is decided, and why.
+    #[serde(flatten)]
+    pub decision: Decision,
+    /// The patterns that an approval could grant, where it asks.
+    pub suggestions: Vec<String>,
+    /// The fingerprint of the call that would run.
+    pub fingerprint: String,
 }

@@ -10,7 +10,7 @@ use std::task::{self, Poll};
 use super::frame::Frame;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::tool::{Prepared, Running};
+use crate::tool::{Approved, Prepared, Running};
 
 type Result = std::result::Result<Output, ToolError>;
 
@@ -21,7 +21,9 @@ pub(super) async fn run(frame: &Frame<'_>, prepared: Box<dyn Prepared>) -> Resul
     }
     let mut begin = Some((prepared, frame.context()));
     let first = poll_fn(|task| {
-        let begun = begin.take().map(|(prepared, cx)| contained(|| first(prepared.run(cx), task)));
+        let begun = begin.take().map(|(prepared, cx)| {
+            contained(|| first(prepared.run(cx, Approved::by_pipeline()), task))
+        });
         Poll::Ready(begun)
     });
     match first.await {
@@ -56,7 +58,7 @@ async fn wait(frame: &Frame<'_>, mut running: Guarded) -> Result {
     };
     tokio::select! {
         biased;
-        () = frame.aborted() => Err(aborted()),
+        () = frame.given_up() => Err(aborted()),
         result = poll_fn(|task| running.poll(task)) => result,
         () = expired => Err(timed_out(frame)),
     }
@@ -102,7 +104,7 @@ pub(super) fn panicked(panic: &(dyn Any + Send)) -> ToolError {
 }
 
 #[cold]
-fn aborted() -> ToolError {
+pub(super) fn aborted() -> ToolError {
     ToolError::aborted("the call was cancelled")
 }
 

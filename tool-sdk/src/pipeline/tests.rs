@@ -25,6 +25,7 @@ fn definition(name: &str) -> Definition {
         "additionalProperties": false,
     }));
     Definition::new(ToolName::new(name.to_owned()).unwrap(), "Does it.", schema.unwrap())
+        .risk(Risk::new(RiskClass::Read))
 }
 
 fn tool<F>(name: &str, handler: impl Fn(Value, Context) -> F + Send + Sync + 'static) -> DynamicTool
@@ -363,7 +364,7 @@ async fn a_tool_that_bounds_itself_is_not_cut() {
 #[tokio::test]
 async fn attachments_and_display_travel_with_the_end() {
     let mut shown = definition("t").risk(Risk::new(RiskClass::Read));
-    shown.display.name = Some("Look".to_owned());
+    Arc::make_mut(&mut shown.display).name = Some("Look".to_owned());
     let pipeline = pipeline(DynamicTool::new(shown, |_, _| async {
         Output::text("seen")
             .title("A picture")

@@ -134,6 +134,11 @@ impl Schema {
         }
     }
 
+    /// The default of the property `name`.
+    pub(crate) fn default_of(&self, name: &str) -> Option<&Value> {
+        self.0.get("properties")?.get(name)?.get("default")
+    }
+
     /// The schema in one line for messages and lists, cut where it gets long.
     ///
     /// A `?` marks what may be left out, `=` what it is then.

@@ -7,6 +7,16 @@ use serde::{Serialize, Serializer};
 
 use crate::effect::RiskClass;
 
+/// The proof that a call went through every gate; only a pipeline has it.
+#[derive(Debug)]
+pub struct Approved(());
+
+impl Approved {
+    pub(crate) const fn by_pipeline() -> Self {
+        Self(())
+    }
+}
+
 /// One thing that a call touches: a path, a command, an address.
 ///
 /// Every subject of a call is judged on its own, and the strictest answer holds.

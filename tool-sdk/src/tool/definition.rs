@@ -1,6 +1,7 @@
 //! Everything that is known about a tool before it is called: plain data.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ pub struct Definition {
     pub permission: Option<Cow<'static, str>>,
     /// How it is shown to people.
     #[serde(default)]
-    pub display: Display,
+    pub display: Arc<Display>,
     /// Who may see it; everybody when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<Cow<'static, str>>,
@@ -202,7 +203,7 @@ impl Definition {
             output: None,
             risk: Risk::default(),
             permission: None,
-            display: Display::default(),
+            display: Arc::default(),
             scopes: Vec::new(),
             timeout: None,
             max_output: None,
@@ -219,6 +220,13 @@ impl Definition {
     #[must_use]
     pub fn risk(mut self, risk: Risk) -> Self {
         self.risk = risk;
+        self
+    }
+
+    /// Sets how it is shown to people.
+    #[must_use]
+    pub fn display(mut self, display: Display) -> Self {
+        self.display = Arc::new(display);
         self
     }
 

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use serde_json::Value;
 
 use super::args::{Checks, take_value};
-use super::{Definition, IntoOutput, InvalidArgs, Prepared, Running, Tool};
+use super::{Approved, Definition, IntoOutput, InvalidArgs, Prepared, Running, Tool};
 use crate::call::{Note, RawArgs};
 use crate::context::Context;
 
@@ -87,8 +87,12 @@ struct PreparedValue {
 }
 
 impl Prepared for PreparedValue {
-    fn run(self: Box<Self>, cx: Context) -> Running {
+    fn run(self: Box<Self>, cx: Context, _: Approved) -> Running {
         (self.handler)(self.args, cx)
+    }
+
+    fn has_no_wish(&self) -> bool {
+        true
     }
 
     fn notes(&self) -> &[Note] {

@@ -20,7 +20,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use self::approval::Subject;
+pub use self::approval::{Approved, Subject};
 pub use self::args::{Fault, FaultKind, InvalidArgs};
 pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Source, Truncate};
 pub use self::display::Display;
@@ -58,6 +58,11 @@ pub trait Tool: Send + Sync + 'static {
     /// Fails with every fault of the arguments at once.
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
 
+    /// Every name by which a model may send the argument `name`, itself first.
+    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        vec![name]
+    }
+
     /// How the definition differs in `session`; not at all by default.
     fn refine(&self, session: &Session) -> Refinement {
         let _ = session;
@@ -67,8 +72,8 @@ pub trait Tool: Send + Sync + 'static {
 
 /// A call with decoded arguments, ready to be judged and then to run.
 pub trait Prepared: Send {
-    /// Runs the tool.
-    fn run(self: Box<Self>, cx: Context) -> Running;
+    /// Runs the tool, once a pipeline has approved this very value.
+    fn run(self: Box<Self>, cx: Context, approved: Approved) -> Running;
 
     /// One line for people that says what the call does.
     fn summary(&self) -> Option<String> {
@@ -84,6 +89,12 @@ pub trait Prepared: Send {
     fn approval_required(&self, cx: &Context) -> Option<bool> {
         let _ = cx;
         None
+    }
+
+    /// Whether [`approval_required`](Self::approval_required) leaves everything to the
+    /// rules, whatever the context.
+    fn has_no_wish(&self) -> bool {
+        false
     }
 
     /// Patterns that an "always" could grant, from specific to general.

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::args::{Checks, InvalidArgs};
 use super::{
-    Definition, Display, Flags, IntoTools, Parallel, Place, Prepared, Refinement, Running, Slot,
-    Source, StructType, Subject, Tool, Truncate, args, param::TypeFacts,
+    Approved, Definition, Display, Flags, IntoTools, Parallel, Place, Prepared, Refinement,
+    Running, Slot, Source, StructType, Subject, Tool, Truncate, args, param::TypeFacts,
 };
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
@@ -182,6 +182,17 @@ impl Table {
         self.definition.get_or_init(|| Box::new(define(self.spec)))
     }
 
+    /// Every name by which the argument `name` may come, itself first.
+    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        let aliases = match &self.spec.args {
+            ArgsSpec::Params(params) => {
+                params.iter().find(|param| param.name == name).map_or(&[][..], |it| it.aliases)
+            }
+            ArgsSpec::Struct(_) => &[],
+        };
+        std::iter::once(name).chain(aliases.iter().copied()).collect()
+    }
+
     /// The checks that decoding alone does not make.
     #[inline]
     pub(crate) fn checks(&self) -> &Checks {
@@ -202,7 +213,7 @@ fn define(spec: &'static ToolSpec) -> Definition {
     definition.output = (spec.output)().map(Schema::of_output);
     definition.risk = spec.risk;
     definition.permission = spec.permission.map(Into::into);
-    definition.display = display(spec);
+    definition.display = Arc::new(display(spec));
     definition.scopes = spec.scopes.iter().map(|&scope| scope.into()).collect();
     definition.timeout = spec.timeout;
     definition.max_output = spec.max_output;
@@ -401,7 +412,7 @@ where
     S: FnOnce(A, Context) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    fn run(mut self: Box<Self>, cx: Context) -> Running {
+    fn run(mut self: Box<Self>, cx: Context, _: Approved) -> Running {
         self.running = self.waiting.take().map(|(args, start)| start(args, cx));
         Box::into_pin(self)
     }
@@ -416,6 +427,10 @@ where
 
     fn approval_required(&self, cx: &Context) -> Option<bool> {
         Some(self.hooks.required?(self.args()?, cx))
+    }
+
+    fn has_no_wish(&self) -> bool {
+        self.hooks.required.is_none()
     }
 
     fn suggestions(&self) -> Vec<String> {
@@ -515,6 +530,10 @@ impl Tool for &'static FnTool {
         (self.prepare)(args)
     }
 
+    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        self.table.spellings(name)
+    }
+
     fn refine(&self, session: &Session) -> Refinement {
         self.table.spec.init.map(|init| init(session)).unwrap_or_default()
     }
@@ -560,6 +579,10 @@ impl<S: Send + Sync + 'static> Tool for MethodTool<S> {
     #[inline]
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
         (self.prepare)(&self.state, args)
+    }
+
+    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        self.table.spellings(name)
     }
 
     fn refine(&self, session: &Session) -> Refinement {

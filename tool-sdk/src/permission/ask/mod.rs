@@ -3,6 +3,11 @@
 //! An [`Ask`] is made from the frozen call, so that what is shown is what runs. Whoever
 //! implements [`Approver`] shows it and answers; [`Reply`] says how far the answer goes.
 
+mod approvers;
+mod desk;
 mod request;
 
+pub use self::approvers::{AskChannel, AskInbox, PendingAsk, Scripted, ask_channel};
+pub use self::desk::ReplyError;
+pub(crate) use self::desk::{Answering, Desk, Settled};
 pub use self::request::{Approver, Ask, AskId, Reply};

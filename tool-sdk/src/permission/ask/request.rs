@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::call::CallId;
 use crate::effect::Risk;
 use crate::name::ToolName;
-use crate::permission::{By, Rule};
+use crate::permission::{By, Grantee, Rule};
 use crate::tool::{Display, Source, Subject};
 
 /// The id of an ask: 128 random bits, so that nobody can answer what they were not shown.
@@ -86,6 +86,9 @@ pub struct Ask {
     /// The patterns that an approval for the session or for always would grant, from
     /// specific to general; none where no such approval is offered.
     pub suggestions: Vec<String>,
+    /// To whom such an approval is given.
+    #[serde(skip)]
+    pub(crate) grantees: Vec<Grantee>,
     /// What led to the ask.
     pub by: By,
     /// Why somebody is asked.
@@ -111,6 +114,14 @@ mod millis {
 
     pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX).serialize(to)
+    }
+}
+
+impl Ask {
+    /// Whether an approval beyond this call is offered.
+    #[must_use]
+    pub fn offers_always(&self) -> bool {
+        !self.suggestions.is_empty() && !self.dangerous
     }
 }
 

@@ -209,15 +209,6 @@ impl Decision {
         Self { action, by, reason: reason.into(), rules: Vec::new(), subjects: Vec::new() }
     }
 
-    /// A call that nothing but the mode has a say in.
-    pub(crate) const PLAIN: Self = Self {
-        action: Action::Allow,
-        by: By::Default,
-        reason: Cow::Borrowed("no rule speaks of it, and reading is allowed"),
-        rules: Vec::new(),
-        subjects: Vec::new(),
-    };
-
     /// Adds another subject with the same answer.
     fn join(&mut self, other: Self) {
         if self.reason != other.reason {

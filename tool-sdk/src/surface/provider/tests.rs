@@ -119,7 +119,7 @@ fn tools_json_holds_the_whole_definition() {
     let mut definition = with(json!({ "type": "string" }));
     definition.risk = Risk::new(RiskClass::Write).destructive();
     definition.aliases = vec![ToolName::from_static("tee")];
-    definition.display.primary = Some("x".to_owned());
+    std::sync::Arc::make_mut(&mut definition.display).primary = Some("x".to_owned());
     definition.timeout = Some(std::time::Duration::from_secs(3));
     definition.examples = vec![r#"{"x": "a"}"#.into()];
     let document = tools([&definition], Dialect::ToolsJson);

@@ -1,0 +1,5 @@
+//! Approvals.
+mod grant;
+mod session;
+pub use self::grant::{Grant, Grantee};
+pub use self::session::Approvals;

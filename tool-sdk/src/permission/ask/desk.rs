@@ -1,0 +1,273 @@
+//! The asks of one pipeline that wait for an answer.
+//!
+//! Asks for the same call of the same session are one. An answer counts once; it is made
+//! to count (approvals stored, siblings looked at again) before anybody hears of it. An ask
+//! that nobody waits for any more is gone, and its approver is told to stop.
+//!
+//! **Invariant:** whatever goes wrong here is a no.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt as _;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::{Approver, Ask, AskId, Reply};
+use crate::context::Session;
+
+/// How an ask ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Somebody answered it.
+    Reply(Reply),
+    /// Something else that the session asked was rejected.
+    RejectedBeside,
+    /// Nobody answered in time.
+    Expired,
+    /// The host closed its tools, or whoever was asked is gone.
+    Gone,
+}
+
+/// Why an answer does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// There is no ask with this id.
+    #[error("there is no ask `{0}`")]
+    Unknown(AskId),
+    /// The ask was answered before, or has ended.
+    #[error("the ask `{0}` is settled already")]
+    Settled(AskId),
+    /// The answer reaches further than what was offered.
+    #[error("`{reply}` is not offered for the ask `{ask}`")]
+    NotOffered {
+        /// The ask.
+        ask: AskId,
+        /// The answer.
+        reply: &'static str,
+    },
+}
+
+/// The asks that wait for an answer.
+#[derive(Default)]
+pub(crate) struct Desk {
+    state: Mutex<State>,
+    /// Changes whenever what was asked could be allowed by now.
+    epoch: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Entry>,
+    /// The last ones that were settled, so that a second answer is told from a wrong one.
+    settled: VecDeque<AskId>,
+    closed: bool,
+}
+
+struct Entry {
+    ask: Arc<Ask>,
+    session: Session,
+    verdict: watch::Sender<Option<Settled>>,
+    /// How many calls wait for it.
+    askers: usize,
+    driver: Option<AbortHandle>,
+}
+
+impl State {
+    const REMEMBERED: usize = 256;
+
+    fn take(&mut self, id: &AskId) -> Option<Entry> {
+        let at = self.waiting.iter().position(|entry| entry.ask.id == *id)?;
+        self.settled.push_back(id.clone());
+        if self.settled.len() > Self::REMEMBERED {
+            self.settled.pop_front();
+        }
+        Some(self.waiting.swap_remove(at))
+    }
+}
+
+impl Desk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The asks that wait for an answer, the oldest first.
+    pub(crate) fn waiting(&self) -> Vec<Arc<Ask>> {
+        self.state().waiting.iter().map(|entry| Arc::clone(&entry.ask)).collect()
+    }
+
+    /// Changes whenever what waits could be allowed by now.
+    pub(crate) fn epoch(&self) -> watch::Receiver<u64> {
+        self.epoch.subscribe()
+    }
+
+    /// Lets everything that waits be looked at again.
+    pub(crate) fn reconsider(&self) {
+        self.epoch.send_modify(|epoch| *epoch += 1);
+    }
+
+    /// Puts up an ask, or joins the one for the same call; `answer` makes what its approver
+    /// says count.
+    pub(crate) fn put_up(
+        self: &Arc<Self>,
+        ask: Ask,
+        session: &Session,
+        approver: &Arc<dyn Approver>,
+        answer: impl FnOnce(AskId, Option<Reply>) -> Answering + Send + 'static,
+    ) -> Waiting {
+        let mut state = self.state();
+        let same = |entry: &&mut Entry| {
+            entry.ask.session == ask.session && entry.ask.fingerprint == ask.fingerprint
+        };
+        if let Some(entry) = state.waiting.iter_mut().find(same) {
+            entry.askers += 1;
+            return self.waiting_for(entry);
+        }
+        let verdict = watch::Sender::new(state.closed.then_some(Settled::Gone));
+        let (ask, session) = (Arc::new(ask), session.clone());
+        let mut entry = Entry { ask, session, verdict, askers: 1, driver: None };
+        let (approver, shown) = (Arc::clone(approver), Arc::clone(&entry.ask));
+        let driver = async move {
+            let id = shown.id.clone();
+            // Made and polled inside, so that a panic of either is an answer: no.
+            let asked = AssertUnwindSafe(async move { approver.ask(shown).await }).catch_unwind();
+            match asked.await {
+                // Somebody else answers, by the id.
+                Ok(None) => {}
+                Ok(reply) => answer(id, reply).await,
+                Err(_) => answer(id, None).await,
+            }
+        };
+        entry.driver = Some(tokio::spawn(driver).abort_handle());
+        let waiting = self.waiting_for(&entry);
+        state.waiting.push(entry);
+        waiting
+    }
+
+    fn waiting_for(self: &Arc<Self>, entry: &Entry) -> Waiting {
+        Waiting {
+            desk: Arc::clone(self),
+            ask: Arc::clone(&entry.ask),
+            verdict: entry.verdict.subscribe(),
+        }
+    }
+
+    /// Takes an ask off the desk, so that no other answer counts.
+    pub(crate) fn take(&self, id: &AskId, reply: &Reply) -> Result<Taken, ReplyError> {
+        let mut state = self.state();
+        let Some(entry) = state.waiting.iter().find(|entry| entry.ask.id == *id) else {
+            return Err(match state.settled.contains(id) {
+                true => ReplyError::Settled(id.clone()),
+                false => ReplyError::Unknown(id.clone()),
+            });
+        };
+        let reaches_far = matches!(reply, Reply::Session { .. } | Reply::Always { .. });
+        if reaches_far && !entry.ask.offers_always() {
+            return Err(ReplyError::NotOffered { ask: id.clone(), reply: reply.as_str() });
+        }
+        let entry = state.take(id).ok_or_else(|| ReplyError::Unknown(id.clone()))?;
+        Ok(Taken(entry))
+    }
+
+    /// Settles everything else that the session asks.
+    pub(crate) fn reject_beside(&self, session: &str) {
+        let mut state = self.state();
+        let beside: Vec<AskId> = state
+            .waiting
+            .iter()
+            .filter(|entry| *entry.ask.session == *session)
+            .map(|entry| entry.ask.id.clone())
+            .collect();
+        for id in beside {
+            if let Some(entry) = state.take(&id) {
+                Taken(entry).settle(Settled::RejectedBeside);
+            }
+        }
+    }
+
+    /// Settles an ask in another way than by an answer.
+    pub(crate) fn settle(&self, id: &AskId, settled: Settled) {
+        let taken = self.state().take(id);
+        if let Some(entry) = taken {
+            Taken(entry).settle(settled);
+        }
+    }
+
+    /// Settles everything, and whatever is asked later.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        for entry in std::mem::take(&mut state.waiting) {
+            Taken(entry).settle(Settled::Gone);
+        }
+    }
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").field("waiting", &self.state().waiting.len()).finish()
+    }
+}
+
+/// What makes an answer count.
+pub(crate) type Answering = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// An ask that is off the desk and waits to be settled; dropped, it is gone.
+pub(crate) struct Taken(Entry);
+
+impl Taken {
+    pub(crate) fn ask(&self) -> &Arc<Ask> {
+        &self.0.ask
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.0.session
+    }
+
+    pub(crate) fn settle(mut self, settled: Settled) {
+        self.0.verdict.send_replace(Some(settled));
+        if let Some(driver) = self.0.driver.take() {
+            driver.abort();
+        }
+    }
+}
+
+/// One call that waits for an answer.
+pub(crate) struct Waiting {
+    desk: Arc<Desk>,
+    ask: Arc<Ask>,
+    verdict: watch::Receiver<Option<Settled>>,
+}
+
+impl Waiting {
+    pub(crate) fn ask(&self) -> &Arc<Ask> {
+        &self.ask
+    }
+
+    /// Waits until the ask is settled.
+    pub(crate) async fn settled(&mut self) -> Settled {
+        match self.verdict.wait_for(Option::is_some).await {
+            Ok(verdict) => verdict.clone().unwrap_or(Settled::Gone),
+            Err(_) => Settled::Gone,
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut state = self.desk.state();
+        let Some(entry) = state.waiting.iter_mut().find(|entry| entry.ask.id == self.ask.id) else {
+            return;
+        };
+        entry.askers -= 1;
+        if entry.askers == 0
+            && let Some(entry) = state.take(&self.ask.id)
+        {
+            drop(state);
+            Taken(entry).settle(Settled::Gone);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a host sets for one session: rules, a mode, and who is asked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Approver, Mode, Rule, Ruleset, Scope};
+use crate::context::Session;
+
+/// The rules and the mode of one session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionPolicy {
+    pub(crate) rules: Ruleset,
+    pub(crate) mode: Option<Mode>,
+}
+
+/// Who is asked about the calls of one session.
+pub(crate) struct SessionApprover(pub(crate) Arc<dyn Approver>);
+
+impl fmt::Debug for SessionApprover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionApprover")
+    }
+}
+
+/// What is allowed in a session.
+impl Session {
+    /// Judges the session's calls by these rules too; they stand behind all others.
+    #[must_use]
+    pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        let rules = rules.into_iter().map(|rule| rule.scope(Scope::Session));
+        let mut policy = self.policy().as_deref().cloned().unwrap_or_default();
+        policy.rules = policy.rules.with(&Ruleset::new(rules));
+        self.lend(policy)
+    }
+
+    /// Sets how much the session does without asking, instead of the toolset's mode.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        let policy = self.policy().as_deref().cloned().unwrap_or_default();
+        self.lend(SessionPolicy { mode: Some(mode), ..policy })
+    }
+
+    /// Sets who is asked about the session's calls, instead of the pipeline's approver.
+    #[must_use]
+    pub fn with_approver(self, approver: impl Approver) -> Self {
+        self.with_shared_approver(Arc::new(approver))
+    }
+
+    /// Sets who is asked about the session's calls, instead of the pipeline's approver.
+    #[must_use]
+    pub fn with_shared_approver(self, approver: Arc<dyn Approver>) -> Self {
+        self.lend(SessionApprover(approver))
+    }
+
+    pub(crate) fn policy(&self) -> Option<Arc<SessionPolicy>> {
+        if self.lent().is_empty() { None } else { self.lent().get() }
+    }
+
+    pub(crate) fn approver(&self) -> Option<Arc<dyn Approver>> {
+        let lent: Arc<SessionApprover> = self.lent().get()?;
+        Some(Arc::clone(&lent.0))
+    }
+}

@@ -1,0 +1,296 @@
+//! Asking about a call, and what becomes of the answer.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::before::Heard;
+use super::core::Core;
+use super::decide::{decide, denied, grantee, suggestions};
+use super::frame::Frame;
+use super::turn::Turn;
+use crate::context::Context;
+use crate::effect::RiskClass;
+use crate::error::ToolError;
+use crate::event::EventKind;
+use crate::permission::{
+    Action, Answering, Ask, AskId, By, Case, Decision, Grant, Grantee, Pattern, Reply, ReplyError,
+    Settled,
+};
+use crate::tool::{Prepared, Subject};
+
+/// Asks whoever can be asked; gives the value that was shown, or why it may not run.
+pub(super) async fn ask(
+    frame: &Frame<'_>,
+    heard: Heard,
+    decision: Decision,
+    cx: &Context,
+    turn: Option<&dyn Turn>,
+) -> Result<Box<dyn Prepared>, ToolError> {
+    let Some(approver) = frame.session.approver().or_else(|| frame.core.approver.clone()) else {
+        let nobody = Decision { action: Action::Deny, by: By::Nobody, ..decision };
+        return Err(denied(frame, nobody));
+    };
+    let ask = make(frame, &heard, &decision, cx)?;
+    if frame.core.kept(frame.session).was_rejected(frame.call, &ask.fingerprint) {
+        let reason = "the user rejected this very call a moment ago".into();
+        let again = Decision { action: Action::Deny, by: By::Reply, reason, ..decision };
+        return Err(denied(frame, again));
+    }
+    let fingerprint = ask.fingerprint.clone();
+    let mut waiting = frame.core.desk.put_up(ask, frame.session, &approver, answering(frame.core));
+    let id = waiting.ask().id.clone();
+    frame.event(|| EventKind::PermissionAsked(Arc::clone(waiting.ask())));
+    let mut epoch = frame.core.desk.epoch();
+    let expired = tokio::time::sleep(frame.core.ask_timeout);
+    tokio::pin!(expired);
+    let settled = loop {
+        tokio::select! {
+            biased;
+            settled = waiting.settled() => break settled,
+            Ok(()) = epoch.changed() => {
+                // An approval for another ask, or another mode, may have settled this one.
+                let now = decide(frame, &heard, cx);
+                match now.action {
+                    Action::Allow => {
+                        replied(frame, &id, "covered");
+                        return Ok(heard.prepared);
+                    }
+                    Action::Deny => {
+                        replied(frame, &id, "covered");
+                        return Err(denied(frame, now));
+                    }
+                    Action::Ask => {}
+                }
+            }
+            () = &mut expired => break Settled::Expired,
+        }
+    };
+    if settled == Settled::Expired {
+        frame.core.desk.settle(&id, Settled::Expired);
+    }
+    let reason = match settled {
+        Settled::Reply(reply) => {
+            replied(frame, &id, reply.as_str());
+            if !reply.is_yes() {
+                frame.core.kept(frame.session).reject(frame.call, fingerprint);
+            }
+            match reply {
+                Reply::Once | Reply::Session { .. } | Reply::Always { .. } => {
+                    return Ok(heard.prepared);
+                }
+                Reply::Reject => {
+                    if let Some(turn) = turn {
+                        turn.rejected();
+                    }
+                    "the user rejected it".to_owned()
+                }
+                Reply::RejectWith { feedback } => {
+                    format!("the user rejected it and says: {feedback}")
+                }
+            }
+        }
+        Settled::RejectedBeside => {
+            replied(frame, &id, "rejected_beside");
+            "the user rejected another call that was asked at the same time".to_owned()
+        }
+        Settled::Expired => {
+            replied(frame, &id, "expired");
+            "nobody answered in time".to_owned()
+        }
+        Settled::Gone => {
+            replied(frame, &id, "aborted");
+            "whoever was asked is gone".to_owned()
+        }
+    };
+    let rejected =
+        Decision { action: Action::Deny, by: By::Reply, reason: reason.into(), ..decision };
+    Err(denied(frame, rejected))
+}
+
+fn replied(frame: &Frame<'_>, ask: &AskId, reply: &'static str) {
+    frame.event(|| EventKind::PermissionReplied { ask: ask.clone(), reply: reply.into() });
+}
+
+/// What is shown: made from the value that will run.
+fn make(
+    frame: &Frame<'_>,
+    heard: &Heard,
+    decision: &Decision,
+    cx: &Context,
+) -> Result<Ask, ToolError> {
+    let definition = frame.definition;
+    let prepared = &*heard.prepared;
+    let display = &definition.display;
+    let original = heard.original.is_some();
+    Ok(Ask {
+        id: new_id()?,
+        call: frame.id.clone(),
+        session: frame.session.id().into(),
+        agent: frame.session.agent().map(str::to_owned),
+        tool: definition.name.clone(),
+        display: Arc::clone(display),
+        source: definition.source.clone(),
+        risk: definition.risk,
+        permission: definition.permission().to_owned(),
+        arguments: display.masked(frame.arguments()),
+        original: original.then(|| display.masked(frame.call.arguments.text())),
+        summary: quietly(|| prepared.summary()),
+        subjects: decision.subjects.clone(),
+        grantees: grantees(frame, &decision.subjects),
+        suggestions: quietly(|| Some(suggestions(prepared, decision))).unwrap_or_default(),
+        by: decision.by,
+        reason: decision.reason.clone().into_owned(),
+        rules: decision.rules.clone(),
+        preview: quietly(|| prepared.preview(cx)),
+        dangerous: quietly(|| Some(prepared.is_dangerous())).unwrap_or(true),
+        fingerprint: frame.fingerprint(prepared),
+        expires_in: frame.core.ask_timeout,
+    })
+}
+
+/// To whom an approval of these subjects is given, each once.
+fn grantees(frame: &Frame<'_>, subjects: &[Subject]) -> Vec<Grantee> {
+    let mut to: Vec<Grantee> = subjects.iter().map(|subject| grantee(frame, subject)).collect();
+    to.sort();
+    to.dedup();
+    to
+}
+
+/// What a tool's hook says; nothing when it panics.
+fn quietly<T>(say: impl FnOnce() -> Option<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(say)).ok().flatten()
+}
+
+/// 128 random bits; without them nobody could be asked safely.
+fn new_id() -> Result<AskId, ToolError> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|error| {
+        ToolError::internal("nobody can be asked: the system has no random numbers").source(error)
+    })?;
+    Ok(AskId::new(&format!("{:032x}", u128::from_be_bytes(bits))))
+}
+
+/// What an approver's answer leads to.
+fn answering(core: &Arc<Core>) -> impl FnOnce(AskId, Option<Reply>) -> Answering + Send + use<> {
+    let core = Arc::clone(core);
+    move |id, reply| {
+        Box::pin(async move {
+            let counted = match reply {
+                Some(reply) => answer(&core, &id, reply).await.is_ok(),
+                None => false,
+            };
+            if !counted {
+                // An approver that panics, or answers what was not offered, has said no.
+                core.desk.settle(&id, Settled::Gone);
+            }
+        })
+    }
+}
+
+/// Makes an answer count: approvals are kept and siblings looked at before anybody hears.
+pub(super) async fn answer(core: &Arc<Core>, id: &AskId, reply: Reply) -> Result<(), ReplyError> {
+    let taken = core.desk.take(id, &reply)?;
+    let grants = |patterns: &[String]| {
+        let to = &taken.ask().grantees;
+        patterns
+            .iter()
+            .flat_map(|pattern| to.iter().map(|to| Grant::new(to.clone(), pattern.clone())))
+            .collect::<Vec<_>>()
+    };
+    match &reply {
+        Reply::Session { patterns } | Reply::Always { patterns } => {
+            for grant in grants(patterns) {
+                core.kept(taken.session()).approvals.add(grant);
+            }
+            core.desk.reconsider();
+        }
+        Reply::Reject => core.desk.reject_beside(taken.session().id()),
+        Reply::Once | Reply::RejectWith { .. } => {}
+    }
+    taken.settle(Settled::Reply(reply));
+    Ok(())
+}
+
+/// Asks for a running tool about something that its arguments did not say.
+pub(super) async fn while_running(
+    core: Arc<Core>,
+    cx: Context,
+    permission: String,
+    what: String,
+) -> bool {
+    let subject = [Subject::new(what).under(permission)];
+    let view = core.toolset.view();
+    let policy = cx.session().policy();
+    let rules = match &policy {
+        Some(policy) => view.rules().with(&policy.rules),
+        None => view.rules().clone(),
+    };
+    let to = |subject: &Subject| {
+        Grantee::new(cx.tool().clone(), subject.permission().unwrap_or_default())
+    };
+    let decide = |core: &Core| {
+        Case {
+            own: &rules,
+            all: &rules,
+            mode: policy.as_ref().and_then(|policy| policy.mode).unwrap_or_else(|| view.mode()),
+            class: RiskClass::Execute,
+            subjects: Some(&subject),
+            argument: &|_| None,
+            required: None,
+            approved: &|subject| core.kept(cx.session()).approvals.covers(&to(subject), subject),
+            writable: None,
+            opinions: &[],
+        }
+        .decide()
+    };
+    let decision = decide(&core);
+    match decision.action {
+        Action::Allow => return true,
+        Action::Deny => return false,
+        Action::Ask => {}
+    }
+    let Some(approver) = cx.session().approver().or_else(|| core.approver.clone()) else {
+        return false;
+    };
+    let definition = view.definition(cx.tool().as_str()).cloned();
+    let Some(definition) = definition else { return false };
+    let [subject] = subject;
+    let Ok(id) = new_id() else { return false };
+    let ask = Ask {
+        id,
+        call: cx.call().clone(),
+        session: cx.session().id().into(),
+        agent: cx.session().agent().map(str::to_owned),
+        tool: cx.tool().clone(),
+        display: Arc::clone(&definition.display),
+        source: definition.source.clone(),
+        risk: definition.risk,
+        permission: subject.permission().unwrap_or_default().to_owned(),
+        arguments: Value::Null,
+        original: None,
+        summary: None,
+        suggestions: Pattern::exactly(subject.text()).map(String::from).into_iter().collect(),
+        grantees: vec![to(&subject)],
+        by: decision.by,
+        reason: "the running tool asks for it".to_owned(),
+        rules: decision.rules,
+        preview: None,
+        dangerous: false,
+        fingerprint: format!("{}:{}", cx.call(), subject.text()),
+        subjects: vec![subject],
+        expires_in: core.ask_timeout,
+    };
+    let shown = Arc::new(ask.clone());
+    let mut waiting = core.desk.put_up(ask, cx.session(), &approver, answering(&core));
+    core.hub.tell(&cx, EventKind::PermissionAsked(shown));
+    let settled = tokio::time::timeout(core.ask_timeout, waiting.settled()).await;
+    let reply = match settled {
+        Ok(Settled::Reply(reply)) => reply,
+        _ => Reply::Reject,
+    };
+    let ask = waiting.ask().id.clone();
+    core.hub.tell(&cx, EventKind::PermissionReplied { ask, reply: reply.as_str().into() });
+    reply.is_yes()
+}

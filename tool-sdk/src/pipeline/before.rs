@@ -1,0 +1,161 @@
+//! The hooks' part: what they think of a call before it is judged, and of its result.
+
+use std::fmt::Display;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt as _;
+use tokio::time::Instant;
+
+use super::frame::Frame;
+use super::run::panicked;
+use crate::content::Output;
+use crate::error::ToolError;
+use crate::event::{EventKind, millis};
+use crate::hook::{Hook, HookRun, OnError, Opinion, Registered, Step, Verdict};
+use crate::permission::{Action, By, Floor};
+use crate::tool::Prepared;
+
+/// What the before-hooks left: the call as it is now, and what they think of it.
+pub(super) struct Heard {
+    pub(super) prepared: Box<dyn Prepared>,
+    /// The call as the model sent it, where a hook changed it.
+    pub(super) original: Option<Box<dyn Prepared>>,
+    pub(super) opinions: Vec<Floor>,
+}
+
+/// Lets the before-hooks look at the call, one after the other.
+pub(super) async fn before(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+) -> Result<Heard, ToolError> {
+    let mut heard = Heard { prepared, original: None, opinions: Vec::new() };
+    let core = frame.core;
+    for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
+        let hook = &*registered.hook;
+        let opinion = {
+            let tell = |run| frame.event(|| EventKind::HookFinished(run));
+            let call = frame.hooked(&tell);
+            let run = Run::begin(frame, hook);
+            let opinion = done(|| hook.before(&call)).await;
+            match &opinion {
+                Ok(opinion) => run.finish(opinion),
+                Err(error) => run.finish(format_args!("failed: {error}")),
+            }
+            opinion
+        };
+        let opinion = match opinion {
+            Ok(opinion) => opinion,
+            Err(error) if hook.on_error() == OnError::Ignore => {
+                drop(error);
+                continue;
+            }
+            Err(error) => {
+                let reason = format!("the hook `{}` failed, so the call is refused", hook.name());
+                return Err(ToolError::denied(reason).source(error));
+            }
+        };
+        if !heed(frame, registered, opinion, &mut heard)? {
+            break;
+        }
+    }
+    Ok(heard)
+}
+
+/// Takes a hook's opinion in; says whether the next hook is asked too.
+fn heed(
+    frame: &mut Frame<'_>,
+    registered: &Registered,
+    opinion: Opinion,
+    heard: &mut Heard,
+) -> Result<bool, ToolError> {
+    let name = registered.hook.name();
+    frame.extra().context.extend(opinion.context);
+    let action = match opinion.verdict {
+        Verdict::None => None,
+        Verdict::Allow => registered.hook.may_allow().then_some(Action::Allow),
+        Verdict::Ask => Some(Action::Ask),
+        Verdict::Deny | Verdict::Halt => Some(Action::Deny),
+    };
+    if opinion.verdict == Verdict::Halt {
+        frame.extra().halted = Some(opinion.reason.clone());
+    }
+    if let Some(action) = action {
+        let reason = match opinion.reason.as_str() {
+            "" => format!("the hook `{name}` says so"),
+            reason => format!("the hook `{name}` says: {reason}"),
+        };
+        heard.opinions.push(Floor { action, by: By::Hook, reason });
+    }
+    if action == Some(Action::Deny) {
+        return Ok(false);
+    }
+    if let Some(arguments) = opinion.arguments {
+        frame.rewrite(arguments);
+        let rewritten = frame.prepare().map_err(|error| {
+            let message = format!("the hook `{name}` changed the arguments to invalid ones");
+            ToolError::denied(message).source(error)
+        })?;
+        let before = std::mem::replace(&mut heard.prepared, rewritten);
+        heard.original.get_or_insert(before);
+    }
+    Ok(true)
+}
+
+/// Lets the after-hooks look at the result.
+pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
+    let core = frame.core;
+    for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
+        let hook = &*registered.hook;
+        let tell = |run| frame.event(|| EventKind::HookFinished(run));
+        let call = frame.hooked(&tell);
+        let run = Run::begin(frame, hook);
+        // What a failing observer leaves behind is told in an event; the result stands.
+        match done(|| hook.after(&call, result)).await {
+            Ok(()) => run.finish("done"),
+            Err(error) => run.finish(format_args!("failed: {error}")),
+        }
+    }
+    if let Some(extra) = frame.take_context() {
+        match result {
+            Ok(output) => {
+                let text = format!("{}\n\n{extra}", output.as_text());
+                output.replace_text(text);
+            }
+            Err(error) => error.append(&extra),
+        }
+    }
+}
+
+/// One hook at work, told to subscribers when it begins and when it is done.
+struct Run<'a> {
+    frame: &'a Frame<'a>,
+    name: String,
+    started: Instant,
+}
+
+impl<'a> Run<'a> {
+    fn begin(frame: &'a Frame<'a>, hook: &dyn Hook) -> Self {
+        let name = hook.name().into_owned();
+        frame.event(|| EventKind::HookStarted { hook: name.clone() });
+        Self { frame, name, started: Instant::now() }
+    }
+
+    fn finish(self, outcome: impl Display) {
+        let elapsed_ms = millis(self.started.elapsed());
+        self.frame.event(|| {
+            let outcome = outcome.to_string();
+            EventKind::HookFinished(HookRun { hook: self.name, outcome, elapsed_ms })
+        });
+    }
+}
+
+/// Makes a step and waits for it; a panic of either is a failure of the hook.
+async fn done<'s, T>(
+    step: impl FnOnce() -> Step<'s, Result<T, ToolError>> + Send,
+) -> Result<T, ToolError>
+where
+    T: Send + 's,
+{
+    let work = async move { step().done().await };
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
+}

@@ -1,0 +1,102 @@
+//! What all calls of a pipeline share: its settings, its asks, and what it keeps for a
+//! session.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::call::Call;
+use crate::context::{Asking, Context, Session, Signal, Sink};
+use crate::event::Hub;
+use crate::hook::Registered;
+use crate::permission::{Approvals, Approver, Desk};
+use crate::toolset::Toolset;
+use crate::truncate::Budget;
+
+/// What all calls of a pipeline share.
+#[derive(Clone)]
+pub(super) struct Core {
+    /// Tells this pipeline's sessions from those of others.
+    pub(super) number: usize,
+    pub(super) toolset: Arc<Toolset>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) approver: Option<Arc<dyn Approver>>,
+    pub(super) ask_timeout: Duration,
+    pub(super) writable: Option<Arc<[PathBuf]>>,
+    pub(super) hooks: Arc<[Registered]>,
+    pub(super) timeout: Duration,
+    pub(super) budget: Budget,
+    pub(super) output_dir: Option<PathBuf>,
+    pub(super) closed: CancellationToken,
+}
+
+impl Core {
+    pub(super) fn new(toolset: Toolset, hub: Arc<Hub>) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            toolset: Arc::new(toolset),
+            hub,
+            desk: Arc::default(),
+            approver: None,
+            ask_timeout: Duration::from_mins(10),
+            writable: None,
+            hooks: Arc::default(),
+            timeout: Duration::from_mins(2),
+            budget: Budget::default(),
+            output_dir: None,
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// What this pipeline keeps for a session.
+    pub(super) fn kept(&self, session: &Session) -> Arc<Kept> {
+        session.kept(self.number, Kept::default)
+    }
+}
+
+/// What a pipeline keeps for one session.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// What was approved until the session ends.
+    pub(super) approvals: Approvals,
+    /// What was rejected in the message that the model wrote last.
+    rejected: Mutex<(Option<Arc<str>>, HashSet<String>)>,
+}
+
+impl Kept {
+    /// Whether somebody said no to this very call of the same message.
+    pub(super) fn was_rejected(&self, call: &Call<'_>, fingerprint: &str) -> bool {
+        let rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        call.message.is_some() && rejected.0 == call.message && rejected.1.contains(fingerprint)
+    }
+
+    /// Remembers that somebody said no, so that they are not asked again at once.
+    pub(super) fn reject(&self, call: &Call<'_>, fingerprint: String) {
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        if rejected.0 != call.message {
+            *rejected = (call.message.clone(), HashSet::new());
+        }
+        rejected.1.insert(fingerprint);
+    }
+}
+
+impl Sink for Core {
+    #[inline]
+    fn is_open(&self) -> bool {
+        self.hub.is_open()
+    }
+
+    fn signal(&self, cx: &Context, signal: Signal) {
+        self.hub.signal(cx, signal);
+    }
+
+    fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
+        Box::pin(super::ask::while_running(self, cx, permission, what))
+    }
+}

@@ -1,0 +1,198 @@
+//! Between the arguments and the run: hooks, rules, approvals, and whoever is asked.
+//!
+//! **Invariant:** the value that comes out is the very one that was judged and shown.
+
+use std::cell::OnceCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::Value;
+
+use super::before::{self, Heard};
+use super::frame::Frame;
+use super::run::aborted;
+use super::turn::Turn;
+use super::{Checked, ask};
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::event::EventKind;
+use crate::permission::{Action, By, Case, Decision, Floor, Grantee, Pattern};
+use crate::tool::{Prepared, Subject};
+use crate::toolset::names_of;
+
+/// Lets a call through that may run: gives the value that was judged, or why not.
+pub(super) async fn approve(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+    turn: Option<&dyn Turn>,
+) -> Result<Box<dyn Prepared>, ToolError> {
+    let given_up = frame.given_up();
+    tokio::select! {
+        biased;
+        () = given_up => Err(aborted()),
+        approved = gates(frame, prepared, turn) => approved,
+    }
+}
+
+async fn gates(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+    turn: Option<&dyn Turn>,
+) -> Result<Box<dyn Prepared>, ToolError> {
+    let heard = before::before(frame, prepared).await?;
+    let cx = frame.context();
+    let decision = decide(frame, &heard, &cx);
+    match decision.action {
+        Action::Allow => Ok(heard.prepared),
+        Action::Deny => Err(denied(frame, decision)),
+        Action::Ask => {
+            let shown = ask::ask(frame, heard, decision, &cx, turn).await?;
+            frame.begin_now();
+            Ok(shown)
+        }
+    }
+}
+
+/// What would be decided.
+pub(super) async fn check(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+) -> Result<Checked, ToolError> {
+    let subjects = prepared.subjects();
+    let heard = before::before(frame, prepared).await?;
+    let cx = frame.context();
+    let mut decision = decide(frame, &heard, &cx);
+    let suggestions = match decision.action {
+        Action::Ask => suggestions(&*heard.prepared, &decision),
+        Action::Allow | Action::Deny => Vec::new(),
+    };
+    // All that the call touches, not only what led to the answer.
+    decision.subjects = heard.prepared.subjects().or(subjects).unwrap_or_default();
+    Ok(Checked { decision, suggestions, fingerprint: frame.fingerprint(&*heard.prepared) })
+}
+
+/// Decides about the call as it is now, and as the model sent it; the stricter holds.
+pub(super) fn decide(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> Decision {
+    let last = judge(frame, &*heard.prepared, frame.arguments(), &heard.opinions, cx);
+    match &heard.original {
+        Some(original) => {
+            // What was denied before a hook changed it stays denied.
+            let first = judge(frame, &**original, frame.call.arguments.text(), &[], cx);
+            if first.action == Action::Deny { first } else { last }
+        }
+        None => last,
+    }
+}
+
+/// Decides about one form of the call; a panic on the way is a denial.
+fn judge(
+    frame: &Frame<'_>,
+    prepared: &dyn Prepared,
+    arguments: &str,
+    opinions: &[Floor],
+    cx: &Context,
+) -> Decision {
+    let judged = catch_unwind(AssertUnwindSafe(|| {
+        let subjects = prepared.subjects();
+        let session = frame.session.policy();
+        let rules = session.as_ref().filter(|policy| !policy.rules.is_empty());
+        let (own, all) = match rules {
+            None => (None, None),
+            Some(policy) => {
+                let names = names_of(frame.definition);
+                let own = frame.policy_rules().with(&policy.rules.about(&names));
+                (Some(own), Some(frame.all_rules().with(&policy.rules)))
+            }
+        };
+        let parsed: OnceCell<Value> = OnceCell::new();
+        let argument = |name: &str| {
+            let value = parsed.get_or_init(|| serde_json::from_str(arguments).unwrap_or_default());
+            frame.argument(value, name)
+        };
+        let dangerous = prepared.is_dangerous();
+        Case {
+            own: own.as_ref().unwrap_or_else(|| frame.policy_rules()),
+            all: all.as_ref().unwrap_or_else(|| frame.all_rules()),
+            mode: session.and_then(|policy| policy.mode).unwrap_or_else(|| frame.mode()),
+            class: frame.definition.risk.class,
+            subjects: subjects.as_deref(),
+            argument: &argument,
+            required: prepared.approval_required(cx),
+            approved: &|subject| !dangerous && approved(frame, prepared, subject),
+            writable: frame.core.writable.as_deref(),
+            opinions,
+        }
+        .decide()
+    }));
+    judged.unwrap_or_else(|_| {
+        let reason = "what the tool says about this call could not be found out";
+        Decision::new(Action::Deny, By::Tool, reason)
+    })
+}
+
+/// Whether somebody approved of `subject` before.
+fn approved(frame: &Frame<'_>, prepared: &dyn Prepared, subject: &Subject) -> bool {
+    let to = grantee(frame, subject);
+    let kept = frame.core.kept(frame.session);
+    let by_tool = |pattern: &Pattern| prepared.covered_by(pattern.as_str());
+    let patterns = kept.approvals.patterns(&to);
+    match patterns.iter().find_map(by_tool) {
+        // The tool knows better than plain matching what a pattern covers.
+        Some(_) => patterns.iter().any(|pattern| by_tool(pattern) == Some(true)),
+        None => kept.approvals.covers(&to, subject),
+    }
+}
+
+/// To whom an approval of `subject` is given.
+pub(super) fn grantee(frame: &Frame<'_>, subject: &Subject) -> Grantee {
+    let permission = subject.permission().unwrap_or_else(|| frame.definition.permission());
+    Grantee::new(frame.definition.name.clone(), permission)
+}
+
+/// The patterns that an approval could grant, from specific to general.
+pub(super) fn suggestions(prepared: &dyn Prepared, decision: &Decision) -> Vec<String> {
+    // An approval lifts neither of these, so that none is offered.
+    if matches!(decision.by, By::Hook | By::Loop)
+        || prepared.is_dangerous()
+        || decision.subjects.iter().any(Subject::is_opaque)
+    {
+        return Vec::new();
+    }
+    let suggested = prepared.suggestions();
+    if !suggested.is_empty() {
+        return suggested;
+    }
+    let exact = |subject: &Subject| match subject.text() {
+        "*" => Some("*".to_owned()),
+        text => Pattern::exactly(text).map(String::from),
+    };
+    // One that cannot be written as a pattern would leave the rest without effect.
+    decision.subjects.iter().map(exact).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// The failure of a call that may not run.
+pub(super) fn denied(frame: &Frame<'_>, decision: Decision) -> ToolError {
+    let name = &frame.definition.name;
+    let error = ToolError::denied(format_args!("`{name}` may not run: {}", decision.reason));
+    frame.event(|| EventKind::Denied(decision.clone()));
+    match decision.by {
+        By::Nobody => error.hint(how_to_allow(frame, &decision)),
+        By::Rule | By::Mode | By::Roots => {
+            error.hint("do not look for a way around it; go on without, or say what is needed")
+        }
+        _ => error,
+    }
+}
+
+/// What the person behind the host could do about an ask that nobody answers.
+fn how_to_allow(frame: &Frame<'_>, decision: &Decision) -> String {
+    let permission = frame.definition.permission();
+    match decision.subjects.as_slice() {
+        [one] if one.text() != "*" && !one.is_opaque() => {
+            format!(
+                "nobody can be asked here; the rule `allow {permission}({})` would allow it",
+                one.text()
+            )
+        }
+        _ => format!("nobody can be asked here; the rule `allow {permission}` would allow it"),
+    }
+}
