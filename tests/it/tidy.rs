@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
     &["hook"],
     &["toolset", "event"],
     &["pipeline"],
+    &["batch"],
     &["surface"],
     &["testing", "macros", "__private", "lib"],
 ];

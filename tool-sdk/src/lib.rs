@@ -44,6 +44,7 @@
 
 extern crate self as tool_sdk;
 
+mod batch;
 mod call;
 mod content;
 mod context;
@@ -87,6 +88,7 @@ mod guide {
     mod top_readme {}
 }
 
+pub use self::batch::Batch;
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
 use super::fit;
-use super::run::panicked;
-use super::turn::Facts;
+use super::run::{aborted, panicked};
+use super::turn::{Facts, Permit, Turn};
 use crate::call::{Call, CallId, Note, Outcome, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
@@ -236,10 +236,24 @@ impl<'a> Frame<'a> {
         format!("{} {}", self.definition.name, self.arguments())
     }
 
-    /// What a batch needs to know.
-    pub(super) fn facts(&self, prepared: &dyn Prepared) -> Facts {
+    /// Waits until the call may run beside others of its batch.
+    pub(super) fn wait<'t>(
+        &mut self,
+        turn: &'t dyn Turn,
+        prepared: &dyn Prepared,
+    ) -> impl Future<Output = Result<Permit, ToolError>> + use<'t, 'a, '_> {
         let key = catch_unwind(AssertUnwindSafe(|| prepared.parallel_key())).unwrap_or_default();
-        Facts { parallel: self.definition.parallel(), key }
+        let called = turn.wait(&Facts { parallel: self.definition.parallel(), key });
+        let given_up = self.given_up();
+        async move {
+            let permit = tokio::select! {
+                biased;
+                () = given_up => Err(aborted()),
+                permit = called => permit,
+            };
+            self.begin_now();
+            permit
+        }
     }
 
     /// What the tool gets to know.

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use self::core::Core;
 use self::frame::Frame;
-pub(crate) use self::turn::Turn;
+pub(crate) use self::turn::{Facts, Permit, Turn};
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::{ErrorKind, ToolError};
@@ -281,7 +281,7 @@ impl Pipeline {
             }
         }
         let permit = match turn {
-            Some(turn) => turn.wait(&frame.facts(&*prepared)).await.map(Some),
+            Some(turn) => frame.wait(turn, &*prepared).await.map(Some),
             None => Ok(None),
         };
         if let Err(error) = permit {

@@ -94,6 +94,11 @@ impl AskInbox {
     pub async fn recv(&mut self) -> Option<PendingAsk> {
         self.0.recv().await
     }
+
+    /// The next ask, if there is one already.
+    pub fn try_recv(&mut self) -> Option<PendingAsk> {
+        self.0.try_recv().ok()
+    }
 }
 
 /// An ask that waits for its answer; dropped, the answer is no.

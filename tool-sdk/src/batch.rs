@@ -1,0 +1,253 @@
+//! Many calls at once, as a model makes them in one message.
+//!
+//! Everything is judged and asked before anything runs. Then shared calls run side by side,
+//! calls with a key one after the other for each key, and exclusive calls alone. The
+//! outcomes come in the order of the calls, one for each, whatever becomes of the others.
+//!
+//! **Invariant:** a call that fails stops nobody; a person's plain no stops what has not
+//! run yet.
+
+use std::collections::HashSet;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::Notify;
+
+use crate::call::{Call, Outcome};
+use crate::context::Session;
+use crate::error::ToolError;
+use crate::pipeline::{Facts, Permit, Pipeline, Turn};
+use crate::tool::Parallel;
+
+/// Runs many calls of one session.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Batch, Call, Pipeline, Registry, Session, tool, tools};
+///
+/// /// Say it again.
+/// #[tool(read)]
+/// fn echo(
+///     /// What to say.
+///     text: String,
+/// ) -> String {
+///     text
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let pipeline = Pipeline::new(Registry::builder().add(tools![echo]).build()?);
+/// let calls = ["a", "b"].map(|text| Call::new("echo", format!(r#"{{"text": "{text}"}}"#)));
+///
+/// let outcomes = Batch::new(&pipeline).run(&Session::default(), calls).await;
+/// assert_eq!(outcomes.iter().map(|it| it.text()).collect::<Vec<_>>(), ["a", "b"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'p> {
+    pipeline: &'p Pipeline,
+    most: usize,
+}
+
+impl<'p> Batch<'p> {
+    /// How many calls run at once when nobody says otherwise.
+    pub const DEFAULT_MOST: usize = 10;
+
+    /// Batches of calls through `pipeline`.
+    #[must_use]
+    pub fn new(pipeline: &'p Pipeline) -> Self {
+        Self { pipeline, most: Self::DEFAULT_MOST }
+    }
+
+    /// Sets how many calls run at once, at least one.
+    #[must_use]
+    pub fn most(mut self, calls: usize) -> Self {
+        self.most = calls.max(1);
+        self
+    }
+
+    /// Runs the calls; gives one outcome for each, in their order.
+    pub async fn run<'c>(
+        &self,
+        session: &Session,
+        calls: impl IntoIterator<Item = Call<'c>>,
+    ) -> Vec<Outcome> {
+        let calls: Vec<Call<'c>> = calls.into_iter().collect();
+        let hall = Arc::new(Hall::new(calls.len(), self.most));
+        let running: FuturesUnordered<_> = calls
+            .into_iter()
+            .enumerate()
+            .map(|(at, call)| {
+                let place = Place { hall: Arc::clone(&hall), at };
+                async move { (at, self.pipeline.call_in_turn(session, call, Some(&place)).await) }
+            })
+            .collect();
+        let mut outcomes: Vec<(usize, Outcome)> = running.collect().await;
+        outcomes.sort_by_key(|(at, _)| *at);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+}
+
+/// Where approved calls wait for their turn.
+struct Hall {
+    most: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    places: Vec<Standing>,
+    /// How many calls are neither approved nor ended.
+    coming: usize,
+    running: usize,
+    rejected: bool,
+}
+
+/// How far one call is.
+struct Standing {
+    stage: Stage,
+    class: Class,
+    called: Arc<Notify>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Coming,
+    Approved,
+    Running,
+    Gone,
+}
+
+/// Beside which other calls one may run.
+#[derive(Clone)]
+enum Class {
+    Shared,
+    Keyed(String),
+    Exclusive,
+}
+
+impl Class {
+    fn of(facts: &Facts) -> Self {
+        match (&facts.parallel, &facts.key) {
+            (Parallel::Shared, _) => Self::Shared,
+            (Parallel::By(_), Some(key)) => Self::Keyed(key.clone()),
+            (Parallel::By(_), None) | (Parallel::Exclusive, _) => Self::Exclusive,
+        }
+    }
+}
+
+impl Hall {
+    fn new(calls: usize, most: usize) -> Self {
+        let standing =
+            || Standing { stage: Stage::Coming, class: Class::Exclusive, called: Arc::default() };
+        let places = std::iter::repeat_with(standing).take(calls).collect();
+        let state = State { places, coming: calls, running: 0, rejected: false };
+        Self { most, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, at: usize, to: Stage) {
+        let mut state = self.state();
+        let stage = std::mem::replace(&mut state.places[at].stage, to);
+        state.coming -= usize::from(stage == Stage::Coming && to != Stage::Coming);
+        state.running -= usize::from(stage == Stage::Running);
+        state.advance(self.most);
+    }
+}
+
+impl State {
+    /// Calls whoever may run now, in the order of the calls: nobody overtakes one that it
+    /// could not run beside.
+    fn advance(&mut self, most: usize) {
+        if self.coming > 0 {
+            return;
+        }
+        let (mut anybody, mut exclusive, mut keys) = (false, false, HashSet::new());
+        for place in &mut self.places {
+            if place.stage == Stage::Gone {
+                continue;
+            }
+            let is_free = match &place.class {
+                Class::Shared => !exclusive,
+                Class::Keyed(key) => !exclusive && !keys.contains(key.as_str()),
+                Class::Exclusive => !anybody,
+            };
+            if place.stage == Stage::Approved && self.rejected {
+                place.called.notify_one();
+            } else if place.stage == Stage::Approved && is_free && self.running < most {
+                place.stage = Stage::Running;
+                self.running += 1;
+                place.called.notify_one();
+            }
+            anybody = true;
+            match &place.class {
+                Class::Shared => {}
+                Class::Keyed(key) => {
+                    keys.insert(key.as_str());
+                }
+                Class::Exclusive => exclusive = true,
+            }
+        }
+    }
+}
+
+/// The place of one call in the hall.
+struct Place {
+    hall: Arc<Hall>,
+    at: usize,
+}
+
+impl Turn for Place {
+    fn wait<'a>(
+        &'a self,
+        facts: &Facts,
+    ) -> Pin<Box<dyn Future<Output = Result<Permit, ToolError>> + Send + 'a>> {
+        let called = {
+            let mut state = self.hall.state();
+            let place = &mut state.places[self.at];
+            place.class = Class::of(facts);
+            Arc::clone(&place.called)
+        };
+        self.hall.change(self.at, Stage::Approved);
+        Box::pin(async move {
+            called.notified().await;
+            if self.hall.state().places[self.at].stage == Stage::Running {
+                let permit = Ran { hall: Arc::clone(&self.hall), at: self.at };
+                return Ok(Box::new(permit) as Permit);
+            }
+            Err(ToolError::aborted("it was not run: the user rejected another call of the batch"))
+        })
+    }
+
+    fn rejected(&self) {
+        self.hall.state().rejected = true;
+    }
+}
+
+/// A call that ends in any way makes room.
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.hall.change(self.at, Stage::Gone);
+    }
+}
+
+/// A call that has run makes room, also while its result is still looked at.
+struct Ran {
+    hall: Arc<Hall>,
+    at: usize,
+}
+
+impl Drop for Ran {
+    fn drop(&mut self) {
+        self.hall.change(self.at, Stage::Gone);
+    }
+}
+
+#[cfg(test)]
+mod tests;

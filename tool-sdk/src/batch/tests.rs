@@ -1,0 +1,168 @@
+//! Batches from outside, over tools made of closures.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::context::Context;
+use crate::effect::{Risk, RiskClass};
+use crate::error::ErrorKind;
+use crate::name::ToolName;
+use crate::permission::{Reply, Rule, Scripted};
+use crate::registry::Registry;
+use crate::schema::Schema;
+use crate::tool::{Definition, DynamicTool};
+
+const PAUSE: Duration = Duration::from_millis(200);
+
+fn tool(name: &'static str, class: RiskClass) -> DynamicTool {
+    let schema = Schema::from_value(json!({
+        "type": "object",
+        "properties": { "text": { "type": "string" } },
+        "additionalProperties": false,
+    }));
+    let definition = Definition::new(ToolName::from_static(name), "Does it.", schema.unwrap())
+        .risk(Risk::new(class));
+    DynamicTool::new(definition, |args: Value, _: Context| async move {
+        tokio::time::sleep(PAUSE).await;
+        match args["text"].as_str() {
+            Some("fail") => Err(ToolError::failed("as asked")),
+            text => Ok(text.unwrap_or("-").to_owned()),
+        }
+    })
+}
+
+fn pipeline() -> Pipeline {
+    let tools = [tool("look", RiskClass::Read), tool("change", RiskClass::Write)];
+    let mut builder = Registry::builder();
+    for tool in tools {
+        builder = builder.add(tool);
+    }
+    Pipeline::new(builder.build().unwrap())
+}
+
+fn call(name: &'static str, text: &str) -> Call<'static> {
+    Call::new(name, json!({ "text": text }))
+}
+
+async fn run(pipeline: &Pipeline, calls: Vec<Call<'static>>) -> (Vec<Outcome>, Duration) {
+    let started = Instant::now();
+    let outcomes = Batch::new(pipeline).run(&Session::new("s"), calls).await;
+    (outcomes, started.elapsed())
+}
+
+fn texts(outcomes: &[Outcome]) -> Vec<String> {
+    outcomes.iter().map(|outcome| outcome.text().into_owned()).collect()
+}
+
+fn allowed() -> Pipeline {
+    pipeline().rules(["allow change".parse::<Rule>().unwrap()])
+}
+
+// F47: shared calls run side by side, exclusive ones alone, results in call order.
+#[tokio::test(start_paused = true)]
+async fn shared_calls_run_side_by_side_and_exclusive_ones_alone() {
+    for (calls, rounds) in [
+        (vec![call("look", "a"), call("look", "b")], 1),
+        (vec![call("change", "a"), call("change", "b")], 2),
+        (vec![call("look", "a"), call("look", "b"), call("change", "c"), call("look", "d")], 3),
+    ] {
+        let expected: Vec<String> = calls
+            .iter()
+            .map(|call| {
+                let value: Value = serde_json::from_str(call.arguments.text()).unwrap();
+                value["text"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        let (outcomes, time) = run(&allowed(), calls).await;
+        assert_eq!(texts(&outcomes), expected);
+        assert_eq!(time, PAUSE * rounds, "{expected:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_than_the_cap_run_at_once() {
+    let calls: Vec<_> = (0..6).map(|_| call("look", "x")).collect();
+    let pipeline = pipeline();
+    let started = Instant::now();
+    let outcomes = Batch::new(&pipeline).most(2).run(&Session::new("s"), calls).await;
+    assert_eq!((outcomes.len(), started.elapsed()), (6, PAUSE * 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_stops_nobody() {
+    let calls = vec![call("look", "a"), call("look", "fail"), call("nope", "b"), call("look", "c")];
+    let (outcomes, _) = run(&pipeline(), calls).await;
+    let ok: Vec<bool> = outcomes.iter().map(|outcome| outcome.result.is_ok()).collect();
+    assert_eq!(ok, [true, false, false, true]);
+}
+
+// F48: only what asks is asked, and before anything runs.
+#[tokio::test(start_paused = true)]
+async fn everything_is_asked_before_anything_runs() {
+    let running = Arc::new(AtomicUsize::new(0));
+    let at_ask = Arc::new(AtomicUsize::new(usize::MAX));
+    let (approver, mut inbox) = crate::permission::ask_channel();
+    let pipeline = pipeline().approver(approver);
+    let mut events = pipeline.subscribe();
+    let answering = {
+        let (running, at_ask) = (Arc::clone(&running), Arc::clone(&at_ask));
+        async move {
+            let pending = inbox.recv().await.unwrap();
+            // Long enough for the reading call to run, if it were let.
+            tokio::time::sleep(PAUSE * 2).await;
+            while let Some(event) = events.try_recv() {
+                let started = matches!(event.kind, crate::event::EventKind::Started);
+                running.fetch_add(usize::from(started), Ordering::Relaxed);
+            }
+            at_ask.store(running.load(Ordering::Relaxed), Ordering::Relaxed);
+            assert_eq!(pending.ask().tool, "change");
+            pending.reply(Reply::Once);
+            assert!(inbox.try_recv().is_none(), "one ask, no more");
+        }
+    };
+    let calls = vec![call("look", "a"), call("change", "b")];
+    let ((outcomes, _), ()) = tokio::join!(run(&pipeline, calls), answering);
+    assert_eq!(texts(&outcomes), ["a", "b"]);
+    assert_eq!(at_ask.load(Ordering::Relaxed), 0);
+}
+
+// F82: a plain no ends the batch, each call with a result of its own.
+#[tokio::test(start_paused = true)]
+async fn a_plain_no_stops_what_has_not_run() {
+    let pipeline = pipeline().approver(Scripted::new([Reply::Reject]));
+    let calls = vec![call("look", "a"), call("change", "b"), call("look", "c")];
+    let (outcomes, _) = run(&pipeline, calls).await;
+    let kinds: Vec<_> = outcomes.iter().map(|it| it.result.as_ref().unwrap_err().kind()).collect();
+    assert_eq!(kinds, [ErrorKind::Aborted, ErrorKind::Denied, ErrorKind::Aborted]);
+    assert!(texts(&outcomes)[0].contains("rejected another call"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_no_with_feedback_is_about_one_call() {
+    let feedback = Reply::RejectWith { feedback: "use a copy".to_owned() };
+    let pipeline = pipeline().approver(Scripted::new([feedback]));
+    let (outcomes, _) = run(&pipeline, vec![call("look", "a"), call("change", "b")]).await;
+    assert_eq!(texts(&outcomes)[0], "a");
+    assert!(texts(&outcomes)[1].contains("use a copy"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_gives_each_call_its_own_result() {
+    let pipeline = allowed();
+    let stop = CancellationToken::new();
+    let session = Session::new("s").with_cancel(stop.clone());
+    let calls = vec![call("change", "a"), call("change", "b"), call("look", "c")];
+    let batch = Batch::new(&pipeline);
+    let cancel = async {
+        tokio::time::sleep(PAUSE / 2).await;
+        stop.cancel();
+    };
+    let (outcomes, ()) = tokio::join!(batch.run(&session, calls), cancel);
+    let aborted = |it: &Outcome| it.result.as_ref().unwrap_err().kind() == ErrorKind::Aborted;
+    assert!(outcomes.len() == 3 && outcomes.iter().all(aborted));
+}
