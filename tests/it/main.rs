@@ -3,6 +3,7 @@
 mod support;
 
 mod contract;
+mod guards;
 mod registry;
 mod schema;
 mod tidy;
