@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["name", "content", "effect", "error", "escape", "schema", "call"],
     &["context", "workspace"],
     &["tool"],
-    &["registry", "truncate", "permission", "hook"],
+    &["registry", "truncate", "permission", "hook", "loop_guard"],
     &["toolset", "event"],
     &["pipeline"],
     &["surface"],
