@@ -21,6 +21,30 @@ const TOKEN: u64 = 0x2b7e_1516_28ae_d2a6;
 const LIST: u64 = 0xabf7_1588_09cf_4f3c;
 const OBJECT: u64 = 0x762e_7160_f38b_4da5;
 
+/// What a byte outside of strings is to the reader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Word,
+    /// Commas and colons of valid JSON tell nothing, so they are skipped like blanks.
+    Separator,
+    End,
+}
+
+/// By the byte, since looking up is what this file does most.
+static CLASSES: [Class; 256] = {
+    let mut classes = [Class::Word; 256];
+    let mut byte = 0;
+    while byte < classes.len() {
+        classes[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => Class::Separator,
+            b'}' | b']' => Class::End,
+            _ => Class::Word,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 /// The key of a call.
 pub(super) fn of_call(tool: &str, arguments: &str) -> u64 {
     let text = arguments.as_bytes();
@@ -36,7 +60,6 @@ pub(super) fn of_result(result: Result<&str, &str>) -> u64 {
     }
 }
 
-#[inline]
 fn hash(start: u64, bytes: &[u8]) -> u64 {
     let mut hasher = FoldHasher::with_seed(start, SharedSeed::global_fixed());
     hasher.write(bytes);
@@ -44,6 +67,7 @@ fn hash(start: u64, bytes: &[u8]) -> u64 {
 }
 
 /// The hash of the value at `at`, and where it ends.
+#[inline]
 fn value(text: &[u8], at: usize, depth: usize) -> (u64, usize) {
     match text.get(at) {
         Some(b'{') if depth > 0 => object(text, at + 1, depth - 1),
@@ -56,7 +80,6 @@ fn value(text: &[u8], at: usize, depth: usize) -> (u64, usize) {
 }
 
 /// A sum, which knows no order, of values hashed with their names.
-#[inline]
 fn object(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
     let mut sum = OBJECT;
     loop {
@@ -75,7 +98,6 @@ fn object(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
 }
 
 /// A chain, in which each value is hashed with all before it.
-#[inline]
 fn list(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
     let mut chain = LIST;
     loop {
@@ -92,11 +114,10 @@ fn list(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
     }
 }
 
-/// Where the next token starts. Commas and colons of valid JSON tell nothing, so they are
-/// skipped like blanks.
+/// Where the next token starts.
 #[inline]
 fn skip(text: &[u8], mut at: usize) -> usize {
-    while text.get(at).is_some_and(|&byte| separates(byte)) {
+    while at < text.len() && class(text[at]) == Class::Separator {
         at += 1;
     }
     at
@@ -105,39 +126,40 @@ fn skip(text: &[u8], mut at: usize) -> usize {
 /// Where the string, number or word at `at` ends: past at least one byte, if there is one.
 #[inline]
 fn token_end(text: &[u8], at: usize) -> usize {
-    match text.get(at) {
-        None => at,
-        Some(b'"') => string_end(text, at + 1),
-        Some(_) => {
-            let mut end = at + 1;
-            while text.get(end).is_some_and(|&byte| !ends_word(byte)) {
-                end += 1;
-            }
-            end
-        }
+    if text.get(at) == Some(&b'"') {
+        return string_end(text, at + 1);
     }
+    let mut end = text.len().min(at + 1);
+    while end < text.len() && class(text[end]) == Class::Word {
+        end += 1;
+    }
+    end
 }
 
 /// Where the string ends whose first character is at `at`.
 #[inline]
 fn string_end(text: &[u8], mut at: usize) -> usize {
-    loop {
-        match text.get(at) {
-            None => return text.len(),
-            Some(b'"') => return at + 1,
-            // A backslash and what it escapes.
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
-        }
+    // Most names are too short to be worth a search.
+    let near = text.len().min(at + 8);
+    while at < near && text[at] != b'"' && text[at] != b'\\' {
+        at += 1;
     }
+    if text.get(at) == Some(&b'"') { at + 1 } else { far_string_end(text, at) }
+}
+
+fn far_string_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        // A backslash and what it escapes.
+        at += 2;
+    }
+    text.len()
 }
 
 #[inline]
-fn separates(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':')
-}
-
-#[inline]
-fn ends_word(byte: u8) -> bool {
-    separates(byte) || matches!(byte, b'}' | b']')
+fn class(byte: u8) -> Class {
+    CLASSES[usize::from(byte)]
 }
