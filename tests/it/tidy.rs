@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["context", "workspace"],
     &["tool"],
     &["registry", "truncate", "permission"],
-    &["hook"],
+    &["hook", "loop_guard"],
     &["toolset", "event"],
     &["pipeline"],
     &["batch"],

@@ -53,6 +53,8 @@ mod error;
 mod escape;
 mod event;
 mod hook;
+#[cfg_attr(not(test), expect(dead_code, reason = "the pipeline is what begins and ends calls"))]
+mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
@@ -99,6 +101,7 @@ pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{Artifact, Ending, EventKind, Events, ToolEvent};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
+pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
     Action, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Grant, Grantee,

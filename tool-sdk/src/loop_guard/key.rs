@@ -1,0 +1,165 @@
+//! A call as one number: its tool and its arguments, however those are spelled.
+//!
+//! One pass over the JSON text, without a tree and without an allocation. The order of
+//! an object's members and the blanks between them do not count. How a string is escaped
+//! and how a number is written do: a stuck model writes them the same way again.
+//!
+//! **Invariant:** any text has a key, also one that is not JSON. Two calls may share a key
+//! by chance, so nothing is ever allowed on the strength of it.
+
+use std::hash::Hasher as _;
+
+use foldhash::SharedSeed;
+use foldhash::fast::FoldHasher;
+use memchr::memchr2;
+
+/// How deep a value is looked into; deeper arguments are refused before they come here.
+const MAX_DEPTH: usize = 64;
+
+/// Where the hash of each kind of value starts: hex digits of e.
+const TOKEN: u64 = 0x2b7e_1516_28ae_d2a6;
+const LIST: u64 = 0xabf7_1588_09cf_4f3c;
+const OBJECT: u64 = 0x762e_7160_f38b_4da5;
+
+/// What a byte outside of strings is to the reader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Word,
+    /// Commas and colons of valid JSON tell nothing, so they are skipped like blanks.
+    Separator,
+    End,
+}
+
+/// By the byte, since looking up is what this file does most.
+static CLASSES: [Class; 256] = {
+    let mut classes = [Class::Word; 256];
+    let mut byte = 0;
+    while byte < classes.len() {
+        classes[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => Class::Separator,
+            b'}' | b']' => Class::End,
+            _ => Class::Word,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+/// The key of a call.
+pub(super) fn of_call(tool: &str, arguments: &str) -> u64 {
+    let text = arguments.as_bytes();
+    let (value, _) = value(text, skip(text, 0), MAX_DEPTH);
+    hash(value, tool.as_bytes())
+}
+
+/// The key of a result; a success and a failure with the same text differ.
+pub(super) fn of_result(result: Result<&str, &str>) -> u64 {
+    match result {
+        Ok(text) => hash(OBJECT, text.as_bytes()),
+        Err(text) => hash(TOKEN, text.as_bytes()),
+    }
+}
+
+fn hash(start: u64, bytes: &[u8]) -> u64 {
+    let mut hasher = FoldHasher::with_seed(start, SharedSeed::global_fixed());
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// The hash of the value at `at`, and where it ends.
+#[inline]
+fn value(text: &[u8], at: usize, depth: usize) -> (u64, usize) {
+    match text.get(at) {
+        Some(b'{') if depth > 0 => object(text, at + 1, depth - 1),
+        Some(b'[') if depth > 0 => list(text, at + 1, depth - 1),
+        _ => {
+            let end = token_end(text, at);
+            (hash(TOKEN, &text[at..end]), end)
+        }
+    }
+}
+
+/// A sum, which knows no order, of values hashed with their names.
+fn object(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
+    let mut sum = OBJECT;
+    loop {
+        at = skip(text, at);
+        match text.get(at) {
+            None => return (sum, at),
+            Some(b'}') => return (sum, at + 1),
+            Some(_) => {
+                let end = token_end(text, at);
+                let (value, after) = value(text, skip(text, end), depth);
+                sum = sum.wrapping_add(hash(value, &text[at..end]));
+                at = after;
+            }
+        }
+    }
+}
+
+/// A chain, in which each value is hashed with all before it.
+fn list(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
+    let mut chain = LIST;
+    loop {
+        at = skip(text, at);
+        match text.get(at) {
+            None => return (chain, at),
+            Some(b']') => return (chain, at + 1),
+            Some(_) => {
+                let (value, after) = value(text, at, depth);
+                chain = hash(chain, &value.to_le_bytes());
+                at = after;
+            }
+        }
+    }
+}
+
+/// Where the next token starts.
+#[inline]
+fn skip(text: &[u8], mut at: usize) -> usize {
+    while at < text.len() && class(text[at]) == Class::Separator {
+        at += 1;
+    }
+    at
+}
+
+/// Where the string, number or word at `at` ends: past at least one byte, if there is one.
+#[inline]
+fn token_end(text: &[u8], at: usize) -> usize {
+    if text.get(at) == Some(&b'"') {
+        return string_end(text, at + 1);
+    }
+    let mut end = text.len().min(at + 1);
+    while end < text.len() && class(text[end]) == Class::Word {
+        end += 1;
+    }
+    end
+}
+
+/// Where the string ends whose first character is at `at`.
+#[inline]
+fn string_end(text: &[u8], mut at: usize) -> usize {
+    // Most names are too short to be worth a search.
+    let near = text.len().min(at + 8);
+    while at < near && text[at] != b'"' && text[at] != b'\\' {
+        at += 1;
+    }
+    if text.get(at) == Some(&b'"') { at + 1 } else { far_string_end(text, at) }
+}
+
+fn far_string_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        // A backslash and what it escapes.
+        at += 2;
+    }
+    text.len()
+}
+
+#[inline]
+fn class(byte: u8) -> Class {
+    CLASSES[usize::from(byte)]
+}

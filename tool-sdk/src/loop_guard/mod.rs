@@ -1,0 +1,311 @@
+//! Finds calls that repeat and get nowhere.
+//!
+//! The pipeline asks [`LoopGuard::begin`] before every call, after the hooks and before
+//! the decision, and tells the [`History`] of the session what became of it. A repeat counts
+//! only while the result stays the same, so that a poll whose answer changes is no loop.
+//!
+//! **Invariant:** nothing here refuses a call. It says what it found; the pipeline decides.
+
+mod key;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::name::matches;
+
+/// How many calls of a session are remembered.
+const WINDOW: usize = 64;
+
+/// When repeated calls of a session are a loop.
+///
+/// The third call in a row with the same tool, the same arguments and the same result so far
+/// is one; so is the third round of up to four calls. Somebody may allow it, and counting
+/// starts anew. The tenth call of that kind within the last 64 is refused, whatever was allowed.
+///
+/// Cheap to clone; the history belongs to the session.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::LoopGuard;
+///
+/// let guard = LoopGuard::default()
+///     .threshold(5)
+///     .exempt("clock_*")
+///     .exempt_calls("read_output", |arguments| arguments == "{}")
+///     .threshold_of("fetch", 3);
+/// # let _ = guard;
+/// ```
+#[derive(Clone, Debug)]
+pub struct LoopGuard(Arc<Settings>);
+
+#[derive(Clone, Debug)]
+struct Settings {
+    threshold: u32,
+    max_cycle: usize,
+    hard_stop: u32,
+    exempt: Vec<Exempt>,
+    thresholds: Vec<(String, u32)>,
+}
+
+/// Calls that may repeat as they like.
+#[derive(Clone, Debug)]
+struct Exempt {
+    pattern: String,
+    /// Which calls of the tools; all of them when it does not say.
+    when: Option<fn(&str) -> bool>,
+}
+
+/// Three calls or rounds, rounds of up to four calls, a hard stop at ten, nothing exempt.
+impl Default for LoopGuard {
+    fn default() -> Self {
+        Self(Arc::new(Settings {
+            threshold: 3,
+            max_cycle: 4,
+            hard_stop: 10,
+            exempt: Vec::new(),
+            thresholds: Vec::new(),
+        }))
+    }
+}
+
+impl LoopGuard {
+    /// From which call in a row on, or from which round of a cycle on, it is a loop.
+    ///
+    /// At least 2, and at most the 64 calls that are remembered.
+    #[must_use]
+    pub fn threshold(mut self, times: u32) -> Self {
+        self.settings().threshold = within_window(times);
+        self
+    }
+
+    /// The most calls that a cycle may have; 1 finds only the same call in a row.
+    #[must_use]
+    pub fn max_cycle(mut self, calls: usize) -> Self {
+        self.settings().max_cycle = calls.clamp(1, WINDOW);
+        self
+    }
+
+    /// From which identical call on nothing but a change helps, other calls in between or not.
+    ///
+    /// It holds for every tool that is not exempt, also where a threshold is higher. At
+    /// least 2, and at most the 64 calls that are remembered.
+    #[must_use]
+    pub fn hard_stop(mut self, times: u32) -> Self {
+        self.settings().hard_stop = within_window(times);
+        self
+    }
+
+    /// Lets the tools whose name matches `pattern` repeat as they like; `*` stands for any
+    /// text and `?` for one character.
+    #[must_use]
+    pub fn exempt(mut self, pattern: impl Into<String>) -> Self {
+        self.settings().exempt.push(Exempt { pattern: pattern.into(), when: None });
+        self
+    }
+
+    /// Lets some calls of the tools whose name matches `pattern` repeat as they like, such as
+    /// an empty poll: those for whose arguments, as JSON text, `when` says so.
+    #[must_use]
+    pub fn exempt_calls(mut self, pattern: impl Into<String>, when: fn(&str) -> bool) -> Self {
+        self.settings().exempt.push(Exempt { pattern: pattern.into(), when: Some(when) });
+        self
+    }
+
+    /// Another [`threshold`](Self::threshold) for the tools whose name matches `pattern`; the
+    /// last pattern that matches counts.
+    ///
+    /// In a cycle of several tools the one that is called last counts.
+    #[must_use]
+    pub fn threshold_of(mut self, pattern: impl Into<String>, times: u32) -> Self {
+        self.settings().thresholds.push((pattern.into(), within_window(times)));
+        self
+    }
+
+    fn settings(&mut self) -> &mut Settings {
+        Arc::make_mut(&mut self.0)
+    }
+
+    /// Writes a call that is about to run into `history`, and says what it repeats.
+    ///
+    /// The ticket goes back to the history when it is known what became of the call. One that
+    /// is dropped leaves the call as if it still ran.
+    pub(crate) fn begin(
+        &self,
+        history: &History,
+        tool: &str,
+        arguments: &str,
+    ) -> (Ticket, Finding) {
+        if self.0.exempt.iter().any(|exempt| exempt.covers(tool, arguments)) {
+            return (Ticket(None), Finding::Fine);
+        }
+        let key = key::of_call(tool, arguments);
+        let threshold = self.0.threshold_for(tool);
+        let mut recent = history.recent();
+        let ticket = recent.push(key);
+        (ticket, recent.judge(key, threshold, &self.0))
+    }
+}
+
+impl Settings {
+    fn threshold_for(&self, tool: &str) -> u32 {
+        let own = self.thresholds.iter().rfind(|(pattern, _)| matches(pattern, tool));
+        own.map_or(self.threshold, |&(_, times)| times)
+    }
+}
+
+impl Exempt {
+    fn covers(&self, tool: &str, arguments: &str) -> bool {
+        matches(&self.pattern, tool) && self.when.is_none_or(|when| when(arguments))
+    }
+}
+
+fn within_window(times: u32) -> u32 {
+    times.clamp(2, WINDOW as u32)
+}
+
+/// What a call repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// Nothing that matters.
+    Fine,
+    /// The last `cycle` calls for the `times`th time in a row; somebody may allow it.
+    Repeated { times: u32, cycle: usize },
+    /// The same call for the `times`th time; nobody may allow it.
+    Stopped { times: u32 },
+}
+
+impl Finding {
+    /// What the model is told: what repeats, and what to do instead.
+    pub(crate) fn message(self, tool: &str) -> Option<String> {
+        match self {
+            Self::Fine => None,
+            Self::Repeated { times, cycle: 1 } => Some(format!(
+                "`{tool}` was called {times} times in a row with the same arguments, and the \
+                 result will not change; use it or try something else"
+            )),
+            Self::Repeated { times, cycle } => Some(format!(
+                "the last {cycle} calls, up to this one of `{tool}`, were made {times} times in a \
+                 row, and their results will not change; use them or try something else"
+            )),
+            Self::Stopped { times } => Some(format!(
+                "`{tool}` was called {times} times with the same arguments, and the result will \
+                 not change; it is refused from now on, so use the result or try something else"
+            )),
+        }
+    }
+}
+
+/// A call's place in the history; none for an exempt call.
+#[derive(Debug)]
+pub(crate) struct Ticket(Option<u64>);
+
+/// What a session did lately, shared by its concurrent calls.
+#[derive(Debug, Default)]
+pub(crate) struct History(Mutex<Recent>);
+
+impl History {
+    /// Somebody looked at the call and said yes: counting starts anew after it. The hard stop
+    /// goes on counting.
+    pub(crate) fn allow(&self, ticket: &Ticket) {
+        if let Some(number) = ticket.0 {
+            let mut recent = self.recent();
+            recent.counted_from = recent.counted_from.max(number + 1);
+        }
+    }
+
+    /// The call ran, and gave this text.
+    pub(crate) fn end(&self, ticket: Ticket, result: Result<&str, &str>) {
+        // Before the lock, since a result may be long.
+        let result = key::of_result(result);
+        let mut recent = self.recent();
+        if let Some(at) = recent.place(&ticket) {
+            recent.calls[at].result = Some(result);
+        }
+    }
+
+    /// The call did not run.
+    ///
+    /// It keeps its place, as if it had given what the identical call before it gave: who
+    /// repeats what was refused is in a loop as well.
+    pub(crate) fn forget(&self, ticket: Ticket) {
+        let mut recent = self.recent();
+        if let Some(at) = recent.place(&ticket) {
+            let key = recent.calls[at].key;
+            let before = recent.calls.range(..at).rfind(|call| call.key == key);
+            recent.calls[at].result = before.and_then(|call| call.result);
+        }
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The last calls of a session, oldest first.
+#[derive(Debug, Default)]
+struct Recent {
+    calls: VecDeque<Past>,
+    /// The number of the next call.
+    next: u64,
+    /// The number of the first call that counts towards a threshold.
+    counted_from: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Past {
+    key: u64,
+    /// None while the call runs.
+    result: Option<u64>,
+}
+
+impl Past {
+    /// Whether this call was `older` again, as far as is known.
+    fn repeats(&self, older: &Past) -> bool {
+        let changed = self.result.zip(older.result).is_some_and(|(new, old)| new != old);
+        self.key == older.key && !changed
+    }
+}
+
+impl Recent {
+    fn push(&mut self, key: u64) -> Ticket {
+        if self.calls.len() == WINDOW {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(Past { key, result: None });
+        self.next += 1;
+        Ticket(Some(self.next - 1))
+    }
+
+    /// Where the call of `ticket` is, unless it is too long ago.
+    fn place(&self, ticket: &Ticket) -> Option<usize> {
+        let age = usize::try_from(self.next.checked_sub(ticket.0?)?).ok()?;
+        self.calls.len().checked_sub(age)
+    }
+
+    /// What the newest call, whose key is `key`, repeats.
+    fn judge(&self, key: u64, threshold: u32, settings: &Settings) -> Finding {
+        let identical = self.calls.iter().rev().filter(|call| call.key == key);
+        let times = rounds(identical, 1);
+        if times >= settings.hard_stop {
+            return Finding::Stopped { times };
+        }
+        let counted = usize::try_from(self.next - self.counted_from).unwrap_or(usize::MAX);
+        let in_a_row = self.calls.iter().rev().take(counted);
+        (1..=settings.max_cycle)
+            .map(|cycle| (cycle, rounds(in_a_row.clone(), cycle)))
+            .find(|&(_, times)| times >= threshold)
+            .map_or(Finding::Fine, |(cycle, times)| Finding::Repeated { times, cycle })
+    }
+}
+
+/// How often the last `cycle` calls were made in a row; `calls` come newest first.
+fn rounds<'c>(calls: impl Iterator<Item = &'c Past> + Clone, cycle: usize) -> u32 {
+    let older = calls.clone().skip(cycle);
+    let repeats = calls.zip(older).take_while(|(call, older)| call.repeats(older)).count();
+    // At most the window.
+    (repeats / cycle + 1) as u32
+}

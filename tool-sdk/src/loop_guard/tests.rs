@@ -1,0 +1,444 @@
+//! Sequences of calls, and what is found at each.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::Finding::{Fine, Stopped};
+use super::*;
+
+/// What becomes of a call in a sequence.
+#[derive(Clone, Copy)]
+enum Then {
+    /// It runs and gives this text.
+    Gives(&'static str),
+    /// It runs and fails with this text.
+    Fails(&'static str),
+    /// It is allowed, runs and gives this text.
+    AllowedGives(&'static str),
+    /// It does not run.
+    Refused,
+    /// It still runs when the next call comes.
+    Pending,
+}
+
+use Then::{AllowedGives, Fails, Gives, Pending, Refused};
+
+/// A call of a tool named `look`, with what it is asked for.
+type Step = (&'static str, Then, Finding);
+
+const fn repeated(times: u32, cycle: usize) -> Finding {
+    Finding::Repeated { times, cycle }
+}
+
+fn step(guard: &LoopGuard, history: &History, tool: &str, arguments: &str, then: Then) -> Finding {
+    let (ticket, finding) = guard.begin(history, tool, arguments);
+    match then {
+        Gives(text) => history.end(ticket, Ok(text)),
+        Fails(text) => history.end(ticket, Err(text)),
+        AllowedGives(text) => {
+            history.allow(&ticket);
+            history.end(ticket, Ok(text));
+        }
+        Refused => history.forget(ticket),
+        Pending => {}
+    }
+    finding
+}
+
+#[track_caller]
+fn check(guard: &LoopGuard, steps: &[Step]) {
+    let history = History::default();
+    for (at, &(what, then, expected)) in steps.iter().enumerate() {
+        let arguments = format!(r#"{{"at": "{what}"}}"#);
+        let found = step(guard, &history, "look", &arguments, then);
+        assert_eq!(found, expected, "call {at}, {what}");
+    }
+}
+
+/// One letter a call, all with the same result; which of them are found.
+#[track_caller]
+fn check_row(guard: &LoopGuard, calls: &str, expected: &[(usize, Finding)]) {
+    let history = History::default();
+    let found: Vec<_> = calls
+        .chars()
+        .map(|call| step(guard, &history, "look", &format!(r#"["{call}"]"#), Gives("same")))
+        .enumerate()
+        .filter(|(_, finding)| *finding != Fine)
+        .collect();
+    assert_eq!(found, expected, "{calls}");
+}
+
+// F34: the third identical call with identical results.
+#[test]
+fn the_third_identical_call_is_found_before_it_runs() {
+    let guard = LoopGuard::default();
+    check_row(&guard, "aa", &[]);
+    check_row(&guard, "aaa", &[(2, repeated(3, 1))]);
+    check_row(&guard, "xaaaa", &[(3, repeated(3, 1)), (4, repeated(4, 1))]);
+    check_row(&guard, "aabaa", &[]);
+    check_row(&guard, "aabbaabb", &[]);
+}
+
+#[test]
+fn rounds_of_up_to_four_calls_are_found() {
+    let guard = LoopGuard::default();
+    check_row(&guard, "ababa", &[]);
+    check_row(&guard, "ababab", &[(5, repeated(3, 2))]);
+    check_row(&guard, "xyabababa", &[(7, repeated(3, 2)), (8, repeated(3, 2))]);
+    check_row(&guard, "abcabcabc", &[(8, repeated(3, 3))]);
+    check_row(&guard, "aabaabaab", &[(8, repeated(3, 3))]);
+    check_row(&guard, "abcdabcdabcd", &[(11, repeated(3, 4))]);
+    check_row(&guard, "abcdeabcdeabcdeabcde", &[]);
+    check_row(&guard.clone().max_cycle(5), "abcdeabcdeabcde", &[(14, repeated(3, 5))]);
+    check_row(&guard.max_cycle(1), "ababababab", &[]);
+}
+
+#[test]
+fn a_poll_whose_answer_changes_is_no_loop() {
+    let guard = LoopGuard::default();
+    let history = History::default();
+    for round in 0..40 {
+        let (ticket, finding) = guard.begin(&history, "poll", "{}");
+        assert_eq!(finding, Fine, "poll {round}");
+        history.end(ticket, Ok(&round.to_string()));
+    }
+    check(
+        &guard,
+        &[
+            ("a", Gives("1"), Fine),
+            ("a", Gives("2"), Fine),
+            ("a", Gives("2"), Fine),
+            ("a", Gives("3"), repeated(3, 1)),
+            ("a", Gives("3"), Fine),
+            ("a", Fails("3"), repeated(3, 1)),
+            ("a", Fails("3"), Fine),
+        ],
+    );
+    check(
+        &guard,
+        &[
+            ("a", Gives("1"), Fine),
+            ("b", Gives("same"), Fine),
+            ("a", Gives("2"), Fine),
+            ("b", Gives("same"), Fine),
+            ("a", Gives("3"), Fine),
+            ("b", Gives("same"), Fine),
+            ("a", Gives("4"), Fine),
+        ],
+    );
+}
+
+#[test]
+fn calls_that_still_run_count_as_identical() {
+    check(
+        &LoopGuard::default(),
+        &[("a", Pending, Fine), ("a", Pending, Fine), ("a", Pending, repeated(3, 1))],
+    );
+}
+
+#[test]
+fn a_refused_call_keeps_its_place() {
+    let guard = LoopGuard::default();
+    check(
+        &guard,
+        &[
+            ("a", Refused, Fine),
+            ("a", Refused, Fine),
+            ("a", Gives("1"), repeated(3, 1)),
+            ("a", Refused, repeated(4, 1)),
+            ("a", Gives("2"), repeated(5, 1)),
+            ("a", Gives("2"), Fine),
+        ],
+    );
+    let refused = |times| ("a", Refused, repeated(times, 1));
+    let mut steps = vec![("a", Gives("1"), Fine), ("a", Gives("1"), Fine)];
+    steps.extend((3..10).map(refused));
+    steps.push(("a", Refused, Stopped { times: 10 }));
+    check(&guard, &steps);
+}
+
+#[test]
+fn an_allow_starts_counting_anew_but_the_hard_stop_holds() {
+    let (calm, found) = (("a", Gives("1"), Fine), ("a", AllowedGives("1"), repeated(3, 1)));
+    check(
+        &LoopGuard::default(),
+        &[
+            calm,
+            calm,
+            found,
+            calm,
+            calm,
+            found,
+            calm,
+            calm,
+            found,
+            ("a", AllowedGives("1"), Stopped { times: 10 }),
+            ("a", Refused, Stopped { times: 11 }),
+        ],
+    );
+}
+
+#[test]
+fn other_calls_in_between_do_not_hide_a_repeat_from_the_hard_stop() {
+    let guard = LoopGuard::default();
+    let others = "abcadeafgahiajkalmanoapqarsa";
+    check_row(&guard, others, &[(27, Stopped { times: 10 })]);
+    check_row(&guard.clone().hard_stop(3), "abaca", &[(4, Stopped { times: 3 })]);
+}
+
+#[test]
+fn what_left_the_window_is_forgotten() {
+    let guard = LoopGuard::default().hard_stop(2);
+    let history = History::default();
+    let (first, _) = guard.begin(&history, "look", r#"["old"]"#);
+    for other in 0..WINDOW - 1 {
+        let (ticket, finding) = guard.begin(&history, "look", &format!("[{other}]"));
+        assert_eq!(finding, Fine);
+        history.end(ticket, Ok(""));
+    }
+    let again = |expected| {
+        let (ticket, finding) = guard.begin(&history, "look", r#"["old"]"#);
+        assert_eq!(finding, expected);
+        history.forget(ticket);
+    };
+    // It has just pushed the first one out, and its ticket means no other call.
+    again(Fine);
+    history.end(first, Ok("late"));
+    again(Stopped { times: 2 });
+    assert_eq!(history.recent().calls.len(), WINDOW);
+}
+
+#[test]
+fn the_spelling_of_arguments_does_not_matter_and_the_tool_does() {
+    let guard = LoopGuard::default();
+    let history = History::default();
+    let texts = [
+        r#"{"a":1,"b":{"c":[1,2],"d":"x y"}}"#,
+        "{ \"b\" : {\"d\":\"x y\",\n\"c\":[1, 2]}, \"a\":1}",
+    ];
+    for (text, expected) in [(texts[0], Fine), (texts[1], Fine), (texts[0], repeated(3, 1))] {
+        assert_eq!(step(&guard, &history, "look", text, Gives("same")), expected);
+    }
+    assert_eq!(step(&guard, &history, "find", texts[0], Gives("same")), Fine);
+}
+
+#[test]
+fn exempt_calls_are_not_recorded() {
+    let guard = LoopGuard::default().exempt("clock_*").exempt_calls("output", |text| text == "{}");
+    let history = History::default();
+    for (tool, arguments) in [("clock_now", "{}"), ("output", "{}")] {
+        for _ in 0..20 {
+            assert_eq!(step(&guard, &history, tool, arguments, Gives("same")), Fine);
+        }
+    }
+    assert!(history.recent().calls.is_empty());
+    let input = |expected| {
+        assert_eq!(step(&guard, &history, "output", r#"{"text":"y"}"#, Gives("same")), expected);
+        assert_eq!(step(&guard, &history, "output", "{}", Gives("same")), Fine);
+    };
+    for expected in [Fine, Fine, repeated(3, 1)] {
+        input(expected);
+    }
+}
+
+#[test]
+fn a_tool_may_have_its_own_threshold() {
+    let guard = LoopGuard::default().threshold(2).threshold_of("f*", 5).threshold_of("fetch", 4);
+    for (tool, at) in [("look", 2), ("find", 5), ("fetch", 4)] {
+        let history = History::default();
+        for time in 1..=at {
+            let expected = if time == at { repeated(at, 1) } else { Fine };
+            assert_eq!(step(&guard, &history, tool, "{}", Gives("same")), expected, "{tool}");
+        }
+    }
+}
+
+#[test]
+fn settings_stay_within_what_can_be_counted() {
+    check_row(&LoopGuard::default().threshold(0), "aa", &[(1, repeated(2, 1))]);
+    check_row(&LoopGuard::default().max_cycle(0), "aaa", &[(2, repeated(3, 1))]);
+    let guard = LoopGuard::default().threshold(1000).hard_stop(1000).max_cycle(1000);
+    check_row(&guard, &"a".repeat(64), &[(63, Stopped { times: 64 })]);
+}
+
+#[test]
+fn messages_say_what_repeats_and_what_to_do_instead() {
+    assert_eq!(Fine.message("look"), None);
+    for (finding, part) in [
+        (repeated(3, 1), "`look` was called 3 times in a row"),
+        (repeated(4, 2), "the last 2 calls, up to this one of `look`, were made 4 times"),
+        (Stopped { times: 10 }, "`look` was called 10 times with the same arguments"),
+    ] {
+        let message = finding.message("look").expect("it has something to say");
+        assert!(message.starts_with(part), "{message}");
+        assert!(message.ends_with("try something else"), "{message}");
+    }
+}
+
+#[test]
+fn many_calls_share_one_history() {
+    let guard = LoopGuard::default();
+    let history = History::default();
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let (guard, history) = (&guard, &history);
+            scope.spawn(move || {
+                for call in 0..2_000 {
+                    let text = format!("[{worker},{call}]");
+                    assert_eq!(step(guard, history, "look", &text, Gives("same")), Fine);
+                }
+            });
+        }
+    });
+    let recent = history.recent();
+    assert_eq!((recent.next, recent.calls.len()), (16_000, WINDOW));
+}
+
+// The tool-call cases of another guard, with its thresholds. It also looks for repeated
+// prose and can be switched off for a session, which this one does not.
+#[test]
+fn cases_of_another_guard() {
+    let text = include_str!("../../tests/fixtures/gemini-loop-detection/cases.json");
+    let fixture: Value = serde_json::from_str(text).expect("it is JSON");
+    let number = |key: &str| fixture[key].as_u64().expect("it is a number");
+    let guard = LoopGuard::default()
+        .threshold(number("threshold") as u32)
+        .max_cycle(number("max_cycle") as usize)
+        .hard_stop(64);
+    let cases = fixture["cases"].as_array().expect("it has cases");
+    assert_eq!(cases.len(), 7);
+    for case in cases {
+        let history = History::default();
+        let mut calls = case["calls"].as_array().expect("it has calls").iter();
+        let found = calls.position(|call| {
+            let tool = call[0].as_str().expect("it has a name");
+            step(&guard, &history, tool, &call[1].to_string(), Gives("same")) != Fine
+        });
+        let found = found.map(|at| at as u64 + 1);
+        // Either the very call, or one within so many.
+        match case.get("loop").and_then(Value::as_str) {
+            None => assert_eq!(found, case["loop_at"].as_u64(), "{}", case["name"]),
+            Some(words) => {
+                let most = words.split(' ').find_map(|word| word.parse().ok()).expect("a number");
+                assert!(found.is_some_and(|at| at <= most), "{}: {found:?}", case["name"]);
+            }
+        }
+    }
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        prop::num::f32::NORMAL.prop_map(|number| json!(number)),
+        any::<String>().prop_map(Value::from),
+        r#"["\\{}\[\], :]{0,4}"#.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec(("[a-c\"\\\\]{0,3}", inner), 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// The same value with other blanks, and the members of its objects turned by `turn`.
+fn respelled(value: &Value, blank: &str, turn: usize) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| respelled(item, blank, turn)).collect();
+            format!("[{blank}{}{blank}]", items.join(&format!("{blank},{blank}")))
+        }
+        Value::Object(members) => {
+            let mut members: Vec<_> = members
+                .iter()
+                .map(|(name, item)| {
+                    let item = respelled(item, blank, turn);
+                    format!("{}{blank}:{blank}{item}", Value::from(name.as_str()))
+                })
+                .collect();
+            let by = turn % members.len().max(1);
+            members.rotate_left(by);
+            format!("{{{blank}{}{blank}}}", members.join(&format!("{blank},{blank}")))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn key(text: &str) -> u64 {
+    key::of_call("look", text)
+}
+
+proptest! {
+    #[test]
+    fn order_and_blanks_leave_the_key(value in value(), blank in "[ \n\t\r]{0,3}", turn in 0_usize..5) {
+        prop_assert_eq!(key(&value.to_string()), key(&respelled(&value, &blank, turn)));
+    }
+
+    #[test]
+    fn different_values_have_different_keys(a in value(), b in value()) {
+        prop_assert_eq!(a == b, key(&a.to_string()) == key(&b.to_string()), "{} {}", a, b);
+    }
+
+    #[test]
+    fn any_text_has_a_key(text in any::<String>(), like in r#"[\[\]{}",:\\ a1]{0,60}"#) {
+        let _ = (key(&text), key(&like));
+    }
+}
+
+// Values that are near each other, each of which must have its own key.
+#[test]
+fn near_values_have_different_keys() {
+    let mut texts: Vec<String> = [
+        "",
+        "{}",
+        "[]",
+        r#""""#,
+        "null",
+        "[[]]",
+        "[{}]",
+        "[null]",
+        "[[],[]]",
+        "[[[]]]",
+        r#"{"a":"b"}"#,
+        r#"{"b":"a"}"#,
+        r#"["a","b"]"#,
+        r#"["b","a"]"#,
+        r#"["a,b"]"#,
+        r#"["ab"]"#,
+        r#"{"a":1,"b":2}"#,
+        r#"{"a":2,"b":1}"#,
+        r#"{"a":1}"#,
+        r#"{"a":"1"}"#,
+        r#"{"a":[1]}"#,
+        r#"{"a":{"b":1}}"#,
+        r#"{"a":{"c":1},"b":1}"#,
+        r#"{"a":{"b":1},"b":1}"#,
+        r#"{"a b":1}"#,
+        r#"{"a":{"b":1},"c":{"d":1}}"#,
+        r#"{"a":{"d":1},"c":{"b":1}}"#,
+        r#"["\"","x"]"#,
+        r#"["\",\"x"]"#,
+        "[1,2,3]",
+        "[1,[2,3]]",
+        "[[1,2],3]",
+        "[12,3]",
+        "true",
+        "false",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    texts.extend((0..20_000).map(|number| format!(r#"{{"a":{number},"b":{}}}"#, 20_000 - number)));
+    texts.extend((0..200).map(|len| format!("\"{}\"", "a".repeat(len + 1))));
+    let mut keys: Vec<u64> = texts.iter().map(|text| key(text)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), texts.len());
+}
+
+#[test]
+fn a_tree_that_is_too_deep_has_a_key() {
+    assert_ne!(key(&"[".repeat(100_000)), key(&"{\"a\":".repeat(100_000)));
+}
