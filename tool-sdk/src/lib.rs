@@ -44,6 +44,7 @@
 
 extern crate self as tool_sdk;
 
+mod audit;
 mod call;
 mod content;
 mod context;
@@ -55,6 +56,7 @@ mod hook;
 mod name;
 mod permission;
 mod pipeline;
+mod redact;
 mod registry;
 mod schema;
 mod surface;
@@ -87,6 +89,7 @@ mod guide {
     mod top_readme {}
 }
 
+pub use self::audit::{Answer, Audit, AuditLog, AuditRecord, Audited};
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
@@ -99,10 +102,11 @@ pub use self::event::{Artifact, Ending, EventKind, Events, ToolEvent};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
-    Action, Approver, Ask, AskId, By, Decision, InvalidMode, InvalidRule, Mode, Pattern, Reply,
-    Rule, Ruleset, Scope,
+    Action, Approver, Ask, AskId, By, Decision, Fingerprint, InvalidMode, InvalidRule, Mode,
+    Pattern, Prompt, Reply, Rule, Ruleset, Scope,
 };
 pub use self::pipeline::Pipeline;
+pub use self::redact::Redactor;
 #[cfg(feature = "linked")]
 pub use self::registry::Registration;
 pub use self::registry::{
