@@ -83,12 +83,8 @@ fn ordinary_code_is_left_alone() {
     ] {
         assert!(matches!(Redactor::default().redact(code), Cow::Borrowed(_)), "{code}");
     }
-    // The library's own code holds no secret.
-    for code in [include_str!("mod.rs"), include_str!("../pipeline/mod.rs")] {
-        assert!(matches!(
-            Redactor::default().redact(&code.replace("3x4mpl3", "<token>").replace("ada:pw@", "")),
-            Cow::Borrowed(_)
-        ));
+    for code in [include_str!("../pipeline/mod.rs"), include_str!("../audit/mod.rs")] {
+        assert!(matches!(Redactor::default().redact(code), Cow::Borrowed(_)));
     }
 }
 

@@ -10,6 +10,7 @@ mod lookalike;
 mod page;
 mod visible;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use self::page::Page;
@@ -31,7 +32,7 @@ use crate::tool::{Source, Subject};
 ///     eprintln!("{}", if ask.offers_always() { "yes / always / no?" } else { "yes / no?" });
 /// }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Prompt {
     /// Several lines. Each line of what others wrote starts with a frame, and holds no
@@ -117,21 +118,19 @@ impl Ask {
     /// Exactly what each answer would grant.
     fn show_grants(&self, page: &mut Page) {
         page.label("`once` allows this call");
+        let grant = |pattern: &String| format!("{}: {}", quoted(&self.permission), quoted(pattern));
+        let grants: Vec<_> = self.suggestions.iter().map(grant).collect();
+        page.section("`session` and `always` also allow", &grants, "patterns");
         let withheld = if self.dangerous {
-            "because the tool calls this dangerous"
-        } else if self.suggestions.is_empty() {
-            "because nothing would cover just this"
+            "the tool calls this dangerous"
+        } else if grants.is_empty() {
+            "there is no pattern for it"
         } else if page.cut {
-            "because not everything is shown"
+            "not everything is shown"
         } else {
-            let grants: Vec<_> = self
-                .suggestions
-                .iter()
-                .map(|pattern| format!("{}: {}", quoted(&self.permission), quoted(pattern)))
-                .collect();
-            return page.section("`session` and `always` also allow", &grants, "patterns");
+            return;
         };
-        page.label(&format!("`session` and `always` are not offered, {withheld}"));
+        page.label(&format!("`session` and `always` are not offered: {withheld}"));
     }
 
     fn warnings(&self, page: &Page) -> Vec<String> {
@@ -207,7 +206,9 @@ fn show_preview(page: &mut Page, preview: &Value) {
         other => page.section("preview", &[value(other)], "entries"),
     }
     if let Some(diff) = diff {
-        let lines: Vec<_> = diff.lines().map(|line| visible(line).into_owned()).collect();
+        // Not `lines`, which hides what is changed about line ends.
+        let lines = diff.strip_suffix('\n').unwrap_or(diff).split('\n');
+        let lines: Vec<_> = lines.map(|line| visible(line).into_owned()).collect();
         page.section("preview", &lines, "lines");
     }
     let rest: Vec<_> = rest.iter().map(|(name, one)| member(name, one)).collect();

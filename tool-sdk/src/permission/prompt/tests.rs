@@ -126,6 +126,7 @@ fn a_preview_has_several_forms() {
             json!({"unified": "-a\n+b", "path": "x"}),
             "preview\n  | -a\n  | +b\nabout the preview\n  | path: 'x'\n",
         ),
+        (json!("-a\r\n+a\n"), "preview\n  | -a\\r\n  | +a\n"),
         (json!([1, "x"]), "preview\n  | [1, 'x']\n"),
         (json!({"sandbox": {"network": false}}), "sandbox\n  | {network: false}\n"),
         (json!({"diff": 7}), "about the preview\n  | diff: 7\n"),
@@ -188,7 +189,7 @@ fn what_is_too_long_loses_its_middle_and_says_so() {
     check_says(&ask(json!({"cmd": &lines}), &[]), "line 299\\n\n  | '\n");
     check_says(
         &ask(json!({"cmd": &long}), &[]),
-        "`session` and `always` are not offered, because not everything is shown\n",
+        "`session` and `always` are not offered: not everything is shown\n",
     );
 }
 
@@ -196,9 +197,9 @@ fn what_is_too_long_loses_its_middle_and_says_so() {
 fn always_is_offered_only_where_it_may_be() {
     assert!(ask(json!({}), &[]).offers_always());
     let dangerous = Ask { dangerous: true, ..ask(json!({}), &[]) };
-    check_says(&dangerous, "not offered, because the tool calls this dangerous\n");
+    check_says(&dangerous, "not offered: the tool calls this dangerous\n");
     let alone = Ask { suggestions: Vec::new(), ..ask(json!({}), &[]) };
-    check_says(&alone, "not offered, because nothing would cover just this\n");
+    check_says(&alone, "not offered: there is no pattern for it\n");
     assert!(!dangerous.offers_always() && !alone.offers_always());
 }
 
@@ -294,6 +295,11 @@ proptest! {
         let of = |text: &str| prompt_of(&(json!({"a": [text]}), vec![text.to_owned()])).text;
         prop_assert_ne!(of(&text), of(&other));
     }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     // PR3
     #[test]
