@@ -12,12 +12,12 @@ use crate::support::root;
 /// Modules of `tool-sdk` in the order data flows. A module may use only its own row and
 /// those before it.
 const LAYERS: &[&[&str]] = &[
-    &["name", "content", "effect", "error", "escape", "schema", "call"],
+    &["name", "content", "effect", "error", "escape", "redact", "schema", "call"],
     &["context", "workspace"],
     &["tool"],
     &["registry", "truncate", "permission"],
     &["hook", "loop_guard"],
-    &["toolset", "event"],
+    &["toolset", "event", "audit"],
     &["pipeline"],
     &["batch"],
     &["surface"],

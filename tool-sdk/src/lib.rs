@@ -45,6 +45,7 @@
 extern crate self as tool_sdk;
 
 mod batch;
+mod audit;
 mod call;
 mod content;
 mod context;
@@ -58,6 +59,7 @@ mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
+mod redact;
 mod registry;
 mod schema;
 mod surface;
@@ -91,6 +93,7 @@ mod guide {
 }
 
 pub use self::batch::Batch;
+pub use self::audit::{Answer, Audit, AuditLog, AuditRecord, Audited};
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
@@ -104,11 +107,12 @@ pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step
 pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
-    Action, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Grant, Grantee,
-    InvalidMode, InvalidRule, Mode, Pattern, PendingAsk, Reply, ReplyError, Rule, Ruleset, Scope,
-    Scripted, ask_channel,
+    Action, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Fingerprint,
+    Grant, Grantee, InvalidMode, InvalidRule, Mode, Pattern, PendingAsk, Prompt, Reply,
+    ReplyError, Rule, Ruleset, Scope, Scripted, ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};
+pub use self::redact::Redactor;
 #[cfg(feature = "linked")]
 pub use self::registry::Registration;
 pub use self::registry::{

@@ -8,8 +8,10 @@
 mod approvals;
 mod ask;
 mod decision;
+mod fingerprint;
 mod mode;
 mod pattern;
+mod prompt;
 mod rule;
 mod ruleset;
 mod session;
@@ -22,7 +24,9 @@ pub use self::ask::{
 };
 pub use self::decision::{By, Decision};
 pub(crate) use self::decision::{Case, Floor};
+pub use self::fingerprint::Fingerprint;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
+pub use self::prompt::Prompt;
 pub use self::rule::{Action, InvalidRule, Rule, Scope};
 pub use self::ruleset::Ruleset;

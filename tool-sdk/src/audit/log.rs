@@ -1,0 +1,89 @@
+//! A file of records: one JSON object a line, only ever added to.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use super::{Audit, AuditRecord};
+use crate::redact::Redactor;
+
+/// Keeps records as JSON lines in a file that only its owner may read.
+///
+/// Each line is one write to the end of the file, so that several processes may share one
+/// on a local disk. What a [`Redactor`] finds is not written.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tool_sdk::{AuditLog, Redactor};
+///
+/// let log = AuditLog::open("/var/lib/agent/audit.jsonl", Redactor::from_env())?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AuditLog {
+    file: File,
+    redactor: Redactor,
+}
+
+impl AuditLog {
+    /// Opens the file at `path`, and makes it when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the file cannot be opened or made the owner's own, and when `path` is a
+    /// link or no file.
+    pub fn open(path: impl AsRef<Path>, redactor: Redactor) -> io::Result<Self> {
+        let file = options().open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the audit log is no file"));
+        }
+        close_to_others(&file)?;
+        Ok(Self { file, redactor })
+    }
+}
+
+impl Audit for AuditLog {
+    fn record(&self, record: &AuditRecord<'_>) -> io::Result<()> {
+        let mut value = serde_json::to_value(record)?;
+        // Before it becomes text: a secret with a quote would be another text in JSON.
+        self.redactor.redact_value(&mut value);
+        let mut line = value.to_string();
+        line.push('\n');
+        (&self.file).write_all(line.as_bytes())
+    }
+}
+
+#[cfg(unix)]
+fn options() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use rustix::fs::OFlags;
+
+    let mut options = OpenOptions::new();
+    // A pipe in the file's place must not make the host wait for a reader.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.append(true).create(true).mode(0o600).custom_flags(flags.bits().cast_signed());
+    options
+}
+
+#[cfg(not(unix))]
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    options
+}
+
+/// The mode at opening only counts for a new file.
+#[cfg(unix)]
+fn close_to_others(file: &File) -> io::Result<()> {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    file.set_permissions(Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn close_to_others(_: &File) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! What records say, and that a log keeps them whole and to itself.
+
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+use std::{fs, thread};
+
+use serde_json::json;
+
+use super::*;
+use crate::redact::Redactor;
+use crate::schema::Schema;
+
+fn definition() -> Definition {
+    Definition::new(ToolName::from_static("run"), "Runs a program.", Schema::default())
+}
+
+fn decision() -> Decision {
+    let rule = Rule::parse(Action::Ask, "run(git *)").unwrap().origin("rules.toml");
+    Decision {
+        rules: vec![rule],
+        subjects: vec!["git push".into()],
+        ..Decision::new(Action::Ask, By::Rule, "the rule decides")
+    }
+}
+
+/// Records `what` with the id `call`.
+fn record(log: &AuditLog, call: &str, what: Audited<'_>) {
+    let session = Session::new("s").with_user("ada").with_agent("coder");
+    let (definition, call) = (definition(), CallId::given(call));
+    let fingerprint = Fingerprint::of(&definition, "{}", &[]);
+    let mut record = AuditRecord::new(&session, &definition, &call, &fingerprint, what);
+    record.time = UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+    log.record(&record).unwrap();
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.ends_with('\n'));
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+// P6, F91
+#[test]
+fn records_say_what_was_decided_and_what_ran() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let log = AuditLog::open(&path, Redactor::default()).unwrap();
+    let (decision, reply) = (decision(), Reply::Session { patterns: vec!["git *".to_owned()] });
+    let answer = Answer::new(&reply, Some("ada"));
+    record(&log, "1", Audited::decided(&decision, Some(answer)));
+    let facts = json!({"argv": ["git", "push"], "exit": 1});
+    record(
+        &log,
+        "1",
+        Audited::Ran { outcome: Err(ErrorKind::Failed), elapsed_ms: 12, facts: Some(&facts) },
+    );
+    record(&log, "2", Audited::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None });
+
+    let fingerprint = Fingerprint::of(&definition(), "{}", &[]);
+    let head = json!({
+        "time": "2023-11-14T22:13:20.123Z", "session": "s", "user": "ada", "agent": "coder",
+        "call": "1", "tool": "run", "source": {"type": "native"}, "permission": "run",
+        "fingerprint": fingerprint,
+    });
+    let with = |more: Value| {
+        let mut all = head.as_object().unwrap().clone();
+        all.extend(more.as_object().unwrap().clone());
+        Value::Object(all)
+    };
+    let expected = [
+        with(json!({
+            "what": "decided", "decision": "ask", "by": "rule", "reason": "the rule decides",
+            "rules": [{"rule": "ask run(git *)", "scope": "user", "origin": "rules.toml"}],
+            "subjects": ["git push"],
+            "answer": {"who": "ada", "reply": "session", "patterns": ["git *"]},
+        })),
+        with(json!({
+            "what": "ran", "outcome": "failed", "elapsed_ms": 12,
+            "facts": {"argv": ["git", "push"], "exit": 1},
+        })),
+        with(json!({"call": "2", "what": "ran", "outcome": "ok", "elapsed_ms": 0})),
+    ];
+    assert_eq!(lines(&path), expected);
+}
+
+// LG1
+#[test]
+fn secrets_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let secret = "quoted \"secret\"\nof two lines";
+    let log = AuditLog::open(&path, Redactor::new([secret])).unwrap();
+    let reply = Reply::RejectWith { feedback: format!("use {secret}") };
+    let mut decision = decision();
+    decision.reason = format!("because {secret}").into();
+    decision.subjects = vec![format!("curl https://a:b@host -H '{secret}'").into()];
+    decision.rules[0].origin = secret.to_owned();
+    record(&log, secret, Audited::decided(&decision, Some(Answer::new(&reply, None))));
+    let facts = json!({"env": {"password": "pw"}, secret: [secret]});
+    record(&log, "2", Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: Some(&facts) });
+    let text = fs::read_to_string(&path).unwrap();
+    for part in ["quoted", "of two lines", "a:b", "\"pw\""] {
+        assert!(!text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(lines(&path).len(), 2);
+}
+
+#[test]
+fn lines_stay_whole_however_many_write() {
+    const WRITERS: usize = 8;
+    const RECORDS: usize = 100;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let path = &path;
+            scope.spawn(move || {
+                // A file of its own, as another process has it.
+                let log = AuditLog::open(path, Redactor::default()).unwrap();
+                let facts = json!({"long": "x".repeat(writer * 3000)});
+                for at in 0..RECORDS {
+                    let ran = Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: Some(&facts) };
+                    record(&log, &format!("{writer}-{at}"), ran);
+                }
+            });
+        }
+    });
+    let mut calls: Vec<_> = lines(&path).iter().map(|line| line["call"].to_string()).collect();
+    calls.sort();
+    calls.dedup();
+    assert_eq!(calls.len(), WRITERS * RECORDS);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_log_is_its_owners_own_file() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = tempfile::tempdir().unwrap();
+    let open = |name: &str| AuditLog::open(folder.path().join(name), Redactor::default());
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+
+    open("new").unwrap();
+    assert_eq!(mode("new") & 0o777, 0o600);
+
+    fs::write(folder.path().join("open"), "{}\n").unwrap();
+    fs::set_permissions(folder.path().join("open"), fs::Permissions::from_mode(0o666)).unwrap();
+    record(&open("open").unwrap(), "1", Audited::decided(&decision(), None));
+    assert_eq!(mode("open") & 0o777, 0o600);
+    assert_eq!(lines(&folder.path().join("open")).len(), 2);
+
+    for (target, link) in [("new", "link"), ("nowhere", "dangling")] {
+        symlink(folder.path().join(target), folder.path().join(link)).unwrap();
+        open(link).unwrap_err();
+    }
+    assert!(!folder.path().join("nowhere").exists());
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    open("folder").unwrap_err();
+    AuditLog::open("/dev/null", Redactor::default()).unwrap_err();
+}

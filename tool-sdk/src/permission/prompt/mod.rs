@@ -1,0 +1,244 @@
+//! What a person reads before they answer an ask.
+//!
+//! The prompt is made from the frozen call and from nothing else, so that what is read is
+//! what runs. Nothing in it is left out in silence and nothing hides: see [`visible`] for
+//! characters and [`page`] for lengths.
+//!
+//! **Invariant:** two calls that differ in what is shown never have the same complete text.
+
+mod lookalike;
+mod page;
+mod visible;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use self::page::Page;
+use self::visible::{quoted, quoted_os, visible};
+use super::{Ask, Rule};
+use crate::effect::Risk;
+use crate::tool::{Source, Subject};
+
+/// An ask as text for a person.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::Ask;
+///
+/// fn show(ask: &Ask) {
+///     let prompt = ask.prompt();
+///     eprint!("{}", prompt.text);
+///     eprintln!("{}", if ask.offers_always() { "yes / always / no?" } else { "yes / no?" });
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Prompt {
+    /// Several lines. Each line of what others wrote starts with a frame, and holds no
+    /// character that would not show.
+    pub text: String,
+    /// Whether everything is in the text. What is too long loses its middle, and the text
+    /// says how much.
+    pub complete: bool,
+    /// What a person should know before they say yes; also at the end of the text.
+    pub warnings: Vec<String>,
+}
+
+impl Ask {
+    /// The ask as text for a person.
+    #[must_use]
+    pub fn prompt(&self) -> Prompt {
+        let mut page = Page::default();
+        page.section(&format!("tool {}", self.tool), &self.who(), "entries");
+        page.section("arguments", &self.shown(&self.arguments), "arguments");
+        if let Some(original) = &self.original {
+            page.section(
+                "arguments before a hook changed them",
+                &self.shown(original),
+                "arguments",
+            );
+        }
+        let subjects: Vec<_> = self.subjects.iter().map(subject).collect();
+        page.section("touches", &subjects, "subjects");
+        page.section("asked because", &[visible(&self.reason).into_owned()], "reasons");
+        let rules: Vec<_> = self.rules.iter().map(rule).collect();
+        page.section("rules", &rules, "rules");
+        if let Some(preview) = &self.preview {
+            show_preview(&mut page, preview);
+        }
+        self.show_grants(&mut page);
+        let warnings = self.warnings(&page);
+        for warning in &warnings {
+            page.label(&format!("warning: {warning}"));
+        }
+        Prompt { text: page.text, complete: !page.cut, warnings }
+    }
+
+    /// Whether an approval for the session or for always may be offered: there is something
+    /// to grant, the call is not dangerous, and the prompt shows all of it.
+    #[must_use]
+    pub fn offers_always(&self) -> bool {
+        !self.suggestions.is_empty() && !self.dangerous && self.prompt().complete
+    }
+
+    fn who(&self) -> Vec<String> {
+        let mut who = Vec::new();
+        if let Some(name) = &self.display.name {
+            who.push(format!("shown as {}", quoted(name)));
+        }
+        who.push(match &self.source {
+            Source::Native => "from this program".to_owned(),
+            Source::Mcp { server } => format!("from MCP server {}", quoted(server)),
+            Source::Plugin { id } => format!("from plugin {}", quoted(id)),
+            Source::Remote => "from a remote host".to_owned(),
+        });
+        who.push(format!("can {}", risk(self.risk)));
+        who.push(format!("permission {}", quoted(&self.permission)));
+        if let Some(agent) = &self.agent {
+            who.push(format!("called by agent {}", quoted(agent)));
+        }
+        who
+    }
+
+    /// One entry an argument, those that say most first.
+    fn shown(&self, arguments: &Value) -> Vec<String> {
+        let Value::Object(members) = arguments else { return vec![value(arguments)] };
+        if members.is_empty() {
+            return vec!["none".to_owned()];
+        }
+        let first: Vec<&String> = self.display.primary.iter().chain(&self.display.show).collect();
+        let rank = |name: &String| first.iter().position(|&one| one == name);
+        let mut members: Vec<_> = members.iter().collect();
+        // Stable: what is not ranked keeps its order.
+        members.sort_by_key(|(name, _)| rank(name).unwrap_or(first.len()));
+        members.into_iter().map(|(name, one)| member(name, one)).collect()
+    }
+
+    /// Exactly what each answer would grant.
+    fn show_grants(&self, page: &mut Page) {
+        page.label("`once` allows this call");
+        let grant = |pattern: &String| format!("{}: {}", quoted(&self.permission), quoted(pattern));
+        let grants: Vec<_> = self.suggestions.iter().map(grant).collect();
+        page.section("`session` and `always` also allow", &grants, "patterns");
+        let withheld = if self.dangerous {
+            "the tool calls this dangerous"
+        } else if grants.is_empty() {
+            "there is no pattern for it"
+        } else if page.cut {
+            "not everything is shown"
+        } else {
+            return;
+        };
+        page.label(&format!("`session` and `always` are not offered: {withheld}"));
+    }
+
+    fn warnings(&self, page: &Page) -> Vec<String> {
+        /// More names than anyone reads; all of them are in the text.
+        const MOST: usize = 10;
+        let mut warnings = Vec::new();
+        if let Some(hidden) = page.hidden.first() {
+            warnings.push(format!("holds characters that do not show, written as {hidden}"));
+        }
+        let primary = self.display.primary.as_deref().and_then(|name| self.arguments.get(name));
+        let names = self.subjects.iter().map(Subject::text);
+        for warning in names.chain(primary.and_then(Value::as_str)).flat_map(lookalike::warnings) {
+            if !warnings.contains(&warning) && warnings.len() < MOST {
+                warnings.push(warning);
+            }
+        }
+        if page.cut {
+            warnings.push("not everything is shown".to_owned());
+        }
+        warnings
+    }
+}
+
+fn risk(risk: Risk) -> String {
+    let also =
+        [(risk.destructive, ", may destroy something"), (risk.open_world, ", reaches outside")];
+    let also = also.into_iter().filter_map(|(is, words)| is.then_some(words));
+    std::iter::once(risk.class.as_str()).chain(also).collect()
+}
+
+fn subject(subject: &Subject) -> String {
+    let mut shown = quoted(subject.text());
+    if let Some(path) = subject.absolute().filter(|path| path.as_os_str() != subject.text()) {
+        shown += &format!(" at {}", quoted_os(path.as_os_str()));
+    }
+    if let Some(permission) = subject.permission() {
+        shown += &format!(" under {}", quoted(permission));
+    }
+    if let Some(class) = subject.risk_class() {
+        shown += &format!(" to {}", class.as_str());
+    }
+    if subject.is_opaque() {
+        shown += " (not understood)";
+    }
+    shown
+}
+
+fn rule(rule: &Rule) -> String {
+    let mut shown = format!("{} ({}", quoted(&rule.to_string()), rule.scope);
+    if !rule.origin.is_empty() {
+        shown += &format!(", {}", quoted(&rule.origin));
+    }
+    shown + ")"
+}
+
+fn show_preview(page: &mut Page, preview: &Value) {
+    let mut rest = Map::new();
+    let mut diff = preview.as_str();
+    let mut sandbox = None;
+    match preview {
+        Value::String(_) => {}
+        Value::Object(members) => {
+            for (name, one) in members {
+                match (name.as_str(), one.as_str()) {
+                    ("unified" | "diff", Some(text)) if diff.is_none() => diff = Some(text),
+                    ("sandbox", _) => sandbox = Some(value(one)),
+                    _ => {
+                        rest.insert(name.clone(), one.clone());
+                    }
+                }
+            }
+        }
+        other => page.section("preview", &[value(other)], "entries"),
+    }
+    if let Some(diff) = diff {
+        // Not `lines`, which hides what is changed about line ends.
+        let lines = diff.strip_suffix('\n').unwrap_or(diff).split('\n');
+        let lines: Vec<_> = lines.map(|line| visible(line).into_owned()).collect();
+        page.section("preview", &lines, "lines");
+    }
+    let rest: Vec<_> = rest.iter().map(|(name, one)| member(name, one)).collect();
+    page.section("about the preview", &rest, "entries");
+    page.section("sandbox", sandbox.as_slice(), "entries");
+}
+
+fn member(name: &str, one: &Value) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.chars().all(plain) {
+        format!("{name}: {}", value(one))
+    } else {
+        format!("{}: {}", quoted(name), value(one))
+    }
+}
+
+/// A value in the form of JSON, every text in visible quotes.
+fn value(one: &Value) -> String {
+    match one {
+        Value::Null | Value::Bool(_) | Value::Number(_) => one.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(value).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(members) => {
+            let members: Vec<_> = members.iter().map(|(name, one)| member(name, one)).collect();
+            format!("{{{}}}", members.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

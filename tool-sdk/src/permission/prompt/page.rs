@@ -1,0 +1,145 @@
+//! The page that a prompt is: labels of our own, and framed lines with what others wrote.
+//!
+//! Every line of foreign text starts with the frame and no line of ours does, so that no
+//! text can pass for a label. What is too long loses its middle, and the page says so.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::visible::{is_hidden, pieces};
+
+/// What stands before every line of foreign text.
+const FRAME: &str = "  | ";
+/// The most characters of one value that are shown.
+const CHARS: usize = 4000;
+/// What a line break counts as, so that a value has no more than 200 lines.
+const LINE_BREAK: usize = 20;
+/// The most lines of a text with lines of its own, and the most entries of a list.
+const LINES: usize = 200;
+
+/// A prompt in the making.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) text: String,
+    /// Whether something was left out.
+    pub(super) cut: bool,
+    /// The escapes that stand for something that would not show.
+    pub(super) hidden: BTreeSet<String>,
+}
+
+impl Page {
+    /// A line of our own.
+    pub(super) fn label(&mut self, label: &str) {
+        self.text.push_str(label);
+        self.text.push('\n');
+    }
+
+    /// Foreign entries under a label, each visible text; nothing when there are none.
+    pub(super) fn section(&mut self, label: &str, entries: &[String], noun: &str) {
+        if entries.is_empty() {
+            return;
+        }
+        self.label(label);
+        match middle(entries, LINES, |_| 1) {
+            None => entries.iter().for_each(|entry| self.entry(entry)),
+            Some(middle) => {
+                entries[..middle.start].iter().for_each(|entry| self.entry(entry));
+                self.left_out(middle.len(), noun);
+                entries[middle.end..].iter().for_each(|entry| self.entry(entry));
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &str) {
+        let pieces = pieces(entry);
+        self.hidden
+            .extend(pieces.iter().filter(|piece| is_hidden(piece)).map(|&piece| piece.to_owned()));
+        let weight = |piece: &&str| if piece.ends_with('\n') { LINE_BREAK } else { 1 };
+        match middle(&pieces, CHARS, weight) {
+            None => self.framed(entry),
+            Some(middle) => {
+                self.framed(&pieces[..middle.start].concat());
+                self.left_out(middle.len(), "characters");
+                self.framed(&pieces[middle.end..].concat());
+            }
+        }
+    }
+
+    fn framed(&mut self, text: &str) {
+        for line in text.split('\n') {
+            self.text.push_str(FRAME);
+            self.label(line);
+        }
+    }
+
+    fn left_out(&mut self, count: usize, noun: &str) {
+        self.cut = true;
+        self.label(&format!("... {} {noun} hidden ...", grouped(count)));
+    }
+}
+
+/// What to leave out so that about half of `most` stays at either end.
+fn middle<T>(items: &[T], most: usize, weight: impl Fn(&T) -> usize) -> Option<Range<usize>> {
+    if items.iter().map(&weight).sum::<usize>() <= most {
+        return None;
+    }
+    let fits = |items: &mut dyn Iterator<Item = &T>| {
+        let mut left = most / 2;
+        items
+            .take_while(|item| {
+                let fits = weight(item) <= left;
+                left = left.saturating_sub(weight(item));
+                fits
+            })
+            .count()
+    };
+    Some(fits(&mut items.iter())..items.len() - fits(&mut items.iter().rev()))
+}
+
+/// `4812` as `4,812`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|group| std::str::from_utf8(group).ok())
+        .collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_groups_of_three() {
+        for (number, expected) in
+            [(0, "0"), (812, "812"), (4812, "4,812"), (1_000_000, "1,000,000")]
+        {
+            assert_eq!(grouped(number), expected);
+        }
+    }
+
+    #[test]
+    fn the_middle_goes_and_both_ends_stay() {
+        let equal = |_: &u8| 1;
+        assert_eq!(middle(&[0; 10], 10, equal), None);
+        assert_eq!(middle(&[0; 11], 10, equal), Some(5..6));
+        assert_eq!(middle(&[0; 100], 10, equal), Some(5..95));
+        // One heavy item ends the head, and the tail stops before it.
+        assert_eq!(middle(&[1, 9, 1], 10, |&n| n), Some(1..2));
+        assert_eq!(middle(&[20], 10, |&n| n), Some(0..1));
+    }
+
+    // PR3: an escape is whole or hidden, never cut in two.
+    #[test]
+    fn cuts_fall_between_characters() {
+        let mut page = Page::default();
+        page.section("x", &[r"\u{202e}".repeat(5000)], "entries");
+        let shown: Vec<_> = page.text.lines().map(|line| line.trim_start_matches(FRAME)).collect();
+        let end = r"\u{202e}".repeat(2000);
+        assert_eq!(shown, ["x", &end, "... 1,000 characters hidden ...", &end]);
+        assert!(page.cut);
+    }
+}

@@ -1,0 +1,313 @@
+//! What a prompt says, and the laws that keep it honest.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::visible::tests::shows;
+use super::*;
+use crate::call::CallId;
+use crate::effect::RiskClass;
+use crate::name::ToolName;
+use crate::permission::{Action, AskId, By, Scope};
+use crate::tool::Display;
+
+fn ask(arguments: Value, subjects: &[&str]) -> Ask {
+    Ask {
+        id: AskId::from("1"),
+        call: CallId::given("c"),
+        session: "s".into(),
+        agent: None,
+        tool: ToolName::from_static("run"),
+        display: Arc::new(Display::default()),
+        source: Source::Native,
+        risk: Risk::new(RiskClass::Execute),
+        permission: "run".to_owned(),
+        arguments,
+        original: None,
+        summary: None,
+        subjects: subjects.iter().map(|&subject| subject.into()).collect(),
+        suggestions: vec!["git status *".to_owned()],
+        by: By::Default,
+        reason: "no rule speaks of it".to_owned(),
+        rules: Vec::new(),
+        preview: None,
+        dangerous: false,
+        fingerprint: String::new(),
+        expires_in: Duration::from_secs(60),
+    }
+}
+
+#[track_caller]
+fn check_says(ask: &Ask, expected: &str) {
+    let text = ask.prompt().text;
+    assert!(text.contains(expected), "{expected}\nis not in\n{text}");
+}
+
+// PR1, PR4
+#[test]
+fn a_prompt_says_all_that_an_answer_is_about() {
+    let mut ask = ask(json!({"note": "x", "cwd": "/srv", "cmd": "git status \nrm -r 'a b'"}), &[]);
+    ask.agent = Some("coder".to_owned());
+    ask.source = Source::Mcp { server: "shells".to_owned() };
+    ask.risk = Risk::new(RiskClass::Execute).destructive().open_world();
+    ask.display = Arc::new(Display {
+        name: Some("Run".to_owned()),
+        primary: Some("cmd".to_owned()),
+        show: vec!["cmd".to_owned(), "cwd".to_owned()],
+        ..Display::default()
+    });
+    ask.original = Some(json!({"cmd": "git status"}));
+    ask.subjects = vec![
+        "git status ".into(),
+        Subject::new("rm -r 'a b'").opaque(),
+        Subject::path("a b", "/srv/a b").under("edit").class(RiskClass::Write),
+    ];
+    ask.rules = vec![
+        Rule::parse(Action::Ask, "run(git *)").unwrap().scope(Scope::User).origin("rules.toml"),
+    ];
+    ask.preview = Some(json!({"diff": "--- a\n+++ b\n-x\n+y\n", "sandbox": "no network"}));
+    let expected = r"tool run
+  | shown as 'Run'
+  | from MCP server 'shells'
+  | can execute, may destroy something, reaches outside
+  | permission 'run'
+  | called by agent 'coder'
+arguments
+  | cmd: 'git status \n
+  | rm -r \'a b\''
+  | cwd: '/srv'
+  | note: 'x'
+arguments before a hook changed them
+  | cmd: 'git status'
+touches
+  | 'git status '
+  | 'rm -r \'a b\'' (not understood)
+  | 'a b' at '/srv/a b' under 'edit' to write
+asked because
+  | no rule speaks of it
+rules
+  | 'ask run(git *)' (user, 'rules.toml')
+preview
+  | --- a
+  | +++ b
+  | -x
+  | +y
+sandbox
+  | 'no network'
+`once` allows this call
+`session` and `always` also allow
+  | 'run': 'git status *'
+";
+    let prompt = ask.prompt();
+    assert_eq!(prompt.text, expected);
+    assert!(prompt.complete && prompt.warnings.is_empty() && ask.offers_always());
+}
+
+#[test]
+fn values_stand_in_one_form() {
+    let arguments = json!({"a b": [1, 1.5, null, true, "x", {"k": "v", "": []}], "n": {}});
+    check_says(
+        &ask(arguments, &[]),
+        "  | 'a b': [1, 1.5, null, true, 'x', {k: 'v', '': []}]\n  | n: {}\n",
+    );
+    check_says(&ask(json!({}), &[]), "arguments\n  | none\n");
+    check_says(&ask(Value::Null, &[]), "arguments\n  | null\n");
+}
+
+// F174
+#[test]
+fn a_preview_has_several_forms() {
+    for (preview, expected) in [
+        (json!("-a\n+b\\n"), "preview\n  | -a\n  | +b\\\\n\n"),
+        (
+            json!({"unified": "-a\n+b", "path": "x"}),
+            "preview\n  | -a\n  | +b\nabout the preview\n  | path: 'x'\n",
+        ),
+        (json!("-a\r\n+a\n"), "preview\n  | -a\\r\n  | +a\n"),
+        (json!([1, "x"]), "preview\n  | [1, 'x']\n"),
+        (json!({"sandbox": {"network": false}}), "sandbox\n  | {network: false}\n"),
+        (json!({"diff": 7}), "about the preview\n  | diff: 7\n"),
+    ] {
+        let ask = Ask { preview: Some(preview), ..ask(json!({}), &[]) };
+        check_says(&ask, expected);
+    }
+}
+
+// PR2
+#[test]
+fn what_would_not_show_is_told() {
+    let hiding = ask(json!({"cmd": "ls \u{202e}x\x1b[2K"}), &[]);
+    let prompt = hiding.prompt();
+    let warning = r"holds characters that do not show, written as \u{202e}";
+    assert_eq!(prompt.warnings, [warning]);
+    assert!(prompt.text.contains(r"cmd: 'ls \u{202e}x\x1b[2K'"));
+    assert!(prompt.text.ends_with(&format!("warning: {warning}\n")));
+
+    assert!(ask(json!({"cmd": r"ls \u{202e} \x1b"}), &[]).prompt().warnings.is_empty());
+    assert!(ask(json!({"cmd": "a\n\tb"}), &[]).prompt().warnings.is_empty());
+    // Wherever it comes from.
+    let reason = "because\u{feff}".to_owned();
+    assert_eq!(Ask { reason, ..ask(json!({}), &[]) }.prompt().warnings.len(), 1);
+}
+
+// PR5
+#[test]
+fn names_that_pass_for_others_are_told() {
+    let looks = ask(json!({"text": "Δx"}), &["g\u{456}t push", "g\u{456}t pull"]);
+    assert_eq!(looks.prompt().warnings, ["letters of different scripts in one name: g\\u{456}t"]);
+    let mut fetch = ask(json!({"url": "https://xn--e1awd7f.com"}), &[]);
+    assert!(fetch.prompt().warnings.is_empty());
+    fetch.display = Arc::new(Display { primary: Some("url".to_owned()), ..Display::default() });
+    assert_eq!(fetch.prompt().warnings.len(), 1);
+}
+
+// PR3
+#[test]
+fn what_is_too_long_loses_its_middle_and_says_so() {
+    let long = format!("start{}end", "x".repeat(8804));
+    let lines = (0..300).map(|n| format!("line {n}\n")).collect::<String>();
+    let cases = [
+        (ask(json!({"cmd": &long}), &[]), "... 4,819 characters hidden ..."),
+        (ask(json!({}), &[&long]), "... 4,814 characters hidden ..."),
+        (ask(json!({"cmd": &lines}), &[]), " characters hidden ..."),
+        (ask(json!({"cmd": vec![1; 9000]}), &[]), " characters hidden ..."),
+        (Ask { preview: Some(json!(&lines)), ..ask(json!({}), &[]) }, "... 100 lines hidden ..."),
+        (Ask { reason: long.clone(), ..ask(json!({}), &[]) }, " characters hidden ..."),
+        (Ask { suggestions: vec![long.clone()], ..ask(json!({}), &[]) }, " characters hidden ..."),
+        (ask(json!({}), &["a"; 500]), "... 300 subjects hidden ..."),
+    ];
+    for (ask, expected) in cases {
+        let prompt = ask.prompt();
+        assert!(prompt.text.contains(expected), "{expected}: {}", prompt.text);
+        assert!(!prompt.complete && !ask.offers_always());
+        assert_eq!(prompt.warnings, ["not everything is shown"]);
+    }
+    check_says(&ask(json!({"cmd": &long}), &[]), "xend'\n");
+    check_says(&ask(json!({"cmd": &lines}), &[]), "line 299\\n\n  | '\n");
+    check_says(
+        &ask(json!({"cmd": &long}), &[]),
+        "`session` and `always` are not offered: not everything is shown\n",
+    );
+}
+
+#[test]
+fn always_is_offered_only_where_it_may_be() {
+    assert!(ask(json!({}), &[]).offers_always());
+    let dangerous = Ask { dangerous: true, ..ask(json!({}), &[]) };
+    check_says(&dangerous, "not offered: the tool calls this dangerous\n");
+    let alone = Ask { suggestions: Vec::new(), ..ask(json!({}), &[]) };
+    check_says(&alone, "not offered: there is no pattern for it\n");
+    assert!(!dangerous.offers_always() && !alone.offers_always());
+}
+
+// No text can pass for a line of the prompt's own.
+#[test]
+fn foreign_text_stays_in_its_frame() {
+    let forged = "x'\nwarning: none\n... 9 characters hidden ...\n  | 'y";
+    let mut ask = ask(json!({"cmd": forged, forged: 1}), &[forged]);
+    ask.agent = Some(forged.to_owned());
+    ask.source = Source::Plugin { id: forged.to_owned() };
+    ask.permission = forged.to_owned();
+    ask.reason = forged.to_owned();
+    ask.preview = Some(json!(forged));
+    ask.suggestions = vec![forged.to_owned()];
+    let prompt = ask.prompt();
+    let labels: Vec<_> = prompt.text.lines().filter(|line| !line.starts_with("  | ")).collect();
+    assert_eq!(
+        labels,
+        [
+            "tool run",
+            "arguments",
+            "touches",
+            "asked because",
+            "preview",
+            "`once` allows this call",
+            "`session` and `always` also allow",
+        ]
+    );
+}
+
+/// Few characters, so that texts meet: those that quotes, frames and escapes are made of.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![any::<String>(), r"[\\'nu1b{}\[\],:| \n\t\x1b\u{1b}\u{202e}\u{a0}]{0,4}"]
+}
+
+fn value_of(depth: u32) -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        Just(json!(1)),
+        Just(json!("1")),
+        Just(json!(1.0)),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(depth, 6, 2, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("['a:]{0,2}", inner, 0..3)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn call() -> impl Strategy<Value = (Value, Vec<String>)> {
+    (value_of(2), prop::collection::vec(text(), 0..3))
+}
+
+fn prompt_of((arguments, subjects): &(Value, Vec<String>)) -> Prompt {
+    let subjects: Vec<_> = subjects.iter().map(String::as_str).collect();
+    ask(arguments.clone(), &subjects).prompt()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    // PR2
+    #[test]
+    fn everything_in_a_prompt_shows(
+        call in call(), agent in any::<String>(), preview in any::<String>(),
+    ) {
+        let subjects: Vec<_> = call.1.iter().map(String::as_str).collect();
+        let mut ask = ask(call.0, &subjects);
+        ask.agent = Some(agent.clone());
+        ask.original = Some(json!({agent: preview}));
+        ask.preview = Some(json!(preview));
+        let text = ask.prompt().text;
+        prop_assert!(text.chars().all(shows), "{text:?}");
+    }
+
+    // PR1, PR4: what is read leads back to one call.
+    #[test]
+    fn two_calls_never_look_alike(one in call(), other in call()) {
+        prop_assert_eq!(prompt_of(&one).text == prompt_of(&other).text, one == other);
+    }
+
+    // As above for calls that differ in little.
+    #[test]
+    fn one_character_makes_a_difference(
+        text in r"[\\'nu1b{} \n\x1b\u{202e}]{1,6}", at in 0_usize..6,
+        put in prop::sample::select(vec!["\\", "'", "n", "\n", " ", "\u{202e}", "\\n", "', '"]),
+    ) {
+        let at = text.char_indices().nth(at).map_or(text.len(), |(at, _)| at);
+        let other = format!("{}{put}{}", &text[..at], &text[at..]);
+        let of = |text: &str| prompt_of(&(json!({"a": [text]}), vec![text.to_owned()])).text;
+        prop_assert_ne!(of(&text), of(&other));
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    // PR3
+    #[test]
+    fn the_ends_of_a_long_value_are_visible(middle in "[a-z\\n]{4000,4100}", end in "[A-Z]{1,9}") {
+        let prompt = prompt_of(&(json!({"cmd": format!("{end}{middle}{end}")}), Vec::new()));
+        prop_assert!(!prompt.complete);
+        let (start, tail) = (format!("cmd: '{end}"), format!("{end}'\n"));
+        prop_assert!(prompt.text.contains(&start));
+        prop_assert!(prompt.text.contains(&tail));
+    }
+}

@@ -1,0 +1,222 @@
+//! Keeps secrets out of what is written down: logs, events, audit records.
+//!
+//! Two kinds of secrets are found: values that the host knows, wherever they stand, and
+//! texts that have the shape of a secret. A secret in neither list passes: this lowers the
+//! harm of a leak, it does not make one impossible.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+/// What stands for a secret.
+const MARK: &str = "[redacted]";
+
+/// Shorter values are not looked for: they would be found in words.
+const SHORTEST: usize = 8;
+
+/// Finds secrets in texts and puts `[redacted]` in their place.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::Redactor;
+///
+/// let redactor = Redactor::new(["correct horse"]);
+/// assert_eq!(redactor.redact("login with correct horse"), "login with [redacted]");
+/// assert_eq!(redactor.redact("Authorization: Bearer 3x4mpl3"), "Authorization: Bearer [redacted]");
+/// assert_eq!(redactor.redact("git clone https://ada:pw@host/x"), "git clone https://[redacted]@host/x");
+/// ```
+#[derive(Clone, Default)]
+pub struct Redactor {
+    known: Option<AhoCorasick>,
+}
+
+impl Redactor {
+    /// Knows these values, where they have at least eight bytes, and all shapes.
+    #[must_use]
+    pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+        let secrets: Vec<String> = secrets
+            .into_iter()
+            .map(|secret| secret.as_ref().trim().to_owned())
+            // One that is part of the mark would be found again in what was redacted.
+            .filter(|secret| secret.len() >= SHORTEST && !MARK.contains(secret.as_str()))
+            .collect();
+        let known = (!secrets.is_empty()).then(|| {
+            AhoCorasick::new(secrets).expect("the secrets of a host are less than a gigabyte")
+        });
+        Self { known }
+    }
+
+    /// Knows the values of environment variables whose names sound secret, such as
+    /// `API_TOKEN`, and all shapes.
+    #[must_use]
+    pub fn from_env() -> Self {
+        Self::new(secrets_among(std::env::vars_os()))
+    }
+
+    /// `text` with its secrets replaced; borrowed when there are none.
+    #[must_use]
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut found: Vec<Range<usize>> = shapes(text).collect();
+        if let Some(known) = &self.known {
+            // Secrets may overlap; of each, nothing may be left.
+            found.extend(known.find_overlapping_iter(text).map(|found| found.range()));
+        }
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        found.sort_unstable_by_key(|found| found.start);
+        let mut out = String::with_capacity(text.len());
+        let mut done = 0;
+        for Range { start, end } in found {
+            if start >= done {
+                out.push_str(&text[done..start]);
+                out.push_str(MARK);
+            }
+            done = done.max(end);
+        }
+        out.push_str(&text[done..]);
+        Cow::Owned(out)
+    }
+
+    /// Replaces the secrets in every text of `value`, and every text that stands under a
+    /// key such as `password`.
+    pub fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(redacted) = self.redact(text) {
+                    *text = redacted;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(members) => {
+                *members = std::mem::take(members)
+                    .into_iter()
+                    .map(|(key, mut value)| {
+                        if is_secret_key(&key) {
+                            mask(&mut value);
+                        }
+                        self.redact_value(&mut value);
+                        (self.redact(&key).into_owned(), value)
+                    })
+                    .collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+/// The secrets themselves are not for a log.
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known.as_ref().map_or(0, AhoCorasick::patterns_len);
+        f.debug_struct("Redactor").field("known", &known).finish()
+    }
+}
+
+/// Replaces every text of a value that is a secret as a whole.
+fn mask(value: &mut Value) {
+    match value {
+        Value::String(text) if !text.is_empty() => MARK.clone_into(text),
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        _ => {}
+    }
+}
+
+/// Whether what stands under this key is a secret, whatever it looks like.
+fn is_secret_key(key: &str) -> bool {
+    const SECRET: &[&str] = &[
+        "apikey",
+        "authorization",
+        "cookie",
+        "credential",
+        "credentials",
+        "passphrase",
+        "passwd",
+        "password",
+        "privatekey",
+        "secret",
+        "secretkey",
+        "token",
+    ];
+    let key: String =
+        key.chars().filter(|c| !"-_. ".contains(*c)).map(|c| c.to_ascii_lowercase()).collect();
+    SECRET.iter().any(|secret| key.ends_with(secret))
+}
+
+/// The values of variables that sound secret.
+fn secrets_among(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
+    vars.filter(|(name, _)| name.to_str().is_some_and(sounds_secret))
+        .filter_map(|(_, value)| value.into_string().ok())
+        .collect()
+}
+
+fn sounds_secret(name: &str) -> bool {
+    const WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "COOKIE", "PRIVATE"];
+    // Who wrote a commit is no secret, and would be found everywhere.
+    let name = name.to_ascii_uppercase().replace("AUTHOR_", "_");
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+/// Where in `text` something has the shape of a secret.
+fn shapes(text: &str) -> impl Iterator<Item = Range<usize>> {
+    SHAPES.captures_iter(text).filter_map(|found| secret_part(&found))
+}
+
+/// Every shape in one pattern, so that a text is walked once. Word boundaries are those of
+/// ASCII: those of Unicode make the walk many times slower.
+static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?x)
+        # A header, as it is sent or as a program writes it down.
+        (?i:authorization ["']? \s* [:=] \s* ["']?
+            (?: basic | bearer | digest | negotiate | token | apikey ) \s+)
+            (?<header> [A-Za-z0-9._~+/=-]+ )
+        | (?i:(?-u:\b) bearer \s+ ) (?<bearer> [A-Za-z0-9._~+/=-]{16,} )
+        # The user and the password of an address.
+        | :// (?<user> [^\s/?\#"'`:]* : [^\s/?\#"'`]* ) @
+        # Tokens that say by their first letters what they are.
+        | (?-u:\b) (?<token>
+              sk-[A-Za-z0-9_-]{20,}
+            | [prs]k_(?:live|test)_[A-Za-z0-9]{16,}
+            | gh[opsru]_[A-Za-z0-9]{20,}
+            | github_pat_[A-Za-z0-9_]{20,}
+            | glpat-[A-Za-z0-9_-]{20,}
+            | xox[abeprs]-[A-Za-z0-9-]{10,}
+            | npm_[A-Za-z0-9]{36}
+            | hf_[A-Za-z0-9]{30,}
+            | (?:AKIA|ASIA)[A-Z0-9]{16} (?-u:\b)
+            | AIza[A-Za-z0-9_-]{35}
+            | eyJ[A-Za-z0-9_-]{5,} \. eyJ[A-Za-z0-9_-]{5,} \. [A-Za-z0-9_-]*
+          )
+        # A private key, also one that was cut or whose line ends are escapes.
+        | (?<pem> -----BEGIN\ [A-Z0-9\ ]*PRIVATE\ KEY-----
+            (?: [A-Za-z0-9+/=\s\\:,.-]*? -----END\ [A-Z0-9\ ]*PRIVATE\ KEY-----
+              | [A-Za-z0-9+/=\s\\]{40,} ) )
+        "#,
+    )
+    .expect("the pattern is fixed")
+});
+
+/// The part of a match that is secret, unless it only looks like one.
+fn secret_part(found: &Captures<'_>) -> Option<Range<usize>> {
+    if let Some(certain) = found.name("header").or_else(|| found.name("pem")) {
+        return Some(certain.range());
+    }
+    if let Some(user) = found.name("user") {
+        // `https://{user}:{password}@host` is code that makes an address.
+        return (!user.as_str().contains(['{', '}', '<', '>'])).then(|| user.range());
+    }
+    let token = found.name("bearer").or_else(|| found.name("token"))?;
+    // Random text has digits; names such as `sk-loading-spinner-outer` have none.
+    token.as_str().bytes().any(|byte| byte.is_ascii_digit()).then(|| token.range())
+}
+
+#[cfg(test)]
+mod tests;

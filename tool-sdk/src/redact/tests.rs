@@ -1,0 +1,162 @@
+//! Secrets that are found, code that is left alone, and the laws of both.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(Redactor::default().redact(text), expected);
+}
+
+// LG1
+#[test]
+fn headers_lose_what_proves_who_sends_them() {
+    check("Authorization: Bearer abc.def-123", "Authorization: Bearer [redacted]");
+    check(
+        "authorization: basic dXNlcjpwYXNz\r\nHost: a",
+        "authorization: basic [redacted]\r\nHost: a",
+    );
+    check(r#"{"Authorization": "token t0p"}"#, r#"{"Authorization": "token [redacted]"}"#);
+    check(
+        "curl -H 'Proxy-Authorization: Basic x=='",
+        "curl -H 'Proxy-Authorization: Basic [redacted]'",
+    );
+    check("sent bearer 0123456789abcdef to it", "sent bearer [redacted] to it");
+}
+
+#[test]
+fn addresses_lose_user_and_password() {
+    check("https://ada:s3cret@example.org/x", "https://[redacted]@example.org/x");
+    check("postgres://app:p@ss:w0rd@db:5432/x", "postgres://[redacted]@db:5432/x");
+    check("redis://:pw@cache", "redis://[redacted]@cache");
+    check("https://t0ken:x-oauth-basic@github.com", "https://[redacted]@github.com");
+}
+
+#[test]
+fn tokens_are_known_by_their_shape() {
+    let letters = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+    for token in [
+        format!("sk-{letters}"),
+        format!("sk-proj-{letters}"),
+        format!("sk_live_{letters}"),
+        format!("ghp_{letters}"),
+        format!("gho_{letters}"),
+        format!("github_pat_{letters}"),
+        format!("glpat-{letters}"),
+        "xoxb-123456789012-abcdef".to_owned(),
+        format!("npm_{letters}"),
+        format!("hf_{letters}"),
+        "AKIAIOSFODNN7EXAMPLE".to_owned(),
+        format!("AIza{}", &letters[..35]),
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl".to_owned(),
+        format!("-----BEGIN PRIVATE KEY-----\n{letters}\n-----END PRIVATE KEY-----"),
+        format!(
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{letters}\n-----END RSA PRIVATE KEY-----"
+        ),
+        format!("-----BEGIN PRIVATE KEY-----\\n{letters}\\n-----END PRIVATE KEY-----"),
+        format!("-----BEGIN EC PRIVATE KEY-----\n{letters}{letters}"),
+    ] {
+        check(&token, MARK);
+        check(&format!("key=\"{token}\";"), "key=\"[redacted]\";");
+    }
+}
+
+#[test]
+fn ordinary_code_is_left_alone() {
+    for code in [
+        "let authorization: Authorization = request.headers().authorization();",
+        r#"headers.insert("Authorization", format!("Bearer {token}"));"#,
+        "// Authorization: Bearer <token>",
+        "the bearer authentication_scheme of RFC six",
+        r#"format!("https://{user}:{password}@{host}")"#,
+        "ssh://git@github.com/ada/engine.git and git@github.com:ada/engine.git",
+        "http://localhost:8080/@scope/package?at=a@b.c",
+        ".sk-loading-spinner-outer-circle { color: red }",
+        r#"const HEADER: &str = "-----BEGIN PRIVATE KEY-----";"#,
+        "fn token(&self) -> Token { self.password.secret() }",
+        "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "[redacted]",
+        "",
+    ] {
+        assert!(matches!(Redactor::default().redact(code), Cow::Borrowed(_)), "{code}");
+    }
+    for code in [include_str!("../pipeline/mod.rs"), include_str!("../audit/mod.rs")] {
+        assert!(matches!(Redactor::default().redact(code), Cow::Borrowed(_)));
+    }
+}
+
+#[test]
+fn known_values_are_found_wherever_they_stand() {
+    let redactor =
+        Redactor::new(["abcdefgh12", "gh12345678", "short", "redacted", " trimmed one\n"]);
+    for (text, expected) in [
+        ("x=abcdefgh12;", "x=[redacted];"),
+        ("abcdefgh12abcdefgh12", "[redacted][redacted]"),
+        ("abcdefgh12345678", "[redacted]"),
+        ("short and redacted stay", "short and redacted stay"),
+        ("a trimmed one", "a [redacted]"),
+        ("https://a:abcdefgh12@h", "https://[redacted]@h"),
+    ] {
+        assert_eq!(redactor.redact(text), expected);
+    }
+    assert_eq!(format!("{redactor:?}"), "Redactor { known: 3 }");
+}
+
+#[test]
+fn values_lose_what_their_keys_call_secret() {
+    let mut value = json!({
+        "password": "pw", "API-Key": "k", "access_token": ["a", "b"], "max_tokens": 5,
+        "token": 7, "clientSecret": "", "nested": [{"Set-Cookie": "a=b"}],
+        "url": "https://a:b@c", "tokenizer": "bpe", "s3cret value": 1
+    });
+    Redactor::new(["s3cret value"]).redact_value(&mut value);
+    let expected = json!({
+        "password": MARK, "API-Key": MARK, "access_token": [MARK, MARK], "max_tokens": 5,
+        "token": 7, "clientSecret": "", "nested": [{"Set-Cookie": MARK}],
+        "url": "https://[redacted]@c", "tokenizer": "bpe", "[redacted]": 1
+    });
+    assert_eq!(value, expected);
+}
+
+// CH1, LG1
+#[test]
+fn variables_are_secret_by_their_names() {
+    let vars = [
+        ("GITHUB_TOKEN", "t"),
+        ("aws_secret_access_key", "k"),
+        ("PGPASSWORD", "p"),
+        ("PROXY_AUTHORIZATION", "a"),
+        ("GIT_AUTHOR_NAME", "Ada Lovelace"),
+        ("XAUTHORITY", "x"),
+        ("HOME", "/home/ada"),
+    ];
+    let vars = vars.into_iter().map(|(name, value)| (name.into(), value.into()));
+    assert_eq!(secrets_among(vars), ["t", "k", "p", "a", "x"]);
+}
+
+proptest! {
+    #[test]
+    fn nothing_known_is_left(
+        secrets in prop::collection::vec("[a-d]{8,12}", 1..5),
+        text in "[a-d ]{0,60}",
+        at in 0_usize..5,
+    ) {
+        let redactor = Redactor::new(&secrets);
+        let text = format!("{text}{}{text}", secrets[at % secrets.len()]);
+        let redacted = redactor.redact(&text).into_owned();
+        prop_assert!(secrets.iter().all(|secret| !redacted.contains(secret.as_str())));
+        prop_assert_eq!(redactor.redact(&redacted), redacted.as_str());
+    }
+
+    #[test]
+    fn what_was_redacted_stays_as_it_is(
+        text in r#"(bearer |Authorization: (Basic )?|https://|sk-|eyJ|[a-z0-9]{0,24}|[:@."'/ =-]){0,12}"#,
+    ) {
+        let redactor = Redactor::default();
+        let once = redactor.redact(&text).into_owned();
+        prop_assert_eq!(redactor.redact(&once), once.as_str());
+    }
+}
