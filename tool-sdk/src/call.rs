@@ -284,7 +284,9 @@ impl Outcome {
     }
 }
 
-/// How much of a text was cut, in exact numbers.
+/// How much of a text was left out, in exact numbers.
+///
+/// What the tool lost before there was a text counts as left out, and is in no file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Truncated {
@@ -296,6 +298,10 @@ pub struct Truncated {
     pub omitted_lines: usize,
     /// Bytes left out.
     pub omitted_bytes: usize,
-    /// Where the whole text is, when it could be kept.
+    /// Those of the lines left out that the tool lost.
+    pub dropped_lines: usize,
+    /// Those of the bytes left out that the tool lost.
+    pub dropped_bytes: usize,
+    /// Where the text is that was cut, when it could be kept.
     pub full_output_path: Option<std::path::PathBuf>,
 }

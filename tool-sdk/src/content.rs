@@ -45,6 +45,14 @@ struct Beside {
     metadata: Map<String, Value>,
     attachments: Vec<Attachment>,
     display: Option<Value>,
+    dropped: Option<Dropped>,
+}
+
+/// What a tool could not take in: it is not in the text and in no file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    pub(crate) lines: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Output {
@@ -99,6 +107,32 @@ impl Output {
         self
     }
 
+    /// Says how much was lost before there was a text, for instance when the buffer for a
+    /// process' output was full.
+    ///
+    /// It counts as left out, and the model is told; nothing lost is nothing to tell.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Output;
+    ///
+    /// let output = Output::text("first\nlast\n").dropped(3, 42);
+    /// assert_eq!(output.as_text(), "first\nlast\n");
+    /// ```
+    #[must_use]
+    pub fn dropped(mut self, lines: usize, bytes: usize) -> Self {
+        if (lines, bytes) != (0, 0) {
+            self.beside_mut().dropped = Some(Dropped { lines, bytes });
+        }
+        self
+    }
+
+    /// What the tool said that it lost.
+    pub(crate) fn dropped_counts(&self) -> Option<Dropped> {
+        self.beside.as_ref()?.dropped
+    }
+
     /// What the model reads.
     #[must_use]
     pub fn as_text(&self) -> &str {
@@ -130,9 +164,10 @@ impl Output {
     #[must_use]
     #[inline]
     pub fn into_json(self) -> String {
-        match self.form {
-            Form::Json => self.text,
-            Form::Text => crate::escape::json_string(&self.text),
+        match (self.form, self.beside.and_then(|beside| beside.structured)) {
+            (Form::Json, _) => self.text,
+            (Form::Text, Some(structured)) => structured.to_string(),
+            (Form::Text, None) => crate::escape::json_string(&self.text),
         }
     }
 
@@ -162,7 +197,8 @@ impl Output {
 
     /// Replaces the text, for instance by a shorter one.
     ///
-    /// A JSON text that is replaced stays available to programs as the structured value.
+    /// A JSON text that is replaced stays available to programs as the structured value:
+    /// what a model cannot afford to read is still whole for a machine.
     pub fn replace_text(&mut self, text: String) {
         if self.form == Form::Json {
             let structured = self.to_structured();
@@ -186,7 +222,8 @@ impl fmt::Debug for Output {
                 .field("structured", &beside.structured)
                 .field("metadata", &beside.metadata)
                 .field("attachments", &beside.attachments)
-                .field("display", &beside.display);
+                .field("display", &beside.display)
+                .field("dropped", &beside.dropped);
         }
         out.finish()
     }

@@ -128,7 +128,7 @@ pub use self::tool::{
     Subject, Tool, ToolFn, ToolMethods, Truncate,
 };
 pub use self::toolset::{Toolset, View};
-pub use self::truncate::{Budget, Fitted};
+pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
 #[cfg(feature = "workspace")]
 pub use self::workspace::{DirEntry, FileKind, FileMetadata, Located, Workspace, WorkspaceError};
 #[cfg(feature = "macros")]

@@ -1,19 +1,30 @@
 //! Keeps a tool's text within what a model can afford to read.
 //!
 //! The pipeline calls [`Budget::fit`] once, after the tool and before any surface, so
-//! surfaces never cut. What is cut is kept whole in a file.
+//! surfaces never cut. What is cut is kept whole in a file, until it is swept away.
 //!
 //! **Invariant:** nothing here knows which tool wrote the text.
 
+mod env;
 mod keep;
+mod sweep;
+#[cfg(test)]
+mod tests;
 
+pub use self::env::InvalidBudget;
 pub(crate) use self::keep::keep;
+pub use self::keep::{outputs_of, prepare_outputs};
+pub(crate) use self::sweep::{RETENTION, is_due, sweep};
 use crate::tool::Truncate;
+
+/// How many bytes of text count as one token.
+const TOKEN: usize = 4;
 
 /// How much of a tool's text the model gets to read.
 ///
-/// Cuts fall between lines; only a line that is too long by itself is cut inside, at a
-/// character.
+/// Cuts fall between lines; only a line that is longer than the whole part to which it
+/// belongs is cut inside, at a character. No character is shorter than a byte, so a number
+/// of bytes bounds the characters too.
 ///
 /// # Examples
 ///
@@ -63,11 +74,39 @@ impl Budget {
         Self { lines, bytes }
     }
 
+    /// At most `tokens` tokens of four bytes each, in any number of lines.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Budget, Call};
+    ///
+    /// let call = Call::new("fetch", "{}").max_output(Budget::tokens(500).max_bytes());
+    /// assert_eq!(call.max_output, Some(2000));
+    /// ```
+    #[must_use]
+    pub const fn tokens(tokens: usize) -> Self {
+        Self::new(usize::MAX, tokens.saturating_mul(TOKEN))
+    }
+
+    /// The same number of bytes with another number of lines.
+    #[must_use]
+    #[inline]
+    pub const fn with_lines(self, lines: usize) -> Self {
+        Self { lines, ..self }
+    }
+
     /// The same number of lines with another number of bytes.
     #[must_use]
     #[inline]
     pub const fn with_bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
+    }
+
+    /// The most bytes.
+    #[must_use]
+    pub const fn max_bytes(self) -> usize {
+        self.bytes
     }
 
     /// Whether `text` fits as it is.
@@ -90,25 +129,36 @@ impl Budget {
             Truncate::Middle => self.both_ends(text),
             _ => (prefix(text, self.lines, self.bytes), ""),
         };
-        let original_lines = count_lines(text);
-        let omitted = &text[head.len()..text.len() - tail.len()];
-        // Each omitted newline ends a line; a cut inside a line leaves a part of it.
-        let partial = usize::from(!head.is_empty() && !head.ends_with('\n'));
-        Some(Fitted {
-            head,
-            tail,
-            original_lines,
-            omitted_lines: count_lines(omitted).saturating_sub(partial),
-            omitted_bytes: omitted.len(),
-        })
+        Some(Fitted::new(text, head, tail))
     }
 
-    /// A fifth from the start and the rest from the end, where errors stand.
+    /// A fifth from the start, and what is left of the budget from the end, where errors
+    /// stand.
     fn both_ends(self, text: &str) -> (&str, &str) {
         let head = prefix(text, self.lines / 5, self.bytes / 5);
         let rest = &text[head.len()..];
-        let lines = self.lines - self.lines / 5;
-        (head, suffix(rest, lines, self.bytes - self.bytes / 5))
+        (head, suffix(rest, self.lines - count_lines(head), self.bytes - head.len()))
+    }
+}
+
+impl<'t> Fitted<'t> {
+    fn new(text: &'t str, head: &'t str, tail: &'t str) -> Self {
+        let omitted = &text[head.len()..text.len() - tail.len()];
+        // The first and the last line of what is omitted may be kept in part.
+        let partial = usize::from(!head.is_empty() && !head.ends_with('\n'))
+            + usize::from(!tail.is_empty() && !omitted.ends_with('\n'));
+        Self {
+            head,
+            tail,
+            original_lines: count_lines(text),
+            omitted_lines: count_lines(omitted).saturating_sub(partial),
+            omitted_bytes: omitted.len(),
+        }
+    }
+
+    /// A text of which everything is kept.
+    pub(crate) fn whole(text: &'t str) -> Self {
+        Self::new(text, text, "")
     }
 }
 
@@ -117,96 +167,32 @@ fn count_lines(text: &str) -> usize {
     newlines + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// As many whole lines from the start as fit; a part of the first when not even it does.
+/// As many whole lines from the start as fit, and a part of one that never would.
 fn prefix(text: &str, lines: usize, bytes: usize) -> &str {
     let mut end = 0;
     for line in text.split_inclusive('\n').take(lines) {
         if end + line.len() > bytes {
+            if line.len() > bytes {
+                end = text.floor_char_boundary(bytes);
+            }
             break;
         }
         end += line.len();
     }
-    if end == 0 && lines > 0 { &text[..text.floor_char_boundary(bytes)] } else { &text[..end] }
+    &text[..end]
 }
 
-/// As many whole lines from the end as fit; a part of the last when not even it does.
+/// As many whole lines from the end as fit, and a part of one that never would.
 fn suffix(text: &str, lines: usize, bytes: usize) -> &str {
     let mut start = text.len();
-    let mut kept = 0;
-    while start > 0 && kept < lines {
-        let before = &text[..start];
-        let line = before.strip_suffix('\n').unwrap_or(before).rfind('\n').map_or(0, |at| at + 1);
-        if text.len() - line > bytes {
+    for line in text.split_inclusive('\n').rev().take(lines) {
+        if text.len() - start + line.len() > bytes {
+            if line.len() > bytes {
+                start = text.ceil_char_boundary(text.len() - bytes);
+            }
             break;
         }
-        start = line;
-        kept += 1;
+        start -= line.len();
     }
-    if start == text.len() && lines > 0 {
-        &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
-    } else {
-        &text[start..]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[track_caller]
-    fn check(budget: Budget, keep: Truncate, text: &str, head: &str, tail: &str) {
-        let fitted = budget.fit(text, keep).expect("it is too long");
-        assert_eq!((fitted.head, fitted.tail), (head, tail));
-        assert_eq!(fitted.omitted_bytes, text.len() - head.len() - tail.len());
-    }
-
-    // F94: the limits themselves are not truncated, one more is.
-    #[test]
-    fn the_limits_are_inclusive() {
-        let budget = Budget::default();
-        assert!(budget.admits(&"x\n".repeat(2000)));
-        assert!(!budget.admits(&"x\n".repeat(2001)));
-        assert!(budget.admits(&"x".repeat(51_200)));
-        assert!(!budget.admits(&"x".repeat(51_201)));
-    }
-
-    // F96: head keeps the first lines, tail the last, middle both ends.
-    #[test]
-    fn each_direction_keeps_its_end() {
-        let text = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
-        check(Budget::new(2, 99), Truncate::Head, text, "1\n2\n", "");
-        check(Budget::new(2, 99), Truncate::Tail, text, "", "9\n10\n");
-        check(Budget::new(5, 99), Truncate::Middle, text, "1\n", "7\n8\n9\n10\n");
-    }
-
-    #[test]
-    fn one_line_that_is_too_long_is_cut_at_a_character() {
-        check(Budget::new(9, 4), Truncate::Head, "ääää", "ää", "");
-        check(Budget::new(9, 5), Truncate::Tail, "ääää", "", "ää");
-    }
-
-    // F99: the counts are exact.
-    #[test]
-    fn lines_are_counted_exactly() {
-        let fitted = Budget::new(1, 99).fit("a\nb\nc", Truncate::Head).unwrap();
-        assert_eq!((fitted.original_lines, fitted.omitted_lines, fitted.omitted_bytes), (3, 2, 3));
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_kept_fits_and_comes_from_the_ends(
-            text in "[a-zä\n]{0,200}", lines in 1_usize..20, bytes in 8_usize..100,
-        ) {
-            for keep in [Truncate::Head, Truncate::Tail, Truncate::Middle] {
-                if let Some(fitted) = Budget::new(lines, bytes).fit(&text, keep) {
-                    prop_assert!(text.starts_with(fitted.head) && text.ends_with(fitted.tail));
-                    prop_assert!(fitted.head.len() + fitted.tail.len() <= bytes);
-                    prop_assert!(count_lines(fitted.head) + count_lines(fitted.tail) <= lines.max(2));
-                    prop_assert_eq!(fitted.head.len() + fitted.tail.len() + fitted.omitted_bytes, text.len());
-                }
-            }
-        }
-    }
+    &text[start..]
 }

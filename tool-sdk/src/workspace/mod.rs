@@ -49,14 +49,24 @@ const MAX_NAME: usize = 255;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Workspace(Arc<[Root]>);
+pub struct Workspace(Arc<[Arc<Root>]>);
 
 struct Root {
     dir: Dir,
+    access: Access,
     /// Without symbolic links.
     real: PathBuf,
     /// As the host wrote it, made absolute: models repeat what they were told.
     given: PathBuf,
+}
+
+/// What tools may do below a root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Read and write.
+    Full,
+    /// Read what is named by its absolute path.
+    Read,
 }
 
 /// Why a workspace could not be opened.
@@ -85,25 +95,49 @@ impl Workspace {
     pub fn open(roots: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, WorkspaceError> {
         let roots = roots
             .into_iter()
-            .map(|root| {
-                let root = root.as_ref();
-                Root::open(root)
-                    .map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
-            })
-            .collect::<Result<Arc<[Root]>, WorkspaceError>>()?;
+            .map(|root| Root::open(root.as_ref(), Access::Full))
+            .collect::<Result<Arc<[_]>, WorkspaceError>>()?;
         if roots.is_empty() { Err(WorkspaceError::NoRoots) } else { Ok(Self(roots)) }
     }
 
-    /// The roots, without symbolic links.
+    /// Lends a folder from which tools may read, and to which they never write.
+    ///
+    /// What is below it is named by its absolute path and confined as in a root. It should
+    /// not lie inside a root: by a relative path it would be a part of that root.
+    ///
+    /// # Errors
+    ///
+    /// Fails when `folder` is not a folder that can be opened.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Workspace;
+    ///
+    /// # let (project, manuals) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// # std::fs::write(manuals.path().join("tar.txt"), "tar")?;
+    /// let workspace = Workspace::open([project.path()])?.readable(manuals.path())?;
+    ///
+    /// let page = workspace.resolve(&manuals.path().join("tar.txt").to_string_lossy())?;
+    /// assert!(page.is_read_only() && page.open_file().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn readable(self, folder: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
+        let lent = Root::open(folder.as_ref(), Access::Read)?;
+        Ok(Self(self.0.iter().cloned().chain([lent]).collect()))
+    }
+
+    /// The roots, without symbolic links; what is lent for reading only is none.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
-        self.0.iter().map(|root| root.real.as_path())
+        let roots = self.0.iter().filter(|root| root.access == Access::Full);
+        roots.map(|root| root.real.as_path())
     }
 
     /// Finds the place that a model means by `path`.
     ///
     /// A relative path belongs to the first root where it exists, and to the first root
-    /// when it exists nowhere. An absolute path must lie under a root. Nothing is
-    /// expanded: `~` and `$HOME` are names like any other.
+    /// when it exists nowhere. An absolute path must lie under a root or a folder that is
+    /// lent. Nothing is expanded: `~` and `$HOME` are names like any other.
     ///
     /// # Errors
     ///
@@ -131,10 +165,12 @@ impl Workspace {
     }
 
     fn choose(&self, path: &Path) -> Option<Located> {
-        let exists = |root: &Root| root.dir.symlink_metadata(path).is_ok();
+        let has = |root: &Arc<Root>| {
+            root.access == Access::Full && root.dir.symlink_metadata(path).is_ok()
+        };
         let index = match &*self.0 {
             [_] => 0,
-            roots => roots.iter().position(exists).unwrap_or(0),
+            roots => roots.iter().position(has).unwrap_or(0),
         };
         Some(self.located(index, path))
     }
@@ -163,11 +199,14 @@ impl fmt::Debug for Workspace {
 }
 
 impl Root {
-    fn open(root: &Path) -> io::Result<Self> {
-        let given = std::path::absolute(root)?;
-        let real = std::fs::canonicalize(root)?;
-        let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
-        Ok(Self { dir, real, given })
+    fn open(root: &Path, access: Access) -> Result<Arc<Self>, WorkspaceError> {
+        let opened = || {
+            let given = std::path::absolute(root)?;
+            let real = std::fs::canonicalize(root)?;
+            let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
+            Ok(Arc::new(Self { dir, access, real, given }))
+        };
+        opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
     }
 }
 
@@ -342,6 +381,12 @@ impl Located {
             true => self.root().real.clone(),
             false => self.root().real.join(&self.relative),
         }
+    }
+
+    /// Whether it lies in a folder that is lent for reading only.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.root().access == Access::Read
     }
 
     /// The last name of the path; a root has none.

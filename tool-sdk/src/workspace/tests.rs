@@ -137,6 +137,39 @@ fn the_innermost_root_wins() {
 }
 
 #[test]
+fn a_folder_can_be_lent_for_reading() {
+    let (_folder, workspace) = folder();
+    let lent = TempDir::new().unwrap();
+    let file = lent.path().join("page");
+    fs::write(&file, "text").unwrap();
+    let lending = workspace.clone().readable(lent.path()).unwrap();
+
+    let place = lending.resolve(file.to_str().unwrap()).unwrap();
+    assert_eq!(text(&place).unwrap(), "text");
+    assert!(place.is_read_only() && place.parent().unwrap().is_read_only());
+    assert_eq!(text(&lending.resolve(&place.display()).unwrap()).unwrap(), "text");
+    let names: Vec<_> = lending
+        .resolve(lent.path().to_str().unwrap())
+        .unwrap()
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().name)
+        .collect();
+    assert_eq!(names, ["page"]);
+
+    // It is no root: relative paths do not lead there, and nobody is sent there.
+    assert!(!lending.resolve("page").unwrap().is_read_only());
+    assert!(lending.roots().eq(workspace.roots()));
+    let error = lending.resolve("/etc/passwd").unwrap_err();
+    assert!(!error.suggestion().unwrap().contains(lent.path().to_str().unwrap()), "{error}");
+
+    let climbing = lent.path().join("../page");
+    check(&lending, climbing.to_str().unwrap(), Err(ErrorKind::Denied));
+    check(&workspace, file.to_str().unwrap(), Err(ErrorKind::Denied));
+    assert!(matches!(lending.readable(file), Err(WorkspaceError::Root { .. })));
+}
+
+#[test]
 fn a_bad_root_is_named() {
     let folder = TempDir::new().unwrap();
     let missing = folder.path().join("missing");
@@ -182,6 +215,19 @@ mod unix {
         let out = workspace.resolve("out").unwrap();
         assert_eq!(out.read_dir().err().unwrap().kind(), ErrorKind::Denied);
         assert_eq!(text(&workspace.resolve("in").unwrap()).unwrap(), "fn main() {}");
+    }
+
+    #[test]
+    fn links_lead_out_of_no_folder_that_is_lent() {
+        let (folder, workspace) = folder();
+        let lent = TempDir::new().unwrap();
+        symlink(folder.path().join("src/main.rs"), lent.path().join("in")).unwrap();
+        symlink("/etc/passwd", lent.path().join("out")).unwrap();
+        let workspace = workspace.readable(lent.path()).unwrap();
+        for name in ["in", "out"] {
+            let place = workspace.resolve(lent.path().join(name).to_str().unwrap()).unwrap();
+            assert_eq!(text(&place), Err(ErrorKind::Denied), "{name}");
+        }
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! The one place where a result's text is cut.
+//!
+//! The cut is for the model. A structured value stays whole for programs, whatever became
+//! of its text. The file of what was cut is written here and now: it is no larger than
+//! the text that the tool has just made, and the notice must be able to name it.
+
+mod notice;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use super::frame::Frame;
+use crate::call::Truncated;
+use crate::content::{Dropped, Output};
+use crate::error::ToolError;
+use crate::event::EventKind;
+use crate::tool::Truncate;
+use crate::truncate::{Fitted, RETENTION, is_due, keep, sweep};
+
+/// The longest message of a failed call, in bytes; a hint may be as long again.
+const MAX_ERROR: usize = 4096;
+
+/// Cuts the text of a result that is too long, and says what is missing.
+#[inline]
+pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> Option<Truncated> {
+    let output = match result {
+        Ok(output) => output,
+        Err(error) => {
+            error.shorten(MAX_ERROR);
+            return None;
+        }
+    };
+    let max_output = frame.call.max_output;
+    let budget = match max_output.or(frame.definition.max_output) {
+        Some(bytes) => frame.core.budget.with_bytes(bytes),
+        None => frame.core.budget,
+    };
+    // A limit that the caller sets binds tools too that keep themselves short.
+    let direction = match (frame.definition.truncate, max_output) {
+        (Some(Truncate::None), Some(_)) | (None, _) => Truncate::Head,
+        (Some(direction), _) => direction,
+    };
+    let text = output.as_text();
+    let dropped = output.dropped_counts();
+    let fitted = budget.fit(text, direction).or_else(|| dropped.map(|_| Fitted::whole(text)))?;
+    let (text, truncated) = cut(frame, text, &fitted, dropped.unwrap_or_default());
+    output.replace_text(text);
+    frame.event(|| EventKind::Truncated(truncated.clone()));
+    Some(truncated)
+}
+
+#[cold]
+fn cut(
+    frame: &Frame<'_>,
+    whole: &str,
+    fitted: &Fitted<'_>,
+    dropped: Dropped,
+) -> (String, Truncated) {
+    let folder = frame.core.output_dir.as_deref().filter(|_| fitted.omitted_bytes > 0);
+    let kept = folder.map(|folder| {
+        sweep_now_and_then(folder);
+        keep(folder, frame.session.id(), &frame.id.to_string(), whole)
+    });
+    let lost = matches!(kept, Some(Err(_)));
+    let truncated = Truncated {
+        original_lines: fitted.original_lines.saturating_add(dropped.lines),
+        original_bytes: whole.len().saturating_add(dropped.bytes),
+        omitted_lines: fitted.omitted_lines.saturating_add(dropped.lines),
+        omitted_bytes: fitted.omitted_bytes.saturating_add(dropped.bytes),
+        dropped_lines: dropped.lines,
+        dropped_bytes: dropped.bytes,
+        full_output_path: kept.and_then(Result::ok),
+    };
+    let notice = notice::of(&truncated, lost, &frame.core.toolset.view());
+    (joined(fitted, &notice), truncated)
+}
+
+/// Removes outputs that nobody came back for: beside the call, and at most once an hour.
+fn sweep_now_and_then(folder: &Path) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current()
+        && is_due(folder)
+    {
+        let folder = folder.to_owned();
+        drop(runtime.spawn_blocking(move || sweep(&folder, RETENTION)));
+    }
+}
+
+/// The notice stands where the text was cut, on a line of its own.
+fn joined(fitted: &Fitted<'_>, notice: &str) -> String {
+    let mut text = String::with_capacity(fitted.head.len() + fitted.tail.len() + notice.len() + 2);
+    text.push_str(fitted.head);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(notice);
+    if !fitted.tail.is_empty() {
+        text.push('\n');
+        text.push_str(fitted.tail);
+    }
+    text
+}

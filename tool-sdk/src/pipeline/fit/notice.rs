@@ -1,0 +1,74 @@
+//! What a model is told in place of what was left out.
+//!
+//! Its ways to the rest are those tools that it really has.
+//!
+//! **Invariant:** no tool is known by its name, only by what it takes.
+
+use crate::call::Truncated;
+use crate::tool::Definition;
+use crate::toolset::View;
+
+/// The category of tools that can be handed work.
+const AGENTS: &str = "agents";
+
+/// One line in brackets; `lost` says that the text should have been kept and was not.
+pub(super) fn of(truncated: &Truncated, lost: bool, view: &View) -> String {
+    let Truncated { original_lines, original_bytes, omitted_lines, omitted_bytes, .. } = truncated;
+    let Truncated { dropped_lines, dropped_bytes, .. } = truncated;
+    let is_whole = (*dropped_lines, *dropped_bytes) == (0, 0);
+    let mut notice = format!(
+        "[{omitted_lines} of {original_lines} lines and {omitted_bytes} of {original_bytes} bytes \
+         left out"
+    );
+    if !is_whole {
+        notice.push_str(&format!(
+            ", of which {dropped_lines} lines and {dropped_bytes} bytes were never captured"
+        ));
+    }
+    if let Some(path) = &truncated.full_output_path {
+        let what = if is_whole { "the whole output" } else { "what was captured" };
+        notice.push_str(&format!("; {what} is in {}", path.display()));
+        let ways = ways(view);
+        if !ways.is_empty() {
+            notice.push_str("; ");
+            notice.push_str(&ways.join(" or "));
+        }
+    }
+    if lost {
+        notice.push_str("; they could not be kept");
+    }
+    notice.push(']');
+    notice
+}
+
+/// What this model can do with a file.
+fn ways(view: &View) -> Vec<String> {
+    let reads = |tool: &&Definition| tool.risk.is_read_only();
+    let pages = view
+        .definitions()
+        .filter(reads)
+        .find(|tool| takes(tool, &["path", "offset", "limit"]))
+        .map(|tool| format!("page through it with `{}` (offset, limit)", tool.name));
+    // What searches for names takes a pattern and a path too, but no filter of files.
+    let search = first_that_takes(
+        || view.definitions().filter(reads).filter(|tool| takes(tool, &["pattern", "path"])),
+        "include",
+    )
+    .map(|tool| format!("search it with `{}`", tool.name));
+    // Of the tools around agents, the one that starts work takes a prompt.
+    let agent = first_that_takes(|| view.definitions().filter(|tool| tool.is_in(AGENTS)), "prompt")
+        .map(|tool| format!("hand it to `{}`", tool.name));
+    [pages, search, agent].into_iter().flatten().collect()
+}
+
+/// The first tool that takes `argument`, else the first of all.
+fn first_that_takes<'v, I: Iterator<Item = &'v Definition>>(
+    tools: impl Fn() -> I,
+    argument: &str,
+) -> Option<&'v Definition> {
+    tools().find(|tool| takes(tool, &[argument])).or_else(|| tools().next())
+}
+
+fn takes(tool: &Definition, arguments: &[&str]) -> bool {
+    arguments.iter().all(|name| tool.parameters.property(name).is_some())
+}

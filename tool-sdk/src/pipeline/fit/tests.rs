@@ -1,0 +1,356 @@
+//! Cutting seen from outside: what comes back, what is kept, and what the model is told.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::call::{Call, Outcome, Truncated};
+use crate::content::Output;
+use crate::context::Session;
+use crate::effect::{Risk, RiskClass};
+use crate::error::ToolError;
+use crate::name::ToolName;
+use crate::pipeline::Pipeline;
+use crate::registry::Registry;
+use crate::schema::Schema;
+use crate::tool::{Definition, DynamicTool, Truncate};
+use crate::truncate::{Budget, keep, outputs_of};
+
+/// A tool called `name` that takes strings.
+fn definition(name: &'static str, takes: &[&str]) -> Definition {
+    let properties: Value = takes.iter().map(|name| (*name, json!({"type": "string"}))).collect();
+    let schema = json!({"type": "object", "properties": properties});
+    let schema = Schema::from_value(schema).expect("it is a schema");
+    Definition::new(ToolName::from_static(name), "Does it.", schema)
+}
+
+fn reader(name: &'static str, takes: &[&str]) -> Definition {
+    definition(name, takes).risk(Risk::new(RiskClass::Read))
+}
+
+fn agents(name: &'static str, takes: &[&str]) -> Definition {
+    Definition { category: Some("agents".into()), ..definition(name, takes) }
+}
+
+/// A pipeline with the tool `t`, which gives `output`, and others that are never called.
+fn pipeline(t: Definition, output: Output, others: Vec<Definition>) -> Pipeline {
+    let give = move |_, _| std::future::ready(output.clone());
+    let others = others.into_iter().map(|it| DynamicTool::new(it, |_, _| async { "" }));
+    let builder = Registry::builder().add(DynamicTool::new(t, give));
+    Pipeline::new(others.fold(builder, |builder, tool| builder.add(tool)).build().unwrap())
+}
+
+fn plain(output: impl Into<Output>) -> Pipeline {
+    pipeline(definition("t", &[]), output.into(), Vec::new())
+}
+
+async fn call(pipeline: &Pipeline) -> Outcome {
+    pipeline.call(&Session::new("s"), Call::new("t", "{}").id("c")).await
+}
+
+fn truncated(outcome: &Outcome) -> &Truncated {
+    outcome.truncated.as_ref().expect("something is left out")
+}
+
+/// The line in brackets.
+fn notice(outcome: &Outcome) -> String {
+    let text = outcome.text();
+    text.lines().find(|line| line.starts_with('[')).expect("there is a notice").to_owned()
+}
+
+// F45: every text is at most as long as the limit, plus the notice.
+#[tokio::test]
+async fn a_limit_bounds_every_text() {
+    let texts = ["x".repeat(5000), "ä\n".repeat(5000), "🦀".repeat(900), "\n".repeat(5000)];
+    for text in texts {
+        for keep in [Truncate::Head, Truncate::Tail, Truncate::Middle] {
+            for limit in [100, 1000] {
+                let mut tool = definition("t", &[]);
+                tool.truncate = Some(keep);
+                tool.max_output = Some(limit);
+                let outcome = call(&pipeline(tool, text.clone().into(), Vec::new())).await;
+                let notice = notice(&outcome);
+                // The notice comes with the ends of its own line.
+                assert!(outcome.text().len() <= limit + notice.len() + 2, "{}", outcome.text());
+                assert!(outcome.text().chars().count() > notice.chars().count() + limit / 5);
+            }
+        }
+    }
+}
+
+// F45: the call's limit wins over the tool's, and the tool's over the pipeline's.
+#[tokio::test]
+async fn the_nearest_limit_counts() {
+    let text = "x\n".repeat(100);
+    let mut tool = definition("t", &[]);
+    let of_pipeline = pipeline(tool.clone(), text.as_str().into(), Vec::new());
+    let of_pipeline = of_pipeline.budget(Budget::tokens(10));
+    assert_eq!(truncated(&call(&of_pipeline).await).omitted_bytes, 160);
+
+    tool.max_output = Some(20);
+    let of_tool = pipeline(tool, text.into(), Vec::new()).budget(Budget::tokens(10));
+    assert_eq!(truncated(&call(&of_tool).await).omitted_bytes, 180);
+    let of_call = Call::new("t", "{}").max_output(Budget::tokens(2).max_bytes());
+    let outcome = of_tool.call(&Session::new("s"), of_call).await;
+    assert_eq!(truncated(&outcome).omitted_bytes, 192);
+}
+
+// F96: the notice stands where the text was cut.
+#[tokio::test]
+async fn the_notice_stands_at_the_cut() {
+    let numbers: String = (1..=10).map(|number| format!("{number}\n")).collect();
+    for (keep, before, after) in [
+        (Truncate::Head, "1\n2\n3\n4\n5\n[5 of 10 lines and 11 of 21 bytes left out]", ""),
+        (Truncate::Tail, "[5 of 10 lines and 10 of 21 bytes left out]\n", "6\n7\n8\n9\n10\n"),
+        (Truncate::Middle, "1\n[5 of 10 lines and 10 of 21 bytes left out]\n", "7\n8\n9\n10\n"),
+    ] {
+        let mut tool = definition("t", &[]);
+        tool.truncate = Some(keep);
+        let pipeline = pipeline(tool, numbers.as_str().into(), Vec::new());
+        let outcome = call(&pipeline.budget(Budget::new(5, 1000))).await;
+        assert_eq!(outcome.text(), format!("{before}{after}"));
+    }
+}
+
+// F97: the ways to the rest are tools that are there.
+#[tokio::test]
+async fn hints_name_the_tools_that_are_there() {
+    let page = || reader("pager", &["path", "offset", "limit"]);
+    let names = || reader("names", &["pattern", "path"]);
+    let search = || reader("seek", &["pattern", "path", "include"]);
+    let writer = || definition("writer", &["path", "offset", "limit", "pattern"]);
+    let hidden = || {
+        let mut hidden = agents("hidden", &["prompt"]);
+        hidden.flags.hidden = true;
+        hidden
+    };
+    let cases = [
+        (vec![], ""),
+        (vec![writer(), hidden()], ""),
+        (vec![page()], "; page through it with `pager` (offset, limit)"),
+        (vec![names(), search()], "; search it with `seek`"),
+        (vec![names()], "; search it with `names`"),
+        (vec![agents("close", &["id"]), agents("helper", &["prompt"])], "; hand it to `helper`"),
+        (
+            vec![page(), search(), agents("close", &["id"])],
+            "; page through it with `pager` (offset, limit) or search it with `seek` or hand it \
+             to `close`",
+        ),
+    ];
+    for (others, expected) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let t = pipeline(definition("t", &[]), "x\n".repeat(5000).into(), others);
+        let told = notice(&call(&t).await);
+        assert!(told.ends_with("bytes left out]"), "nothing is kept: {told}");
+
+        let outcome = call(&t.output_dir(folder.path())).await;
+        let path = truncated(&outcome).full_output_path.clone().unwrap();
+        let expected = format!("; the whole output is in {}{expected}]", path.display());
+        assert!(notice(&outcome).ends_with(&expected), "{}", notice(&outcome));
+    }
+}
+
+// F95, F99: the file holds what was cut, and the record says where and how much.
+#[tokio::test]
+async fn what_is_cut_is_kept_in_the_sessions_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = "ä\r\n".repeat(3000);
+    let pipeline = plain(whole.as_str()).output_dir(folder.path());
+    let (first, second) = (call(&pipeline).await, call(&pipeline).await);
+    for (outcome, name) in [(first, "c.output.txt"), (second, "c-2.output.txt")] {
+        let record = serde_json::to_value(truncated(&outcome)).unwrap();
+        let path = outputs_of(folder.path(), "s").join(name);
+        let expected = json!({
+            "original_lines": 3000, "original_bytes": 12_000,
+            "omitted_lines": 1000, "omitted_bytes": 4000,
+            "dropped_lines": 0, "dropped_bytes": 0,
+            "full_output_path": path,
+        });
+        assert_eq!(record, expected);
+        assert_eq!(fs::read_to_string(path).unwrap(), whole);
+    }
+}
+
+// F95: what is kept can be lent to tools that read, before there is anything.
+#[cfg(feature = "workspace")]
+#[tokio::test]
+async fn what_is_kept_can_be_lent() {
+    use std::io::Read as _;
+
+    use crate::truncate::prepare_outputs;
+    use crate::workspace::Workspace;
+
+    let (project, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let outputs = prepare_outputs(folder.path(), "s").unwrap();
+    let workspace = Workspace::open([project.path()]).unwrap().readable(outputs).unwrap();
+    let outcome = call(&plain("x\n".repeat(3000)).output_dir(folder.path())).await;
+    let path = truncated(&outcome).full_output_path.clone().unwrap();
+
+    let mut text = String::new();
+    let place = workspace.resolve(path.to_str().unwrap()).unwrap();
+    place.open_file().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!((text.len(), place.is_read_only()), (6000, true));
+    let others = outputs_of(folder.path(), "other").join("c.output.txt");
+    assert!(workspace.resolve(others.to_str().unwrap()).is_err());
+}
+
+// F98: whoever keeps something sweeps what is old.
+#[test]
+fn keeping_sweeps_what_is_old() {
+    // With one thread for blocking work, what is spawned later runs later.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .max_blocking_threads(1)
+        .build()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let long = plain("x\n".repeat(3000));
+    let ago = |days: u64| std::time::SystemTime::now() - Duration::from_hours(24 * days);
+    let aged = ["old", "young"].map(|id| keep(folder.path(), "s", id, "text").unwrap());
+    for (path, days) in aged.iter().zip([10, 3]) {
+        fs::File::open(path).unwrap().set_modified(ago(days)).unwrap();
+    }
+    runtime.block_on(async {
+        call(&long.output_dir(folder.path())).await;
+        tokio::task::spawn_blocking(|| ()).await.unwrap();
+    });
+    assert_eq!(aged.map(|path| path.exists()), [false, true]);
+}
+
+// F99: what the tool lost counts, also when nothing else is cut.
+#[tokio::test]
+async fn what_was_never_captured_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = plain(Output::text("first\nlast").dropped(7, 90)).output_dir(folder.path());
+    let outcome = call(&short).await;
+    assert_eq!(
+        outcome.text(),
+        "first\nlast\n[7 of 9 lines and 90 of 100 bytes left out, of which 7 lines and 90 bytes \
+         were never captured]"
+    );
+    assert_eq!(truncated(&outcome).full_output_path, None);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let long = plain(Output::text("x\n".repeat(3000)).dropped(500, 4000)).output_dir(folder.path());
+    let outcome = call(&long).await;
+    let record = truncated(&outcome);
+    assert_eq!((record.original_lines, record.original_bytes), (3500, 10_000));
+    assert_eq!((record.omitted_lines, record.omitted_bytes), (1500, 6000));
+    let path = record.full_output_path.as_ref().unwrap();
+    let expected = format!(
+        "[1500 of 3500 lines and 6000 of 10000 bytes left out, of which 500 lines and 4000 bytes \
+         were never captured; what was captured is in {}]",
+        path.display()
+    );
+    assert_eq!(notice(&outcome), expected);
+
+    let nothing = call(&plain(Output::text("all").dropped(0, 0))).await;
+    assert_eq!((nothing.text().as_ref(), &nothing.truncated), ("all", &None));
+}
+
+// A value whose text is cut for the model is whole for a machine.
+#[tokio::test]
+async fn structured_values_stay_whole() {
+    let value = json!({"rows": vec!["row"; 10_000]});
+    let text = value.to_string();
+    for output in [
+        Output::json(&value).unwrap(),
+        Output::json(&value).unwrap().dropped(1, 1),
+        Output::text(text.as_str()).structured(value.clone()),
+    ] {
+        let outcome = call(&plain(output)).await;
+        assert!(outcome.text().len() < 52_000 && outcome.text().starts_with(&text[..51_200]));
+        let output = outcome.result.unwrap();
+        assert_eq!(output.to_structured().as_ref(), Some(&value));
+        assert_eq!(output.into_json(), text);
+    }
+}
+
+// F100: what a tool says that it fits already is left alone, whatever else it holds.
+#[tokio::test]
+async fn nothing_is_cut_twice() {
+    let whole = "x\n".repeat(5000);
+    let once = call(&plain(whole.as_str())).await.text().into_owned();
+    assert_eq!(once.matches("left out").count(), 1);
+    let again = call(&plain(once.as_str()).budget(Budget::new(2001, 51_200))).await;
+    assert_eq!((again.text().as_ref(), &again.truncated), (once.as_str(), &None));
+}
+
+// F100: a message of a failed call is cut in the same place.
+#[tokio::test]
+async fn failures_are_cut_too() {
+    let fail = |_, _| async { Err::<String, _>(ToolError::failed("x".repeat(5000))) };
+    let tool = DynamicTool::new(definition("t", &[]), fail);
+    let outcome = call(&Pipeline::new(Registry::builder().add(tool).build().unwrap())).await;
+    assert!(outcome.text().contains("x [904 more bytes left out]"));
+    assert_eq!(outcome.truncated, None);
+}
+
+/// Cases of another system; what is written differently here:
+///
+/// | there | here |
+/// | --- | --- |
+/// | `...90 lines truncated...` | `90 of 100 lines` |
+/// | `...N bytes truncated...` | `of N bytes left out` |
+/// | "The tool call succeeded but the output was truncated" | the notice alone |
+/// | `Grep`, `Task tool` | the tools' own names |
+/// | a permission for `task` | the tool is in the toolset or not |
+/// | a file `tool_<id>` | a file named after the call |
+/// | one line over the limit leaves an empty preview | it is cut inside |
+const THEIR_CASES: &str = include_str!("../../../tests/fixtures/opencode-truncation/cases.json");
+
+fn as_written_here(words: &str) -> &str {
+    match words {
+        "...90 lines truncated..." => "[90 of 100 lines",
+        "bytes truncated..." => "of 1000 bytes left out",
+        "The tool call succeeded but the output was truncated" => "the whole output is in",
+        "Grep" => "search it with `seek`",
+        "Task tool" => "hand it to `helper`",
+        line => line,
+    }
+}
+
+fn texts<'c>(case: &'c Value, key: &str) -> Vec<&'c str> {
+    case[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+// F94 to F97, as a system that is in use has them.
+#[tokio::test]
+async fn cases_of_another_system_hold() {
+    let cases: Value = serde_json::from_str(THEIR_CASES).unwrap();
+    for case in cases["cases"].as_array().unwrap() {
+        let limit = |key: &str, default| {
+            let given = case[key].as_u64().or_else(|| case["config"][key].as_u64());
+            given.map_or(default, |limit| usize::try_from(limit).unwrap())
+        };
+        let budget = Budget::new(limit("max_lines", 2000), limit("max_bytes", 51_200));
+        let mut others = vec![reader("seek", &["pattern", "path", "include"])];
+        if case["task_permission"] == "allow" {
+            others.push(agents("helper", &["prompt"]));
+        }
+        let mut tool = definition("t", &[]);
+        tool.truncate = (case["direction"] == "tail").then_some(Truncate::Tail);
+        let content = case["content"].as_str().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let pipeline = pipeline(tool, content.into(), others).budget(budget);
+        let outcome = call(&pipeline.output_dir(folder.path())).await;
+
+        let name = &case["name"];
+        let is_cut = case["truncated"].as_bool().unwrap_or(true);
+        assert_eq!(outcome.truncated.is_some(), is_cut, "{name}");
+        for words in texts(case, "contains") {
+            assert!(outcome.text().contains(as_written_here(words)), "{name}: {words}");
+        }
+        for words in texts(case, "not_contains") {
+            assert!(!outcome.text().contains(as_written_here(words)), "{name}: {words}");
+        }
+        match outcome.truncated {
+            Some(record) => {
+                let path = record.full_output_path.expect("it is kept");
+                assert_eq!(fs::read_to_string(path).unwrap(), content, "{name}");
+            }
+            None => assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{name}"),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A budget from the environment, for hosts that let their users set it there.
+
+use std::ffi::{OsStr, OsString};
+
+use super::Budget;
+
+const LINES: &str = "TOOL_SDK_MAX_OUTPUT_LINES";
+const BYTES: &str = "TOOL_SDK_MAX_OUTPUT_BYTES";
+const TOKENS: &str = "TOOL_SDK_MAX_OUTPUT_TOKENS";
+
+/// A variable of the environment that is no limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{variable}` must be a whole number from 1 up, not `{value}`")]
+pub struct InvalidBudget {
+    variable: &'static str,
+    value: String,
+}
+
+impl InvalidBudget {
+    /// The variable.
+    #[must_use]
+    pub fn variable(&self) -> &'static str {
+        self.variable
+    }
+}
+
+impl Budget {
+    /// The default budget with what the environment says instead.
+    ///
+    /// `TOOL_SDK_MAX_OUTPUT_LINES`, `TOOL_SDK_MAX_OUTPUT_BYTES` and
+    /// `TOOL_SDK_MAX_OUTPUT_TOKENS` are whole numbers; of the last two the smaller limit
+    /// counts. A variable that is empty is not set. What the host sets on the result wins.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a variable is not a whole number from 1 up.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Budget;
+    ///
+    /// let budget = Budget::from_env(&|name| std::env::var_os(name))?.with_lines(500);
+    /// # Ok::<(), tool_sdk::InvalidBudget>(())
+    /// ```
+    pub fn from_env(var: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, InvalidBudget> {
+        let mut budget = Self::default();
+        if let Some(lines) = limit(var, LINES)? {
+            budget = budget.with_lines(lines);
+        }
+        let bytes = limit(var, BYTES)?;
+        let tokens = limit(var, TOKENS)?.map(|tokens| Self::tokens(tokens).max_bytes());
+        if let Some(bytes) = bytes.into_iter().chain(tokens).min() {
+            budget = budget.with_bytes(bytes);
+        }
+        Ok(budget)
+    }
+}
+
+fn limit(
+    var: &dyn Fn(&str) -> Option<OsString>,
+    variable: &'static str,
+) -> Result<Option<usize>, InvalidBudget> {
+    let Some(value) = var(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
+    match value.to_str().and_then(|value| value.parse().ok()) {
+        Some(limit) if limit > 0 => Ok(Some(limit)),
+        _ => Err(InvalidBudget { variable, value: shown(&value) }),
+    }
+}
+
+/// A value as it may stand in a message: short, and on one line.
+fn shown(value: &OsStr) -> String {
+    let start: String = value.to_string_lossy().chars().take(80).collect();
+    start.escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(env: &[(&str, &str)]) -> Result<Budget, InvalidBudget> {
+        Budget::from_env(&|name| {
+            env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into())
+        })
+    }
+
+    // F45, F178: each limit by its variable, and the host has the last word.
+    #[test]
+    fn each_limit_has_a_variable() {
+        let cases: &[(&[(&str, &str)], Budget)] = &[
+            (&[], Budget::default()),
+            (&[(LINES, ""), (BYTES, "")], Budget::default()),
+            (&[(LINES, "7")], Budget::default().with_lines(7)),
+            (&[(BYTES, "100")], Budget::default().with_bytes(100)),
+            (&[(TOKENS, "100")], Budget::default().with_bytes(400)),
+            (&[(BYTES, "100"), (TOKENS, "100")], Budget::default().with_bytes(100)),
+            (&[(BYTES, "500"), (TOKENS, "100"), (LINES, "1")], Budget::new(1, 400)),
+        ];
+        for (env, expected) in cases {
+            assert_eq!(budget(env).as_ref(), Ok(expected), "{env:?}");
+        }
+        let own = budget(&[(LINES, "7"), (BYTES, "100")]).unwrap().with_bytes(5);
+        assert_eq!(own, Budget::new(7, 5));
+    }
+
+    #[test]
+    fn what_is_no_number_is_named() {
+        for value in ["0", "-1", "1.5", "64 KiB", "many", "1\n", "99999999999999999999999"] {
+            let error = budget(&[(TOKENS, value)]).unwrap_err();
+            assert_eq!(error.variable(), TOKENS);
+            let expected = format!(
+                "`TOOL_SDK_MAX_OUTPUT_TOKENS` must be a whole number from 1 up, not `{}`",
+                value.escape_debug()
+            );
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}
