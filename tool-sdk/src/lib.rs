@@ -55,6 +55,8 @@ mod hook;
 mod name;
 mod permission;
 mod pipeline;
+#[cfg(feature = "hooks")]
+pub mod process;
 mod registry;
 mod schema;
 mod surface;
@@ -96,6 +98,8 @@ pub use self::context::{
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{Artifact, Ending, EventKind, Events, ToolEvent};
+#[cfg(feature = "hooks")]
+pub use self::hook::external::{ExternalHooks, HookConfigError};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
