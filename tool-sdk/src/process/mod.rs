@@ -256,5 +256,6 @@ fn signal_of(_status: ExitStatus) -> i32 {
     0
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

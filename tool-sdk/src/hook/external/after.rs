@@ -56,9 +56,9 @@ fn feedback(entry: &Entry, said: &Said, ran: bool) -> Option<String> {
 fn halt(entry: &Entry, said: &Said, call: &HookedCall<'_>) {
     if said.verdict == Verdict::Halt {
         let reason = said.stop_reason.clone().or_else(|| said.reason.clone());
-        call.halt(reason.unwrap_or_else(|| {
-            format!("the hook `{}` ends the turn", entry.command.label())
-        }));
+        call.halt(
+            reason.unwrap_or_else(|| format!("the hook `{}` ends the turn", entry.command.label())),
+        );
     }
 }
 
@@ -107,8 +107,7 @@ fn append(result: &mut Result<Output, ToolError>, added: &str) {
 /// A result that a hook had to see first, and could not, is not shown.
 fn withhold(result: &mut Result<Output, ToolError>, failure: &Failure) {
     let message = format!("{}, so the result is not shown", failure.what);
-    let mut error =
-        ToolError::failed(message).hint("the tool has run; its effect is not undone");
+    let mut error = ToolError::failed(message).hint("the tool has run; its effect is not undone");
     if let Err(cause) = result {
         error = error.source(taken(cause));
     }

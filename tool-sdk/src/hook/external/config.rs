@@ -58,6 +58,8 @@ impl Event {
 /// One command of the configuration.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
+    /// Where it stands in the configuration.
+    pub(super) place: String,
     pub(super) event: Event,
     pub(super) matcher: Matcher,
     pub(super) command: Command,
@@ -85,17 +87,16 @@ impl Command {
         }
     }
 
-    /// How people recognise it.
-    pub(super) fn label(&self) -> String {
-        const LONGEST: usize = 80;
-        let whole = match self {
-            Self::Line(line) => line.clone(),
-            Self::Exec(program, args) => [std::slice::from_ref(program), args].concat().join(" "),
+    /// The name of its program. The rest of the command may hold secrets, and what is said
+    /// of a hook is read by models.
+    pub(super) fn label(&self) -> &str {
+        let program = match self {
+            Self::Line(line) => line.split_whitespace().find(|word| !word.contains('=')),
+            Self::Exec(program, _) => Some(program.as_str()),
         };
-        match whole.char_indices().nth(LONGEST) {
-            None => whole,
-            Some((end, _)) => format!("{}...", &whole[..end]),
-        }
+        let name = program.and_then(|program| program.rsplit(['/', '\\']).next());
+        let name = name.unwrap_or_default().trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        if name.is_empty() { "command" } else { name }
     }
 }
 
@@ -161,7 +162,7 @@ impl Reader {
             // Without a matcher a hook runs for nothing, but its mistakes are still told.
             match (self.hook(event, &path, hook), &matcher) {
                 (Ok(entry), Ok(matcher)) => {
-                    self.entries.push(Entry { matcher: matcher.clone(), ..entry });
+                    self.entries.push(Entry { matcher: matcher.clone(), place: path, ..entry });
                 }
                 (Ok(_), Err(_)) => {}
                 (Err((key, message)), _) => self.wrong(path + key, message),
@@ -202,8 +203,8 @@ impl Reader {
             Some(WhenBroken::Deny) => OnError::Deny,
             Some(WhenBroken::Ignore) => OnError::Ignore,
         };
-        let matcher = Matcher::All;
-        Ok(Entry { event, matcher, command, timeout, background, on_error, may_allow })
+        let (place, matcher) = (String::new(), Matcher::All);
+        Ok(Entry { place, event, matcher, command, timeout, background, on_error, may_allow })
     }
 }
 
@@ -311,7 +312,21 @@ mod tests {
         let (entries, errors) =
             read(&json!({ "model": "x", "hooks": { "PreToolUse": [{ "hooks": [hook] }] } }));
         assert_eq!(errors, []);
-        assert_eq!(entries[0].command.label(), "guard --strict");
+        assert_eq!(entries[0].place, "PreToolUse[0].hooks[0]");
         assert_eq!(mistakes(&json!([])).1, ["hooks"]);
+    }
+
+    // What follows the program may be a secret.
+    #[test]
+    fn a_label_is_the_program_alone() {
+        let line = |line: &str| Command::Line(line.to_owned()).label().to_owned();
+        assert_eq!(
+            line("KEY=hunter2 \"$CLAUDE_PROJECT_DIR\"/hooks/guard.sh --token x"),
+            "guard.sh"
+        );
+        assert_eq!(line("curl -H 'Authorization: x' https://ada:pw@example.com"), "curl");
+        assert_eq!(line("KEY=hunter2"), "command");
+        let exec = Command::Exec("/opt/guard".to_owned(), vec!["hunter2".to_owned()]);
+        assert_eq!(exec.label(), "guard");
     }
 }

@@ -37,10 +37,23 @@ const KEEP: usize = 64 << 10;
 
 /// Hooks that are commands, read from a configuration.
 ///
-/// Besides the common keys, an entry may have `on_error` (`deny` or `ignore`) and
-/// `may_allow`. Before a call and before an ask, a command that fails denies; afterwards it
-/// is ignored, or, with `deny`, the result is not shown. An allow counts only where
-/// `may_allow` is true. Limits are 10 seconds before a call or an ask and 60 after a call.
+/// How a command ends is what it says:
+///
+/// | exit | means |
+/// |---|---|
+/// | 0, plain text or nothing | no opinion |
+/// | 0, JSON | what the JSON says |
+/// | 0, broken JSON | the hook failed |
+/// | 2, whatever it printed | no; standard error is the reason |
+/// | anything else, a signal, no time left, not started | the hook failed |
+///
+/// Besides the common keys an entry may have two more. `on_error` is `deny` or `ignore`:
+/// when nothing is said, a hook that fails before a call or an ask denies it, and one that
+/// fails after a call is ignored. With `deny`, the result of a call that such a hook could
+/// not look at is not shown. `may_allow` is whether an allow counts; it never lifts a denial.
+///
+/// The limit is 10 seconds before a call or an ask and 60 after a call, unless `timeout`
+/// says otherwise. A command that is `async` is not waited for, and has no say.
 ///
 /// # Examples
 ///
@@ -189,7 +202,7 @@ impl ExternalHooks {
             let started = Instant::now();
             let answer = self.run(entry, &input).await;
             watch(HookRun {
-                hook: entry.command.label(),
+                hook: format!("{} ({})", entry.command.label(), entry.place),
                 outcome: outcome(entry, &answer),
                 elapsed_ms: millis(started.elapsed()),
             });
@@ -212,7 +225,7 @@ impl ExternalHooks {
             return Ok(Said::default());
         }
         let ended = process::run(run).await;
-        protocol::meaning(entry.event, &entry.command.label(), entry.timeout, ended.as_ref())
+        protocol::meaning(entry.event, entry.command.label(), entry.timeout, ended.as_ref())
     }
 }
 
@@ -250,11 +263,8 @@ impl Hook for ExternalHooks {
                 Ok(output) => (response(output), None),
                 Err(error) => (Value::String(error.to_string()), Some(error.to_string())),
             };
-            let payload = Payload {
-                tool_response: Some(response),
-                error,
-                ..self.payload_of(event, call)
-            };
+            let payload =
+                Payload { tool_response: Some(response), error, ..self.payload_of(event, call) };
             let watch = |run| call.watch(|| run);
             let answers = self.run_all(entries, &payload, &watch).await;
             after::apply(answers, call, result);
@@ -262,10 +272,9 @@ impl Hook for ExternalHooks {
         })
     }
 
-    /// True, because each entry has its own say in this: an allow from one that may not
-    /// give it does not get here.
+    /// An allow from an entry that may not give it does not get this far.
     fn may_allow(&self) -> bool {
-        true
+        self.entries.iter().any(|entry| entry.may_allow)
     }
 }
 
@@ -299,12 +308,17 @@ fn outcome(entry: &Entry, answer: &Result<Said, Failure>) -> String {
         Verdict::Deny => ("deny", said.reason.as_deref()),
         Verdict::Halt => ("halt", said.stop_reason.as_deref().or(said.reason.as_deref())),
     };
-    [Some(verdict), reason, said.message.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(": ")
+    [Some(verdict), reason, said.message.as_deref()]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

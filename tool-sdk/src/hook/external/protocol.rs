@@ -1,12 +1,6 @@
 //! What a command reads on standard input, and what its end means.
 //!
-//! | exit | means |
-//! |---|---|
-//! | 0, plain text or nothing | no opinion |
-//! | 0, JSON | what the JSON says |
-//! | 0, broken JSON | the hook failed |
-//! | 2, whatever it printed | no; standard error is the reason |
-//! | anything else, a signal, no time left, not started | the hook failed |
+//! [`ExternalHooks`](super::ExternalHooks) has the table of what an exit means.
 //!
 //! **Invariant:** a hook that failed has decided nothing; its entry says what then holds.
 
@@ -100,9 +94,7 @@ pub(super) fn meaning(
         Exit::Code(2) => Ok(Said { reason: worded(complaint), ..Said::deny("") }),
         Exit::Code(code) => failed(format!("failed with exit code {code}"), complaint),
         Exit::Signal(signal) => failed(format!("was ended by signal {signal}"), complaint),
-        Exit::TimedOut => {
-            failed(format!("timed out after {} s", limit.as_secs_f64()), complaint)
-        }
+        Exit::TimedOut => failed(format!("timed out after {} s", limit.as_secs_f64()), complaint),
     }
 }
 
