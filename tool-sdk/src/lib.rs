@@ -60,6 +60,8 @@ mod name;
 mod permission;
 mod pipeline;
 mod redact;
+#[cfg(feature = "hooks")]
+pub mod process;
 mod registry;
 mod schema;
 mod surface;
@@ -103,6 +105,8 @@ pub use self::context::{
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
 pub use self::event::{Artifact, Ending, EventKind, Events, ToolEvent};
+#[cfg(feature = "hooks")]
+pub use self::hook::external::{ExternalHooks, HookConfigError};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
 pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};

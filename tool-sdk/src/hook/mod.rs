@@ -8,11 +8,15 @@
 //!
 //! **Invariant:** a failing hook never turns into an allow.
 
+#[cfg(feature = "hooks")]
+pub(crate) mod external;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -266,6 +270,10 @@ pub struct HookedCall<'a> {
     pub(crate) original: &'a str,
     pub(crate) arguments: &'a str,
     pub(crate) watch: Option<&'a (dyn Fn(HookRun) + Sync)>,
+    /// How long the tool ran, once it did.
+    pub(crate) elapsed: Option<Duration>,
+    /// Where a hook says that the model's turn ends with this call.
+    pub(crate) halted: Option<&'a OnceLock<String>>,
 }
 
 impl<'a> HookedCall<'a> {
@@ -303,6 +311,21 @@ impl<'a> HookedCall<'a> {
     #[must_use]
     pub fn value(&self) -> Value {
         serde_json::from_str(self.arguments).unwrap_or_default()
+    }
+
+    /// How long the tool ran; known to after-hooks.
+    #[must_use]
+    pub fn elapsed(&self) -> Option<Duration> {
+        self.elapsed
+    }
+
+    /// Ends the model's turn with this call. The first reason stays.
+    ///
+    /// For after-hooks: a before-hook says [`Opinion::halt`].
+    pub fn halt(&self, reason: impl Into<String>) {
+        if let Some(halted) = self.halted {
+            halted.get_or_init(|| reason.into());
+        }
     }
 
     /// Tells subscribers of a run that is part of this hook, such as a command of its own.

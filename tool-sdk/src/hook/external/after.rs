@@ -1,0 +1,120 @@
+//! What hooks do to the result of a call that ran.
+
+use std::mem;
+
+use serde_json::Value;
+
+use super::config::Entry;
+use super::protocol::{Failure, Said};
+use crate::content::Output;
+use crate::error::ToolError;
+use crate::hook::{HookedCall, OnError, Verdict};
+
+/// Applies what the hooks said, in the order of their configuration.
+pub(super) fn apply(
+    answers: Vec<(&Entry, Result<Said, Failure>)>,
+    call: &HookedCall<'_>,
+    result: &mut Result<Output, ToolError>,
+) {
+    let ran = result.is_ok();
+    let mut added = Vec::new();
+    for (entry, answer) in answers {
+        match answer {
+            Ok(said) => {
+                if let Some(replacement) = &said.replacement {
+                    replace(result, replacement);
+                }
+                added.extend(feedback(entry, &said, ran));
+                halt(entry, &said, call);
+                added.extend(said.context);
+            }
+            Err(failure) if entry.on_error == OnError::Deny => withhold(result, &failure),
+            Err(_) => {}
+        }
+    }
+    if !added.is_empty() {
+        append(result, &added.join("\n"));
+    }
+}
+
+/// What the model reads of a hook that is not content.
+fn feedback(entry: &Entry, said: &Said, ran: bool) -> Option<String> {
+    let label = entry.command.label();
+    let reason = said.reason.as_deref();
+    let words = match said.verdict {
+        Verdict::None | Verdict::Allow | Verdict::Ask => return None,
+        Verdict::Deny => format!("the hook `{label}` objects: {}", reason.unwrap_or("no reason")),
+        Verdict::Halt => {
+            let reason = reason.or(said.stop_reason.as_deref());
+            format!("the hook `{label}` ends the turn: {}", reason.unwrap_or("no reason"))
+        }
+    };
+    let undone = if ran { "\nthe tool had run by then; its effect is not undone" } else { "" };
+    Some(words + undone)
+}
+
+fn halt(entry: &Entry, said: &Said, call: &HookedCall<'_>) {
+    if said.verdict == Verdict::Halt {
+        let reason = said.stop_reason.clone().or_else(|| said.reason.clone());
+        call.halt(
+            reason.unwrap_or_else(|| format!("the hook `{}` ends the turn", entry.command.label())),
+        );
+    }
+}
+
+/// Puts what a hook gave in the place of the result. Whatever else says the same as the
+/// replaced text goes with it; a title and attachments stay.
+fn replace(result: &mut Result<Output, ToolError>, replacement: &Value) {
+    let text = match replacement {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match result {
+        Err(error) => *error = ToolError::new(error.kind(), text).source(taken(error)),
+        Ok(output) => {
+            let plain = match replacement {
+                Value::String(_) => Output::text(text),
+                other => Output::text(text).structured(other.clone()),
+            };
+            let titled = match output.title_text() {
+                Some(title) => plain.title(title),
+                None => plain,
+            };
+            *output = output.attachments().iter().cloned().fold(titled, Output::attach);
+        }
+    }
+}
+
+fn append(result: &mut Result<Output, ToolError>, added: &str) {
+    match result {
+        Ok(output) => {
+            let text = output.as_text().trim_end_matches('\n');
+            let end = if text.is_empty() { "" } else { "\n" };
+            output.replace_text(format!("{text}{end}{added}"));
+        }
+        Err(error) => {
+            let text = format!("{}\n{added}", error.message());
+            let reworded = ToolError::new(error.kind(), text);
+            let reworded = match error.suggestion() {
+                Some(hint) => reworded.hint(hint),
+                None => reworded,
+            };
+            *error = reworded.source(taken(error));
+        }
+    }
+}
+
+/// A result that a hook had to see first, and could not, is not shown.
+fn withhold(result: &mut Result<Output, ToolError>, failure: &Failure) {
+    let message = format!("{}, so the result is not shown", failure.what);
+    let mut error = ToolError::failed(message).hint("the tool has run; its effect is not undone");
+    if let Err(cause) = result {
+        error = error.source(taken(cause));
+    }
+    *result = Err(error);
+}
+
+/// The error, for the host; what the model reads is put in its place.
+fn taken(error: &mut ToolError) -> ToolError {
+    mem::replace(error, ToolError::internal(""))
+}

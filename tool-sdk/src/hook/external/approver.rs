@@ -1,0 +1,55 @@
+//! Permission requests: hooks that answer an ask before anybody is shown it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::config::Event;
+use super::protocol::Payload;
+use super::{ExternalHooks, compose};
+use crate::hook::Verdict;
+use crate::permission::{Approver, Ask, Reply};
+
+/// Hooks in front of an approver.
+pub(super) struct HooksFirst {
+    pub(super) hooks: Arc<ExternalHooks>,
+    pub(super) inner: Arc<dyn Approver>,
+}
+
+impl Approver for HooksFirst {
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        let (hooks, inner) = (Arc::clone(&self.hooks), Arc::clone(&self.inner));
+        Box::pin(async move {
+            match answer(&hooks, &ask).await {
+                Some(reply) => Some(reply),
+                None => inner.ask(ask).await,
+            }
+        })
+    }
+}
+
+/// What the hooks answer; nothing when somebody is to be asked.
+async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
+    let tool = ask.tool.as_str();
+    let entries = hooks.matching(Event::PermissionRequest, tool);
+    if entries.is_empty() {
+        return None;
+    }
+    let payload = Payload {
+        session_id: &ask.session,
+        tool_name: tool,
+        tool_input: ask.arguments.clone(),
+        tool_use_id: ask.call.to_string(),
+        agent: ask.agent.as_deref(),
+        ..hooks.payload(Event::PermissionRequest)
+    };
+    // An ask has no watcher: the reply says which hook decided.
+    let answers = hooks.run_all(entries, &payload, &|_| {}).await;
+    let said = answers.into_iter().map(|(entry, answer)| compose::weighed(entry, answer));
+    let opinion = compose::opinion(said.collect(), &ask.arguments);
+    match opinion.verdict {
+        Verdict::None | Verdict::Ask => None,
+        Verdict::Allow => Some(Reply::Once),
+        Verdict::Deny | Verdict::Halt => Some(Reply::RejectWith { feedback: opinion.reason }),
+    }
+}

@@ -1,0 +1,332 @@
+//! The configuration of command hooks, in the shape that Claude Code made common.
+//!
+//! A mistake costs the entry that it stands in and no other: what can be read is used, and
+//! each mistake comes back with its place.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use super::matcher::Matcher;
+use crate::hook::OnError;
+use crate::process::Run;
+
+/// When a configured hook runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A call is about to be judged.
+    PreToolUse,
+    /// A call succeeded.
+    PostToolUse,
+    /// A call failed.
+    PostToolUseFailure,
+    /// Somebody is about to be asked.
+    PermissionRequest,
+}
+
+impl Event {
+    const ALL: [Self; 4] =
+        [Self::PreToolUse, Self::PostToolUse, Self::PostToolUseFailure, Self::PermissionRequest];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::PreToolUse => "PreToolUse",
+            Self::PostToolUse => "PostToolUse",
+            Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::PermissionRequest => "PermissionRequest",
+        }
+    }
+
+    /// Whether its hooks decide if a call runs.
+    pub(super) const fn decides(self) -> bool {
+        matches!(self, Self::PreToolUse | Self::PermissionRequest)
+    }
+
+    const fn timeout(self) -> Duration {
+        Duration::from_secs(if self.decides() { 10 } else { 60 })
+    }
+
+    const fn on_error(self) -> OnError {
+        if self.decides() { OnError::Deny } else { OnError::Ignore }
+    }
+}
+
+/// One command of the configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Where it stands in the configuration.
+    pub(super) place: String,
+    pub(super) event: Event,
+    pub(super) matcher: Matcher,
+    pub(super) command: Command,
+    pub(super) timeout: Duration,
+    /// Whether nobody waits for it.
+    pub(super) background: bool,
+    pub(super) on_error: OnError,
+    pub(super) may_allow: bool,
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub(super) enum Command {
+    /// A line for the shell.
+    Line(String),
+    /// A program and its arguments.
+    Exec(String, Vec<String>),
+}
+
+impl Command {
+    pub(super) fn to_run(&self) -> Run {
+        match self {
+            Self::Line(line) => Run::shell(line),
+            Self::Exec(program, args) => Run::exec(program, args.iter().map(OsString::from)),
+        }
+    }
+
+    /// The name of its program. The rest of the command may hold secrets, and what is said
+    /// of a hook is read by models.
+    pub(super) fn label(&self) -> &str {
+        let program = match self {
+            Self::Line(line) => line.split_whitespace().find(|word| !word.contains('=')),
+            Self::Exec(program, _) => Some(program.as_str()),
+        };
+        let name = program.and_then(|program| program.rsplit(['/', '\\']).next());
+        let name = name.unwrap_or_default().trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        if name.is_empty() { "command" } else { name }
+    }
+}
+
+/// A mistake in the configuration of hooks. Everything else in it is used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{path}: {message}")]
+#[non_exhaustive]
+pub struct HookConfigError {
+    /// Where it is, such as `PreToolUse[0].hooks[1].timeout`.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Reads a configuration: the hooks by event, or a settings file that has them under `hooks`.
+pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
+    let mut reader = Reader { entries: Vec::new(), errors: Vec::new() };
+    let events = config.get("hooks").unwrap_or(config);
+    match events.as_object() {
+        None => reader.wrong("hooks", "expected an object of events"),
+        Some(events) => events.iter().for_each(|(event, groups)| reader.event(event, groups)),
+    }
+    (reader.entries, reader.errors)
+}
+
+struct Reader {
+    entries: Vec<Entry>,
+    errors: Vec<HookConfigError>,
+}
+
+impl Reader {
+    fn wrong(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.errors.push(HookConfigError { path: path.into(), message: message.into() });
+    }
+
+    fn event(&mut self, name: &str, groups: &Value) {
+        let Some(event) = Event::ALL.into_iter().find(|event| event.as_str() == name) else {
+            let known = Event::ALL.map(Event::as_str).join(", ");
+            return self.wrong(name, format!("unknown event; expected one of {known}"));
+        };
+        let Some(groups) = groups.as_array() else {
+            return self.wrong(name, "expected a list");
+        };
+        for (at, group) in groups.iter().enumerate() {
+            self.group(event, &format!("{name}[{at}]"), group);
+        }
+    }
+
+    fn group(&mut self, event: Event, path: &str, group: &Value) {
+        let matcher = match group.get("matcher") {
+            None | Some(Value::Null) => Ok(Matcher::All),
+            Some(Value::String(pattern)) => Matcher::parse(pattern),
+            Some(_) => Err("expected a text".to_owned()),
+        };
+        if let Err(message) = &matcher {
+            self.wrong(format!("{path}.matcher"), message);
+        }
+        let Some(hooks) = group.get("hooks").and_then(Value::as_array) else {
+            return self.wrong(format!("{path}.hooks"), "expected a list");
+        };
+        for (at, hook) in hooks.iter().enumerate() {
+            let path = format!("{path}.hooks[{at}]");
+            // Without a matcher a hook runs for nothing, but its mistakes are still told.
+            match (self.hook(event, &path, hook), &matcher) {
+                (Ok(entry), Ok(matcher)) => {
+                    self.entries.push(Entry { matcher: matcher.clone(), place: path, ..entry });
+                }
+                (Ok(_), Err(_)) => {}
+                (Err((key, message)), _) => self.wrong(path + key, message),
+            }
+        }
+    }
+
+    fn hook(&mut self, event: Event, path: &str, hook: &Value) -> Result<Entry, Mistake> {
+        let kind = hook.get("type").and_then(Value::as_str);
+        if kind != Some("command") {
+            let found = kind.map_or_else(|| "nothing".to_owned(), |kind| format!("`{kind}`"));
+            return Err((".type", format!("expected `command`, found {found}")));
+        }
+        let Written { command, args, timeout, background, on_error, may_allow, rest, .. } =
+            Written::deserialize(hook).map_err(|error| ("", error.to_string()))?;
+        let command = match (command, args) {
+            (Some(line), None) if !line.trim().is_empty() => Command::Line(line),
+            (Some(program), Some(args)) if !program.is_empty() => Command::Exec(program, args),
+            (None, Some(mut args)) if args.first().is_some_and(|program| !program.is_empty()) => {
+                Command::Exec(args.remove(0), args)
+            }
+            _ => return Err((".command", "expected a command, or a program in `args`".to_owned())),
+        };
+        let timeout = match timeout {
+            // Nobody waits for it, so it may take as long as one that only looks on.
+            None if background => Event::PostToolUse.timeout(),
+            None => event.timeout(),
+            Some(seconds) => Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|timeout| !timeout.is_zero())
+                .ok_or((".timeout", "expected a number of seconds above zero".to_owned()))?,
+        };
+        for key in rest.keys() {
+            self.wrong(format!("{path}.{key}"), "is not known here and has no effect");
+        }
+        let on_error = match on_error {
+            None => event.on_error(),
+            Some(WhenBroken::Deny) => OnError::Deny,
+            Some(WhenBroken::Ignore) => OnError::Ignore,
+        };
+        let (place, matcher) = (String::new(), Matcher::All);
+        Ok(Entry { place, event, matcher, command, timeout, background, on_error, may_allow })
+    }
+}
+
+/// The key and what is wrong with it.
+type Mistake = (&'static str, String);
+
+/// One command as it is written.
+#[derive(Deserialize)]
+struct Written {
+    #[serde(rename = "type")]
+    _kind: String,
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    timeout: Option<f64>,
+    #[serde(default, rename = "async")]
+    background: bool,
+    on_error: Option<WhenBroken>,
+    #[serde(default)]
+    may_allow: bool,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WhenBroken {
+    Deny,
+    Ignore,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn mistakes(config: &Value) -> (usize, Vec<String>) {
+        let (entries, errors) = read(config);
+        (entries.len(), errors.iter().map(|error| error.path.clone()).collect())
+    }
+
+    // A bad entry or an unknown event leaves the rest in force.
+    #[test]
+    fn a_mistake_costs_its_own_entry_only() {
+        let good = json!({ "type": "command", "command": "true" });
+        let config = json!({
+            "Stop": [{ "hooks": [good] }],
+            "PostToolUse": "all",
+            "PreToolUse": [
+                "what",
+                { "matcher": "[", "hooks": [good, { "type": "prompt" }] },
+                { "matcher": 3, "hooks": [good] },
+                { "matcher": "a", "hooks": [
+                    good,
+                    7,
+                    { "type": "command" },
+                    { "type": "command", "command": "true", "timeout": -1 },
+                    { "type": "command", "command": "true", "timeout": 1e300 },
+                    { "type": "command", "command": "true", "on_error": "allow" },
+                    { "type": "command", "args": [] },
+                    { "type": "command", "command": "true", "if": "x" },
+                ] },
+            ],
+            "PermissionRequest": [{ "hooks": [good] }],
+        });
+        let expected = [
+            "Stop",
+            "PostToolUse",
+            "PreToolUse[0].hooks",
+            "PreToolUse[1].matcher",
+            "PreToolUse[1].hooks[1].type",
+            "PreToolUse[2].matcher",
+            "PreToolUse[3].hooks[1].type",
+            "PreToolUse[3].hooks[2].command",
+            "PreToolUse[3].hooks[3].timeout",
+            "PreToolUse[3].hooks[4].timeout",
+            "PreToolUse[3].hooks[5]",
+            "PreToolUse[3].hooks[6].command",
+            "PreToolUse[3].hooks[7].if",
+        ];
+        assert_eq!(mistakes(&config), (3, expected.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn deciding_hooks_are_short_and_fail_closed_unless_told_otherwise() {
+        let of = |event: &str, mut hook: Value| {
+            hook["type"] = "command".into();
+            hook["command"] = "true".into();
+            let (mut entries, errors) = read(&json!({ event: [{ "hooks": [hook] }] }));
+            assert_eq!(errors, []);
+            let entry = entries.remove(0);
+            (entry.timeout.as_secs(), entry.on_error, entry.may_allow)
+        };
+        assert_eq!(of("PreToolUse", json!({})), (10, OnError::Deny, false));
+        assert_eq!(of("PermissionRequest", json!({})), (10, OnError::Deny, false));
+        assert_eq!(of("PostToolUse", json!({})), (60, OnError::Ignore, false));
+        assert_eq!(of("PostToolUseFailure", json!({})), (60, OnError::Ignore, false));
+        let set = json!({ "timeout": 3, "on_error": "ignore", "may_allow": true });
+        assert_eq!(of("PreToolUse", set), (3, OnError::Ignore, true));
+    }
+
+    #[test]
+    fn a_settings_file_has_the_events_one_level_down() {
+        let hook = json!({ "type": "command", "args": ["guard", "--strict"] });
+        let (entries, errors) =
+            read(&json!({ "model": "x", "hooks": { "PreToolUse": [{ "hooks": [hook] }] } }));
+        assert_eq!(errors, []);
+        assert_eq!(entries[0].place, "PreToolUse[0].hooks[0]");
+        assert_eq!(mistakes(&json!([])).1, ["hooks"]);
+    }
+
+    // What follows the program may be a secret.
+    #[test]
+    fn a_label_is_the_program_alone() {
+        let line = |line: &str| Command::Line(line.to_owned()).label().to_owned();
+        assert_eq!(
+            line("KEY=hunter2 \"$CLAUDE_PROJECT_DIR\"/hooks/guard.sh --token x"),
+            "guard.sh"
+        );
+        assert_eq!(line("curl -H 'Authorization: x' https://ada:pw@example.com"), "curl");
+        assert_eq!(line("KEY=hunter2"), "command");
+        let exec = Command::Exec("/opt/guard".to_owned(), vec!["hunter2".to_owned()]);
+        assert_eq!(exec.label(), "guard");
+    }
+}

@@ -1,0 +1,95 @@
+//! Which tools a configured hook looks at.
+
+use regex::{Regex, RegexBuilder};
+
+/// The longest expression, in bytes, and what it may cost once compiled.
+const MAX_PATTERN: usize = 4 << 10;
+const MAX_COMPILED: usize = 1 << 20;
+
+/// A matcher of the configuration.
+#[derive(Clone, Debug)]
+pub(super) enum Matcher {
+    /// Every tool.
+    All,
+    /// Exactly these.
+    Names(Vec<String>),
+    /// Those in whose name it is found.
+    Regex(Regex),
+}
+
+impl Matcher {
+    /// Reads a matcher: nothing and `*` are every tool, plain words are names, everything
+    /// else is a regular expression that is looked for anywhere in the name.
+    pub(super) fn parse(pattern: &str) -> Result<Self, String> {
+        if matches!(pattern.trim(), "" | "*") {
+            return Ok(Self::All);
+        }
+        if pattern.chars().all(is_plain) {
+            let names = pattern.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
+            let names: Vec<_> = names.map(str::to_owned).collect();
+            return match names.is_empty() {
+                true => Err(format!("`{pattern}` names no tool")),
+                false => Ok(Self::Names(names)),
+            };
+        }
+        if pattern.len() > MAX_PATTERN {
+            return Err(format!("a matcher must not be longer than {MAX_PATTERN} bytes"));
+        }
+        RegexBuilder::new(pattern)
+            .size_limit(MAX_COMPILED)
+            .dfa_size_limit(8 * MAX_COMPILED)
+            .nest_limit(64)
+            .build()
+            .map(Self::Regex)
+            .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
+    }
+
+    /// Whether it looks at this tool.
+    pub(super) fn matches(&self, tool: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Names(names) => names.iter().any(|name| name == tool),
+            Self::Regex(regex) => regex.is_match(tool),
+        }
+    }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ',' | ' ' | '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, tool: &str, expected: bool) {
+        let matcher = Matcher::parse(pattern).unwrap();
+        assert_eq!(matcher.matches(tool), expected, "{pattern} {tool}");
+    }
+
+    #[test]
+    fn plain_words_are_whole_names() {
+        check("mcp__brave-search", "mcp__brave-search", true);
+        check("mcp__brave-search", "mcp__brave-search__web", false);
+        check("edit, write", "write", true);
+        check("edit|write,", "edit", true);
+        check("edit|write", "rewrite", false);
+        check(" * ", "anything", true);
+    }
+
+    #[test]
+    fn everything_else_is_an_expression() {
+        check("mcp__.*", "mcp__memory__get", true);
+        check("^read_", "spread_out", false);
+        check("file.?", "read_file", true);
+    }
+
+    // RX1
+    #[test]
+    fn what_costs_too_much_is_refused() {
+        for pattern in ["(", "a{1000}{1000}{1000}", &"(a)".repeat(2000), "| ,"] {
+            assert!(Matcher::parse(pattern).is_err(), "{:.20}", pattern);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a command reads on standard input, and what its end means.
+//!
+//! [`ExternalHooks`](super::ExternalHooks) has the table of what an exit means.
+//!
+//! **Invariant:** a hook that failed has decided nothing; its entry says what then holds.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::config::Event;
+use crate::hook::Verdict;
+use crate::process::{Exit, Finished, RunError};
+
+/// How much of what a hook says reaches the model.
+const MAX_TEXT: usize = 10 << 10;
+
+/// What a command reads.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Payload<'a> {
+    pub(super) session_id: &'a str,
+    /// There is no transcript; the field is there for commands that look for it.
+    pub(super) transcript_path: Option<&'a str>,
+    pub(super) cwd: String,
+    pub(super) permission_mode: &'static str,
+    pub(super) hook_event_name: &'static str,
+    pub(super) tool_name: &'a str,
+    pub(super) tool_input: Value,
+    pub(super) tool_use_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) agent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_response: Option<Value>,
+    /// What went wrong, where the call failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) duration_ms: Option<u64>,
+}
+
+/// What a hook said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) verdict: Verdict,
+    pub(super) reason: Option<String>,
+    /// Why the turn ends, for a verdict that ends it.
+    pub(super) stop_reason: Option<String>,
+    pub(super) patch: Map<String, Value>,
+    pub(super) context: Option<String>,
+    pub(super) replacement: Option<Value>,
+    /// For people.
+    pub(super) message: Option<String>,
+}
+
+impl Said {
+    pub(super) fn deny(reason: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Deny, reason: Some(reason.into()), ..Self::default() }
+    }
+}
+
+/// A hook that decided nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What happened, for the model.
+    pub(super) what: String,
+    /// What the command said about it, for the host.
+    pub(super) detail: String,
+}
+
+/// What the end of the command `label` means.
+pub(super) fn meaning(
+    event: Event,
+    label: &str,
+    limit: Duration,
+    ended: Result<&Finished, &RunError>,
+) -> Result<Said, Failure> {
+    let failed = |what: String, detail: String| {
+        Err(Failure { what: format!("the hook `{label}` {what}"), detail })
+    };
+    let finished = match ended {
+        Ok(finished) => finished,
+        Err(error) => {
+            let cause = std::error::Error::source(error).map(ToString::to_string);
+            return failed("could not be run".to_owned(), cause.unwrap_or_default());
+        }
+    };
+    let complaint = finished.stderr.text();
+    match finished.exit {
+        Exit::Code(0) => match answer(event, &finished.stdout.text()) {
+            Ok(said) => Ok(said),
+            Err(error) => failed("gave an answer that cannot be read".to_owned(), error),
+        },
+        Exit::Code(2) => Ok(Said { reason: worded(complaint), ..Said::deny("") }),
+        Exit::Code(code) => failed(format!("failed with exit code {code}"), complaint),
+        Exit::Signal(signal) => failed(format!("was ended by signal {signal}"), complaint),
+        Exit::TimedOut => failed(format!("timed out after {} s", limit.as_secs_f64()), complaint),
+    }
+}
+
+/// What a command that ended well printed; `Err` when it looks like JSON and is none.
+fn answer(event: Event, stdout: &str) -> Result<Said, String> {
+    let stdout = stdout.trim();
+    if !stdout.starts_with('{') {
+        return Ok(Said::default());
+    }
+    let answer: Answer = serde_json::from_str(stdout).map_err(|error| error.to_string())?;
+    let specific = answer.hook_specific_output.unwrap_or_default();
+    if let Some(name) = specific.hook_event_name.filter(|name| name != event.as_str()) {
+        return Err(format!("it answers `{name}`, and was asked about `{}`", event.as_str()));
+    }
+    let request = specific.decision.unwrap_or_default();
+    if request.updated_input.is_some() || request.updated_permissions.is_some() {
+        return Err("what somebody is asked about cannot be changed any more".to_owned());
+    }
+    let verdict = [
+        answer.decision.map(|decision| match decision {
+            Legacy::Approve => Verdict::Allow,
+            Legacy::Block => Verdict::Deny,
+        }),
+        specific.permission_decision.map(Choice::verdict),
+        request.behavior.map(Choice::verdict),
+        (answer.go_on == Some(false)).then_some(Verdict::Halt),
+    ];
+    Ok(Said {
+        // Where it says several things, the strictest holds.
+        verdict: verdict.into_iter().flatten().max().unwrap_or_default(),
+        reason: [specific.permission_decision_reason, request.message, answer.reason]
+            .into_iter()
+            .flatten()
+            .find_map(worded),
+        stop_reason: answer.stop_reason.and_then(worded),
+        patch: specific.updated_input.unwrap_or_default(),
+        context: specific.additional_context.and_then(worded),
+        replacement: specific.updated_tool_output,
+        message: answer.system_message.and_then(worded),
+    })
+}
+
+/// `text` without blanks around it and no longer than a model should read; nothing when
+/// nothing is left.
+fn worded(text: String) -> Option<String> {
+    let text = text.trim();
+    if text.len() <= MAX_TEXT {
+        return (!text.is_empty()).then(|| text.to_owned());
+    }
+    let kept = text.floor_char_boundary(MAX_TEXT);
+    Some(format!("{}\n[{} more bytes left out]", &text[..kept], text.len() - kept))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    #[serde(rename = "continue")]
+    go_on: Option<bool>,
+    stop_reason: Option<String>,
+    system_message: Option<String>,
+    decision: Option<Legacy>,
+    reason: Option<String>,
+    hook_specific_output: Option<Specific>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Legacy {
+    Approve,
+    Block,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Specific {
+    hook_event_name: Option<String>,
+    permission_decision: Option<Choice>,
+    permission_decision_reason: Option<String>,
+    updated_input: Option<Map<String, Value>>,
+    additional_context: Option<String>,
+    /// An older name was for the tools of servers only.
+    #[serde(alias = "updatedMCPToolOutput")]
+    updated_tool_output: Option<Value>,
+    decision: Option<Request>,
+}
+
+/// The answer to a permission request.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Request {
+    behavior: Option<Choice>,
+    message: Option<String>,
+    updated_input: Option<Value>,
+    updated_permissions: Option<Value>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Choice {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Choice {
+    const fn verdict(self) -> Verdict {
+        match self {
+            Self::Allow => Verdict::Allow,
+            Self::Ask => Verdict::Ask,
+            Self::Deny => Verdict::Deny,
+        }
+    }
+}

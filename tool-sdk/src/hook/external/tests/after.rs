@@ -1,0 +1,89 @@
+//! What commands do to the result of a call.
+
+use super::*;
+
+/// The text that the model reads after `hook` saw a result.
+async fn read_after(event: Event, hook: Value) -> (String, Option<String>) {
+    let seen = Seen::new();
+    let mut result = match event {
+        Event::PostToolUse => Ok(Output::json(&json!({ "secret": 1 })).unwrap().title("note")),
+        _ => Err(ToolError::failed("no room").hint("delete a note")),
+    };
+    seen.after(&config(&[(event, hook)]), &mut result).await;
+    if let Ok(output) = &result {
+        assert_eq!(output.title_text(), Some("note"));
+    }
+    let text = result.map_or_else(|error| error.to_string(), |output| output.into_text());
+    (text, seen.halted.into_inner())
+}
+
+// F66: what hooks add to a result, and to a failure.
+#[tokio::test]
+async fn results_and_failures_can_be_commented_on() {
+    use Event::{PostToolUse as Post, PostToolUseFailure as Failed};
+
+    let specific = |key: &str, value: Value| says(&json!({ "hookSpecificOutput": { key: value } }));
+    let objects = json!({ "command": "echo 'too bold' >&2; exit 2" });
+    let label = "`echo`";
+    let undone = "the tool had run by then; its effect is not undone";
+    let cases = [
+        (
+            Post,
+            objects.clone(),
+            format!("{{\"secret\":1}}\nthe hook {label} objects: too bold\n{undone}"),
+        ),
+        (
+            Failed,
+            objects,
+            format!("no room\nthe hook {label} objects: too bold\nhint: delete a note"),
+        ),
+        (
+            Post,
+            specific("additionalContext", json!("mind the gap")),
+            "{\"secret\":1}\nmind the gap".to_owned(),
+        ),
+        (
+            Failed,
+            specific("additionalContext", json!("mind the gap")),
+            "no room\nmind the gap\nhint: delete a note".to_owned(),
+        ),
+        (Post, specific("updatedToolOutput", json!("hidden")), "hidden".to_owned()),
+        (Post, specific("updatedToolOutput", json!({ "a": 1 })), r#"{"a":1}"#.to_owned()),
+        (Failed, specific("updatedToolOutput", json!("hidden")), "hidden".to_owned()),
+        (Post, json!({ "command": "exit 1" }), "{\"secret\":1}".to_owned()),
+        (Post, json!({ "command": "echo done" }), "{\"secret\":1}".to_owned()),
+    ];
+    for (event, hook, expected) in cases {
+        assert_eq!(read_after(event, hook).await, (expected, None));
+    }
+}
+
+#[tokio::test]
+async fn a_turn_can_be_ended_after_success_and_after_failure() {
+    let stop = says(&json!({ "continue": false, "stopReason": "enough", "reason": "it is late" }));
+    for event in [Event::PostToolUse, Event::PostToolUseFailure] {
+        let (text, halted) = read_after(event, stop.clone()).await;
+        assert_eq!(halted.as_deref(), Some("enough"));
+        assert!(text.contains("ends the turn: it is late"), "{text}");
+    }
+}
+
+// A result that had to be looked at first is not shown when that failed.
+#[tokio::test]
+async fn a_result_can_be_withheld_until_it_was_seen() {
+    let hook = json!({ "command": "exit 1", "on_error": "deny" });
+    let (text, _) = read_after(Event::PostToolUse, hook).await;
+    assert!(text.contains("the result is not shown") && !text.contains("secret"), "{text}");
+}
+
+// What is replaced leaves no second copy behind.
+#[tokio::test]
+async fn a_replaced_result_keeps_nothing_of_the_old_value() {
+    let hook = says(&json!({ "hookSpecificOutput": { "updatedToolOutput": "hidden" } }));
+    let mut result = Ok(Output::text("secret")
+        .structured(json!("secret"))
+        .metadata("first", "secret")
+        .display(json!("secret")));
+    Seen::new().after(&config(&[(Event::PostToolUse, hook)]), &mut result).await;
+    assert_eq!(result.unwrap(), Output::text("hidden"));
+}

@@ -1,0 +1,177 @@
+//! What commands say before a call.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+/// The opinion of commands before a call.
+async fn before(hooks: &[Value]) -> Opinion {
+    let hooks: Vec<_> = hooks.iter().map(|hook| (Event::PreToolUse, hook.clone())).collect();
+    Seen::new().before(&config(&hooks)).await
+}
+
+fn decides(decision: &str, reason: &str) -> Value {
+    says(&json!({ "hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": decision,
+        "permissionDecisionReason": reason,
+    } }))
+}
+
+/// A file that is no program.
+fn not_executable(folder: &Path) -> String {
+    let file = folder.join("plain");
+    fs::write(&file, "#!/bin/sh\nexit 0\n").unwrap();
+    file.display().to_string()
+}
+
+// F17, F71: a deciding hook that breaks in any way denies, and says how it broke.
+#[tokio::test]
+async fn a_broken_command_never_lets_a_call_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = not_executable(folder.path());
+    let hangs = "sleep 300 & wait";
+    let cases = [
+        (json!({ "args": ["/no/such/guard"] }), "could not be run"),
+        (json!({ "command": "/no/such/guard" }), "failed with exit code 127"),
+        (json!({ "args": [plain] }), "could not be run"),
+        (json!({ "command": plain }), "failed with exit code 126"),
+        (json!({ "command": "exit 1" }), "failed with exit code 1"),
+        (json!({ "command": "exit 127" }), "failed with exit code 127"),
+        (json!({ "command": "kill -9 $$" }), "was ended by signal 9"),
+        (json!({ "command": hangs, "timeout": 0.3 }), "timed out after 0.3 s"),
+        (json!({ "command": "echo '{'" }), "gave an answer that cannot be read"),
+        (json!({ "command": "echo '{'; yes | head -c 200000000" }), "gave an answer"),
+    ];
+    for (hook, expected) in cases {
+        let opinion = before(std::slice::from_ref(&hook)).await;
+        assert_eq!(opinion.verdict, Verdict::Deny, "{hook}");
+        assert!(opinion.reason.contains(expected), "{hook}: {}", opinion.reason);
+        assert!(!opinion.reason.contains("reject"), "{}", opinion.reason);
+
+        let mut ignored = hook.clone();
+        ignored["on_error"] = "ignore".into();
+        assert_eq!(before(&[ignored]).await, Opinion::none(), "{hook}");
+    }
+}
+
+// F17: odd behaviour that is no failure.
+#[tokio::test]
+async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
+    let fine = [
+        "exec 0<&-; exit 0",
+        "yes | head -c 200000000",
+        "sleep 3 & echo 'left behind'",
+        "echo 'all good'",
+        "echo '{}'",
+        "exit 0",
+    ];
+    for line in fine {
+        assert_eq!(before(&[json!({ "command": line })]).await, Opinion::none(), "{line}");
+    }
+    let noisy = json!({ "command": "echo '{}'; echo 'not on Fridays' >&2; exit 2" });
+    assert_eq!(before(&[noisy]).await, Opinion::deny("not on Fridays"));
+}
+
+// HK1: what a failure says in detail is for the host.
+#[tokio::test]
+async fn the_model_does_not_read_what_a_broken_command_printed() {
+    let seen = Seen::new();
+    let hook = json!({ "command": "echo 'key=hunter2' >&2; exit 3" });
+    let opinion = seen.before(&config(&[(Event::PreToolUse, hook)])).await;
+    assert!(!opinion.reason.contains("hunter2"));
+    let runs = seen.runs.into_inner().unwrap();
+    assert_eq!(runs[0].hook, "echo (PreToolUse[0].hooks[0])");
+    assert!(runs[0].outcome.starts_with("failed: ") && runs[0].outcome.ends_with("key=hunter2"));
+}
+
+// F65, F67: any denial wins, an ask beats an allow, an allow needs trust.
+#[tokio::test]
+async fn the_strictest_of_all_answers_holds() {
+    let (no, ask, yes) = (decides("deny", "no"), decides("ask", "ask"), decides("allow", "yes"));
+    let nothing = json!({ "command": "true" });
+    let stop = says(&json!({ "continue": false, "stopReason": "stop" }));
+    let cases = [
+        (vec![yes.clone()], Opinion::none()),
+        (vec![trusted(yes.clone())], Opinion::allow("yes")),
+        (vec![trusted(yes.clone()), nothing], Opinion::allow("yes")),
+        (vec![trusted(yes.clone()), ask.clone()], Opinion::ask("ask")),
+        (vec![no.clone(), trusted(yes), ask, no.clone()], Opinion::deny("no\nno")),
+        (vec![no, stop], Opinion::halt("no\nstop")),
+    ];
+    for (hooks, expected) in cases {
+        assert_eq!(before(&hooks).await, expected, "{hooks:?}");
+    }
+}
+
+// F64, HK2: changes are laid over each other in configured order, not as they finish.
+#[tokio::test]
+async fn changes_compose_in_configured_order() {
+    let change = |wait: &str, input: Value, verdict: &str| {
+        let answer = json!({ "hookSpecificOutput": {
+            "permissionDecision": verdict, "updatedInput": input, "additionalContext": wait,
+        } });
+        json!({ "command": format!("sleep {wait}; cat <<'END'\n{answer}\nEND") })
+    };
+    let slow = change("0.2", json!({ "title": "slow", "by": "slow" }), "ask");
+    let fast = change("0", json!({ "title": "fast" }), "allow");
+    let opinion = before(&[slow.clone(), fast.clone()]).await;
+    let changed = json!({ "title": "fast", "text": "b", "by": "slow" });
+    assert_eq!(opinion.arguments.as_deref(), Some(changed.to_string().as_str()));
+    assert_eq!((opinion.verdict, opinion.context), (Verdict::Ask, vec!["0.2".into(), "0".into()]));
+
+    let denied = before(&[slow, fast, decides("deny", "no")]).await;
+    assert_eq!((denied.arguments, denied.reason.as_str()), (None, "no"));
+}
+
+// F67: what a command reads; twice the same command is two runs.
+#[tokio::test]
+async fn every_command_reads_the_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let copies = json!({ "command": "cat >> input; pwd >> folders; echo $CLAUDE_PROJECT_DIR" });
+    let hooks = config(&[(Event::PreToolUse, copies.clone()), (Event::PreToolUse, copies)]);
+    let seen = Seen::new();
+    assert_eq!(seen.before(&hooks.in_folder(folder.path())).await, Opinion::none());
+
+    let runs: Vec<_> = seen.runs.into_inner().unwrap();
+    assert_eq!(runs.iter().map(|run| run.outcome.as_str()).collect::<Vec<_>>(), ["none", "none"]);
+    let folders = fs::read_to_string(folder.path().join("folders")).unwrap();
+    assert_eq!(folders.lines().count(), 2);
+    let input = fs::read_to_string(folder.path().join("input")).unwrap();
+    let first = serde_json::Deserializer::from_str(&input).into_iter::<Value>().next();
+    let expected = json!({
+        "session_id": "s1",
+        "transcript_path": null,
+        "cwd": folder.path(),
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": "write_note",
+        "tool_input": { "title": "a", "text": "b" },
+        "tool_use_id": "c1",
+        "agent": "scribe",
+        "duration_ms": 7,
+    });
+    assert_eq!(first.unwrap().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_command_in_the_background_is_not_waited_for_and_has_no_say() {
+    let seen = Seen::new();
+    let hook = json!({ "command": "sleep 300; exit 2", "async": true });
+    assert_eq!(seen.before(&config(&[(Event::PreToolUse, hook)])).await, Opinion::none());
+    assert_eq!(seen.runs.into_inner().unwrap()[0].outcome, "not waited for");
+}
+
+#[tokio::test]
+async fn other_tools_and_events_start_nothing() {
+    let (hooks, _) = ExternalHooks::from_value(&json!({
+        "PreToolUse": [{ "matcher": "read_note", "hooks": [{ "type": "command", "command": "exit 2" }] }],
+        "PostToolUse": [{ "hooks": [{ "type": "command", "command": "exit 2" }] }],
+    }));
+    let seen = Seen::new();
+    assert_eq!(seen.before(&hooks).await, Opinion::none());
+    let mut failed = Err(ToolError::failed("no room"));
+    seen.after(&hooks, &mut failed).await;
+    assert_eq!(failed.unwrap_err().message(), "no room");
+}

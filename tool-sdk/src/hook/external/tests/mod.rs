@@ -1,0 +1,99 @@
+//! Commands against recorded cases, and real ones that misbehave.
+
+mod after;
+mod before;
+mod recorded;
+mod requests;
+
+use std::sync::{Mutex, OnceLock};
+
+use serde_json::json;
+
+use super::*;
+use crate::call::CallId;
+use crate::context::Session;
+use crate::name::ToolName;
+use crate::schema::Schema;
+use crate::tool::Definition;
+
+const CASES: &str = include_str!("../../../../tests/fixtures/codex-hooks/cases.json");
+
+fn cases(key: &str) -> Vec<Value> {
+    let cases: Value = serde_json::from_str(CASES).unwrap();
+    cases[key].as_array().unwrap().clone()
+}
+
+/// One entry with what `keys` say.
+fn entry(event: Event, keys: Value) -> Entry {
+    config(&[(event, keys)]).entries.remove(0)
+}
+
+/// Hooks for every tool, one for each pair.
+fn config(hooks: &[(Event, Value)]) -> ExternalHooks {
+    let mut events = json!({});
+    for (event, keys) in hooks {
+        let mut hook = keys.clone();
+        hook["type"] = "command".into();
+        let groups = events.as_object_mut().unwrap().entry(event.as_str()).or_insert(json!([]));
+        groups.as_array_mut().unwrap().push(json!({ "matcher": "*", "hooks": [hook] }));
+    }
+    let (hooks, errors) = ExternalHooks::from_value(&events);
+    assert_eq!(errors, []);
+    hooks
+}
+
+/// A call that hooks look at, with what they tell of it.
+struct Seen {
+    session: Session,
+    definition: Definition,
+    id: CallId,
+    runs: Mutex<Vec<HookRun>>,
+    halted: OnceLock<String>,
+}
+
+impl Seen {
+    fn new() -> Self {
+        let name = ToolName::from_static("write_note");
+        Self {
+            session: Session::new("s1").with_agent("scribe"),
+            definition: Definition::new(name, "Writes a note.", Schema::default()),
+            id: CallId::given("c1"),
+            runs: Mutex::default(),
+            halted: OnceLock::new(),
+        }
+    }
+
+    async fn before(&self, hooks: &ExternalHooks) -> Opinion {
+        let watch = |run| self.runs.lock().unwrap().push(run);
+        hooks.before(&self.call(&watch)).done().await.unwrap()
+    }
+
+    async fn after(&self, hooks: &ExternalHooks, result: &mut Result<Output, ToolError>) {
+        let watch = |run| self.runs.lock().unwrap().push(run);
+        hooks.after(&self.call(&watch), result).done().await.unwrap();
+    }
+
+    fn call<'a>(&'a self, watch: &'a (dyn Fn(HookRun) + Sync)) -> HookedCall<'a> {
+        let arguments = r#"{"title":"a","text":"b"}"#;
+        HookedCall {
+            session: &self.session,
+            definition: &self.definition,
+            id: &self.id,
+            original: arguments,
+            arguments,
+            watch: Some(watch),
+            elapsed: Some(Duration::from_millis(7)),
+            halted: Some(&self.halted),
+        }
+    }
+}
+
+/// A command that prints `answer`.
+fn says(answer: &Value) -> Value {
+    json!({ "command": format!("cat <<'END'\n{answer}\nEND") })
+}
+
+fn trusted(mut hook: Value) -> Value {
+    hook["may_allow"] = true.into();
+    hook
+}

@@ -1,0 +1,228 @@
+//! What others recorded of matchers, answers and input, and where it differs here.
+
+use std::collections::BTreeMap;
+
+use super::super::matcher::Matcher;
+use super::*;
+use crate::hook::OnError;
+use crate::process::{Captured, Exit, Finished};
+
+const INPUTS: [(Event, &str); 3] = [
+    (
+        Event::PreToolUse,
+        include_str!(
+            "../../../../tests/fixtures/codex-hooks/schema/pre-tool-use.command.input.schema.json"
+        ),
+    ),
+    (
+        Event::PostToolUse,
+        include_str!(
+            "../../../../tests/fixtures/codex-hooks/schema/post-tool-use.command.input.schema.json"
+        ),
+    ),
+    (
+        Event::PermissionRequest,
+        include_str!(
+            "../../../../tests/fixtures/codex-hooks/schema/permission-request.command.input.schema.json"
+        ),
+    ),
+];
+
+/// What a recorded case comes to here: the verdict, the words, the contexts, the changes.
+#[derive(Debug, PartialEq)]
+struct Came {
+    verdict: Verdict,
+    words: Option<String>,
+    contexts: Vec<String>,
+    changes: Value,
+}
+
+fn captured(text: &str) -> Captured {
+    let mut captured = Captured::default();
+    captured.head.extend_from_slice(text.as_bytes());
+    captured
+}
+
+fn meaning(event: Event, code: i32, stdout: &str, stderr: &str) -> Result<Said, Failure> {
+    let finished = Finished {
+        exit: Exit::Code(code),
+        stdout: captured(stdout),
+        stderr: captured(stderr),
+        elapsed: Duration::ZERO,
+        held: false,
+    };
+    protocol::meaning(event, "x", Duration::from_secs(10), Ok(&finished))
+}
+
+// F67
+#[test]
+fn matchers_are_read_as_recorded() {
+    for case in cases("matcher") {
+        let pattern = case["matcher"].as_str().unwrap_or_default();
+        let matcher = Matcher::parse(pattern);
+        assert_eq!(matcher.is_err(), case["config_error"] == true, "{case}");
+        let matches = matcher.is_ok_and(|it| it.matches(case["tool_name"].as_str().unwrap()));
+        assert_eq!(matches, case["matches"] == true, "{case}");
+    }
+}
+
+/// Where it is decided differently here, and to what it comes. Recorded are failures that
+/// let the call go on.
+fn differences() -> BTreeMap<&'static str, Came> {
+    let came = |verdict, words: Option<&str>, contexts: &[&str]| Came {
+        verdict,
+        words: words.map(str::to_owned),
+        contexts: contexts.iter().map(|&context| context.to_owned()).collect(),
+        changes: Value::Null,
+    };
+    let says_nothing = "the hook `x` ends the turn";
+    BTreeMap::from([
+        // An allow is understood, and counts where the entry may give it.
+        ("allow_without_update", came(Verdict::Allow, None, &["preserved"])),
+        ("legacy_approve", came(Verdict::Allow, None, &[])),
+        // There is somebody to ask.
+        ("ask", came(Verdict::Ask, Some("please confirm"), &[])),
+        // The result of every tool can be replaced.
+        ("post_updated_mcp_output", came(Verdict::None, None, &["preserved"])),
+        // An allow beside a change is an allow too.
+        (
+            "allow_updates_input",
+            Came {
+                changes: json!({ "command": "echo rewritten" }),
+                ..came(Verdict::Allow, None, &[])
+            },
+        ),
+        ("post_continue_false_bare", came(Verdict::Halt, Some(says_nothing), &[])),
+    ])
+}
+
+// F67: recorded answers mean what they meant, but for the table of differences.
+#[test]
+fn answers_are_read_as_recorded() {
+    let differences = differences();
+    for case in cases("output") {
+        let name = case["name"].as_str().unwrap();
+        let text = |key: &str| case[key].as_str().unwrap();
+        let event = match text("event") {
+            "PreToolUse" => Event::PreToolUse,
+            _ => Event::PostToolUse,
+        };
+        let code = i32::try_from(case["exit_code"].as_i64().unwrap()).unwrap();
+        let answer = meaning(event, code, text("stdout"), text("stderr"));
+        if case["run_status"] == "failed" && !differences.contains_key(name) {
+            assert!(answer.is_err(), "{name}");
+            continue;
+        }
+        let mut entry = entry(event, json!({ "command": "x" }));
+        entry.may_allow = true;
+        let said = compose::weighed(&entry, answer);
+        let found = Came {
+            verdict: said.verdict,
+            words: said.reason,
+            contexts: said.context.into_iter().collect(),
+            changes: match said.patch.is_empty() {
+                true => Value::Null,
+                false => Value::Object(said.patch),
+            },
+        };
+        let recorded = Came {
+            verdict: match case["run_status"].as_str().unwrap() {
+                "blocked" => Verdict::Deny,
+                "stopped" => Verdict::Halt,
+                _ => Verdict::None,
+            },
+            words: [&case["block_reason"], &case["feedback_for_model"][0]]
+                .into_iter()
+                .find_map(|words| words.as_str().map(str::to_owned)),
+            contexts: serde_json::from_value(case["additional_contexts"].clone()).unwrap(),
+            changes: case["updated_input"].clone(),
+        };
+        assert_eq!(&found, differences.get(name).unwrap_or(&recorded), "{name}");
+    }
+}
+
+// HK1: an answer that cannot be understood is a failure, never an opinion.
+#[test]
+fn what_cannot_be_understood_is_a_failure() {
+    let broken = [
+        r#"{"decision": "#,
+        r#"{"decision": "maybe"}"#,
+        r#"{"decision": "approve", "decision": "block"}"#,
+        r#"{"continue": "no"}"#,
+        r#"{} trailing"#,
+        r#"{"hookSpecificOutput": {"permissionDecision": "Deny"}}"#,
+        r#"{"hookSpecificOutput": {"permissionDecision": "defer"}}"#,
+        r#"{"hookSpecificOutput": {"updatedInput": ["a"]}}"#,
+        r#"{"hookSpecificOutput": {"hookEventName": "Stop", "permissionDecision": "deny"}}"#,
+    ];
+    for stdout in broken {
+        assert!(meaning(Event::PreToolUse, 0, stdout, "").is_err(), "{stdout}");
+    }
+    let rewrite = r#"{"hookSpecificOutput":{"decision":{"behavior":"allow","updatedInput":{}}}}"#;
+    assert!(meaning(Event::PermissionRequest, 0, rewrite, "").is_err());
+}
+
+// User complaint: exit 2 blocks, whatever was printed.
+#[test]
+fn exit_two_blocks_also_beside_json() {
+    for stdout in ["", "{", r#"{"decision":"approve"}"#, r#"{"continue":true}"#] {
+        let said = meaning(Event::PreToolUse, 2, stdout, "no\n").unwrap();
+        assert_eq!((said.verdict, said.reason.as_deref()), (Verdict::Deny, Some("no")));
+    }
+    let silent = meaning(Event::PreToolUse, 2, "", "");
+    let said = compose::weighed(&entry(Event::PreToolUse, json!({ "command": "x" })), silent);
+    assert_eq!(said.reason.as_deref(), Some("the hook `x` says no"));
+}
+
+#[test]
+fn long_words_are_cut_with_a_note() {
+    let said = meaning(Event::PreToolUse, 2, "", &"ä".repeat(8 << 10)).unwrap();
+    let reason = said.reason.unwrap();
+    assert!(reason.ends_with("\n[6144 more bytes left out]"), "{:.40}", reason);
+    assert_eq!(meaning(Event::PreToolUse, 0, "{}", "").unwrap(), Said::default());
+}
+
+// The input has every field that commands rely on, and none that they do not know.
+#[test]
+fn the_input_is_that_of_the_recorded_schemas() {
+    let (hooks, _) = ExternalHooks::from_json("{}");
+    for (event, schema) in INPUTS {
+        let schema: Value = serde_json::from_str(schema).unwrap();
+        let mut payload = hooks.payload(event);
+        payload.tool_response = (event == Event::PostToolUse).then_some(Value::Null);
+        let input = serde_json::to_value(payload).unwrap();
+        for required in schema["required"].as_array().unwrap() {
+            let required = required.as_str().unwrap();
+            // Neither turns nor models are known where hooks run.
+            let known = input.get(required).is_some() || ["turn_id", "model"].contains(&required);
+            assert!(known, "{required}");
+        }
+        for field in input.as_object().unwrap().keys() {
+            let known = schema["properties"].get(field).is_some() || field == "tool_use_id";
+            assert!(known, "{field}");
+        }
+        let modes = &schema["properties"]["permission_mode"]["enum"];
+        for mode in Mode::ALL {
+            assert!(modes.as_array().unwrap().contains(&json!(mode_name(mode))));
+        }
+    }
+}
+
+// HK1: whatever hooks say, adding one that fails never makes a call more permitted.
+#[test]
+fn a_failure_only_tightens() {
+    let hooks = [OnError::Deny, OnError::Ignore].map(|on_error| {
+        let mut entry = entry(Event::PreToolUse, json!({ "command": "x" }));
+        entry.on_error = on_error;
+        entry
+    });
+    let verdicts = [Verdict::None, Verdict::Allow, Verdict::Ask, Verdict::Deny, Verdict::Halt];
+    for verdict in verdicts {
+        for entry in &hooks {
+            let said = Said { verdict, ..Said::default() };
+            let failure = Failure { what: "broke".to_owned(), detail: String::new() };
+            let both = vec![said, compose::weighed(entry, Err(failure))];
+            assert!(compose::opinion(both, &json!({})).verdict >= verdict);
+        }
+    }
+}

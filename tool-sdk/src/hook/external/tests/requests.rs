@@ -1,0 +1,89 @@
+//! Asks that hooks answer before anybody is shown them.
+
+use std::future::{Future, ready};
+use std::pin::Pin;
+
+use super::*;
+use crate::effect::Risk;
+use crate::permission::{Ask, By, Reply};
+use crate::tool::{Display, Source};
+
+/// Somebody whose answer shows that they were asked.
+struct Somebody;
+
+impl Approver for Somebody {
+    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        Box::pin(ready(Some(Reply::Reject)))
+    }
+}
+
+fn ask() -> Arc<Ask> {
+    Arc::new(Ask {
+        id: "a1".into(),
+        call: CallId::given("c1"),
+        session: "s1".into(),
+        agent: None,
+        tool: ToolName::from_static("write_note"),
+        display: Arc::new(Display::default()),
+        source: Source::default(),
+        risk: Risk::default(),
+        permission: "write_note".to_owned(),
+        arguments: json!({ "title": "a" }),
+        original: None,
+        summary: None,
+        subjects: Vec::new(),
+        suggestions: Vec::new(),
+        by: By::Default,
+        reason: String::new(),
+        rules: Vec::new(),
+        preview: None,
+        dangerous: false,
+        fingerprint: String::new(),
+        expires_in: Duration::from_secs(60),
+    })
+}
+
+async fn reply(hooks: &[Value]) -> Option<Reply> {
+    let request = |hook: &Value| (Event::PermissionRequest, hook.clone());
+    let hooks = config(&hooks.iter().map(request).collect::<Vec<_>>());
+    Arc::new(hooks).approver(Arc::new(Somebody)).ask(ask()).await
+}
+
+fn answers(behavior: &str) -> Value {
+    says(&json!({ "hookSpecificOutput": {
+        "hookEventName": "PermissionRequest",
+        "decision": { "behavior": behavior, "message": "by rule" },
+    } }))
+}
+
+fn no(feedback: &str) -> Option<Reply> {
+    Some(Reply::RejectWith { feedback: feedback.to_owned() })
+}
+
+// F67: recorded combinations.
+#[tokio::test]
+async fn decisions_combine_as_recorded() {
+    for case in cases("permission_request_combination") {
+        let decisions = case["decisions"].as_array().unwrap();
+        let hooks: Vec<_> =
+            decisions.iter().map(|decision| trusted(answers(decision.as_str().unwrap()))).collect();
+        let expected = match case["result"].as_str() {
+            Some("deny") => no("by rule"),
+            Some(_) => Some(Reply::Once),
+            None => Some(Reply::Reject),
+        };
+        assert_eq!(reply(&hooks).await, expected, "{case}");
+    }
+}
+
+// F71
+#[tokio::test]
+async fn without_trust_or_without_an_answer_somebody_is_asked() {
+    assert_eq!(reply(&[answers("allow")]).await, Some(Reply::Reject));
+    assert_eq!(reply(&[json!({ "command": "true" })]).await, Some(Reply::Reject));
+    assert_eq!(reply(&[json!({ "command": "echo no >&2; exit 2" })]).await, no("no"));
+    let broken = reply(&[trusted(answers("allow")), json!({ "command": "exit 1" })]).await;
+    assert!(
+        matches!(broken, Some(Reply::RejectWith { feedback }) if feedback.contains("exit code 1"))
+    );
+}

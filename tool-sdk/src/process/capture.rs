@@ -1,0 +1,163 @@
+//! The start and the end of what a child writes; what lies between is counted.
+//!
+//! A child that writes more than is kept is never blocked, and never costs more memory.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// What is read at once.
+const CHUNK: usize = 32 << 10;
+
+/// Keeps the two ends of a stream as it comes.
+#[derive(Debug)]
+pub(super) struct Capture {
+    half: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+}
+
+/// What a child wrote: its start, its end, and how much lies between.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Captured {
+    /// The start, or everything.
+    pub head: Vec<u8>,
+    /// The end, where there was more than could be kept.
+    pub tail: Vec<u8>,
+    /// How many bytes between the two were left out.
+    pub omitted: u64,
+}
+
+impl Capture {
+    /// Keeps at most `keep` bytes.
+    pub(super) fn new(keep: usize) -> Self {
+        Self { half: keep / 2, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+    }
+
+    /// Reads `stream` to its end. Whatever was read stays when this is dropped before.
+    pub(super) async fn drain(&mut self, stream: Option<impl AsyncRead + Unpin>) {
+        let Some(mut stream) = stream else { return };
+        let mut chunk = vec![0; CHUNK];
+        // A pipe that cannot be read any more has ended.
+        while let Ok(count @ 1..) = stream.read(&mut chunk).await {
+            self.push(&chunk[..count]);
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let (first, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));
+        self.head.extend_from_slice(first);
+        let rest = &rest[rest.len().saturating_sub(self.half)..];
+        let surplus = (self.tail.len() + rest.len()).saturating_sub(self.half);
+        self.tail.drain(..surplus);
+        self.tail.extend(rest);
+    }
+
+    pub(super) fn finish(self) -> Captured {
+        let Self { mut head, tail, total, .. } = self;
+        let omitted = total - (head.len() + tail.len()) as u64;
+        if omitted > 0 {
+            return Captured { head, tail: tail.into(), omitted };
+        }
+        head.extend(tail);
+        Captured { head, tail: Vec::new(), omitted }
+    }
+}
+
+impl Captured {
+    /// As text, with a note where something was left out.
+    ///
+    /// Bytes that are no UTF-8 become `\u{fffd}`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(unix)]
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// use tool_sdk::process::{self, Run};
+    ///
+    /// let finished = process::run(Run::shell("seq 9").keep(8)).await?;
+    /// assert_eq!(finished.stdout.text(), "1\n2\n\n[10 bytes left out]\n8\n9\n");
+    /// # Ok::<(), process::RunError>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.omitted == 0 {
+            return String::from_utf8_lossy(&self.head).into_owned();
+        }
+        // The cut may have halved a character on either side.
+        let head = &self.head[..whole_chars(&self.head)];
+        let halved = self.tail.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
+        let tail = &self.tail[halved..];
+        let omitted = self.omitted + (self.head.len() - head.len() + halved) as u64;
+        format!(
+            "{}\n[{omitted} bytes left out]\n{}",
+            String::from_utf8_lossy(head),
+            String::from_utf8_lossy(tail)
+        )
+    }
+
+    /// Whether nothing was left out.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.omitted == 0
+    }
+}
+
+/// Where `bytes` end without the start of a character that was cut.
+fn whole_chars(bytes: &[u8]) -> usize {
+    let last = bytes.iter().rev().take(4).position(|byte| byte & 0xC0 != 0x80);
+    let start = bytes.len() - last.map_or(0, |behind| behind + 1);
+    match std::str::from_utf8(&bytes[start..]) {
+        Err(error) if error.error_len().is_none() => start,
+        _ => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn captured(keep: usize, chunks: &[&[u8]]) -> Captured {
+        let mut capture = Capture::new(keep);
+        chunks.iter().for_each(|chunk| capture.push(chunk));
+        capture.finish()
+    }
+
+    #[test]
+    fn a_character_is_never_halved() {
+        let text = captured(6, &["ääxää".as_bytes(), b"!"]).text();
+        assert_eq!(text, "ä\n[5 bytes left out]\nä!");
+    }
+
+    #[test]
+    fn what_is_no_text_is_shown_as_such() {
+        assert_eq!(captured(9, &[b"a\xffb"]).text(), "a\u{fffd}b");
+    }
+
+    proptest! {
+        // CH8: both ends are kept and the rest is counted, however it comes in.
+        #[test]
+        fn the_ends_are_kept_and_the_rest_is_counted(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            keep in 2_usize..64,
+            step in 1_usize..40,
+        ) {
+            let chunks: Vec<_> = bytes.chunks(step).collect();
+            let captured = captured(keep, &chunks);
+            prop_assert!(bytes.starts_with(&captured.head) && bytes.ends_with(&captured.tail));
+            let kept = captured.head.len() + captured.tail.len();
+            prop_assert!(kept <= keep);
+            prop_assert_eq!(kept as u64 + captured.omitted, bytes.len() as u64);
+            prop_assert!(captured.is_whole() || kept >= keep - 1);
+            let _ = captured.text();
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What a child process sees of the environment: what an allow-list names, never all of it.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::Path;
+
+use thiserror::Error;
+
+/// What programs need to run at all, and what says in which language and time zone.
+const PASSED: &[&str] =
+    &["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+/// Without these no program starts on Windows; nobody else has them.
+const PASSED_ON_WINDOWS: &[&str] =
+    &["COMSPEC", "PATHEXT", "SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "WINDIR"];
+
+/// Parts of names that stand for secrets.
+const SECRET: &[&str] =
+    &["AUTH", "COOKIE", "CRED", "KEY", "PASS", "PRIVATE", "SECRET", "TOKEN", "_DSN"];
+
+/// Names that make a program load code, or send what it does somewhere else.
+const STEERING: &[&str] = &["BASH_ENV", "ENV", "JAVA_TOOL_OPTIONS", "NODE_OPTIONS"];
+
+/// How names of the same kind start, and how they end.
+const STEERING_STARTS: &[&str] = &["DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY"];
+const STEERING_END: &str = "_PROXY";
+
+/// Who commits is no secret, and steers nothing.
+const IDENTITY: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
+
+/// The environment of a child process.
+///
+/// It starts from an allow-list, so that no secret of this process reaches the child, and
+/// relative folders in `PATH` are left out, so that no program is found by where it runs.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::process::ChildEnv;
+///
+/// let parent = [("PATH", "/usr/bin"), ("DEPLOY_TOKEN", "hunter2"), ("EDITOR", "vi")];
+/// let env = ChildEnv::of(parent).with("CI", "1");
+///
+/// assert_eq!(env.names().collect::<Vec<_>>(), ["CI", "PATH"]);
+/// assert!(env.with_untrusted("LD_PRELOAD", "./evil.so").is_err());
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ChildEnv(BTreeMap<OsString, OsString>);
+
+/// A name that only the host may set for a child.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{name}` must not be set for a child process; leave it out")]
+#[non_exhaustive]
+pub struct ForbiddenName {
+    /// The name.
+    pub name: String,
+}
+
+impl ChildEnv {
+    /// What a child of this process may see.
+    #[must_use]
+    pub fn inherited() -> Self {
+        Self::of(env::vars_os())
+    }
+
+    /// What a child may see of `parent`.
+    #[must_use]
+    pub fn of<N, V>(parent: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<OsString>,
+        V: Into<OsString>,
+    {
+        let mut passed = BTreeMap::new();
+        for (name, value) in parent {
+            let (name, value) = (name.into(), value.into());
+            if !is_passed(&name) {
+                continue;
+            }
+            let value = if name == "PATH" { without_relative(&value) } else { value };
+            passed.insert(name, value);
+        }
+        Self(passed)
+    }
+
+    /// Adds a variable, whatever its name: the host knows what its children need.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds a variable that a model or a file asks for.
+    ///
+    /// # Errors
+    ///
+    /// Fails for names of secrets, and for those that make programs load other code.
+    pub fn with_untrusted(self, name: &str, value: &str) -> Result<Self, ForbiddenName> {
+        if is_forbidden(name, value) {
+            return Err(ForbiddenName { name: name.to_owned() });
+        }
+        Ok(self.with(name, value))
+    }
+
+    /// The names, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &OsStr> {
+        self.0.keys().map(OsString::as_os_str)
+    }
+
+    pub(super) fn vars(&self) -> &BTreeMap<OsString, OsString> {
+        &self.0
+    }
+}
+
+/// Names only: what a host adds may be a secret.
+impl fmt::Debug for ChildEnv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ChildEnv").field(&self.0.keys().collect::<Vec<_>>()).finish()
+    }
+}
+
+fn is_passed(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    PASSED.contains(&name) || PASSED_ON_WINDOWS.contains(&name) || name.starts_with("LC_")
+}
+
+fn without_relative(path: &OsStr) -> OsString {
+    let absolute = env::split_paths(path).filter(|folder| Path::new(folder).is_absolute());
+    // What was split can be joined again.
+    env::join_paths(absolute).unwrap_or_default()
+}
+
+fn is_forbidden(name: &str, value: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let starts = |starts: &[&str]| starts.iter().any(|start| upper.starts_with(start));
+    if starts(IDENTITY) {
+        return !is_plain(name);
+    }
+    !is_plain(name)
+        || SECRET.iter().any(|part| upper.contains(part))
+        || STEERING.contains(&upper.as_str())
+        || starts(STEERING_STARTS)
+        || upper.ends_with(STEERING_END)
+        || (upper.ends_with("_URL") && has_password(value))
+}
+
+/// Whether it is a name at all; shells keep whole functions under names that are none.
+fn is_plain(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether `url` names a user and a password.
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CH1: the parent's variables pass by an allow-list.
+    #[test]
+    fn only_what_is_listed_is_passed_on() {
+        let parent = [
+            ("HOME", "/home/ada"),
+            ("LANG", "de_DE.UTF-8"),
+            ("LC_TIME", "C"),
+            ("TERM", "dumb"),
+            ("AWS_SECRET_ACCESS_KEY", "hunter2"),
+            ("CARGO_HOME", "/opt/cargo"),
+            ("LD_PRELOAD", "/evil.so"),
+            ("PYTHONPATH", "/evil"),
+            ("https_proxy", "http://evil"),
+        ];
+        let env = ChildEnv::of(parent);
+        assert_eq!(env.names().collect::<Vec<_>>(), ["HOME", "LANG", "LC_TIME", "TERM"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_program_is_found_by_where_it_runs() {
+        let env = ChildEnv::of([("PATH", "/usr/bin:.:bin::/bin")]);
+        assert_eq!(env.vars()[OsStr::new("PATH")], "/usr/bin:/bin");
+    }
+
+    // CH1: what a model asks for is refused by name, also in lower case.
+    #[test]
+    fn a_model_cannot_set_what_steers_or_stands_for_secrets() {
+        let refused = [
+            "GITHUB_TOKEN",
+            "api_key",
+            "DB_PASSWORD",
+            "AUTHORIZATION",
+            "SESSION_COOKIE",
+            "SENTRY_DSN",
+            "LD_LIBRARY_PATH",
+            "DYLD_INSERT_LIBRARIES",
+            "BASH_ENV",
+            "ENV",
+            "NODE_OPTIONS",
+            "PYTHONSTARTUP",
+            "PERL5OPT",
+            "RUBYOPT",
+            "GIT_SSH_COMMAND",
+            "JAVA_TOOL_OPTIONS",
+            "http_proxy",
+            "BASH_FUNC_ls%%",
+            "",
+            "1X",
+            "A=B",
+        ];
+        for name in refused {
+            assert!(ChildEnv::default().with_untrusted(name, "x").is_err(), "{name}");
+        }
+        for name in ["RUST_LOG", "CI", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "ENVIRONMENT"] {
+            assert!(ChildEnv::default().with_untrusted(name, "x").is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_password_is_a_secret() {
+        let set = |value| ChildEnv::default().with_untrusted("DATABASE_URL", value).is_ok();
+        assert!(set("postgres://db.local/notes"));
+        assert!(set("https://example.com/a:b@c"));
+        assert!(!set("postgres://ada:hunter2@db.local/notes"));
+    }
+
+    #[test]
+    fn the_host_may_add_anything_and_no_value_is_shown() {
+        let env = ChildEnv::default().with("API_KEY", "hunter2");
+        assert_eq!(format!("{env:?}"), r#"ChildEnv(["API_KEY"])"#);
+    }
+}

@@ -1,0 +1,261 @@
+//! Child processes: what they see, how long they run, how much they say.
+//!
+//! [`run`] starts one program, feeds it, and waits for it with a limit. The child sees a
+//! [`ChildEnv`] and nothing else of the environment, and leads a process group of its own
+//! that is ended with it.
+//!
+//! **Invariant:** nothing here decides whether a program may run, or knows why it does.
+
+mod capture;
+mod env;
+mod group;
+mod tree;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use futures_util::future::FusedFuture;
+use thiserror::Error;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{ChildStdin, Command};
+use tokio::time::timeout;
+
+use self::capture::Capture;
+pub use self::capture::Captured;
+pub use self::env::{ChildEnv, ForbiddenName};
+use self::tree::Tree;
+
+/// How long output is waited for after the child has ended: what it started may hold its
+/// pipes open for ever.
+const DRAIN: Duration = Duration::from_millis(250);
+
+/// A program to run once, and within which limits.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(unix)]
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use tool_sdk::process::{self, Exit, Run};
+///
+/// let finished = process::run(Run::exec("cat", ["-"]).stdin("hello")).await?;
+///
+/// assert_eq!(finished.exit, Exit::Code(0));
+/// assert_eq!(finished.stdout.text(), "hello");
+/// # Ok::<(), process::RunError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Run {
+    program: OsString,
+    args: Vec<OsString>,
+    folder: Option<PathBuf>,
+    env: ChildEnv,
+    stdin: Vec<u8>,
+    timeout: Duration,
+    grace: Duration,
+    keep: usize,
+}
+
+impl Run {
+    /// A program with arguments; no shell reads them.
+    pub fn exec<A: Into<OsString>>(
+        program: impl Into<OsString>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            folder: None,
+            env: ChildEnv::inherited(),
+            stdin: Vec::new(),
+            timeout: Duration::from_secs(60),
+            grace: Duration::from_millis(200),
+            keep: 64 << 10,
+        }
+    }
+
+    /// A line for the shell.
+    pub fn shell(line: impl Into<OsString>) -> Self {
+        Self::exec("sh", [OsString::from("-c"), line.into()])
+    }
+
+    /// The folder that it runs in; the host's own when nothing is said.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// The environment; [`ChildEnv::inherited`] when nothing is said.
+    pub fn env(mut self, env: ChildEnv) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// What it reads, and then no more; nothing when nothing is said.
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// How long it may run; a minute when nothing is said.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How long it may tidy up when it has to end early; 200 ms when nothing is said.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// How many bytes of each of its outputs are kept; 64 KiB when nothing is said.
+    pub fn keep(mut self, bytes: usize) -> Self {
+        self.keep = bytes;
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).env_clear().envs(self.env.vars());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        command
+    }
+}
+
+/// What became of a program that was started.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Finished {
+    /// How it ended.
+    pub exit: Exit,
+    /// What it wrote.
+    pub stdout: Captured,
+    /// What it complained about.
+    pub stderr: Captured,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Whether something that it started still held its output open when it had ended.
+    pub held: bool,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Its time was up, and its group was ended.
+    TimedOut,
+}
+
+/// Why a program could not be run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It could not be started: it is not there, not executable, or its folder is not there.
+    #[error("`{program}` could not be started")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It could not be waited for; it was ended.
+    #[error("a child process could not be waited for")]
+    Wait(#[source] io::Error),
+}
+
+/// Runs a program to its end or its time limit.
+///
+/// Completion does not wait for what the program left running. When the future is dropped,
+/// the program's group is ended.
+///
+/// # Errors
+///
+/// Fails when the program could not be started or waited for. How it ended is no error.
+pub async fn run(run: Run) -> Result<Finished, RunError> {
+    let started = Instant::now();
+    let mut tree = Tree::spawn(&mut run.command(), run.grace).map_err(|source| {
+        RunError::Spawn { program: run.program.to_string_lossy().into_owned(), source }
+    })?;
+    let (mut stdout, mut stderr) = (Capture::new(run.keep), Capture::new(run.keep));
+    let (input, output, complaints) = match tree.child() {
+        Some(child) => (child.stdin.take(), child.stdout.take(), child.stderr.take()),
+        None => (None, None, None),
+    };
+    let (exit, held) = {
+        let talk = async {
+            tokio::join!(feed(input, &run.stdin), stdout.drain(output), stderr.drain(complaints))
+        };
+        let mut talk = pin!(talk.map(drop).fuse());
+        let exit = match timeout(run.timeout, exit_of(&mut tree, talk.as_mut())).await {
+            Ok(status) => Exit::of(status.map_err(RunError::Wait)?),
+            Err(_) => {
+                tree.end().await;
+                Exit::TimedOut
+            }
+        };
+        let held = !talk.is_terminated() && timeout(DRAIN, talk).await.is_err();
+        (exit, held)
+    };
+    let elapsed = started.elapsed();
+    Ok(Finished { exit, stdout: stdout.finish(), stderr: stderr.finish(), elapsed, held })
+}
+
+/// Waits for the child, and talks to it until then.
+async fn exit_of(
+    tree: &mut Tree,
+    mut talk: Pin<&mut impl FusedFuture<Output = ()>>,
+) -> io::Result<ExitStatus> {
+    loop {
+        tokio::select! {
+            status = tree.wait() => return status,
+            () = talk.as_mut() => {}
+        }
+    }
+}
+
+/// Writes `bytes` and closes the pipe. A child that reads no more does not need them.
+async fn feed(stdin: Option<ChildStdin>, bytes: &[u8]) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(bytes).await;
+    }
+}
+
+impl Exit {
+    fn of(status: ExitStatus) -> Self {
+        match status.code() {
+            Some(code) => Self::Code(code),
+            None => Self::Signal(signal_of(status)),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn signal_of(status: ExitStatus) -> i32 {
+    std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or_default()
+}
+
+/// Elsewhere every exit has a code.
+#[cfg(not(unix))]
+fn signal_of(_status: ExitStatus) -> i32 {
+    0
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
