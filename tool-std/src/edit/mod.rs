@@ -16,7 +16,7 @@ use std::fmt;
 pub(crate) use self::find::Strategy;
 use self::find::find;
 pub(crate) use self::nearest::{Nearest, nearest};
-use crate::text::lines::{first_end, split_bom};
+use crate::text::lines::{line_end, new_line_end, split_bom};
 
 /// How many line numbers an error names.
 const NAMED: usize = 10;
@@ -112,8 +112,8 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
     for place in &places {
         out.push_str(&text[next..place.start]);
         // In a file of mixed line ends, new lines end as those do that they replace.
-        let end = first_end(&text[place.clone()]).or_else(|| first_end(text));
-        out.push_str(&with_ends(new, end.unwrap_or("\n")));
+        let end = line_end(&text[place.clone()]).unwrap_or_else(|| new_line_end(text));
+        out.push_str(&with_ends(new, end));
         next = place.end;
     }
     out.push_str(&text[next..]);

@@ -100,12 +100,8 @@ fn whole_lines_may_differ_in_blanks_at_their_ends() {
 fn what_was_not_exact_is_noted() {
     let note = |text, old| replace(text, &[once(old, "x")]).unwrap().note();
     assert_eq!(note("a\n", "a"), None);
-    assert_eq!(
-        note("a \nb\n", "a\nb").as_deref(),
-        Some(
-            "the quoted text differed from the file in blanks at the ends of lines; verify the result"
-        )
-    );
+    let loose = note("a \nb\n", "a\nb").unwrap();
+    assert!(loose.ends_with("in blanks at the ends of lines; verify the result"), "{loose}");
     let edits = [once("it's", "a"), once("z", "y")];
     assert_eq!(replace("it\u{2019}s z", &edits).unwrap().strategy.as_str(), "punctuation");
 }
@@ -120,6 +116,7 @@ fn the_byte_order_mark_stays() {
 fn new_lines_end_as_those_they_replace() {
     check("a\nb\r\nc\r\n", once("b\nc", "x\ny\nz"), "a\nx\r\ny\r\nz\r\n", 1, Found::Exact);
     check("a\rb\r", once("a\nb", "x\ny"), "x\ry\r", 1, Found::Exact);
+    check("5%\r9%\nb\n", once("5%\r9%", "x\ny"), "x\ny\nb\n", 1, Found::Exact);
     check("a\r\nb\r\n", once("\nb", "\nx"), "a\r\nx\r\n", 1, Found::Exact);
 }
 
@@ -220,7 +217,9 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn an_edit_touches_nothing_outside_its_place(text in text(), old in text(), new in "[xy\n]{0,4}") {
+    fn an_edit_touches_nothing_outside_its_place(
+        text in text(), old in text(), new in "[xy\n]{0,4}",
+    ) {
         if let Ok(edited) = replace(&text, &[once(&old, &new)]) {
             let body = text.trim_start_matches('\u{feff}');
             let quoted = old.strip_prefix('\u{feff}').unwrap_or(&old);
@@ -233,7 +232,9 @@ proptest! {
     }
 
     #[test]
-    fn what_is_quoted_from_a_text_is_found_exactly(text in text(), from in 0_usize..40, len in 1_usize..20) {
+    fn what_is_quoted_from_a_text_is_found_exactly(
+        text in text(), from in 0_usize..40, len in 1_usize..20,
+    ) {
         let from = text.floor_char_boundary(from);
         let old = &text[from..text.floor_char_boundary(from + len)];
         if !old.trim_start_matches('\u{feff}').is_empty() {
@@ -244,7 +245,11 @@ proptest! {
     }
 
     #[test]
-    fn crlf_stays_crlf(lines in prop::collection::vec("[ab ]{0,3}", 1..8), old in "[ab\n]{1,4}", new in "[xy\n]{0,4}") {
+    fn crlf_stays_crlf(
+        lines in prop::collection::vec("[ab ]{0,3}", 1..8),
+        old in "[ab\n]{1,4}",
+        new in "[xy\n]{0,4}",
+    ) {
         let text: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
         if let Ok(edited) = replace(&text, &[all(&old, &new)]) {
             prop_assert!(!edited.text.replace("\r\n", "").contains(['\r', '\n']));

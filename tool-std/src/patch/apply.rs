@@ -2,7 +2,7 @@
 //!
 //! What a patch does not touch keeps its bytes, line ends and byte order mark included. That
 //! holds for lines that a chunk quotes and keeps, too, however loosely they were matched.
-//! New lines end as the first line of the file does. A missing end of the last line stays
+//! New lines end as the first lines of the file do. A missing end of the last line stays
 //! missing until the patch removes that line or puts another one after it.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use std::fmt;
 
 use super::seek::{Haystack, Pass};
 use super::{Chunk, ChunkLine};
-use crate::text::lines::{Line, first_end, lines, split_bom};
+use crate::text::lines::{Line, lines, new_line_end, split_bom};
 
 /// A file after its patch.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Upda
 
     let mut out = Writer {
         text: String::with_capacity(old.len() + old.len() / 8),
-        end: first_end(body).unwrap_or("\n"),
+        end: new_line_end(body),
         is_open: false,
     };
     out.text.push_str(bom);
@@ -63,7 +63,7 @@ pub(crate) fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Upda
                 ChunkLine::Remove(_) => {}
                 ChunkLine::Add(text) => out.add(text),
             }
-            next += usize::from(line.old().is_some());
+            next += usize::from(line.before().is_some());
         }
     }
     out.copy(&lines[next..]);
@@ -130,12 +130,12 @@ fn places<'c, 'p>(
 }
 
 fn old_lines<'p>(lines: &[ChunkLine<'p>]) -> Vec<&'p str> {
-    lines.iter().filter_map(|line| line.old()).collect()
+    lines.iter().filter_map(|line| line.before()).collect()
 }
 
 /// The chunk without the empty line at its end, which models write where the file ends.
 fn without_last_blank<'p>(lines: &[ChunkLine<'p>]) -> Option<Vec<ChunkLine<'p>>> {
-    let last_old = lines.iter().rposition(|line| line.old().is_some())?;
+    let last_old = lines.iter().rposition(|line| line.before().is_some())?;
     let mut kept = lines.to_vec();
     match kept[last_old] {
         // With new lines after it, it is one of them.
@@ -143,7 +143,7 @@ fn without_last_blank<'p>(lines: &[ChunkLine<'p>]) -> Option<Vec<ChunkLine<'p>>>
         ChunkLine::Remove("") => drop(kept.remove(last_old)),
         _ => return None,
     }
-    let last_new = kept.iter().rposition(|line| line.new().is_some());
+    let last_new = kept.iter().rposition(|line| line.after().is_some());
     if let Some(at) = last_new.filter(|&at| kept[at] == ChunkLine::Add("")) {
         kept.remove(at);
     }
@@ -151,15 +151,15 @@ fn without_last_blank<'p>(lines: &[ChunkLine<'p>]) -> Option<Vec<ChunkLine<'p>>>
 }
 
 /// A text that grows line by line.
-struct Writer<'t> {
+struct Writer {
     text: String,
     /// How new lines end.
-    end: &'t str,
+    end: &'static str,
     /// Whether the last line has no end.
     is_open: bool,
 }
 
-impl Writer<'_> {
+impl Writer {
     fn copy(&mut self, lines: &[Line<'_>]) {
         for line in lines {
             self.close();

@@ -126,7 +126,7 @@ impl<'p> Hunk<'p> {
 
 impl<'p> ChunkLine<'p> {
     /// What the file says now.
-    pub(crate) fn old(self) -> Option<&'p str> {
+    pub(crate) fn before(self) -> Option<&'p str> {
         match self {
             ChunkLine::Keep(text) | ChunkLine::Remove(text) => Some(text),
             ChunkLine::Add(_) => None,
@@ -134,7 +134,7 @@ impl<'p> ChunkLine<'p> {
     }
 
     /// What the file is to say.
-    pub(crate) fn new(self) -> Option<&'p str> {
+    pub(crate) fn after(self) -> Option<&'p str> {
         match self {
             ChunkLine::Keep(text) | ChunkLine::Add(text) => Some(text),
             ChunkLine::Remove(_) => None,

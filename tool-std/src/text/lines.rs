@@ -5,7 +5,7 @@
 
 use std::iter;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 /// What some editors put before a text.
 const BOM: &str = "\u{feff}";
@@ -44,9 +44,16 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// How the first line of `text` ends, when it does.
-pub(crate) fn first_end(text: &str) -> Option<&str> {
-    lines(text).next().map(|line| line.end()).filter(|end| !end.is_empty())
+/// How lines of `text` end: the first LF decides, and whether a CR stands before it.
+pub(crate) fn line_end(text: &str) -> Option<&'static str> {
+    let at = memchr(b'\n', text.as_bytes())?;
+    Some(if text[..at].ends_with('\r') { "\r\n" } else { "\n" })
+}
+
+/// How a new line of a file with this text ends. Where other lines end with LF, a CR by itself
+/// is a slip or a part of the line, and nothing to go by.
+pub(crate) fn new_line_end(text: &str) -> &'static str {
+    line_end(text).unwrap_or(if text.contains('\r') { "\r" } else { "\n" })
 }
 
 /// The mark before a text, empty when there is none, and the text.
@@ -75,10 +82,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_end_is_that_of_the_first_line() {
-        assert_eq!(first_end("a\r\nb\n"), Some("\r\n"));
-        assert_eq!(first_end("a"), None);
-        assert_eq!(first_end(""), None);
+    fn the_first_end_is_what_new_lines_get() {
+        assert_eq!(new_line_end("a\r\nb\n"), "\r\n");
+        assert_eq!(new_line_end("\nb\r\n"), "\n");
+        assert_eq!(new_line_end("50%\r100%\nb"), "\n");
+        assert_eq!(new_line_end("a\rb\r"), "\r");
+        assert_eq!(new_line_end("a"), "\n");
     }
 
     #[test]

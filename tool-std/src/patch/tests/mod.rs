@@ -4,7 +4,7 @@ mod choices;
 mod fixtures;
 mod laws;
 
-use super::{ApplyError, Chunk, Hunk, Pass, parse, update};
+use super::{ApplyError, Chunk, Hunk, Pass, Updated, parse, update};
 
 /// The chunks of a patch that changes one file.
 #[track_caller]
@@ -22,8 +22,8 @@ fn patch(body: &str) -> String {
 
 /// The text after the chunks of `body`, and how they were found.
 fn apply(old: &str, body: &str) -> Result<(String, Pass), ApplyError> {
-    let updated = update(old, &chunks(&patch(body)), "f")?;
-    Ok((updated.text, updated.pass))
+    let Updated { text, pass } = update(old, &chunks(&patch(body)), "f")?;
+    Ok((text, pass))
 }
 
 #[track_caller]
