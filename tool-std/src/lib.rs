@@ -18,7 +18,19 @@
 //! The binary `tool-std` holds all of them.
 
 #[cfg(feature = "fs")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the tools that write come with the workspace"))]
+mod diff;
+#[cfg(feature = "fs")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the tools that write come with the workspace"))]
+mod edit;
+#[cfg(feature = "fs")]
 pub mod fs;
+#[cfg(feature = "fs")]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "the tools that write come with the workspace")
+)]
+mod patch;
 #[cfg(feature = "search")]
 pub mod search;
 

@@ -5,9 +5,13 @@
 #[cfg(feature = "search")]
 pub(crate) mod excerpt;
 #[cfg(feature = "fs")]
+pub(crate) mod lines;
+#[cfg(feature = "fs")]
 pub(crate) mod page;
 #[cfg(feature = "fs")]
 pub(crate) mod similar;
+#[cfg(feature = "fs")]
+pub(crate) mod typography;
 
 use std::borrow::Cow;
 

@@ -1,0 +1,144 @@
+//! Finds quoted text, exactly or in one of two ways that leave no doubt about what was meant.
+//!
+//! **Invariant:** a way that finds several places is not followed by a looser one.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::text::lines::lines;
+use crate::text::typography::plain;
+
+/// How quoted text was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Strategy {
+    /// It is there, but perhaps for line ends.
+    #[default]
+    Exact,
+    /// But for typographic dashes, quotes and spaces.
+    Punctuation,
+    /// Whole lines, but for blanks at their ends.
+    TrailingBlanks,
+}
+
+impl Strategy {
+    /// Its name in metadata.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Punctuation => "punctuation",
+            Self::TrailingBlanks => "trailing_blanks",
+        }
+    }
+}
+
+/// Where `old` stands in `text`, in bytes; never nowhere.
+///
+/// With `apart`, places do not overlap. Without, they may, so that one place found is the
+/// only one.
+pub(super) fn find(text: &str, old: &str, apart: bool) -> Option<(Strategy, Vec<Range<usize>>)> {
+    [Strategy::Exact, Strategy::Punctuation, Strategy::TrailingBlanks].into_iter().find_map(
+        |strategy| {
+            let places = match strategy {
+                Strategy::Exact => folded(text, old, false, apart),
+                Strategy::Punctuation => folded(text, old, true, apart),
+                Strategy::TrailingBlanks => whole_lines(text, old, apart),
+            };
+            (!places.is_empty()).then_some((strategy, places))
+        },
+    )
+}
+
+/// The places that are the same once folded.
+fn folded(text: &str, old: &str, punctuation: bool, apart: bool) -> Vec<Range<usize>> {
+    let text = Folded::new(text, punctuation);
+    let old = Folded::new(old, punctuation).text;
+    let step = if apart { old.len() } else { 1 };
+    let finder = memmem::Finder::new(old.as_bytes());
+    let mut places = Vec::new();
+    let mut from = 0;
+    while let Some(at) = finder.find(&text.text.as_bytes()[from..]) {
+        let start = from + at;
+        places.push(text.original(start)..text.original(start + old.len()));
+        from = start + step;
+    }
+    places
+}
+
+/// A text with all lines ended by LF, and perhaps plain punctuation, that knows where
+/// everything was.
+pub(super) struct Folded<'t> {
+    pub(super) text: Cow<'t, str>,
+    /// From a byte of `text` on, the byte where it was.
+    shifts: Vec<(usize, usize)>,
+}
+
+impl<'t> Folded<'t> {
+    pub(super) fn new(text: &'t str, punctuation: bool) -> Self {
+        let stays = |c| c != '\r' && (!punctuation || plain(c) == c);
+        let Some(first) = text.find(|c| !stays(c)) else {
+            return Self { text: text.into(), shifts: Vec::new() };
+        };
+        let mut out = String::with_capacity(text.len());
+        out.push_str(&text[..first]);
+        let mut shifts = Vec::new();
+        let mut rest = text[first..].chars();
+        while let Some(c) = rest.next() {
+            let before = text.len() - rest.as_str().len() - c.len_utf8();
+            if before - out.len() != shifts.last().map_or(0, |(at, was)| was - at) {
+                shifts.push((out.len(), before));
+            }
+            match c {
+                '\r' => {
+                    rest = rest.as_str().strip_prefix('\n').unwrap_or(rest.as_str()).chars();
+                    out.push('\n');
+                }
+                c if punctuation => out.push(plain(c)),
+                c => out.push(c),
+            }
+        }
+        if out.len() != text.len() {
+            shifts.push((out.len(), text.len()));
+        }
+        Self { text: out.into(), shifts }
+    }
+
+    /// Where the byte `at` of the folded text was.
+    fn original(&self, at: usize) -> usize {
+        let before = self.shifts.partition_point(|(from, _)| *from <= at);
+        before.checked_sub(1).map_or(at, |index| {
+            let (from, was) = self.shifts[index];
+            was + (at - from)
+        })
+    }
+}
+
+/// The whole lines that are the same but for blanks at their ends.
+fn whole_lines(text: &str, old: &str, apart: bool) -> Vec<Range<usize>> {
+    let key = |line: &'_ str| line.trim_end_matches([' ', '\t']).len();
+    let wanted: Vec<&str> = lines(old).map(|line| &line.text[..key(line.text)]).collect();
+    if wanted.iter().all(|line| line.is_empty()) {
+        return Vec::new();
+    }
+    let takes_end = old.ends_with(['\n', '\r']);
+    let mut keys = Vec::new();
+    let mut spans = Vec::new();
+    let mut start = 0;
+    for line in lines(text) {
+        keys.push(&line.text[..key(line.text)]);
+        let shown = if takes_end { line.whole } else { line.text };
+        spans.push(start..start + shown.len());
+        start += line.whole.len();
+    }
+    let mut places = Vec::new();
+    let mut at = 0;
+    while at + wanted.len() <= keys.len() {
+        let found = keys[at..at + wanted.len()] == wanted;
+        if found {
+            places.push(spans[at].start..spans[at + wanted.len() - 1].end);
+        }
+        at += if found && apart { wanted.len() } else { 1 };
+    }
+    places
+}

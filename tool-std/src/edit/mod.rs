@@ -1,0 +1,186 @@
+//! Replaces quoted text by other text: for edits that name what they change.
+//!
+//! What is quoted must be there, and only once unless every place is meant. It may differ in
+//! line ends, in typographic characters, or in blanks at the ends of whole lines; it is never
+//! guessed from something alike. Where it is not there, the error shows what is.
+//!
+//! **Invariant:** nothing outside of what was found changes, and nothing here reads a file.
+
+mod find;
+mod nearest;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub(crate) use self::find::Strategy;
+use self::find::find;
+pub(crate) use self::nearest::{Nearest, nearest};
+use crate::text::lines::{line_end, new_line_end, split_bom};
+
+/// How many line numbers an error names.
+const NAMED: usize = 10;
+
+/// One replacement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edit<'e> {
+    /// The text that is there.
+    pub(crate) old: &'e str,
+    /// The text that is to be there.
+    pub(crate) new: &'e str,
+    /// Whether every place is meant, not the only one.
+    pub(crate) replace_all: bool,
+}
+
+/// A text after its edits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Edited {
+    /// The new text.
+    pub(crate) text: String,
+    /// How many places were replaced.
+    pub(crate) replaced: usize,
+    /// How the least clear of them was found.
+    pub(crate) strategy: Strategy,
+}
+
+/// Why nothing is edited.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EditError {
+    /// The edit at fault, counting from 1.
+    pub(crate) edit: usize,
+    /// How many edits there are.
+    pub(crate) edits: usize,
+    /// What is wrong with it.
+    pub(crate) fault: Fault,
+}
+
+/// What is wrong with an edit.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It quotes nothing.
+    Empty,
+    /// It changes nothing.
+    Identical,
+    /// What it quotes is not there; perhaps something alike is.
+    NotFound(Option<Nearest>),
+    /// What it quotes is there several times.
+    Ambiguous {
+        /// How often.
+        count: usize,
+        /// The first lines of the first places.
+        lines: Vec<usize>,
+    },
+}
+
+/// The text after all `edits`, each made on what the ones before it left; or the first error,
+/// and no edit at all.
+pub(crate) fn replace(text: &str, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
+    let (bom, body) = split_bom(text);
+    let mut edited = Edited { text: body.to_owned(), replaced: 0, strategy: Strategy::default() };
+    for (index, edit) in edits.iter().enumerate() {
+        let done = replace_one(&edited.text, edit).map_err(|fault| EditError {
+            edit: index + 1,
+            edits: edits.len(),
+            fault,
+        })?;
+        edited = Edited {
+            text: done.text,
+            replaced: edited.replaced + done.replaced,
+            strategy: edited.strategy.max(done.strategy),
+        };
+    }
+    edited.text.insert_str(0, bom);
+    Ok(edited)
+}
+
+fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
+    let (old, new) = (split_bom(edit.old).1, split_bom(edit.new).1);
+    if old.is_empty() {
+        return Err(Fault::Empty);
+    }
+    if with_ends(old, "\n") == with_ends(new, "\n") {
+        return Err(Fault::Identical);
+    }
+    let (strategy, places) =
+        find(text, old, edit.replace_all).ok_or_else(|| Fault::NotFound(nearest(text, old)))?;
+    if places.len() > 1 && !edit.replace_all {
+        let lines = places.iter().take(NAMED).map(|place| line_at(text, place.start)).collect();
+        return Err(Fault::Ambiguous { count: places.len(), lines });
+    }
+    let mut out = String::with_capacity(text.len() + new.len());
+    let mut next = 0;
+    for place in &places {
+        out.push_str(&text[next..place.start]);
+        // In a file of mixed line ends, new lines end as those do that they replace.
+        let end = line_end(&text[place.clone()]).unwrap_or_else(|| new_line_end(text));
+        out.push_str(&with_ends(new, end));
+        next = place.end;
+    }
+    out.push_str(&text[next..]);
+    Ok(Edited { text: out, replaced: places.len(), strategy })
+}
+
+/// `text` with its lines ended by `end`.
+fn with_ends(text: &str, end: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    if end == "\n" { text } else { text.replace('\n', end) }
+}
+
+/// The line in which a byte stands, counting from 1.
+fn line_at(text: &str, byte: usize) -> usize {
+    1 + memchr::memchr_iter(b'\n', &text.as_bytes()[..byte]).count()
+}
+
+impl Edited {
+    /// What the caller should know about how the places were found.
+    pub(crate) fn note(&self) -> Option<String> {
+        let but = match self.strategy {
+            Strategy::Exact => return None,
+            Strategy::Punctuation => "typographic quotes, dashes or spaces",
+            Strategy::TrailingBlanks => "blanks at the ends of lines",
+        };
+        Some(format!("the quoted text differed from the file in {but}; verify the result"))
+    }
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.edits > 1 {
+            write!(f, "edit {} of {}: ", self.edit, self.edits)?;
+        }
+        self.fault.fmt(f)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Empty => f.write_str(
+                "the text to replace is empty; quote the text to change, or write the whole \
+                 file with the tool for that",
+            ),
+            Fault::Identical => {
+                f.write_str("the new text is identical to the text to replace; nothing to change")
+            }
+            Fault::NotFound(near) => {
+                f.write_str(
+                    "the text to replace is not in the file; it must match exactly, including \
+                     blanks and indentation",
+                )?;
+                near.as_ref().map_or(Ok(()), |near| write!(f, "\n{near}"))
+            }
+            Fault::Ambiguous { count, lines } => {
+                let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
+                let more = if *count > lines.len() { ", …" } else { "" };
+                write!(
+                    f,
+                    "the text to replace is there {count} times, from lines {}{more}; quote more \
+                     of the text around the one that is meant, or replace all",
+                    lines.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for EditError {}

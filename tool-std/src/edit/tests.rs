@@ -1,0 +1,265 @@
+//! The edit engine: cases of another system, our own choices, and laws.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::find::{Strategy as Found, find};
+use super::{Edit, EditError, Edited, Fault, nearest, replace};
+
+fn once<'e>(old: &'e str, new: &'e str) -> Edit<'e> {
+    Edit { old, new, replace_all: false }
+}
+
+fn all<'e>(old: &'e str, new: &'e str) -> Edit<'e> {
+    Edit { old, new, replace_all: true }
+}
+
+#[track_caller]
+fn check(text: &str, edit: Edit<'_>, expected: &str, replaced: usize, strategy: Found) {
+    let expected = Edited { text: expected.to_owned(), replaced, strategy };
+    assert_eq!(replace(text, &[edit]), Ok(expected));
+}
+
+#[track_caller]
+fn check_error(text: &str, edits: &[Edit<'_>], expected: &str) {
+    assert_eq!(replace(text, edits).map_err(|error| error.to_string()), Err(expected.to_owned()));
+}
+
+// F143: line ends are those of the file.
+#[test]
+fn cases_of_another_system_hold() {
+    let text = include_str!("../../tests/fixtures/opencode-edit/cases.json");
+    let fixture: Value = serde_json::from_str(text).expect("it is JSON");
+    let cases = fixture["line_endings"].as_array().expect("it has cases");
+    assert_eq!(cases.len(), 10);
+    for case in cases {
+        let text = |key: &str| case[key].as_str().expect("it is a text");
+        let edit = Edit {
+            old: text("old"),
+            new: text("new"),
+            replace_all: case["replace_all"].as_bool().expect("it is a boolean"),
+        };
+        let edited = replace(text("content"), &[edit]).expect("it is there");
+        assert_eq!(edited.text, text("expected"), "{}", case["name"]);
+        assert_eq!(edited.strategy, Found::Exact, "{}", case["name"]);
+    }
+
+    let case = &fixture["concurrent"];
+    let edits: Vec<Edit<'_>> = case["edits"]
+        .as_array()
+        .expect("it has edits")
+        .iter()
+        .map(|edit| once(edit[0].as_str().unwrap(), edit[1].as_str().unwrap()))
+        .collect();
+    let both = replace(case["file"].as_str().unwrap(), &edits).unwrap();
+    assert_eq!(both.text, case["expected"]);
+    assert_eq!(both.replaced, 2);
+}
+
+#[test]
+fn exact_text_is_replaced_where_it_is() {
+    check("a b c\n", once("b", "x"), "a x c\n", 1, Found::Exact);
+    check("a b a\n", all("a", "x"), "x b x\n", 2, Found::Exact);
+    check("aaa", all("aa", "b"), "ba", 1, Found::Exact);
+    check("a\n", once("a\n", ""), "", 1, Found::Exact);
+}
+
+#[test]
+fn nothing_in_the_new_text_is_special() {
+    check("a\n", once("a", r"$& $1 \0 \n $$"), "$& $1 \\0 \\n $$\n", 1, Found::Exact);
+    check(r"re(\d+)$", once(r"(\d+)$", r"(\w*)^"), r"re(\w*)^", 1, Found::Exact);
+}
+
+#[test]
+fn typographic_punctuation_may_be_quoted_plainly() {
+    let text = "x \u{201c}it\u{2019}s\u{201d}\u{a0}\u{2014} y\u{2019}\r\n";
+    let expected = "x plain y\u{2019}\r\n";
+    check(text, once("\"it's\" -", "plain"), expected, 1, Found::Punctuation);
+    check("it's\n", once("it\u{2019}s", "is"), "is\n", 1, Found::Punctuation);
+}
+
+#[test]
+fn whole_lines_may_differ_in_blanks_at_their_ends() {
+    check("a \n b\t\nc\n", once("a\n b", "x"), "x\nc\n", 1, Found::TrailingBlanks);
+    check("a\n b\nc\n", once("a  \n b\n", "x\n"), "x\nc\n", 1, Found::TrailingBlanks);
+    check(
+        "a \r\nb\r\na \r\nb\r\n",
+        all("a\nb", "x\ny"),
+        "x\r\ny\r\nx\r\ny\r\n",
+        2,
+        Found::TrailingBlanks,
+    );
+    // Parts of lines, indentation and mere likeness do not count.
+    for (text, old) in [("xa \nb\n", "a\nb"), ("\ta\n", " a\n"), ("let a = 1;\n", "let b = 1;\n")] {
+        assert!(replace(text, &[once(old, "x")]).is_err(), "{old}");
+    }
+    assert!(find("a\n  \n", " \t\n", false).is_none());
+}
+
+#[test]
+fn what_was_not_exact_is_noted() {
+    let note = |text, old| replace(text, &[once(old, "x")]).unwrap().note();
+    assert_eq!(note("a\n", "a"), None);
+    let loose = note("a \nb\n", "a\nb").unwrap();
+    assert!(loose.ends_with("in blanks at the ends of lines; verify the result"), "{loose}");
+    let edits = [once("it's", "a"), once("z", "y")];
+    assert_eq!(replace("it\u{2019}s z", &edits).unwrap().strategy.as_str(), "punctuation");
+}
+
+#[test]
+fn the_byte_order_mark_stays() {
+    check("\u{feff}a\n", once("a", "b"), "\u{feff}b\n", 1, Found::Exact);
+    check("\u{feff}a\n", once("\u{feff}a", "\u{feff}b"), "\u{feff}b\n", 1, Found::Exact);
+}
+
+#[test]
+fn new_lines_end_as_those_they_replace() {
+    check("a\nb\r\nc\r\n", once("b\nc", "x\ny\nz"), "a\nx\r\ny\r\nz\r\n", 1, Found::Exact);
+    check("a\rb\r", once("a\nb", "x\ny"), "x\ry\r", 1, Found::Exact);
+    check("5%\r9%\nb\n", once("5%\r9%", "x\ny"), "x\ny\nb\n", 1, Found::Exact);
+    check("a\r\nb\r\n", once("\nb", "\nx"), "a\r\nx\r\n", 1, Found::Exact);
+}
+
+// F143: the first error undoes all.
+#[test]
+fn edits_are_made_in_order_or_not_at_all() {
+    let edits = [once("a", "b"), all("b", "c")];
+    let edited = replace("a b\n", &edits).unwrap();
+    assert_eq!((edited.text.as_str(), edited.replaced), ("c c\n", 3));
+    let error = replace("a b\n", &[once("a", "x"), once("a", "y")]).unwrap_err();
+    assert_eq!(error, EditError { edit: 2, edits: 2, fault: Fault::NotFound(None) });
+    assert!(error.to_string().starts_with("edit 2 of 2: the text to replace is not in the file"));
+}
+
+#[test]
+fn edits_that_say_nothing_are_refused() {
+    check_error(
+        "a\n",
+        &[once("", "b")],
+        "the text to replace is empty; quote the text to change, or write the whole file with \
+         the tool for that",
+    );
+    check_error(
+        "a\n",
+        &[once("a\r\n", "a\n")],
+        "the new text is identical to the text to replace; nothing to change",
+    );
+}
+
+// F143: the number of matches is told.
+#[test]
+fn an_ambiguous_quote_names_its_places() {
+    check_error(
+        "x\na\r\na\nb a\n",
+        &[once("a", "c")],
+        "the text to replace is there 3 times, from lines 2, 3, 4; quote more of the text around \
+         the one that is meant, or replace all",
+    );
+    let many = "a\n".repeat(12);
+    let error = replace(&many, &[once("a", "b")]).unwrap_err().to_string();
+    assert!(error.contains("12 times, from lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …;"), "{error}");
+    // Two places that share a line are two.
+    let Fault::Ambiguous { count, lines } =
+        replace("x\nx\nx\n", &[once("x\nx", "y")]).unwrap_err().fault
+    else {
+        panic!("it is ambiguous");
+    };
+    assert_eq!((count, lines), (2, vec![1, 2]));
+    // A loose match does not decide between two exact ones, nor between two loose ones.
+    assert!(replace("a \nb\na  \nb\n", &[once("a\nb", "x")]).is_err());
+}
+
+#[track_caller]
+fn check_nearest(text: &str, old: &str, expected: Option<&str>) {
+    assert_eq!(nearest(text, old).map(|near| near.to_string()).as_deref(), expected);
+}
+
+#[test]
+fn the_closest_place_is_shown() {
+    check_nearest(
+        "fn a() {\n    one();\n}\n\nfn b() {\n\ttwo();\n\tthree(1);\n}\n",
+        "fn b() {\n    two();\n    three();\n}\n",
+        Some(
+            "closest is lines 5-8 (- as quoted, + as in the file):\n@@ -1,4 +1,4 @@\n fn b() \
+             {\n-    two();\n-    three();\n+\ttwo();\n+\tthree(1);\n }",
+        ),
+    );
+    check_nearest(
+        "one\r\nlet total = sum(a, b);\r\n",
+        "let total = sum(a, c);",
+        Some(
+            "closest is line 2 (- as quoted, + as in the file):\n@@ -1 +1 @@\n-let total = sum(a, \
+             c);\n+let total = sum(a, b);",
+        ),
+    );
+}
+
+#[test]
+fn what_is_unlike_everything_has_no_closest_place() {
+    check_nearest("fn a() {\n}\n", "struct Unrelated {\n    long_field: u32,\n}\n", None);
+    check_nearest("", "a", None);
+    check_nearest("\n\n", "\n", None);
+}
+
+#[test]
+fn the_closest_place_is_shown_briefly() {
+    let old: String = (0..100).map(|at| format!("let value_{at} = {at};\n")).collect();
+    let text = old.replace("= 5", "=  5").replace("= 6", "=  6");
+    let shown = nearest(&text, &old).unwrap().to_string();
+    assert!(shown.lines().count() <= 22, "{shown}");
+    assert!(shown.ends_with("more lines of the diff]"), "{shown}");
+}
+
+/// Text in which much is alike.
+fn text() -> impl Strategy<Value = String> {
+    "\u{feff}?([ab '\u{2019}\u{e9}]|\r\n|\n|\r){0,30}"
+}
+
+proptest! {
+    #[test]
+    fn an_edit_touches_nothing_outside_its_place(
+        text in text(), old in text(), new in "[xy\n]{0,4}",
+    ) {
+        if let Ok(edited) = replace(&text, &[once(&old, &new)]) {
+            let body = text.trim_start_matches('\u{feff}');
+            let quoted = old.strip_prefix('\u{feff}').unwrap_or(&old);
+            let skipped = text.len() - body.len();
+            let (_, places) = find(body, quoted, false).unwrap();
+            prop_assert_eq!(places.len(), 1);
+            prop_assert!(edited.text.starts_with(&text[..skipped + places[0].start]));
+            prop_assert!(edited.text.ends_with(&body[places[0].end..]));
+        }
+    }
+
+    #[test]
+    fn what_is_quoted_from_a_text_is_found_exactly(
+        text in text(), from in 0_usize..40, len in 1_usize..20,
+    ) {
+        let from = text.floor_char_boundary(from);
+        let old = &text[from..text.floor_char_boundary(from + len)];
+        if !old.trim_start_matches('\u{feff}').is_empty() {
+            let edited = replace(&text, &[all(old, "NEW")]).unwrap();
+            prop_assert_eq!(edited.strategy, Found::Exact);
+            prop_assert!(edited.replaced > 0);
+        }
+    }
+
+    #[test]
+    fn crlf_stays_crlf(
+        lines in prop::collection::vec("[ab ]{0,3}", 1..8),
+        old in "[ab\n]{1,4}",
+        new in "[xy\n]{0,4}",
+    ) {
+        let text: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        if let Ok(edited) = replace(&text, &[all(&old, &new)]) {
+            prop_assert!(!edited.text.replace("\r\n", "").contains(['\r', '\n']));
+        }
+    }
+
+    #[test]
+    fn help_is_found_for_any_text(text in text(), old in text()) {
+        if let Some(near) = nearest(&text, &old) {
+            prop_assert!(near.first <= near.last);
+        }
+    }
+}

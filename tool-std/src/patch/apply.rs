@@ -1,0 +1,198 @@
+//! The new text of a file: finds the place of each chunk, then writes all of them.
+//!
+//! What a patch does not touch keeps its bytes, line ends and byte order mark included. That
+//! holds for lines that a chunk quotes and keeps, too, however loosely they were matched.
+//! New lines end as the first lines of the file do. A missing end of the last line stays
+//! missing until the patch removes that line or puts another one after it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::seek::{Haystack, Pass};
+use super::{Chunk, ChunkLine};
+use crate::text::lines::{Line, lines, new_line_end, split_bom};
+
+/// A file after its patch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Updated {
+    /// The new text.
+    pub(crate) text: String,
+    /// How the least clear of the places was found.
+    pub(crate) pass: Pass,
+}
+
+/// Why a chunk has no place in a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ApplyError {
+    /// The line above the place is not there.
+    Context {
+        /// The line.
+        context: String,
+        /// The file.
+        path: String,
+    },
+    /// The lines themselves are not there.
+    Lines {
+        /// The lines.
+        lines: String,
+        /// The file.
+        path: String,
+    },
+}
+
+/// The text `old` of the file `path` after `chunks`.
+pub(crate) fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyError> {
+    let (bom, body) = split_bom(old);
+    let lines: Vec<Line<'_>> = lines(body).collect();
+    let haystack = Haystack::new(lines.iter().map(|line| line.text).collect());
+    let places = places(&haystack, chunks, path)?;
+
+    let mut out = Writer {
+        text: String::with_capacity(old.len() + old.len() / 8),
+        end: new_line_end(body),
+        is_open: false,
+    };
+    out.text.push_str(bom);
+    let mut next = 0;
+    for place in &places {
+        out.copy(&lines[next..place.at]);
+        next = place.at;
+        for line in place.lines.iter() {
+            match line {
+                ChunkLine::Keep(_) => out.copy(&lines[next..=next]),
+                ChunkLine::Remove(_) => {}
+                ChunkLine::Add(text) => out.add(text),
+            }
+            next += usize::from(line.before().is_some());
+        }
+    }
+    out.copy(&lines[next..]);
+    let pass = places.iter().map(|place| place.pass).max().unwrap_or_default();
+    Ok(Updated { text: out.text, pass })
+}
+
+/// Where a chunk goes, and what of it.
+struct Place<'c, 'p> {
+    at: usize,
+    pass: Pass,
+    lines: Cow<'c, [ChunkLine<'p>]>,
+}
+
+impl<'c, 'p> Place<'c, 'p> {
+    fn find(
+        haystack: &Haystack<'_>,
+        lines: Cow<'c, [ChunkLine<'p>]>,
+        from: usize,
+        at_end: bool,
+    ) -> Option<Self> {
+        let old = old_lines(&lines);
+        let (at, pass) = match old[..] {
+            // Lines that are only added go to the end of the file.
+            [] => (haystack.len(), Pass::Exact),
+            _ => haystack.find(&old, from, at_end)?,
+        };
+        Some(Self { at, pass, lines })
+    }
+}
+
+fn places<'c, 'p>(
+    haystack: &Haystack<'_>,
+    chunks: &'c [Chunk<'p>],
+    path: &str,
+) -> Result<Vec<Place<'c, 'p>>, ApplyError> {
+    let mut places = Vec::with_capacity(chunks.len());
+    let mut cursor = 0;
+    for chunk in chunks {
+        let mut pass = Pass::Exact;
+        if let Some(context) = chunk.context {
+            let (at, how) = haystack.find(&[context], cursor, false).ok_or_else(|| {
+                ApplyError::Context { context: context.to_owned(), path: path.to_owned() }
+            })?;
+            (cursor, pass) = (at + 1, how);
+        }
+        let find = |lines| Place::find(haystack, lines, cursor, chunk.end_of_file);
+        let mut place = find(Cow::Borrowed(&chunk.lines[..]))
+            .or_else(|| find(Cow::Owned(without_last_blank(&chunk.lines)?)))
+            .ok_or_else(|| ApplyError::Lines {
+                lines: old_lines(&chunk.lines).join("\n"),
+                path: path.to_owned(),
+            })?;
+        place.pass = place.pass.max(pass);
+        let old = old_lines(&place.lines).len();
+        if old > 0 {
+            cursor = place.at + old;
+        }
+        places.push(place);
+    }
+    // Only what goes to the end can stand before what goes above it.
+    places.sort_by_key(|place| place.at);
+    Ok(places)
+}
+
+fn old_lines<'p>(lines: &[ChunkLine<'p>]) -> Vec<&'p str> {
+    lines.iter().filter_map(|line| line.before()).collect()
+}
+
+/// The chunk without the empty line at its end, which models write where the file ends.
+fn without_last_blank<'p>(lines: &[ChunkLine<'p>]) -> Option<Vec<ChunkLine<'p>>> {
+    let last_old = lines.iter().rposition(|line| line.before().is_some())?;
+    let mut kept = lines.to_vec();
+    match kept[last_old] {
+        // With new lines after it, it is one of them.
+        ChunkLine::Keep("") => kept[last_old] = ChunkLine::Add(""),
+        ChunkLine::Remove("") => drop(kept.remove(last_old)),
+        _ => return None,
+    }
+    let last_new = kept.iter().rposition(|line| line.after().is_some());
+    if let Some(at) = last_new.filter(|&at| kept[at] == ChunkLine::Add("")) {
+        kept.remove(at);
+    }
+    Some(kept)
+}
+
+/// A text that grows line by line.
+struct Writer {
+    text: String,
+    /// How new lines end.
+    end: &'static str,
+    /// Whether the last line has no end.
+    is_open: bool,
+}
+
+impl Writer {
+    fn copy(&mut self, lines: &[Line<'_>]) {
+        for line in lines {
+            self.close();
+            self.text.push_str(line.whole);
+            self.is_open = line.end().is_empty();
+        }
+    }
+
+    fn add(&mut self, line: &str) {
+        self.close();
+        self.text.push_str(line);
+        self.text.push_str(self.end);
+    }
+
+    fn close(&mut self) {
+        if self.is_open {
+            self.text.push_str(self.end);
+            self.is_open = false;
+        }
+    }
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApplyError::Context { context, path } => {
+                write!(f, "Failed to find context '{context}' in {path}")
+            }
+            ApplyError::Lines { lines, path } => {
+                write!(f, "Failed to find expected lines in {path}:\n{lines}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ApplyError {}

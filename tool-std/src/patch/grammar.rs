@@ -1,0 +1,201 @@
+//! The grammar of a patch.
+//!
+//! ```text
+//! patch  = "*** Begin Patch" ["*** Environment ID: " id] hunk* "*** End Patch"
+//! hunk   = "*** Add File: " path ("+" line)*
+//!        | "*** Delete File: " path
+//!        | "*** Update File: " path ["*** Move to: " path] chunk+
+//! chunk  = ["@@" [" " context]] ((" " | "+" | "-") line)+ ["*** End of File"]
+//! ```
+//!
+//! What models get wrong without being unclear is accepted: blanks around a marker, a first
+//! chunk without `@@`, an empty line for an empty line that stays.
+
+use std::fmt;
+
+use super::{Chunk, ChunkLine, Hunk, Patch, plain_path};
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+const ENVIRONMENT: &str = "*** Environment ID:";
+const ADD: &str = "*** Add File: ";
+const DELETE: &str = "*** Delete File: ";
+const UPDATE: &str = "*** Update File: ";
+const MOVE: &str = "*** Move to: ";
+const END_OF_FILE: &str = "*** End of File";
+
+/// Why a text is no patch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ParseError {
+    /// The line of the patch, counting from 1, unless it is about the patch as a whole.
+    pub(crate) line: Option<usize>,
+    /// What is wrong.
+    pub(crate) message: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "Invalid patch hunk on line {line}: {}", self.message),
+            None => write!(f, "Invalid patch: {}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads a patch that nothing is wrapped around.
+pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
+    let whole = |message: &str| ParseError { line: None, message: message.to_owned() };
+    let lines: Vec<&str> = text.trim().split('\n').map(without_cr).collect();
+    let body = match &lines[..] {
+        [first, rest @ ..] if first.trim() == BEGIN => rest,
+        _ => return Err(whole("The first line of the patch must be '*** Begin Patch'")),
+    };
+    let body = match body {
+        [body @ .., last] if last.trim() == END => body,
+        _ => return Err(whole("The last line of the patch must be '*** End Patch'")),
+    };
+
+    let mut parser = Parser { lines: body, at: 0 };
+    let environment = parser.environment();
+    if environment == Some("") {
+        return Err(whole("apply_patch environment_id cannot be empty"));
+    }
+    let mut hunks = Vec::new();
+    while let Some(line) = parser.peek() {
+        hunks.push(parser.hunk(line.trim())?);
+    }
+    Ok(Patch { environment, hunks })
+}
+
+fn without_cr(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// The lines between the first and the last, and how many of them are read.
+struct Parser<'p, 'l> {
+    lines: &'l [&'p str],
+    at: usize,
+}
+
+impl<'p> Parser<'p, '_> {
+    fn peek(&self) -> Option<&'p str> {
+        self.lines.get(self.at).copied()
+    }
+
+    /// The next line, when `wanted` makes something of it.
+    fn take<T>(&mut self, wanted: impl FnOnce(&'p str) -> Option<T>) -> Option<T> {
+        let found = self.peek().and_then(wanted)?;
+        self.at += 1;
+        Some(found)
+    }
+
+    /// An error about the line at an index.
+    fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
+        // The lines count from 1, and the first one is not among them.
+        ParseError { line: Some(at + 2), message: message.into() }
+    }
+
+    fn environment(&mut self) -> Option<&'p str> {
+        self.take(|line| line.trim().strip_prefix(ENVIRONMENT).map(str::trim))
+    }
+
+    fn hunk(&mut self, header: &'p str) -> Result<Hunk<'p>, ParseError> {
+        let at = self.at;
+        self.at += 1;
+        if let Some(path) = header.strip_prefix(ADD) {
+            Ok(Hunk::Add { path, content: self.content() })
+        } else if let Some(path) = header.strip_prefix(DELETE) {
+            Ok(Hunk::Delete { path })
+        } else if let Some(path) = header.strip_prefix(UPDATE) {
+            self.update(at, path)
+        } else {
+            let valid = format!("'{ADD}{{path}}', '{DELETE}{{path}}', '{UPDATE}{{path}}'");
+            let message =
+                format!("'{header}' is not a valid hunk header. Valid hunk headers: {valid}");
+            Err(self.error(at, message))
+        }
+    }
+
+    fn content(&mut self) -> String {
+        let mut content = String::new();
+        while let Some(line) = self.take(|line| line.strip_prefix('+')) {
+            content.push_str(line);
+            content.push('\n');
+        }
+        content
+    }
+
+    fn update(&mut self, header: usize, path: &'p str) -> Result<Hunk<'p>, ParseError> {
+        let move_to = self.take(|line| line.trim_end().strip_prefix(MOVE).map(str::trim_start));
+        // A file that is moved to where it is stays; it must not be removed after writing.
+        let move_to = move_to.filter(|to| plain_path(to) != plain_path(path));
+        while self.take(|line| line.is_empty().then_some(())).is_some() {}
+
+        let mut chunks = Vec::new();
+        while self.peek().is_some_and(|line| !is_header(line)) {
+            chunks.push(self.chunk(chunks.is_empty())?);
+        }
+        if chunks.is_empty() {
+            let message = format!("Update file hunk for path '{path}' is empty");
+            return Err(self.error(header, message));
+        }
+        Ok(Hunk::Update { path, move_to, chunks })
+    }
+
+    fn chunk(&mut self, is_first: bool) -> Result<Chunk<'p>, ParseError> {
+        let marker = self.take(|line| match line.strip_prefix("@@")? {
+            rest if rest.trim().is_empty() => Some(None),
+            rest => rest.strip_prefix(' ').map(Some),
+        });
+        if let (None, false, Some(line)) = (marker, is_first, self.peek()) {
+            let message =
+                format!("Expected update hunk to start with a @@ context marker, got: '{line}'");
+            return Err(self.error(self.at, message));
+        }
+        let lines = self.chunk_lines()?;
+        let end_of_file =
+            self.take(|line| (line.trim_end() == END_OF_FILE).then_some(())).is_some();
+        if lines.is_empty() {
+            let at = if end_of_file { self.at - 1 } else { self.at };
+            return Err(self.error(at, "Update hunk does not contain any lines"));
+        }
+        if end_of_file {
+            while self.take(|line| line.trim().is_empty().then_some(())).is_some() {}
+        }
+        Ok(Chunk { context: marker.flatten(), lines, end_of_file })
+    }
+
+    fn chunk_lines(&mut self) -> Result<Vec<ChunkLine<'p>>, ParseError> {
+        let mut lines = Vec::new();
+        while let Some(line) = self.take(chunk_line) {
+            lines.push(line);
+        }
+        match self.peek() {
+            Some(line) if lines.is_empty() && line.trim_end() != END_OF_FILE => {
+                let message = format!(
+                    "Unexpected line found in update hunk: '{line}'. Every line should start \
+                     with ' ' (context line), '+' (added line), or '-' (removed line)"
+                );
+                Err(self.error(self.at, message))
+            }
+            _ => Ok(lines),
+        }
+    }
+}
+
+fn chunk_line(line: &str) -> Option<ChunkLine<'_>> {
+    match line.as_bytes().first() {
+        None => Some(ChunkLine::Keep("")),
+        Some(b' ') => Some(ChunkLine::Keep(&line[1..])),
+        Some(b'-') => Some(ChunkLine::Remove(&line[1..])),
+        Some(b'+') => Some(ChunkLine::Add(&line[1..])),
+        Some(_) => None,
+    }
+}
+
+/// Whether a line ends the chunks before it. With a blank before it, it is one of their lines.
+fn is_header(line: &str) -> bool {
+    [ADD, DELETE, UPDATE].iter().any(|header| line.starts_with(header))
+}

@@ -1,0 +1,161 @@
+//! What the cases of others leave open.
+
+use super::super::{Hunk, Invocation, VerifyError, parse};
+use super::{apply, check, patch};
+
+#[track_caller]
+fn check_pass(old: &str, body: &str, expected: &str) {
+    assert_eq!(apply(old, body).map(|(_, pass)| pass.as_str()), Ok(expected));
+}
+
+// F142, F143: line ends and byte order mark stay what they are.
+#[test]
+fn each_line_keeps_its_end() {
+    check("a\r\nb\r\n", "@@\n a\n-b\n+B\n+C", "a\r\nB\r\nC\r\n");
+    check("a\r\nb\nc\r", "@@\n a\n b\n c\n+d", "a\r\nb\nc\rd\r\n");
+    check("a\rb\rc", "@@\n-b\n+B", "a\rB\rc");
+    check("5%\r9%\nb\n", "@@\n-b\n+B", "5%\r9%\nB\n");
+    check("\u{feff}a\r\nb", "@@\n-a\n+A", "\u{feff}A\r\nb");
+}
+
+#[test]
+fn a_missing_last_end_stays_until_the_patch_writes_there() {
+    check("a\nb", "@@\n-a\n+A\n b", "A\nb");
+    check("a\nb", "@@\n-b\n+B", "a\nB\n");
+    check("a\nb", "@@\n b\n+c", "a\nb\nc\n");
+    check("a\nb", "@@\n+c", "a\nb\nc\n");
+    check("a\nb", "@@\n-b", "a\n");
+    check("a", "@@\n-a", "");
+    check("", "@@\n+a", "a\n");
+}
+
+#[test]
+fn what_stays_keeps_its_bytes_however_it_was_found() {
+    check("\u{201c}a\u{201d}  \n\tb\n", "@@\n \"a\"\n-b\n+c", "\u{201c}a\u{201d}  \nc\n");
+}
+
+#[test]
+fn each_pass_is_told() {
+    check_pass("a\n", "@@\n-a\n+b", "exact");
+    check_pass("a \n", "@@\n-a\n+b", "trailing_blanks");
+    check_pass("\ta\n", "@@\n-a\n+b", "blanks");
+    check_pass("it\u{2019}s\n", "@@\n-it's\n+b", "punctuation");
+    check_pass("cafe\u{301}\n", "@@\n-caf\u{e9}\n+b", "canonical");
+    check_pass("a\nb \n", "@@ a\n-b\n+c", "trailing_blanks");
+    assert!(apply("x\u{b2}\n", "@@\n-x2\n+b").is_err());
+}
+
+#[test]
+fn an_exact_place_below_wins_over_a_loose_one_above() {
+    check("  a\na\n", "@@\n-a\n+b", "  a\nb\n");
+}
+
+#[test]
+fn chunks_go_from_top_to_bottom() {
+    check("a\nx\na\n", "@@\n x\n@@\n-a\n+b", "a\nx\nb\n");
+    check("a\nb\n", "@@\n+end\n@@\n-b\n+B", "a\nB\nend\n");
+    assert!(apply("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A").is_err());
+    check("fn a\nx\nfn b\nx\n", "@@ fn b\n-x\n+y", "fn a\nx\nfn b\ny\n");
+}
+
+#[test]
+fn the_end_of_the_file_is_the_only_place_there() {
+    check("a\nb\na\n", "@@\n-a\n+z\n*** End of File", "a\nb\nz\n");
+    assert!(apply("a\nb\n", "@@\n-a\n+z\n*** End of File").is_err());
+    // The cursor stands below.
+    assert!(apply("a\nb\n", "@@\n b\n@@\n-a\n-b\n+z\n*** End of File").is_err());
+}
+
+#[test]
+fn an_empty_line_at_the_end_of_a_chunk_need_not_be_there() {
+    check("a\nb\n", "@@\n-b\n+c\n", "a\nc\n");
+    check("a\n", "@@\n a\n \n+b", "a\n\nb\n");
+    check("a\n", "@@\n-a\n-\n+b\n+", "b\n");
+    check("a\n\nb\n", "@@\n-a\n+c\n", "c\n\nb\n");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let error = |old, body| apply(old, body).unwrap_err().to_string();
+    assert_eq!(error("a\n", "@@ fn b\n-x"), "Failed to find context 'fn b' in f");
+    assert_eq!(error("a\n", "@@\n-x\n y\n+z"), "Failed to find expected lines in f:\nx\ny");
+}
+
+#[test]
+fn errors_of_the_grammar_name_their_line() {
+    let error = parse(&patch("@@\n-a\nb")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Invalid patch hunk on line 5: Expected update hunk to start with a @@ context marker, \
+         got: 'b'"
+    );
+    let error = parse("").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Invalid patch: The first line of the patch must be '*** Begin Patch'"
+    );
+}
+
+#[test]
+fn blank_lines_around_chunks_are_skipped() {
+    check("a\n", "\n@@ \n-a\n+b\n*** End of File\n \n", "b\n");
+}
+
+#[track_caller]
+fn check_verify(hunks: &str, expected: Result<(), VerifyError>) {
+    let text = format!("*** Begin Patch\n{hunks}*** End Patch");
+    assert_eq!(parse(&text).expect("it can be read").verify(), expected);
+}
+
+#[test]
+fn a_file_is_touched_once() {
+    let twice = |path: &str| Err(VerifyError::Twice(path.to_owned()));
+    check_verify("*** Add File: a\n+x\n*** Delete File: b\n", Ok(()));
+    check_verify("*** Add File: a\n+x\n*** Delete File: a\n", twice("a"));
+    check_verify("*** Add File: d/a\n*** Delete File: ./d//x/../a\n", twice("./d//x/../a"));
+    check_verify("*** Add File: a\n*** Update File: b\n*** Move to: a\n@@\n-x\n", twice("a"));
+    check_verify("", Err(VerifyError::Empty));
+}
+
+#[test]
+fn a_file_that_moves_to_itself_stays() {
+    let text = "*** Begin Patch\n*** Update File: a\n*** Move to: ./a\n@@\n-x\n*** End Patch";
+    let patch = parse(text).unwrap();
+    assert!(matches!(patch.hunks[..], [Hunk::Update { move_to: None, .. }]));
+    assert_eq!(patch.verify(), Ok(()));
+}
+
+#[test]
+fn wrappers_are_taken_away() {
+    let bare = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+    for (head, tail) in [
+        ("<<EOF\n", "\nEOF"),
+        ("cat <<'EOF'\n", "\nEOF\n"),
+        ("apply_patch << \"X\"\r\n", "\r\nX\r\n"),
+        ("\n  ", "\n\n"),
+    ] {
+        let text = format!("{head}{bare}{tail}");
+        assert_eq!(parse(&text), parse(bare), "{text}");
+    }
+}
+
+#[test]
+fn a_script_that_does_more_is_no_patch() {
+    let text = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+    for (head, tail) in [
+        ("apply_patch <<E | tee log\n", "\nE"),
+        ("apply_patch <<E\n", "\nE\nrm a"),
+        ("apply_patch <<E\n", ""),
+        ("apply_patch2 <<E\n", "\nE"),
+        ("cd $HOME && apply_patch <<E\n", "\nE"),
+        ("cd \"$HOME\" && apply_patch <<E\n", "\nE"),
+        ("cd -P a && apply_patch <<E\n", "\nE"),
+        ("cd && apply_patch <<E\n", "\nE"),
+        ("echo 'a", "'"),
+    ] {
+        let script = format!("{head}{text}{tail}");
+        assert_eq!(Invocation::of_script(&script), Invocation::Other, "{script}");
+        assert_eq!(Invocation::of_arguments(&["sh", "-c", &script]), Invocation::Other);
+    }
+    assert_eq!(Invocation::of_script(text), Invocation::Bare);
+}

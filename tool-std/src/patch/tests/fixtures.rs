@@ -1,0 +1,159 @@
+//! Cases of other systems. `tests/fixtures` says whose they are.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::super::seek::Haystack;
+use super::super::{Chunk, ChunkLine, Hunk, Invocation, Patch, grammar, invocation};
+use super::{parse, update};
+
+/// Cases that end otherwise here: why, and the text that is written. Their words for errors
+/// are those of their tools, so only that there is one is compared.
+const DIFFERENT: &[(&str, &str, &str)] = &[
+    ("add/update/delete", "every added line has its end", "created\n"),
+    (
+        "missing final newline",
+        "a line that the patch writes has its end",
+        "first line\nsecond line\n",
+    ),
+    ("add overwrites", "every added line has its end", "new content\n"),
+    ("add with explicit newline", "every added line has its end", "new content\n\n"),
+    ("cat heredoc", "every added line has its end", "heredoc content\n"),
+    ("bare heredoc", "every added line has its end", "heredoc content\n"),
+];
+
+fn cases(text: &str) -> Vec<Value> {
+    let fixture: Value = serde_json::from_str(text).expect("it is JSON");
+    fixture["cases"].as_array().expect("it has cases").clone()
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
+}
+
+fn chunk_json(chunk: &Chunk<'_>) -> Value {
+    let side = |of: fn(ChunkLine<'_>) -> Option<&str>| -> Vec<String> {
+        chunk.lines.iter().filter_map(|line| of(*line).map(str::to_owned)).collect()
+    };
+    json!({
+        "change_context": chunk.context,
+        "old_lines": side(|line| line.before()),
+        "new_lines": side(|line| line.after()),
+        "is_end_of_file": chunk.end_of_file,
+    })
+}
+
+fn hunk_json(hunk: &Hunk<'_>) -> Value {
+    match hunk {
+        Hunk::Add { path, content } => json!({ "op": "add", "path": path, "contents": content }),
+        Hunk::Delete { path } => json!({ "op": "delete", "path": path }),
+        Hunk::Update { path, move_to, chunks } => json!({
+            "op": "update",
+            "path": path,
+            "move_path": move_to,
+            "chunks": chunks.iter().map(chunk_json).collect::<Vec<_>>(),
+        }),
+    }
+}
+
+#[test]
+fn patches_are_read_as_the_cases_say() {
+    let cases = cases(include_str!("../../../tests/fixtures/codex-apply-patch-parser/cases.json"));
+    assert_eq!(cases.len(), 40);
+    for case in cases {
+        let name = case["name"].as_str().unwrap();
+        let mut text = case["patch"].as_str().unwrap().to_owned();
+        // A reader of streams stops at the mistake, before there is an end.
+        if case["mode"] == "streaming" && !text.trim_end().ends_with("*** End Patch") {
+            text.push_str("*** End Patch");
+        }
+        let found = if case["mode"] == "lenient" { parse(&text) } else { grammar::parse(&text) };
+        match found {
+            Ok(Patch { environment, hunks }) => {
+                let hunks: Vec<_> = hunks.iter().map(hunk_json).collect();
+                assert_eq!(json!(hunks), case["hunks"], "{name}");
+                assert_eq!(json!(environment), case["environment_id"], "{name}");
+            }
+            Err(error) => {
+                assert_eq!(json!(error.message), case["error"], "{name}");
+                assert_eq!(json!(error.line), case["error_line"], "{name}");
+            }
+        }
+        if let Some(inner) = case["effective_patch"].as_str() {
+            assert_eq!(invocation::unwrap(&text), inner, "{name}");
+        }
+    }
+}
+
+#[test]
+fn lines_are_found_where_the_cases_say() {
+    let cases = cases(include_str!("../../../tests/fixtures/codex-apply-patch-seek/cases.json"));
+    for case in cases {
+        let (wanted, from) = (texts(&case["pattern"]), case["start"].as_u64().unwrap() as usize);
+        let at_end = case["eof"].as_bool().unwrap();
+        let found = Haystack::new(texts(&case["lines"])).find(&wanted, from, at_end);
+        assert_eq!(json!(found.map(|(at, _)| at)), case["index"], "{}", case["name"]);
+    }
+}
+
+#[test]
+fn command_lines_are_understood_as_the_cases_say() {
+    let text = include_str!("../../../tests/fixtures/codex-apply-patch-invocation/cases.json");
+    let fixture: Value = serde_json::from_str(text).unwrap();
+    for case in cases(text) {
+        let name = case["name"].as_str().unwrap();
+        match Invocation::of_arguments(&texts(&case["argv"])) {
+            Invocation::Other => assert_eq!(case["result"], "not_patch", "{name}"),
+            Invocation::Bare => assert_eq!(case["result"], "error_implicit_invocation", "{name}"),
+            Invocation::Patch { text, folder } => {
+                assert_eq!(case["result"], "patch", "{name}");
+                assert_eq!(json!(folder), case["workdir"], "{name}");
+                let hunks: Vec<_> = parse(text).unwrap().hunks.iter().map(hunk_json).collect();
+                assert_eq!(json!(hunks), fixture["expected_hunks_when_patch"], "{name}");
+            }
+        }
+    }
+}
+
+type Files = BTreeMap<String, String>;
+
+/// What a tool does with a patch, with files that are texts.
+fn run(mut files: Files, text: &str) -> Result<Files, String> {
+    let patch = parse(text).map_err(|error| error.to_string())?;
+    patch.verify().map_err(|error| error.to_string())?;
+    for hunk in &patch.hunks {
+        match hunk {
+            Hunk::Add { path, content } => drop(files.insert((*path).to_owned(), content.clone())),
+            Hunk::Delete { path } => drop(files.remove(*path).ok_or("no file")?),
+            Hunk::Update { path, move_to, chunks } => {
+                let old = files.remove(*path).ok_or("no file")?;
+                let new = update(&old, chunks, path).map_err(|error| error.to_string())?;
+                files.insert(move_to.unwrap_or(path).to_owned(), new.text);
+            }
+        }
+    }
+    Ok(files)
+}
+
+#[test]
+fn files_become_what_the_cases_say() {
+    let cases = cases(include_str!("../../../tests/fixtures/opencode-apply-patch/cases.json"));
+    assert_eq!(cases.len(), 28);
+    for case in cases {
+        let name = case["name"].as_str().unwrap();
+        let files: Files = serde_json::from_value(case["files"].clone()).unwrap();
+        let found = run(files, case["patch"].as_str().unwrap());
+        if !case["error_contains"].is_null() {
+            assert!(found.is_err(), "{name}: {found:?}");
+            continue;
+        }
+        let mut expected: Files = serde_json::from_value(case["expected_files"].clone()).unwrap();
+        if let Some((_, why, text)) = DIFFERENT.iter().find(|(case, ..)| *case == name) {
+            let other =
+                expected.values_mut().find(|found| *found == text.strip_suffix('\n').unwrap());
+            *other.unwrap_or_else(|| panic!("{name}: {why}")) = (*text).to_owned();
+        }
+        assert_eq!(found, Ok(expected), "{name}");
+    }
+}

@@ -1,0 +1,153 @@
+//! What holds for every patch.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use proptest::prelude::*;
+use similar::{ChangeTag, TextDiff};
+
+use super::super::{Chunk, ChunkLine, Hunk, Invocation, grammar};
+use super::{chunks, parse, patch, update};
+
+/// The body of a patch that quotes three lines around each change.
+fn narrow(old: &str, new: &str) -> String {
+    let unified = TextDiff::from_lines(old, new).unified_diff().to_string();
+    let lines = unified.lines().map(|line| if line.starts_with("@@") { "@@" } else { line });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The body of a patch that quotes the whole of `old`.
+fn whole(old: &str, new: &str) -> String {
+    let mut body = String::from("@@");
+    for change in TextDiff::from_lines(old, new).iter_all_changes() {
+        let sign = match change.tag() {
+            ChangeTag::Equal => ' ',
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert => '+',
+        };
+        let _ = write!(body, "\n{sign}{}", change.value().trim_end_matches(['\n', '\r']));
+    }
+    body
+}
+
+/// The chunks that undo `chunks`.
+fn reverse<'p>(chunks: &[Chunk<'p>]) -> Vec<Chunk<'p>> {
+    let turn = |line: &ChunkLine<'p>| match *line {
+        ChunkLine::Remove(text) => ChunkLine::Add(text),
+        ChunkLine::Add(text) => ChunkLine::Remove(text),
+        keep => keep,
+    };
+    let turned = |chunk: &Chunk<'p>| chunk.lines.iter().map(turn).collect();
+    chunks.iter().map(|chunk| Chunk { lines: turned(chunk), ..chunk.clone() }).collect()
+}
+
+fn ended(lines: &[String], end: &str) -> String {
+    lines.iter().map(|line| format!("{line}{end}")).collect()
+}
+
+/// Lines that often repeat, and often differ in blanks only.
+fn repeating() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec("[ab \u{2019}']{0,3}", 1..12)
+}
+
+/// Two lists of lines, most of them shared and each of them once.
+fn distinct() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
+    prop::collection::vec(0_u8..8, 1..60).prop_map(|fates| {
+        let mut sides = (Vec::new(), Vec::new());
+        for (at, fate) in fates.iter().enumerate() {
+            if *fate != 0 {
+                sides.0.push(format!("line {at}"));
+            }
+            if *fate > 1 {
+                sides.1.push(format!("line {at}"));
+            }
+            if *fate == 2 {
+                sides.1.push(format!("new {at}"));
+            }
+        }
+        sides
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_diff_as_a_patch_makes_the_new_text_and_its_reverse_the_old(
+        (old, new) in distinct(), end in prop::sample::select(vec!["\n", "\r\n"]),
+    ) {
+        prop_assume!(!old.is_empty() && !new.is_empty() && old != new);
+        let (old, new) = (ended(&old, end), ended(&new, end));
+        let text = patch(&narrow(&old, &new));
+        let chunks = chunks(&text);
+        prop_assert_eq!(&update(&old, &chunks, "f").unwrap().text, &new);
+        prop_assert_eq!(&update(&new, &reverse(&chunks), "f").unwrap().text, &old);
+    }
+
+    #[test]
+    fn a_quote_of_the_whole_file_is_never_misplaced(
+        old in repeating(), new in repeating(), end in prop::sample::select(vec!["\n", "\r\n"]),
+    ) {
+        let (old, new) = (ended(&old, end), ended(&new, end));
+        let text = patch(&whole(&old, &new));
+        let chunks = chunks(&text);
+        prop_assert_eq!(&update(&old, &chunks, "f").unwrap().text, &new);
+        prop_assert_eq!(&update(&new, &reverse(&chunks), "f").unwrap().text, &old);
+    }
+
+    #[test]
+    fn lines_that_only_stay_change_nothing(old in "\u{feff}?[ab \r\n]{0,20}", at in 0_usize..9) {
+        let lines: Vec<_> = old.trim_start_matches('\u{feff}').lines().collect();
+        if let Some(line) = lines.get(at) && !line.contains('\r') {
+            let text = patch(&format!("@@\n {line}"));
+            if let Ok(updated) = update(&old, &chunks(&text), "f") {
+                prop_assert_eq!(updated.text, old);
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_without_a_panic(
+        lines in prop::collection::vec(prop::sample::select(vec![
+            "*** Begin Patch", "*** End Patch", "*** Add File: a", "*** Delete File: b",
+            "*** Update File: c", "*** Move to: d", "*** End of File", "@@", "@@ x", "+a", "-b",
+            " c", "", "é", "<<EOF", "EOF", "cd a && apply_patch <<'EOF'", "cat <<EOF", "\r",
+        ]), 0..12),
+    ) {
+        let text = lines.join("\n");
+        let _ = (parse(&text), Invocation::of_script(&text));
+        let text = format!("*** Begin Patch\n{text}\n*** End Patch");
+        if let Ok(patch) = grammar::parse(&text) {
+            let _ = patch.verify();
+        }
+    }
+}
+
+/// Prints how long 5,000 chunks in 2 MB take.
+#[test]
+#[ignore = "a measurement, not a claim"]
+fn time_of_5000_chunks() {
+    for (files, lines) in [(200, 250), (1, 50_000)] {
+        let file = |name: &str| -> String {
+            let name = |at| if at % 10 == 5 { name } else { "value" };
+            (0..lines).map(|at| format!("    let {}_{at} = f(number, {at});\n", name(at))).collect()
+        };
+        let (old, new) = (file("old"), file("changed"));
+        let body = narrow(&old, &new);
+        let mut text = String::from("*** Begin Patch\n");
+        for at in 0..files {
+            let _ = writeln!(text, "*** Update File: {at}\n{body}");
+        }
+        text.push_str("*** End Patch");
+
+        let start = Instant::now();
+        let patch = parse(&text).unwrap();
+        patch.verify().unwrap();
+        let read = start.elapsed();
+        let mut count = 0;
+        for hunk in &patch.hunks {
+            let Hunk::Update { chunks, path, .. } = hunk else { continue };
+            count += chunks.len();
+            assert_eq!(update(&old, chunks, path).unwrap().text, new);
+        }
+        println!("{files} files, {count} chunks: read {read:?}, all {:?}", start.elapsed());
+    }
+}

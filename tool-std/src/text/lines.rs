@@ -1,0 +1,105 @@
+//! A text as lines that remember how they end.
+//!
+//! LF, CRLF and a CR by itself end a line. Put together again, the lines are the text, byte
+//! for byte.
+
+use std::iter;
+
+use memchr::{memchr, memchr2};
+
+/// What some editors put before a text.
+const BOM: &str = "\u{feff}";
+
+/// One line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line<'t> {
+    /// What it says, without its end.
+    pub(crate) text: &'t str,
+    /// With its end.
+    pub(crate) whole: &'t str,
+}
+
+impl<'t> Line<'t> {
+    /// How it ends; only the last line of a text may have no end.
+    pub(crate) fn end(&self) -> &'t str {
+        &self.whole[self.text.len()..]
+    }
+}
+
+/// The lines of `text`; what follows the last end is a line when it is not empty.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut rest = text;
+    iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (text, end) = match memchr2(b'\n', b'\r', rest.as_bytes()) {
+            Some(at) if rest[at..].starts_with("\r\n") => (at, at + 2),
+            Some(at) => (at, at + 1),
+            None => (rest.len(), rest.len()),
+        };
+        let line = Line { text: &rest[..text], whole: &rest[..end] };
+        rest = &rest[end..];
+        Some(line)
+    })
+}
+
+/// How lines of `text` end: the first LF decides, and whether a CR stands before it.
+pub(crate) fn line_end(text: &str) -> Option<&'static str> {
+    let at = memchr(b'\n', text.as_bytes())?;
+    Some(if text[..at].ends_with('\r') { "\r\n" } else { "\n" })
+}
+
+/// How a new line of a file with this text ends. Where other lines end with LF, a CR by itself
+/// is a slip or a part of the line, and nothing to go by.
+pub(crate) fn new_line_end(text: &str) -> &'static str {
+    line_end(text).unwrap_or(if text.contains('\r') { "\r" } else { "\n" })
+}
+
+/// The mark before a text, empty when there is none, and the text.
+pub(crate) fn split_bom(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with(BOM) { BOM.len() } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let found: Vec<_> = lines(text).map(|line| (line.text, line.end())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_line_has_its_own_end() {
+        check("", &[]);
+        check("a", &[("a", "")]);
+        check("a\r\n\nb\rc", &[("a", "\r\n"), ("", "\n"), ("b", "\r"), ("c", "")]);
+        check("a\r\r\n", &[("a", "\r"), ("", "\r\n")]);
+    }
+
+    #[test]
+    fn the_first_end_is_what_new_lines_get() {
+        assert_eq!(new_line_end("a\r\nb\n"), "\r\n");
+        assert_eq!(new_line_end("\nb\r\n"), "\n");
+        assert_eq!(new_line_end("50%\r100%\nb"), "\n");
+        assert_eq!(new_line_end("a\rb\r"), "\r");
+        assert_eq!(new_line_end("a"), "\n");
+    }
+
+    #[test]
+    fn the_mark_is_set_apart() {
+        assert_eq!(split_bom("\u{feff}a"), ("\u{feff}", "a"));
+        assert_eq!(split_bom("a\u{feff}"), ("", "a\u{feff}"));
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_the_text(text in "[a\r\n]{0,20}") {
+            prop_assert_eq!(lines(&text).map(|line| line.whole).collect::<String>(), text);
+        }
+    }
+}
