@@ -18,6 +18,7 @@ use crate::call::{CallId, Note, Truncated};
 use crate::context::{Context, Session, Signal, Sink};
 use crate::error::ErrorKind;
 use crate::hook::HookRun;
+use crate::loop_guard::Finding;
 use crate::name::ToolName;
 use crate::permission::{Ask, AskId, Decision};
 use crate::tool::{Display, Source};
@@ -147,6 +148,17 @@ pub enum EventKind {
         /// How many.
         count: u64,
     },
+}
+
+/// What the guard against loops found.
+impl From<Finding> for EventKind {
+    fn from(finding: Finding) -> Self {
+        match finding {
+            Finding::Fine => Self::Looped { times: 0, cycle: 0, stopped: false },
+            Finding::Repeated { times, cycle } => Self::Looped { times, cycle, stopped: false },
+            Finding::Stopped { times } => Self::Looped { times, cycle: 1, stopped: true },
+        }
+    }
 }
 
 impl EventKind {

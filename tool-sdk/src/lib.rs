@@ -44,8 +44,8 @@
 
 extern crate self as tool_sdk;
 
-mod batch;
 mod audit;
+mod batch;
 mod call;
 mod content;
 mod context;
@@ -54,14 +54,13 @@ mod error;
 mod escape;
 mod event;
 mod hook;
-#[cfg_attr(not(test), expect(dead_code, reason = "the pipeline is what begins and ends calls"))]
 mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
-mod redact;
 #[cfg(feature = "hooks")]
 pub mod process;
+mod redact;
 mod registry;
 mod schema;
 mod surface;
@@ -94,8 +93,8 @@ mod guide {
     mod top_readme {}
 }
 
-pub use self::batch::Batch;
 pub use self::audit::{Answer, Audit, AuditLog, AuditRecord, Audited};
+pub use self::batch::Batch;
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
@@ -112,8 +111,8 @@ pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
     Action, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Fingerprint,
-    Grant, Grantee, InvalidMode, InvalidRule, Mode, Pattern, PendingAsk, Prompt, Reply,
-    ReplyError, Rule, Ruleset, Scope, Scripted, ask_channel,
+    Grant, Grantee, InvalidMode, InvalidRule, Mode, Pattern, PendingAsk, Prompt, Reply, ReplyError,
+    Rule, Ruleset, Scope, Scripted, ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};
 pub use self::redact::Redactor;

@@ -12,7 +12,7 @@ use std::io;
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use self::log::AuditLog;
 use crate::call::CallId;
@@ -115,7 +115,7 @@ pub enum Audited<'a> {
         /// What the tool says of what ran: the program and its arguments, the folder, the
         /// names of the variables, how it ended.
         #[serde(skip_serializing_if = "Option::is_none")]
-        facts: Option<&'a Value>,
+        facts: Option<&'a Map<String, Value>>,
     },
 }
 

@@ -52,7 +52,7 @@ fn records_say_what_was_decided_and_what_ran() {
     record(
         &log,
         "1",
-        Audited::Ran { outcome: Err(ErrorKind::Failed), elapsed_ms: 12, facts: Some(&facts) },
+        Audited::Ran { outcome: Err(ErrorKind::Failed), elapsed_ms: 12, facts: facts.as_object() },
     );
     record(&log, "2", Audited::Ran { outcome: Ok(()), elapsed_ms: 0, facts: None });
 
@@ -97,7 +97,7 @@ fn secrets_are_not_written() {
     decision.rules[0].origin = secret.to_owned();
     record(&log, secret, Audited::decided(&decision, Some(Answer::new(&reply, None))));
     let facts = json!({"env": {"password": "pw"}, secret: [secret]});
-    record(&log, "2", Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: Some(&facts) });
+    record(&log, "2", Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: facts.as_object() });
     let text = fs::read_to_string(&path).unwrap();
     for part in ["quoted", "of two lines", "a:b", "\"pw\""] {
         assert!(!text.contains(part), "{part}: {text}");
@@ -119,7 +119,7 @@ fn lines_stay_whole_however_many_write() {
                 let log = AuditLog::open(path, Redactor::default()).unwrap();
                 let facts = json!({"long": "x".repeat(writer * 3000)});
                 for at in 0..RECORDS {
-                    let ran = Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: Some(&facts) };
+                    let ran = Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: facts.as_object() };
                     record(&log, &format!("{writer}-{at}"), ran);
                 }
             });

@@ -1,13 +1,15 @@
 //! Asking about a call, and what becomes of the answer.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::before::Heard;
 use super::core::Core;
-use super::decide::{decide, denied, grantee, suggestions};
+use super::decide::{decide, grantee, suggestions};
 use super::frame::Frame;
 use super::turn::Turn;
 use crate::context::Context;
@@ -20,31 +22,42 @@ use crate::permission::{
 };
 use crate::tool::{Prepared, Subject};
 
-/// Asks whoever can be asked; gives the value that was shown, or why it may not run.
+/// What became of an ask: the decision now, and the value that was shown.
+pub(super) struct Answered {
+    pub(super) decision: Decision,
+    pub(super) reply: Option<Reply>,
+    pub(super) shown: Box<dyn Prepared>,
+}
+
+/// Asks whoever can be asked.
 pub(super) async fn ask(
     frame: &Frame<'_>,
     heard: Heard,
     decision: Decision,
     cx: &Context,
     turn: Option<&dyn Turn>,
-) -> Result<Box<dyn Prepared>, ToolError> {
+) -> Result<Answered, ToolError> {
+    let answered =
+        |decision, reply, heard: Heard| Ok(Answered { decision, reply, shown: heard.prepared });
     let Some(approver) = frame.session.approver().or_else(|| frame.core.approver.clone()) else {
         let nobody = Decision { action: Action::Deny, by: By::Nobody, ..decision };
-        return Err(denied(frame, nobody));
+        return answered(nobody, None, heard);
     };
     let ask = make(frame, &heard, &decision, cx)?;
-    if frame.core.kept(frame.session).was_rejected(frame.call, &ask.fingerprint) {
-        let reason = "the user rejected this very call a moment ago".into();
-        let again = Decision { action: Action::Deny, by: By::Reply, reason, ..decision };
-        return Err(denied(frame, again));
+    let kept = frame.core.kept(frame.session);
+    if kept.was_rejected(frame.call, &ask.fingerprint) {
+        let no = decision.replied(Action::Deny, "the user rejected this very call a moment ago");
+        return answered(no, None, heard);
     }
     let fingerprint = ask.fingerprint.clone();
     let mut waiting = frame.core.desk.put_up(ask, frame.session, &approver, answering(frame.core));
     let id = waiting.ask().id.clone();
+    let replied = |reply: &'static str| {
+        frame.event(|| EventKind::PermissionReplied { ask: id.clone(), reply: reply.into() });
+    };
     frame.event(|| EventKind::PermissionAsked(Arc::clone(waiting.ask())));
     let mut epoch = frame.core.desk.epoch();
-    let expired = tokio::time::sleep(frame.core.ask_timeout);
-    tokio::pin!(expired);
+    let mut expired = pin!(tokio::time::sleep(frame.core.ask_timeout));
     let settled = loop {
         tokio::select! {
             biased;
@@ -52,65 +65,48 @@ pub(super) async fn ask(
             Ok(()) = epoch.changed() => {
                 // An approval for another ask, or another mode, may have settled this one.
                 let now = decide(frame, &heard, cx);
-                match now.action {
-                    Action::Allow => {
-                        replied(frame, &id, "covered");
-                        return Ok(heard.prepared);
-                    }
-                    Action::Deny => {
-                        replied(frame, &id, "covered");
-                        return Err(denied(frame, now));
-                    }
-                    Action::Ask => {}
+                if now.action != Action::Ask {
+                    replied("covered");
+                    return answered(now, None, heard);
                 }
             }
-            () = &mut expired => break Settled::Expired,
+            () = &mut expired => {
+                frame.core.desk.settle(&id, Settled::Expired);
+                break Settled::Expired;
+            }
         }
     };
-    if settled == Settled::Expired {
-        frame.core.desk.settle(&id, Settled::Expired);
-    }
-    let reason = match settled {
-        Settled::Reply(reply) => {
-            replied(frame, &id, reply.as_str());
-            if !reply.is_yes() {
-                frame.core.kept(frame.session).reject(frame.call, fingerprint);
-            }
-            match reply {
-                Reply::Once | Reply::Session { .. } | Reply::Always { .. } => {
-                    return Ok(heard.prepared);
-                }
-                Reply::Reject => {
-                    if let Some(turn) = turn {
-                        turn.rejected();
-                    }
-                    "the user rejected it".to_owned()
-                }
-                Reply::RejectWith { feedback } => {
-                    format!("the user rejected it and says: {feedback}")
-                }
-            }
+    replied(match &settled {
+        Settled::Reply(reply) => reply.as_str(),
+        Settled::RejectedBeside => "rejected_beside",
+        Settled::Expired => "expired",
+        Settled::Gone => "aborted",
+    });
+    let reason: Cow<'static, str> = match &settled {
+        Settled::Reply(reply) if reply.is_yes() => "somebody was asked and said yes".into(),
+        Settled::Reply(Reply::RejectWith { feedback }) => {
+            format!("the user rejected it and says: {feedback}").into()
         }
+        Settled::Reply(_) => "the user rejected it".into(),
         Settled::RejectedBeside => {
-            replied(frame, &id, "rejected_beside");
-            "the user rejected another call that was asked at the same time".to_owned()
+            "the user rejected another call that was asked at the same time".into()
         }
-        Settled::Expired => {
-            replied(frame, &id, "expired");
-            "nobody answered in time".to_owned()
-        }
-        Settled::Gone => {
-            replied(frame, &id, "aborted");
-            "whoever was asked is gone".to_owned()
-        }
+        Settled::Expired => "nobody answered in time".into(),
+        Settled::Gone => "whoever was asked is gone".into(),
     };
-    let rejected =
-        Decision { action: Action::Deny, by: By::Reply, reason: reason.into(), ..decision };
-    Err(denied(frame, rejected))
-}
-
-fn replied(frame: &Frame<'_>, ask: &AskId, reply: &'static str) {
-    frame.event(|| EventKind::PermissionReplied { ask: ask.clone(), reply: reply.into() });
+    let reply = match settled {
+        Settled::Reply(reply) => Some(reply),
+        _ => None,
+    };
+    let yes = reply.as_ref().is_some_and(Reply::is_yes);
+    if !yes && reply.is_some() {
+        kept.reject(frame.call, fingerprint);
+    }
+    if let (Some(Reply::Reject), Some(turn)) = (&reply, turn) {
+        turn.rejected();
+    }
+    let action = if yes { Action::Allow } else { Action::Deny };
+    answered(decision.replied(action, reason), reply, heard)
 }
 
 /// What is shown: made from the value that will run.
@@ -145,7 +141,7 @@ fn make(
         rules: decision.rules.clone(),
         preview: quietly(|| prepared.preview(cx)),
         dangerous: quietly(|| Some(prepared.is_dangerous())).unwrap_or(true),
-        fingerprint: frame.fingerprint(prepared),
+        fingerprint: frame.fingerprint(prepared).into(),
         expires_in: frame.core.ask_timeout,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
+use std::sync::OnceLock;
 
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
@@ -11,7 +12,7 @@ use super::run::panicked;
 use crate::content::Output;
 use crate::error::ToolError;
 use crate::event::{EventKind, millis};
-use crate::hook::{Hook, HookRun, OnError, Opinion, Registered, Step, Verdict};
+use crate::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Registered, Step, Verdict};
 use crate::permission::{Action, By, Floor};
 use crate::tool::Prepared;
 
@@ -104,16 +105,24 @@ fn heed(
 /// Lets the after-hooks look at the result.
 pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
     let core = frame.core;
+    let halted = OnceLock::new();
     for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
         let hook = &*registered.hook;
         let tell = |run| frame.event(|| EventKind::HookFinished(run));
-        let call = frame.hooked(&tell);
+        let call = HookedCall {
+            elapsed: Some(frame.started().elapsed()),
+            halted: Some(&halted),
+            ..frame.hooked(&tell)
+        };
         let run = Run::begin(frame, hook);
         // What a failing observer leaves behind is told in an event; the result stands.
         match done(|| hook.after(&call, result)).await {
             Ok(()) => run.finish("done"),
             Err(error) => run.finish(format_args!("failed: {error}")),
         }
+    }
+    if let Some(reason) = halted.into_inner() {
+        frame.extra().halted.get_or_insert(reason);
     }
     if let Some(extra) = frame.take_context() {
         match result {

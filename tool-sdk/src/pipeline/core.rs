@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::Audit;
 use crate::call::Call;
 use crate::context::{Asking, Context, Session, Signal, Sink};
 use crate::event::Hub;
 use crate::hook::Registered;
+use crate::loop_guard::{History, LoopGuard};
 use crate::permission::{Approvals, Approver, Desk};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
@@ -29,6 +31,8 @@ pub(super) struct Core {
     pub(super) ask_timeout: Duration,
     pub(super) writable: Option<Arc<[PathBuf]>>,
     pub(super) hooks: Arc<[Registered]>,
+    pub(super) guard: Option<LoopGuard>,
+    pub(super) audit: Option<Arc<dyn Audit>>,
     pub(super) timeout: Duration,
     pub(super) budget: Budget,
     pub(super) output_dir: Option<PathBuf>,
@@ -47,6 +51,8 @@ impl Core {
             ask_timeout: Duration::from_mins(10),
             writable: None,
             hooks: Arc::default(),
+            guard: None,
+            audit: None,
             timeout: Duration::from_mins(2),
             budget: Budget::default(),
             output_dir: None,
@@ -63,6 +69,8 @@ impl Core {
 /// What a pipeline keeps for one session.
 #[derive(Default)]
 pub(super) struct Kept {
+    /// What the session did lately.
+    pub(super) history: History,
     /// What was approved until the session ends.
     pub(super) approvals: Approvals,
     /// What was rejected in the message that the model wrote last.

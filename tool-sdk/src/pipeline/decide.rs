@@ -7,14 +7,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
 
+use super::Checked;
+use super::ask::{self, Answered};
 use super::before::{self, Heard};
 use super::frame::Frame;
 use super::run::aborted;
 use super::turn::Turn;
-use super::{Checked, ask};
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::event::EventKind;
+use crate::loop_guard::Finding;
 use crate::permission::{Action, By, Case, Decision, Floor, Grantee, Pattern};
 use crate::tool::{Prepared, Subject};
 use crate::toolset::names_of;
@@ -38,18 +40,38 @@ async fn gates(
     prepared: Box<dyn Prepared>,
     turn: Option<&dyn Turn>,
 ) -> Result<Box<dyn Prepared>, ToolError> {
-    let heard = before::before(frame, prepared).await?;
+    let mut heard = before::before(frame, prepared).await?;
+    heard.opinions.extend(looping(frame));
     let cx = frame.context();
     let decision = decide(frame, &heard, &cx);
-    match decision.action {
-        Action::Allow => Ok(heard.prepared),
-        Action::Deny => Err(denied(frame, decision)),
+    let Answered { decision, reply, shown } = match decision.action {
+        Action::Allow | Action::Deny => Answered { decision, reply: None, shown: heard.prepared },
         Action::Ask => {
-            let shown = ask::ask(frame, heard, decision, &cx, turn).await?;
+            let answered = ask::ask(frame, heard, decision, &cx, turn).await?;
+            // Nobody waits for a person on the call's account.
             frame.begin_now();
+            answered
+        }
+    };
+    frame.record(&*shown, &decision, reply.as_ref())?;
+    match decision.action {
+        Action::Allow => {
+            frame.allow_repeat();
             Ok(shown)
         }
+        Action::Ask | Action::Deny => Err(denied(frame, decision)),
     }
+}
+
+/// What the guard against loops thinks of the call.
+fn looping(frame: &mut Frame<'_>) -> Option<Floor> {
+    let finding = frame.guard();
+    let reason = finding.message(frame.definition.name.as_str())?;
+    let action = match finding {
+        Finding::Stopped { .. } => Action::Deny,
+        _ => Action::Ask,
+    };
+    Some(Floor { action, by: By::Loop, reason })
 }
 
 /// What would be decided.

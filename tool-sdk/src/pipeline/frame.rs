@@ -1,5 +1,6 @@
 //! One call on its way through the pipeline: what every stage may look at.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -7,18 +8,20 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::core::Core;
+use super::core::{Core, Kept};
 use super::fit;
 use super::run::{aborted, panicked};
 use super::turn::{Facts, Permit, Turn};
+use crate::audit::{Answer, AuditRecord, Audited};
 use crate::call::{Call, CallId, Note, Outcome, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{Artifact, Ending, EventKind, millis};
 use crate::hook::{HookRun, HookedCall};
-use crate::permission::{Action, Mode, Ruleset};
-use crate::tool::{Definition, Prepared, Tool};
+use crate::loop_guard::{Finding, Ticket};
+use crate::permission::{Action, Decision, Fingerprint, Mode, Reply, Ruleset};
+use crate::tool::{Definition, Prepared, Subject, Tool};
 use crate::toolset::{Policy, View};
 
 /// One call on its way through the pipeline.
@@ -32,8 +35,19 @@ pub(super) struct Frame<'a> {
     started: Instant,
     /// Whether a beginning was told whose end was not.
     open: bool,
+    /// What the guard against loops found.
+    guarded: Option<Guarded>,
+    /// Whether the tool was let run.
+    ran: bool,
     /// What only few calls have.
     extra: Option<Box<Extra>>,
+}
+
+/// What the guard against loops found, and where it is told the end.
+struct Guarded {
+    kept: Arc<Kept>,
+    ticket: Ticket,
+    finding: Finding,
 }
 
 /// What is known of a call whose tool was found.
@@ -51,6 +65,8 @@ pub(super) struct Extra {
     rewritten: Option<RawArgs<'static>>,
     /// What hooks want the model to read with the result.
     pub(super) context: Vec<String>,
+    /// What the audit knows the call by.
+    fingerprint: Option<Fingerprint>,
     /// Why the model's turn ends.
     pub(super) halted: Option<String>,
 }
@@ -90,8 +106,19 @@ impl<'a> Frame<'a> {
     ) -> Self {
         let id = call.id.clone().unwrap_or_else(CallId::next);
         let started = Instant::now();
-        let (known, open, extra) = (None, false, None);
-        Self { core, session, call, definition, id, known, started, open, extra }
+        Self {
+            core,
+            session,
+            call,
+            definition,
+            id,
+            known: None,
+            started,
+            open: false,
+            guarded: None,
+            ran: false,
+            extra: None,
+        }
     }
 
     /// Whether the pipeline is open, and the caller known where the tool asks for that.
@@ -140,6 +167,7 @@ impl<'a> Frame<'a> {
         let silent = || prepared.subjects().is_none() && prepared.has_no_wish();
         self.known.is_some_and(|known| known.policy.settled == Some(Action::Allow))
             && !self.is_hooked()
+            && self.core.audit.is_none()
             && self.session.policy().is_none()
             && catch_unwind(AssertUnwindSafe(silent)).unwrap_or(false)
     }
@@ -153,7 +181,8 @@ impl<'a> Frame<'a> {
 
     /// Tells that the tool runs.
     #[inline]
-    pub(super) fn start(&self) {
+    pub(super) fn start(&mut self) {
+        self.ran = true;
         self.event(|| EventKind::Started);
     }
 
@@ -202,6 +231,8 @@ impl<'a> Frame<'a> {
             original: self.call.arguments.text(),
             arguments: self.arguments(),
             watch: Some(watch),
+            elapsed: None,
+            halted: None,
         }
     }
 
@@ -231,9 +262,73 @@ impl<'a> Frame<'a> {
     }
 
     /// What tells this call from any other.
-    pub(super) fn fingerprint(&self, prepared: &dyn Prepared) -> String {
-        let _ = prepared;
-        format!("{} {}", self.definition.name, self.arguments())
+    pub(super) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
+        let subjects = catch_unwind(AssertUnwindSafe(|| prepared.subjects())).unwrap_or_default();
+        let subjects = subjects.unwrap_or_default();
+        let who = [("user", self.session.user()), ("agent", self.session.agent())];
+        let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
+        let facts: Vec<(&str, &str)> = subjects
+            .iter()
+            .flat_map(Subject::spellings)
+            .map(|text| ("subject", text))
+            .chain(who)
+            .collect();
+        Fingerprint::of(self.definition, self.arguments(), &facts)
+    }
+
+    /// Whether the guard against loops has nothing to say.
+    #[inline]
+    pub(super) fn is_no_loop(&mut self) -> bool {
+        self.guard() == Finding::Fine
+    }
+
+    /// What the guard against loops finds, once for each call.
+    pub(super) fn guard(&mut self) -> Finding {
+        let Some(guard) = &self.core.guard else { return Finding::Fine };
+        if let Some(guarded) = &self.guarded {
+            return guarded.finding;
+        }
+        let kept = self.core.kept(self.session);
+        let (ticket, finding) =
+            guard.begin(&kept.history, self.definition.name.as_str(), self.arguments());
+        self.guarded = Some(Guarded { kept, ticket, finding });
+        if finding != Finding::Fine {
+            self.event(|| finding.into());
+        }
+        finding
+    }
+
+    /// Writes a decision down; what cannot be written down does not run.
+    pub(super) fn record(
+        &mut self,
+        prepared: &dyn Prepared,
+        decision: &Decision,
+        reply: Option<&Reply>,
+    ) -> Result<(), ToolError> {
+        if self.core.audit.is_none() {
+            return Ok(());
+        }
+        self.extra().fingerprint = Some(self.fingerprint(prepared));
+        let answer = reply.map(|reply| Answer::new(reply, self.session.user()));
+        self.write_down(Audited::decided(decision, answer)).map_err(|error| {
+            let message = "the call may not run, because its decision could not be written down";
+            ToolError::unavailable(message).source(error)
+        })
+    }
+
+    fn write_down(&self, what: Audited<'_>) -> io::Result<()> {
+        let fingerprint = self.extra.as_ref().and_then(|extra| extra.fingerprint.as_ref());
+        let (Some(audit), Some(fingerprint)) = (&self.core.audit, fingerprint) else {
+            return Ok(());
+        };
+        audit.record(&AuditRecord::new(self.session, self.definition, &self.id, fingerprint, what))
+    }
+
+    /// Counts repeats anew: somebody looked at them and said yes.
+    pub(super) fn allow_repeat(&self) {
+        if let Some(guarded) = &self.guarded {
+            guarded.kept.history.allow(&guarded.ticket);
+        }
     }
 
     /// Waits until the call may run beside others of its batch.
@@ -316,6 +411,20 @@ impl<'a> Frame<'a> {
         mut result: Result<Output, ToolError>,
         notes: Vec<Note>,
     ) -> Outcome {
+        if let Some(Guarded { kept, ticket, .. }) = self.guarded.take() {
+            match &result {
+                _ if !self.ran => kept.history.forget(ticket),
+                Ok(output) => kept.history.end(ticket, Ok(output.as_text())),
+                Err(error) => kept.history.end(ticket, Err(error.message())),
+            }
+        }
+        if self.ran && self.core.audit.is_some() {
+            let outcome = result.as_ref().map(|_| ()).map_err(ToolError::kind);
+            let facts = result.as_ref().ok().and_then(Output::metadata_map);
+            let elapsed_ms = millis(self.started.elapsed());
+            // What ran has run: that this could not be written down changes nothing for it.
+            let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
+        }
         let truncated = fit::fit(&self, &mut result);
         self.open = false;
         self.event(|| self.terminal(&result));

@@ -35,17 +35,21 @@ use std::time::Duration;
 use self::core::Core;
 use self::frame::Frame;
 pub(crate) use self::turn::{Facts, Permit, Turn};
+use crate::audit::Audit;
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{Events, HubOwner};
 use crate::hook::{Hook, Priority, Registered};
+use crate::loop_guard::LoopGuard;
 use crate::name::ToolName;
-use crate::permission::{Approver, Ask, AskId, Decision, Mode, Reply, ReplyError, Rule, Ruleset};
+use crate::permission::{
+    Approver, Ask, AskId, Decision, Fingerprint, Mode, Reply, ReplyError, Rule, Ruleset,
+};
 use crate::schema::Schema;
 use crate::tool::Definition;
 use crate::toolset::Toolset;
-use crate::truncate::Budget;
+use crate::truncate::{Budget, RETENTION, sweep};
 
 /// Runs calls of the tools in a [`Toolset`].
 ///
@@ -171,6 +175,22 @@ impl Pipeline {
         self.with(|core| core.writable = Some(roots))
     }
 
+    /// Finds out calls that a model repeats without getting anywhere.
+    ///
+    /// Off by default: a program that calls a tool again and again knows why.
+    #[must_use]
+    pub fn loop_guard(self, guard: LoopGuard) -> Self {
+        self.with(|core| core.guard = Some(guard))
+    }
+
+    /// Writes down every decision and every run.
+    ///
+    /// A call whose decision cannot be written down does not run.
+    #[must_use]
+    pub fn audit(self, audit: impl Audit + 'static) -> Self {
+        self.with(|core| core.audit = Some(Arc::new(audit)))
+    }
+
     /// Adds a hook for the tools whose names match `pattern`.
     ///
     /// Hooks with a lower priority come first, and equal ones in the order of registration.
@@ -228,6 +248,20 @@ impl Pipeline {
         ask::answer(&self.core, ask, reply).await
     }
 
+    /// Removes kept outputs that are older than seven days; says how many.
+    ///
+    /// Happens by itself, at most once an hour, when an output is kept.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the folder of outputs cannot be read.
+    pub fn sweep_outputs(&self) -> std::io::Result<usize> {
+        match &self.core.output_dir {
+            Some(folder) => sweep(folder, RETENTION),
+            None => Ok(0),
+        }
+    }
+
     /// Ends every running call, every ask and every subscription; later calls fail.
     pub fn close(&self) {
         self.core.desk.close();
@@ -274,7 +308,7 @@ impl Pipeline {
         frame.announce(&*prepared);
 
         // hooks, guard, decide, ask
-        if !frame.is_settled(&*prepared) {
+        if !(frame.is_settled(&*prepared) && frame.is_no_loop()) {
             match Box::pin(decide::approve(&mut frame, prepared, turn)).await {
                 Ok(approved) => prepared = approved,
                 Err(error) => return frame.end(Err(error), Vec::new()),
@@ -364,5 +398,5 @@ pub struct Checked {
     /// The patterns that an approval could grant, where it asks.
     pub suggestions: Vec<String>,
     /// The fingerprint of the call that would run.
-    pub fingerprint: String,
+    pub fingerprint: Fingerprint,
 }

@@ -74,6 +74,8 @@ struct Entry {
     /// How many calls wait for it.
     askers: usize,
     driver: Option<AbortHandle>,
+    /// Whether an approval beyond this call is offered.
+    offers_always: bool,
 }
 
 impl State {
@@ -118,6 +120,7 @@ impl Desk {
         approver: &Arc<dyn Approver>,
         answer: impl FnOnce(AskId, Option<Reply>) -> Answering + Send + 'static,
     ) -> Waiting {
+        let offers_always = ask.offers_always();
         let mut state = self.state();
         let same = |entry: &&mut Entry| {
             entry.ask.session == ask.session && entry.ask.fingerprint == ask.fingerprint
@@ -128,7 +131,7 @@ impl Desk {
         }
         let verdict = watch::Sender::new(state.closed.then_some(Settled::Gone));
         let (ask, session) = (Arc::new(ask), session.clone());
-        let mut entry = Entry { ask, session, verdict, askers: 1, driver: None };
+        let mut entry = Entry { ask, session, verdict, askers: 1, driver: None, offers_always };
         let (approver, shown) = (Arc::clone(approver), Arc::clone(&entry.ask));
         let driver = async move {
             let id = shown.id.clone();
@@ -165,7 +168,7 @@ impl Desk {
             });
         };
         let reaches_far = matches!(reply, Reply::Session { .. } | Reply::Always { .. });
-        if reaches_far && !entry.ask.offers_always() {
+        if reaches_far && !entry.offers_always {
             return Err(ReplyError::NotOffered { ask: id.clone(), reply: reply.as_str() });
         }
         let entry = state.take(id).ok_or_else(|| ReplyError::Unknown(id.clone()))?;

@@ -117,14 +117,6 @@ mod millis {
     }
 }
 
-impl Ask {
-    /// Whether an approval beyond this call is offered.
-    #[must_use]
-    pub fn offers_always(&self) -> bool {
-        !self.suggestions.is_empty() && !self.dangerous
-    }
-}
-
 /// The answer to an ask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]

@@ -209,6 +209,11 @@ impl Decision {
         Self { action, by, reason: reason.into(), rules: Vec::new(), subjects: Vec::new() }
     }
 
+    /// The decision once somebody who was asked has decided.
+    pub(crate) fn replied(self, action: Action, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { action, by: By::Reply, reason: reason.into(), ..self }
+    }
+
     /// Adds another subject with the same answer.
     fn join(&mut self, other: Self) {
         if self.reason != other.reason {
