@@ -99,8 +99,9 @@ pub use self::event::{Artifact, Ending, EventKind, Events, ToolEvent};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
-    Action, Approver, Ask, AskId, By, Decision, InvalidMode, InvalidRule, Mode, Pattern, Reply,
-    Rule, Ruleset, Scope,
+    Action, ApprovalStore, Approvals, Approver, Ask, AskId, By, Decision, Grant, GrantSource,
+    Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern, Reply, Rule, Ruleset, Scope,
+    StoreError, StoredApproval,
 };
 pub use self::pipeline::Pipeline;
 #[cfg(feature = "linked")]

@@ -5,6 +5,7 @@
 //!
 //! **Invariant:** nothing here knows a tool by its name.
 
+mod approvals;
 mod ask;
 mod decision;
 mod mode;
@@ -12,6 +13,9 @@ mod pattern;
 mod rule;
 mod ruleset;
 
+pub use self::approvals::{
+    ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoreError, StoredApproval,
+};
 pub use self::ask::{Approver, Ask, AskId, Reply};
 pub use self::decision::{By, Decision};
 pub(crate) use self::decision::{Case, Floor};

@@ -1,0 +1,122 @@
+//! The approvals of one session, in memory.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Grant, Grantee};
+use crate::name::ToolName;
+use crate::permission::Pattern;
+use crate::tool::Subject;
+
+/// What was approved until the session ends, of any tool.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Approvals, Grant, Grantee, Subject, ToolName};
+///
+/// let edit = Grantee::new(ToolName::new("edit")?, "edit");
+/// let approvals = Approvals::default();
+/// approvals.add(Grant::new(edit.clone(), "src/*"));
+/// assert!(approvals.covers(&edit, &Subject::new("src/main.rs")));
+///
+/// approvals.clear(None);
+/// assert!(!approvals.covers(&edit, &Subject::new("src/main.rs")));
+/// # Ok::<(), tool_sdk::InvalidName>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Approvals(Mutex<Vec<Grant>>);
+
+impl Approvals {
+    /// Adds a grant, once.
+    pub fn add(&self, grant: Grant) {
+        let mut grants = self.grants();
+        if !grants.contains(&grant) {
+            grants.push(grant);
+        }
+    }
+
+    /// Whether a grant covers what `to` does to `subject`.
+    #[must_use]
+    pub fn covers(&self, to: &Grantee, subject: &Subject) -> bool {
+        self.grants().iter().any(|grant| grant.covers(to, subject))
+    }
+
+    /// The patterns that were granted to `to`, for tools that judge them on their own.
+    #[must_use]
+    pub fn patterns(&self, to: &Grantee) -> Vec<Pattern> {
+        let grants = self.grants();
+        grants.iter().filter(|grant| grant.to == *to).map(|grant| grant.pattern.clone()).collect()
+    }
+
+    /// Takes back what was granted to `tool`, or everything.
+    pub fn clear(&self, tool: Option<&ToolName>) {
+        self.grants().retain(|grant| tool.is_some_and(|tool| grant.to.tool != *tool));
+    }
+
+    fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grantee(tool: &'static str) -> Grantee {
+        Grantee::new(ToolName::from_static(tool), tool)
+    }
+
+    // F76, F88
+    #[test]
+    fn grants_hold_for_their_tool_until_they_are_cleared() {
+        let (any, other) = (grantee("whatever"), grantee("another"));
+        let approvals = Approvals::default();
+        for _ in 0..2 {
+            approvals.add(Grant::new(any.clone(), "a *"));
+        }
+        approvals.add(Grant::new(other.clone(), "b"));
+
+        assert_eq!(approvals.patterns(&any), [Pattern::new("a *")]);
+        assert!(approvals.covers(&any, &Subject::new("a 1")));
+        assert!(!approvals.covers(&other, &Subject::new("a 1")));
+
+        approvals.clear(Some(&any.tool));
+        assert!(!approvals.covers(&any, &Subject::new("a 1")));
+        assert!(approvals.covers(&other, &Subject::new("b")));
+
+        approvals.clear(None);
+        assert!(!approvals.covers(&other, &Subject::new("b")));
+    }
+
+    // F84, F86
+    #[test]
+    fn only_what_was_meant_is_covered() {
+        let run = || grantee("run").definition("v1");
+        let grant = Grant::new(run(), "git push *");
+        let any = Grant::new(run(), "*");
+        for (grant, to, subject, covered) in [
+            (&grant, run(), Subject::new("git push origin main"), true),
+            (&grant, run(), Subject::new("git push"), true),
+            (&grant, run(), Subject::new("rm -rf y"), false),
+            (&grant, run(), Subject::new("x/git push"), false),
+            (&grant, grantee("run"), Subject::new("git push"), false),
+            (&grant, grantee("run").definition("v2"), Subject::new("git push"), false),
+            (&grant, grantee("ran").definition("v1"), Subject::new("git push"), false),
+            (&grant, run(), Subject::new("git push").under("network"), false),
+            (&grant, run(), Subject::new("git push x").opaque(), false),
+            (&any, run(), Subject::new("git push x").opaque(), true),
+            (&any, run(), Subject::ANY, true),
+        ] {
+            assert_eq!(grant.covers(&to, &subject), covered, "{to:?} {subject:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_covered_under_either_spelling() {
+        let edit = grantee("edit");
+        let file = Subject::path("src/a.rs", "/w/src/a.rs");
+        for (pattern, covered) in [("src/*", true), ("/w/src/*", true), ("a.rs", false)] {
+            assert_eq!(Grant::new(edit.clone(), pattern).covers(&edit, &file), covered);
+        }
+    }
+}
