@@ -44,8 +44,9 @@ impl StoredApproval {
         self.key() == other.key()
     }
 
-    fn key(&self) -> (&Path, Identity, &Grantee, &str) {
-        (&self.workspace, self.folder, &self.grant.to, self.grant.pattern.as_str())
+    /// What differs most comes first, because paths are slow to compare.
+    fn key(&self) -> (&str, &Grantee, Identity, &Path) {
+        (self.grant.pattern.as_str(), &self.grant.to, self.folder, &self.workspace)
     }
 
     fn age(&self) -> (u64, &str, &GrantSource) {
