@@ -108,11 +108,11 @@ impl Process {
 /// The ids in the file, which must be whole and private.
 #[track_caller]
 fn stored_ids(root: &Path) -> HashSet<String> {
-    let approvals = store(root).list().unwrap();
+    let approvals = store(root).list().expect("the file is whole");
     #[cfg(unix)]
     if !approvals.is_empty() {
         use std::os::unix::fs::PermissionsExt as _;
-        let file = fs::metadata(root.join("approvals/approvals.json")).unwrap();
+        let file = fs::metadata(root.join("approvals/approvals.json")).expect("it is there");
         assert_eq!(file.permissions().mode() & 0o7777, 0o600);
     }
     let ids: HashSet<_> = approvals.iter().map(|it| it.id.clone()).collect();
@@ -127,14 +127,16 @@ fn finished() -> BTreeSet<String> {
 }
 
 fn names(root: &Path) -> BTreeSet<String> {
-    let entries = fs::read_dir(root.join("approvals")).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    let entries = fs::read_dir(root.join("approvals")).expect("it is there");
+    entries
+        .map(|entry| entry.expect("it is there").file_name().into_string().expect("it is text"))
+        .collect()
 }
 
 /// Has sixteen processes give a hundred approvals each, in so many writes.
 #[track_caller]
 fn write_at_once(writes: usize) {
-    let root = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().expect("there is room");
     let start = |nth| Process::start(root.path(), &format!("process {nth}"), writes, 100 / writes);
     let processes: Vec<_> = (0..16).map(start).collect();
     let given: Vec<String> = processes.into_iter().flat_map(Process::finish).collect();
@@ -159,7 +161,7 @@ fn processes_that_write_every_approval_alone_lose_nothing() {
 
 /// Kills `rounds` pairs of processes that write to one file, sooner or later.
 fn kill_pairs(world: usize, rounds: usize) {
-    let root = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().expect("there is room");
     let path = root.path();
     let mut given = HashSet::new();
     for round in 0..rounds {
@@ -176,7 +178,7 @@ fn kill_pairs(world: usize, rounds: usize) {
         assert!(lost.is_empty(), "lost {lost:?} in round {round}");
     }
     assert!(!given.is_empty(), "no process lived long enough");
-    grant(&store(path), &["last".to_owned()]).unwrap();
+    grant(&store(path), &["last".to_owned()]).expect("nobody else writes");
     assert_eq!(names(path), finished());
 }
 

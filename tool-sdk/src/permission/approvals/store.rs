@@ -131,7 +131,7 @@ impl ApprovalStore {
     /// # Errors
     ///
     /// Fails when the file is not trusted, another process writes for more than two seconds,
-    /// or the system refuses. The file is as it was then.
+    /// or the system refuses. What was stored before is still there.
     pub fn grant(
         &self,
         grants: Vec<Grant>,
@@ -146,7 +146,11 @@ impl ApprovalStore {
 
         let writer = Writer::lock(&folder, PATIENCE)?;
         let known = self.newest(&writer)?;
-        let merged = merge(known, new.iter().cloned());
+        // Whoever was told an id may revoke it, so that no later grant takes its place,
+        // whatever the clock says.
+        let is_known = |new: &&StoredApproval| known.iter().any(|known| known.is_same(new));
+        let added: Vec<_> = new.iter().filter(|new| !is_known(new)).cloned().collect();
+        let merged = merge(known, added);
         writer.replace(&merged)?;
 
         let is_new = |it: &StoredApproval| new.iter().any(|new| new.is_same(it));

@@ -98,8 +98,12 @@ fn nothing_is_touched_before_the_first_grant() {
 fn the_same_grant_is_kept_once_under_its_first_id() {
     let world = World::new();
     let first = world.store().grant(vec![git(), git()], source()).unwrap();
-    let again = world.store().grant(vec![git()], GrantSource::new("other", "")).unwrap();
-    assert_eq!((first.len(), &first), (1, &again));
+    assert_eq!(first.len(), 1);
+    // Often enough for an id that would come before the first one.
+    for _ in 0..20 {
+        let again = world.store().grant(vec![git()], GrantSource::new("other", "")).unwrap();
+        assert_eq!(first, again);
+    }
     assert_eq!(world.store().list().unwrap(), first);
 }
 
