@@ -110,9 +110,10 @@ pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step
 pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
-    Action, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision, Fingerprint,
-    Grant, Grantee, InvalidMode, InvalidRule, Mode, Pattern, PendingAsk, Prompt, Reply, ReplyError,
-    Rule, Ruleset, Scope, Scripted, ask_channel,
+    Action, ApprovalStore, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision,
+    Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern,
+    PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoreError,
+    StoredApproval, ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};
 pub use self::redact::Redactor;

@@ -16,7 +16,9 @@ mod rule;
 mod ruleset;
 mod session;
 
-pub use self::approvals::{Approvals, Grant, Grantee};
+pub use self::approvals::{
+    ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoreError, StoredApproval,
+};
 pub(crate) use self::ask::{Answering, Desk, Settled};
 pub use self::ask::{
     Approver, Ask, AskChannel, AskId, AskInbox, PendingAsk, Reply, ReplyError, Scripted,

@@ -1,0 +1,102 @@
+//! What tells a file or folder from another one that is later at the same path.
+
+use std::fs::{File, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::StoreError;
+
+/// A workspace as approvals know it: the path, and which folder is there.
+///
+/// A path alone is not enough: what was approved in one checkout must not hold for the next
+/// one that is put in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Site {
+    /// The path, without links.
+    pub(super) path: PathBuf,
+    pub(super) folder: Identity,
+}
+
+impl Site {
+    /// The folder that is at `path` now, if there is one.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        let path = path.canonicalize().ok()?;
+        let folder = Identity::of(&path.metadata().ok()?);
+        Some(Self { path, folder })
+    }
+}
+
+/// What tells one file or folder from another that is later at the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Identity {
+    device: u64,
+    inode: u64,
+    /// Numbers of inodes come again; the moment of birth, where it is known, does not.
+    born: Option<u64>,
+}
+
+impl Identity {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        let born = metadata.created().ok().and_then(nanos);
+        #[cfg(unix)]
+        let (device, inode) = {
+            use std::os::unix::fs::MetadataExt as _;
+            (metadata.dev(), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let (device, inode) = (0, 0);
+        Self { device, inode, born }
+    }
+}
+
+#[cfg(test)]
+impl Identity {
+    pub(super) const fn numbered(inode: u64) -> Self {
+        Self { device: 0, inode, born: None }
+    }
+}
+
+fn nanos(time: SystemTime) -> Option<u64> {
+    u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
+/// One state of a file, as far as it is seen without reading.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    identity: Identity,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        let modified = metadata.modified().ok();
+        Self { identity: Identity::of(metadata), length: metadata.len(), modified }
+    }
+}
+
+/// The state of a file that was read.
+#[derive(Debug)]
+pub(super) struct Version {
+    stamp: Stamp,
+    /// Kept open, so that no later file gets its inode.
+    file: File,
+}
+
+impl Version {
+    pub(super) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
+        let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
+        Ok(Self { stamp: Stamp::of(&metadata), file })
+    }
+
+    pub(super) fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+}

@@ -1,0 +1,183 @@
+//! Where approvals are kept, and whether only the user can write there.
+//!
+//! **Invariant:** no file is read before it is known whose it is. Links are never followed.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+
+/// A folder for approvals, and the folders that tools may write to.
+#[derive(Debug)]
+pub(super) struct Place {
+    folder: PathBuf,
+    writable: Vec<PathBuf>,
+}
+
+impl Place {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder, writable: Vec::new() }
+    }
+
+    /// Says where tools may write.
+    pub(super) fn not_inside(&mut self, roots: &[PathBuf]) {
+        let real = |root: &PathBuf| root.canonicalize().unwrap_or_else(|_| root.clone());
+        self.writable.extend(roots.iter().map(real));
+    }
+
+    /// The folder as it really is, once there is one.
+    pub(super) fn folder(&self) -> Result<Option<PathBuf>, StoreError> {
+        let Some(metadata) = look(&self.folder)? else { return Ok(None) };
+        private(&self.folder, &metadata)?;
+        if !metadata.is_dir() {
+            return Err(StoreError::refused(&self.folder, "it is not a folder"));
+        }
+        let real = self.folder.canonicalize().map_err(StoreError::io("look at", &self.folder))?;
+        self.outside(&real)?;
+        Ok(Some(real))
+    }
+
+    /// The folder, made where it is missing.
+    pub(super) fn create(&self) -> Result<PathBuf, StoreError> {
+        if let Some(folder) = self.folder()? {
+            return Ok(folder);
+        }
+        if let Some(above) = self.folder.ancestors().find_map(|above| above.canonicalize().ok()) {
+            self.outside(&above)?;
+        }
+        create_private(&self.folder).map_err(StoreError::io("make", &self.folder))?;
+        self.folder()?.ok_or_else(|| StoreError::refused(&self.folder, "it is gone again"))
+    }
+
+    fn outside(&self, real: &Path) -> Result<(), StoreError> {
+        if self.writable.iter().any(|root| real.starts_with(root)) {
+            return Err(StoreError::refused(real, "tools may write to it"));
+        }
+        Ok(())
+    }
+}
+
+/// What is at `path`, if anything; a link is seen as a link.
+pub(super) fn look(path: &Path) -> Result<Option<Metadata>, StoreError> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("look at", path)(error)),
+    }
+}
+
+/// Whether `metadata` is that of a file that only the user can write to.
+pub(super) fn private_file(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
+    private(path, metadata)?;
+    if !metadata.is_file() {
+        return Err(StoreError::refused(path, "it is not a file"));
+    }
+    Ok(())
+}
+
+/// Opens a file for reading that only the user can write to.
+pub(super) fn open_private(path: &Path) -> Result<Option<File>, StoreError> {
+    let Some(metadata) = look(path)? else { return Ok(None) };
+    private_file(path, &metadata)?;
+    match options().read(true).open(path) {
+        Ok(file) => checked(path, file).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("open", path)(error)),
+    }
+}
+
+/// Opens a file that only says who may write, made where it is missing.
+pub(super) fn open_lock(path: &Path) -> Result<File, StoreError> {
+    if let Some(metadata) = look(path)? {
+        private_file(path, &metadata)?;
+    }
+    let file = options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(StoreError::io("open", path))?;
+    checked(path, file)
+}
+
+/// A new file that only the user can read and write.
+pub(super) fn create_new(path: &Path) -> io::Result<File> {
+    options().write(true).create_new(true).open(path)
+}
+
+/// What was looked at may be something else by now, what was opened may not.
+fn checked(path: &Path, file: File) -> Result<File, StoreError> {
+    let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
+    private_file(path, &metadata)?;
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn private(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    /// Writing by the group and by everybody.
+    const BY_OTHERS: u32 = 0o022;
+    let refused = |why| Err(StoreError::refused(path, why));
+    if metadata.is_symlink() {
+        return refused("it is a link");
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return refused("it belongs to another user");
+    }
+    if metadata.mode() & BY_OTHERS != 0 {
+        return refused("others may write to it");
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn private(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
+    if metadata.is_symlink() {
+        return Err(StoreError::refused(path, "it is a link"));
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn create_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn create_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).create(folder)
+}
+
+/// Makes sure that the names in `folder` outlast a loss of power.
+#[cfg(unix)]
+pub(super) fn flush_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Other systems do not open folders, and keep their names on their own.
+#[cfg(not(unix))]
+pub(super) fn flush_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// How every file is opened: no link, no waiting for the other end of a pipe, and new ones
+/// for the user alone.
+#[cfg(unix)]
+fn options() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    use rustix::fs::OFlags;
+
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags(flags.bits().cast_signed());
+    options
+}
+
+#[cfg(not(unix))]
+fn options() -> OpenOptions {
+    OpenOptions::new()
+}

@@ -1,0 +1,355 @@
+//! What the store promises, against files and folders that others have spoilt.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::format::{MOST_BYTES, tests::sealed};
+use super::*;
+use crate::name::ToolName;
+use crate::tool::Subject;
+
+/// A state folder and a workspace that last as long as the test.
+struct World {
+    root: TempDir,
+    workspace: PathBuf,
+    folder: PathBuf,
+}
+
+impl World {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = root.path().join("workspace");
+        fs::create_dir(&workspace).unwrap();
+        let folder = root.path().join("state/approvals");
+        Self { root, workspace, folder }
+    }
+
+    /// A world in which `git *` was approved.
+    fn approved() -> Self {
+        let world = Self::new();
+        world.store().grant(vec![git()], source()).unwrap();
+        assert!(approves(&world.store()));
+        world
+    }
+
+    fn store(&self) -> ApprovalStore {
+        ApprovalStore::open(&self.folder, &self.workspace)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("approvals.json")
+    }
+
+    fn asides(&self) -> Vec<PathBuf> {
+        let paths = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.to_string_lossy().contains(".corrupt-")).collect()
+    }
+}
+
+fn run() -> Grantee {
+    Grantee::new(ToolName::from_static("run"), "run")
+}
+
+fn git() -> Grant {
+    Grant::new(run(), "git *")
+}
+
+fn source() -> GrantSource {
+    GrantSource::new("session", "call").who("ada")
+}
+
+fn approves(store: &ApprovalStore) -> bool {
+    store.grants().covers(&run(), &Subject::new("git status"))
+}
+
+fn warning(store: &ApprovalStore) -> String {
+    store.grants().warning.unwrap_or_default()
+}
+
+// F76
+#[test]
+fn what_was_always_allowed_holds_for_a_new_store() {
+    let world = World::new();
+    let first = world.store();
+    let stored = first.grant(vec![git(), Grant::new(run(), "ls")], source()).unwrap();
+
+    let second = world.store();
+    let loaded = second.grants();
+    assert_eq!(loaded.warning, None);
+    assert_eq!(loaded.patterns(&run()).len(), 2);
+    assert!(loaded.covers(&run(), &Subject::new("ls")));
+    assert_eq!(second.list().unwrap().len(), 2);
+    assert_eq!((stored[0].source.clone(), stored[0].id.len()), (source(), 16));
+}
+
+#[test]
+fn nothing_is_touched_before_the_first_grant() {
+    let world = World::new();
+    let store = world.store();
+    assert!(store.grants().approvals.is_empty() && store.list().unwrap().is_empty());
+    assert!(!store.revoke("0").unwrap());
+    assert!(!world.folder.parent().unwrap().exists());
+}
+
+// F77
+#[test]
+fn the_same_grant_is_kept_once_under_its_first_id() {
+    let world = World::new();
+    let first = world.store().grant(vec![git(), git()], source()).unwrap();
+    assert_eq!(first.len(), 1);
+    // Often enough for an id that would come before the first one.
+    for _ in 0..20 {
+        let again = world.store().grant(vec![git()], GrantSource::new("other", "")).unwrap();
+        assert_eq!(first, again);
+    }
+    assert_eq!(world.store().list().unwrap(), first);
+}
+
+// AP6
+#[test]
+fn stores_see_each_other() {
+    let world = World::new();
+    let (one, other) = (world.store(), world.store());
+    assert!(!approves(&other));
+    let stored = one.grant(vec![git()], source()).unwrap();
+    assert!(approves(&other) && approves(&one));
+
+    assert!(other.revoke(&stored[0].id).unwrap());
+    assert!(!other.revoke(&stored[0].id).unwrap());
+    assert!(!approves(&one) && !approves(&other));
+
+    // As long as before, and perhaps within the same tick of the clock.
+    for _ in 0..50 {
+        let stored = one.grant(vec![git()], source()).unwrap();
+        assert!(approves(&other));
+        one.revoke(&stored[0].id).unwrap();
+        assert!(!approves(&other));
+    }
+
+    one.grant(vec![git()], source()).unwrap();
+    assert!(approves(&other));
+    fs::remove_file(world.file()).unwrap();
+    assert!(!approves(&other));
+}
+
+#[test]
+fn what_did_not_change_is_not_read_again() {
+    let world = World::approved();
+    let store = world.store();
+    let (one, other) = (store.grants(), store.grants());
+    assert!(std::sync::Arc::ptr_eq(&one.approvals, &other.approvals));
+}
+
+// AP5
+#[test]
+fn approvals_hold_in_their_workspace_only() {
+    let world = World::approved();
+    let elsewhere = world.root.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let other = ApprovalStore::open(&world.folder, &elsewhere);
+    assert!(!approves(&other) && warning(&other).is_empty());
+    assert_eq!(other.list().unwrap().len(), 1);
+
+    // Another folder takes the place of the one where it was approved.
+    let old = world.store();
+    fs::rename(&world.workspace, world.root.path().join("moved")).unwrap();
+    assert!(!approves(&world.store()));
+    fs::create_dir(&world.workspace).unwrap();
+    assert!(!approves(&world.store()));
+    assert!(warning(&old).contains("start a new session"));
+    assert!(matches!(old.grant(vec![git()], source()), Err(StoreError::Workspace { .. })));
+}
+
+// AP3: nothing that is wrong with the file makes it allow more, and nothing is lost.
+#[test]
+fn a_corrupt_file_is_set_aside() {
+    let future = sealed("{\"version\":2,\"approvals\":[]}\n").into_bytes();
+    let good = fs::read(World::approved().file()).unwrap();
+    let cut = good[..good.len() / 2].to_vec();
+    let text = String::from_utf8(good.clone()).unwrap();
+    let edited = text.replace("git *", "*").into_bytes();
+    let body = &text[..text.trim_end().rfind('\n').unwrap() + 1];
+    let unknown = sealed(&body.replace("\"pattern\"", "\"until\":1,\"pattern\"")).into_bytes();
+    let huge = vec![b' '; usize::try_from(MOST_BYTES).unwrap() + 1];
+    for (bytes, why) in [
+        (Vec::new(), "it is empty"),
+        (cut, "its checksum does not match"),
+        (edited, "its checksum does not match"),
+        (b"{}".to_vec(), "its checksum does not match"),
+        (b"\0\xff".to_vec(), "it is not text"),
+        (unknown, "it does not have the expected form"),
+        (future, "another version wrote it"),
+        (huge, "it is too large"),
+    ] {
+        let world = World::approved();
+        let store = world.store();
+        fs::write(world.file(), &bytes).unwrap();
+
+        let loaded = store.grants();
+        assert!(loaded.approvals.is_empty());
+        assert!(loaded.warning.is_some_and(|warning| warning.contains(why)), "{why}");
+        let asides = world.asides();
+        assert_eq!(asides.len(), 1);
+        assert!(fs::read(&asides[0]).unwrap() == bytes, "{why}");
+        assert!(!world.file().exists() && warning(&store).is_empty());
+
+        // Who writes first finds it as well, and goes on.
+        fs::write(world.file(), &bytes).unwrap();
+        #[cfg(unix)]
+        set_mode(&world.file(), 0o600);
+        store.grant(vec![git()], source()).unwrap();
+        assert!(warning(&store).contains(why) && approves(&store));
+        assert_eq!(world.asides().len(), 2);
+    }
+}
+
+#[test]
+fn a_list_of_a_corrupt_file_says_so() {
+    let world = World::approved();
+    fs::write(world.file(), "").unwrap();
+    assert!(matches!(world.store().list(), Err(StoreError::Corrupt { .. })));
+    assert!(world.store().list().unwrap().is_empty());
+}
+
+#[test]
+fn what_does_not_fit_is_not_written() {
+    let world = World::approved();
+    let long = "x".repeat(usize::try_from(MOST_BYTES).unwrap());
+    let result = world.store().grant(vec![Grant::new(run(), long)], source());
+    assert!(matches!(result, Err(StoreError::Full { .. })));
+    assert!(approves(&world.store()));
+}
+
+// AP1
+#[test]
+fn a_store_that_tools_may_write_to_is_refused() {
+    let world = World::approved();
+    let inside = [world.root.path().join("other"), world.root.path().join("state")];
+    let beside = [world.workspace.clone(), world.folder.join("below")];
+    for (roots, is_refused) in [(&inside, true), (&beside, false)] {
+        let store = world.store().not_inside(roots);
+        assert_eq!(approves(&store), !is_refused);
+        assert_eq!(store.grant(vec![git()], source()).is_err(), is_refused);
+    }
+
+    let fresh = World::new();
+    let store = fresh.store().not_inside(&[fresh.root.path().to_owned()]);
+    assert!(matches!(store.grant(vec![git()], source()), Err(StoreError::Refused { .. })));
+    assert!(!fresh.folder.parent().unwrap().exists());
+}
+
+#[test]
+fn a_warning_is_told_once() {
+    let world = World::approved();
+    let store = world.store().not_inside(&[world.root.path().to_owned()]);
+    assert!(warning(&store).contains("tools may write to it"));
+    assert!(warning(&store).is_empty() && !approves(&store));
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+    use super::*;
+
+    fn is_root() -> bool {
+        rustix::process::geteuid().is_root()
+    }
+
+    #[test]
+    fn what_is_made_is_private() {
+        let world = World::approved();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(&world.folder), 0o700);
+        assert_eq!(mode(world.folder.parent().unwrap()), 0o700);
+        for entry in fs::read_dir(&world.folder).unwrap() {
+            assert_eq!(mode(&entry.unwrap().path()), 0o600);
+        }
+    }
+
+    /// Moves `path` away and puts a link to it in its place.
+    fn replace_by_link(path: &Path) {
+        let moved = path.with_extension("moved");
+        fs::rename(path, &moved).unwrap();
+        symlink(&moved, path).unwrap();
+    }
+
+    fn replace_by_folder(path: &Path) {
+        fs::remove_file(path).unwrap();
+        fs::create_dir(path).unwrap();
+    }
+
+    // AP1
+    #[test]
+    fn what_others_could_have_written_is_refused() {
+        type Spoil = fn(&World);
+        let mut cases: Vec<(&str, Spoil)> = vec![
+            ("others may write", |it| set_mode(&it.file(), 0o602)),
+            ("others may write", |it| set_mode(&it.file(), 0o620)),
+            ("others may write", |it| set_mode(&it.folder, 0o777)),
+            ("others may write", |it| set_mode(&it.folder, 0o720)),
+            ("it is a link", |it| replace_by_link(&it.file())),
+            ("it is a link", |it| replace_by_link(&it.folder)),
+            ("it is not a file", |it| replace_by_folder(&it.file())),
+            ("it is not a folder", |it| {
+                fs::rename(&it.folder, it.root.path().join("moved")).unwrap();
+                fs::write(&it.folder, "").unwrap();
+            }),
+        ];
+        if is_root() {
+            cases.push(("another user", |it| chown(it.file(), Some(1), None).unwrap()));
+            cases.push(("another user", |it| chown(&it.folder, Some(1), None).unwrap()));
+        }
+        for (why, spoil) in cases {
+            let world = World::approved();
+            let old = world.store();
+            assert!(approves(&old));
+            spoil(&world);
+            for store in [old, world.store()] {
+                let loaded = store.grants();
+                assert!(loaded.approvals.is_empty(), "{why}");
+                assert!(loaded.warning.is_some_and(|it| it.contains(why)), "{why}");
+                for result in [
+                    store.grant(vec![git()], source()).map(drop),
+                    store.list().map(drop),
+                    store.revoke("0").map(drop),
+                ] {
+                    let Err(StoreError::Refused { why: found, .. }) = result else {
+                        panic!("{why}: {result:?}")
+                    };
+                    assert!(found.contains(why), "{found}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lock_that_others_could_hold_is_refused() {
+        let world = World::approved();
+        set_mode(&world.folder.join("approvals.lock"), 0o666);
+        let result = world.store().grant(vec![git()], source());
+        assert!(matches!(result, Err(StoreError::Refused { .. })));
+    }
+
+    // F77: where nothing can be written, the old file stays.
+    #[test]
+    fn a_folder_that_cannot_be_written_to_is_an_error() {
+        if is_root() {
+            return;
+        }
+        let world = World::approved();
+        set_mode(&world.folder, 0o500);
+        let result = world.store().grant(vec![Grant::new(run(), "*")], source());
+        set_mode(&world.folder, 0o700);
+        assert!(matches!(result, Err(StoreError::Io { .. })));
+        assert!(approves(&world.store()));
+    }
+}
