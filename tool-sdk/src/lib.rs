@@ -117,7 +117,7 @@ pub use self::tool::{
     InvalidArgs, Json, Parallel, Param, Place, Prepared, Refinement, Running, Source, Subject,
     Tool, ToolFn, ToolMethods, Truncate,
 };
-pub use self::toolset::{Toolset, View};
+pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Variants, View};
 pub use self::truncate::{Budget, Fitted};
 #[cfg(feature = "workspace")]
 pub use self::workspace::{DirEntry, FileKind, FileMetadata, Located, Workspace, WorkspaceError};
