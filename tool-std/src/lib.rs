@@ -22,7 +22,10 @@ pub mod fs;
 #[cfg(feature = "search")]
 pub mod search;
 
+mod profiles;
 #[cfg(any(feature = "fs", feature = "search"))]
 mod stop;
 #[cfg(any(feature = "fs", feature = "search"))]
 mod text;
+
+pub use self::profiles::profiles;

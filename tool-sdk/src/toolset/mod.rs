@@ -283,6 +283,12 @@ impl Toolset {
         })
     }
 
+    /// Whether there is no tool at all, for this audience or any other.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.registry.is_empty() && self.read().additions.is_empty()
+    }
+
     /// What this audience sees now.
     #[must_use]
     pub fn view(&self) -> Arc<View> {

@@ -1,8 +1,8 @@
 //! Selection as a whole: who sees which tools, and how, in which order.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -107,6 +107,31 @@ fn a_preferred_tool_that_is_not_told_hides_nothing() {
     let both = ModelProfile::new(["*"]).prefer("pen", ["pencil"]).prefer("pencil", ["pen"]);
     let names = told(&self::desk(&["pen", "pencil"]).with_profile(both).for_session(&model("x")));
     assert_eq!(names, ["pen"]);
+}
+
+proptest! {
+    // F101: whatever is preferred to what, and whatever is denied, something for the work
+    // is told as long as anything was, and only what has a stand-in goes.
+    #[test]
+    fn preferences_never_take_everything(
+        pairs in prop::collection::vec((0..4_usize, 0..4_usize), 0..6),
+        denied in prop::collection::vec(0..4_usize, 0..3),
+    ) {
+        const NAMES: [&str; 4] = ["chisel", "crayon", "pen", "pencil"];
+        let profile = pairs.iter().fold(ModelProfile::new(["*"]), |profile, &(one, other)| {
+            profile.prefer(NAMES[one], [NAMES[other]])
+        });
+        let desk = desk(&NAMES).with_rules(denied.iter().map(|&at| deny(NAMES[at])));
+        let before = told(&desk);
+        let after = told(&desk.with_profile(profile).for_session(&model("any")));
+        prop_assert!(!after.is_empty());
+        for gone in before.iter().filter(|name| !after.contains(name)) {
+            let stands_in = |&(one, other): &(usize, usize)| {
+                NAMES[other] == gone && before.iter().any(|name| name == NAMES[one])
+            };
+            prop_assert!(pairs.iter().any(stands_in), "{gone}");
+        }
+    }
 }
 
 // F101: first the agent's tools, then the model's, last the disabled ones.
@@ -433,13 +458,12 @@ fn a_listing_is_the_same_bytes_every_time() {
 fn a_view_is_one_moment_of_a_toolset_that_changes() {
     const ROUNDS: usize = 200;
     let desk = desk(&["paper", "pen"]).with_profile(mason()).for_session(&model("mason-3"));
-    let stop = AtomicBool::new(false);
     let chisel = toy(definition("chisel"));
     let chisel: Arc<dyn Tool> = Arc::new(chisel);
     std::thread::scope(|threads| {
         for _ in 0..2 {
             threads.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
+                for _ in 0..ROUNDS {
                     let view = desk.view();
                     let names: Vec<&str> =
                         view.definitions().map(|definition| definition.name.as_str()).collect();
@@ -458,7 +482,6 @@ fn a_view_is_one_moment_of_a_toolset_that_changes() {
             desk.set_mode(Mode::Strict);
             assert!(desk.remove("chisel"));
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(told(&desk), ["paper", "pen"]);
 }
