@@ -22,6 +22,7 @@ use self::filter::Filter;
 pub use self::model::ModelProfile;
 pub use self::variant::{UnknownVariant, Variants};
 pub use self::view::View;
+pub(crate) use self::view::{Policy, names_of};
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
 use crate::permission::{Mode, Rule, Ruleset};
