@@ -76,6 +76,11 @@ pub enum EventKind {
         /// an approval for another ask, `expired`, or `aborted`.
         reply: Cow<'static, str>,
     },
+    /// Something that the host should know, which changes nothing for the call.
+    Warned {
+        /// What it is.
+        message: String,
+    },
     /// The call may not run; its end follows.
     Denied(Decision),
     /// The call repeats what was done before.

@@ -131,7 +131,7 @@ pub use self::tool::{
     IntoTools, InvalidArgs, Json, Parallel, Param, Place, Prepared, Refinement, Running, Source,
     Subject, Tool, ToolFn, ToolMethods, Truncate,
 };
-pub use self::toolset::{Toolset, View};
+pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Variants, View};
 pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
 #[cfg(feature = "workspace")]
 pub use self::workspace::{DirEntry, FileKind, FileMetadata, Located, Workspace, WorkspaceError};

@@ -34,7 +34,10 @@ mod patch;
 #[cfg(feature = "search")]
 pub mod search;
 
+mod profiles;
 #[cfg(any(feature = "fs", feature = "search"))]
 mod stop;
 #[cfg(any(feature = "fs", feature = "search"))]
 mod text;
+
+pub use self::profiles::profiles;

@@ -119,7 +119,8 @@ fn lines_stay_whole_however_many_write() {
                 let log = AuditLog::open(path, Redactor::default()).unwrap();
                 let facts = json!({"long": "x".repeat(writer * 3000)});
                 for at in 0..RECORDS {
-                    let ran = Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: facts.as_object() };
+                    let ran =
+                        Audited::Ran { outcome: Ok(()), elapsed_ms: 1, facts: facts.as_object() };
                     record(&log, &format!("{writer}-{at}"), ran);
                 }
             });

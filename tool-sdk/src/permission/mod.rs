@@ -19,7 +19,7 @@ mod session;
 pub use self::approvals::{
     ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoreError, StoredApproval,
 };
-pub(crate) use self::ask::{Answering, Desk, Settled};
+pub(crate) use self::ask::{Answering, Desk, Settled, Taken};
 pub use self::ask::{
     Approver, Ask, AskChannel, AskId, AskInbox, PendingAsk, Reply, ReplyError, Scripted,
     ask_channel,
@@ -27,6 +27,7 @@ pub use self::ask::{
 pub use self::decision::{By, Decision};
 pub(crate) use self::decision::{Case, Floor};
 pub use self::fingerprint::Fingerprint;
+pub(crate) use self::fingerprint::definition_hash;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
 pub use self::prompt::Prompt;

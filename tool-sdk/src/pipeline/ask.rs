@@ -17,8 +17,8 @@ use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{
-    Action, Answering, Ask, AskId, By, Case, Decision, Grant, Grantee, Pattern, Reply, ReplyError,
-    Settled,
+    Action, Answering, Ask, AskId, By, Case, Decision, Grant, GrantSource, Grantee, Pattern, Reply,
+    ReplyError, Settled, Taken,
 };
 use crate::tool::{Prepared, Subject};
 
@@ -148,7 +148,7 @@ fn make(
 
 /// To whom an approval of these subjects is given, each once.
 fn grantees(frame: &Frame<'_>, subjects: &[Subject]) -> Vec<Grantee> {
-    let mut to: Vec<Grantee> = subjects.iter().map(|subject| grantee(frame, subject)).collect();
+    let mut to: Vec<Grantee> = subjects.iter().map(|it| grantee(frame.definition, it)).collect();
     to.sort();
     to.dedup();
     to
@@ -196,17 +196,42 @@ pub(super) async fn answer(core: &Arc<Core>, id: &AskId, reply: Reply) -> Result
             .collect::<Vec<_>>()
     };
     match &reply {
-        Reply::Session { patterns } | Reply::Always { patterns } => {
-            for grant in grants(patterns) {
-                core.kept(taken.session()).approvals.add(grant);
-            }
-            core.desk.reconsider();
-        }
+        Reply::Session { patterns } => keep(core, &taken, grants(patterns)),
+        Reply::Always { patterns } => store(core, &taken, grants(patterns)).await,
         Reply::Reject => core.desk.reject_beside(taken.session().id()),
         Reply::Once | Reply::RejectWith { .. } => {}
     }
     taken.settle(Settled::Reply(reply));
     Ok(())
+}
+
+/// Keeps approvals until the session ends.
+fn keep(core: &Core, taken: &Taken, grants: Vec<Grant>) {
+    let approvals = &core.kept(taken.session()).approvals;
+    for grant in grants {
+        approvals.add(grant);
+    }
+    core.desk.reconsider();
+}
+
+/// Keeps approvals for always; what cannot be stored holds for the session.
+async fn store(core: &Core, taken: &Taken, grants: Vec<Grant>) {
+    if let Some(store) = core.store.clone() {
+        let (ask, wanted) = (taken.ask(), grants.clone());
+        let mut source = GrantSource::new(&*ask.session, ask.call.to_string());
+        if let Some(user) = taken.session().user() {
+            source = source.who(user);
+        }
+        let stored = tokio::task::spawn_blocking(move || store.grant(wanted, source)).await;
+        let error = match stored {
+            Ok(Ok(_)) => return core.desk.reconsider(),
+            Ok(Err(error)) => error.to_string(),
+            Err(defect) => defect.to_string(),
+        };
+        let message = format!("the approval holds for this session only: {error}");
+        core.hub.send(taken.session(), &ask.tool, &ask.call, EventKind::Warned { message });
+    }
+    keep(core, taken, grants);
 }
 
 /// Asks for a running tool about something that its arguments did not say.
@@ -235,7 +260,11 @@ pub(super) async fn while_running(
             subjects: Some(&subject),
             argument: &|_| None,
             required: None,
-            approved: &|subject| core.kept(cx.session()).approvals.covers(&to(subject), subject),
+            approved: &|subject| {
+                let stored = || core.store.as_ref().map(|store| store.grants());
+                core.kept(cx.session()).approvals.covers(&to(subject), subject)
+                    || stored().is_some_and(|stored| stored.covers(&to(subject), subject))
+            },
             writable: None,
             opinions: &[],
         }

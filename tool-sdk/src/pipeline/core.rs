@@ -15,7 +15,7 @@ use crate::context::{Asking, Context, Session, Signal, Sink};
 use crate::event::Hub;
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
-use crate::permission::{Approvals, Approver, Desk};
+use crate::permission::{ApprovalStore, Approvals, Approver, Desk};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
@@ -28,6 +28,7 @@ pub(super) struct Core {
     pub(super) hub: Arc<Hub>,
     pub(super) desk: Arc<Desk>,
     pub(super) approver: Option<Arc<dyn Approver>>,
+    pub(super) store: Option<Arc<ApprovalStore>>,
     pub(super) ask_timeout: Duration,
     pub(super) writable: Option<Arc<[PathBuf]>>,
     pub(super) hooks: Arc<[Registered]>,
@@ -48,6 +49,7 @@ impl Core {
             hub,
             desk: Arc::default(),
             approver: None,
+            store: None,
             ask_timeout: Duration::from_mins(10),
             writable: None,
             hooks: Arc::default(),

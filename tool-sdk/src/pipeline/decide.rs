@@ -17,8 +17,10 @@ use crate::context::Context;
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::loop_guard::Finding;
-use crate::permission::{Action, By, Case, Decision, Floor, Grantee, Pattern};
-use crate::tool::{Prepared, Subject};
+use crate::permission::{
+    Action, By, Case, Decision, Floor, Grantee, Loaded, Pattern, definition_hash,
+};
+use crate::tool::{Definition, Prepared, Source, Subject};
 use crate::toolset::names_of;
 
 /// Lets a call through that may run: gives the value that was judged, or why not.
@@ -131,6 +133,7 @@ fn judge(
             frame.argument(value, name)
         };
         let dangerous = prepared.is_dangerous();
+        let stored = OnceCell::new();
         Case {
             own: own.as_ref().unwrap_or_else(|| frame.policy_rules()),
             all: all.as_ref().unwrap_or_else(|| frame.all_rules()),
@@ -139,7 +142,7 @@ fn judge(
             subjects: subjects.as_deref(),
             argument: &argument,
             required: prepared.approval_required(cx),
-            approved: &|subject| !dangerous && approved(frame, prepared, subject),
+            approved: &|subject| !dangerous && approved(frame, prepared, &stored, subject),
             writable: frame.core.writable.as_deref(),
             opinions,
         }
@@ -151,23 +154,38 @@ fn judge(
     })
 }
 
-/// Whether somebody approved of `subject` before.
-fn approved(frame: &Frame<'_>, prepared: &dyn Prepared, subject: &Subject) -> bool {
-    let to = grantee(frame, subject);
-    let kept = frame.core.kept(frame.session);
+/// Whether somebody approved of `subject` before: in this session, or for always.
+fn approved(
+    frame: &Frame<'_>,
+    prepared: &dyn Prepared,
+    stored: &OnceCell<Option<Loaded>>,
+    subject: &Subject,
+) -> bool {
+    let to = grantee(frame.definition, subject);
+    let approvals = &frame.core.kept(frame.session).approvals;
+    let stored = stored.get_or_init(|| frame.core.store.as_ref().map(|store| store.grants()));
+    let mut patterns = approvals.patterns(&to);
+    patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
     let by_tool = |pattern: &Pattern| prepared.covered_by(pattern.as_str());
-    let patterns = kept.approvals.patterns(&to);
     match patterns.iter().find_map(by_tool) {
         // The tool knows better than plain matching what a pattern covers.
         Some(_) => patterns.iter().any(|pattern| by_tool(pattern) == Some(true)),
-        None => kept.approvals.covers(&to, subject),
+        None => {
+            approvals.covers(&to, subject)
+                || stored.as_ref().is_some_and(|stored| stored.covers(&to, subject))
+        }
     }
 }
 
 /// To whom an approval of `subject` is given.
-pub(super) fn grantee(frame: &Frame<'_>, subject: &Subject) -> Grantee {
-    let permission = subject.permission().unwrap_or_else(|| frame.definition.permission());
-    Grantee::new(frame.definition.name.clone(), permission)
+pub(super) fn grantee(definition: &Definition, subject: &Subject) -> Grantee {
+    let permission = subject.permission().unwrap_or_else(|| definition.permission());
+    let to = Grantee::new(definition.name.clone(), permission);
+    match definition.source {
+        Source::Native => to,
+        // A foreign tool may become another one under its old name.
+        _ => to.definition(definition_hash(definition)),
+    }
 }
 
 /// The patterns that an approval could grant, from specific to general.

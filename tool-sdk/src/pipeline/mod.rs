@@ -44,7 +44,8 @@ use crate::hook::{Hook, Priority, Registered};
 use crate::loop_guard::LoopGuard;
 use crate::name::ToolName;
 use crate::permission::{
-    Approver, Ask, AskId, Decision, Fingerprint, Mode, Reply, ReplyError, Rule, Ruleset,
+    ApprovalStore, Approver, Ask, AskId, Decision, Fingerprint, Mode, Reply, ReplyError, Rule,
+    Ruleset,
 };
 use crate::schema::Schema;
 use crate::tool::Definition;
@@ -160,6 +161,14 @@ impl Pipeline {
     #[must_use]
     pub fn shared_approver(self, approver: Arc<dyn Approver>) -> Self {
         self.with(|core| core.approver = Some(approver))
+    }
+
+    /// Keeps what is approved for always in `store`, and heeds what it holds.
+    ///
+    /// Without a store, an approval for always holds for the session.
+    #[must_use]
+    pub fn approvals(self, store: ApprovalStore) -> Self {
+        self.with(|core| core.store = Some(Arc::new(store)))
     }
 
     /// Sets how long an answer is waited for; ten minutes by default. No answer is a no.

@@ -90,28 +90,34 @@ pub(super) fn tool(program: &str, definition: &Definition, flags: &[Flag<'_>]) -
 
 fn list() -> Command {
     with_globals(
-        Command::new("list").about("List the tools, one a line: name, risk, what it does").args([
-            json("Print a JSON array"),
-            value(SCOPE, "S", "Only what is visible in this scope"),
-            value(CATEGORY, "C", "Only tools of this category"),
-            value(MODEL, "M", "As this model sees them"),
-            value(AGENT, "A", "As this agent sees them"),
-        ]),
+        Command::new("list")
+            .about("List the tools, one a line: name, risk, what it does")
+            .args([json("Print a JSON array"), value(CATEGORY, "C", "Only tools of this category")])
+            .args(audience()),
     )
 }
 
 fn show() -> Command {
-    with_globals(Command::new("show").about("Show everything about a tool").args([
-        Arg::new(NAME).value_name("NAME").required(true).help("The tool's name, or an alias"),
-        json("Print the definition as JSON"),
-    ]))
+    with_globals(
+        Command::new("show")
+            .about("Show everything about a tool")
+            .args([
+                Arg::new(NAME)
+                    .value_name("NAME")
+                    .required(true)
+                    .help("The tool's name, or an alias"),
+                json("Print the definition as JSON"),
+            ])
+            .args(audience()),
+    )
 }
 
 fn schema() -> Command {
     let formats = PossibleValuesParser::new(Dialect::ALL.map(Dialect::as_str));
     with_globals(
-        Command::new("schema").about("Print the tools as a provider or protocol takes them").args(
-            [
+        Command::new("schema")
+            .about("Print the tools as a provider or protocol takes them")
+            .args([
                 Arg::new(NAME)
                     .value_name("NAME")
                     .num_args(0..)
@@ -126,8 +132,8 @@ fn schema() -> Command {
                 ),
                 switch(LINT, "Print what the format does not take; exit with 1 when there is any"),
                 json("With --lint, --write or --check: print the report as JSON"),
-            ],
-        ),
+            ])
+            .args(audience()),
     )
 }
 
@@ -158,6 +164,15 @@ fn with_globals(command: Command) -> Command {
         folder(STATE_DIR, "Where long outputs are kept [env: TOOL_SDK_STATE_DIR]")
             .help_heading(HEADING),
     ])
+}
+
+/// Who is looking.
+fn audience() -> [Arg; 3] {
+    [
+        value(SCOPE, "S", "With what is only there in this scope"),
+        value(MODEL, "M", "As this model sees them"),
+        value(AGENT, "A", "As this agent sees them"),
+    ]
 }
 
 fn json(help: &'static str) -> Arg {

@@ -3,17 +3,19 @@
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-use super::{Io, exit, grammar, style};
-use crate::context::Session;
-use crate::registry::Registry;
+use super::{Io, audience, exit, grammar, style};
 use crate::tool::Definition;
 use crate::toolset::Toolset;
 
-pub(super) fn run(registry: Registry, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
-    let nothing_linked = registry.is_empty();
-    let option = |name: &str| matches.get_one::<String>(name);
-    let category = option(grammar::CATEGORY);
-    let view = audience(registry, matches).view();
+pub(super) fn run(
+    tools: impl Into<Toolset>,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> exit::Result {
+    let tools = tools.into();
+    let nothing_linked = tools.is_empty();
+    let category = matches.get_one::<String>(grammar::CATEGORY);
+    let view = audience::of(tools, matches).view();
     let listed: Vec<&Definition> = view
         .definitions()
         .filter(|tool| category.is_none_or(|wanted| tool.category.as_deref() == Some(wanted)))
@@ -30,23 +32,6 @@ pub(super) fn run(registry: Registry, matches: &ArgMatches, io: &mut Io<'_>) -> 
         table(&listed, io)?;
     }
     Ok(0)
-}
-
-/// The tools as those see them whom the options name.
-fn audience(registry: Registry, matches: &ArgMatches) -> Toolset {
-    let option = |name: &str| matches.get_one::<String>(name).cloned();
-    let mut session = Session::new("cli");
-    if let Some(model) = option(grammar::MODEL) {
-        session = session.with_model(model);
-    }
-    if let Some(agent) = option(grammar::AGENT) {
-        session = session.with_agent(agent);
-    }
-    let toolset = Toolset::new(registry).for_session(&session);
-    match option(grammar::SCOPE) {
-        Some(scope) => toolset.with_scope(scope),
-        None => toolset,
-    }
 }
 
 fn entry(tool: &Definition) -> Value {

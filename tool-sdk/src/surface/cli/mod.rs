@@ -29,6 +29,7 @@
 //! **Invariant:** no tool's name is known here, and standard input, output and the
 //! environment are only touched through [`Io`].
 
+mod audience;
 mod call;
 mod exit;
 mod flag;

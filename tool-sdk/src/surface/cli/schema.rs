@@ -7,9 +7,8 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{FAILED, Failure};
-use super::{Io, exit, grammar, show, style};
+use super::{Io, audience, exit, grammar, show, style};
 use crate::error::ToolError;
-use crate::registry::Registry;
 use crate::surface::files::{Change, State, compare};
 use crate::surface::provider::{self, Dialect, Finding};
 use crate::tool::Definition;
@@ -17,13 +16,13 @@ use crate::toolset::Toolset;
 
 pub(super) fn run(
     program: &str,
-    registry: Registry,
+    tools: impl Into<Toolset>,
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
     let dialect = dialect(matches)?;
     let names: Vec<&String> = matches.get_many(grammar::NAME).into_iter().flatten().collect();
-    let tools = select(program, &Toolset::new(registry), &names)?;
+    let tools = select(program, &audience::of(tools.into(), matches), &names)?;
     let files = files(matches, &tools, dialect, names.is_empty(), io)?;
     let findings = matches.get_flag(grammar::LINT).then(|| provider::lint_all(&tools, dialect));
     if files.is_none() && findings.is_none() {

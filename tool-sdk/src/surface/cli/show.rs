@@ -7,9 +7,8 @@ use serde_json::Value;
 
 use super::exit::{Failure, USAGE};
 use super::style::{Style, plain};
-use super::{Io, exit, flag, grammar};
+use super::{Io, audience, exit, flag, grammar};
 use crate::error::ToolError;
-use crate::registry::Registry;
 use crate::tool::{Definition, Parallel, Truncate};
 use crate::toolset::Toolset;
 
@@ -18,12 +17,12 @@ const MAX_DEPTH: usize = 4;
 
 pub(super) fn run(
     program: &str,
-    registry: Registry,
+    tools: impl Into<Toolset>,
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
     let name = matches.get_one::<String>(grammar::NAME).map_or("", String::as_str);
-    let definition = find(program, &Toolset::new(registry), name)?;
+    let definition = find(program, &audience::of(tools.into(), matches), name)?;
     if matches.get_flag(grammar::JSON) {
         let json = serde_json::to_string_pretty(&definition).map_err(std::io::Error::from)?;
         writeln!(io.stdout, "{json}")?;
@@ -34,7 +33,7 @@ pub(super) fn run(
     Ok(0)
 }
 
-/// The tool called `name`, as everybody sees it.
+/// The tool called `name`, as the toolset's audience sees it.
 pub(super) fn find(program: &str, toolset: &Toolset, name: &str) -> exit::Result<Definition> {
     let view = toolset.view();
     view.definition(name).cloned().ok_or_else(|| {

@@ -1,0 +1,202 @@
+//! What one kind of agent has of a toolset.
+//!
+//! A profile narrows: its lists only take tools away, and its mode only makes the
+//! toolset's stricter. Its rules are rules like any others, behind those of the user. It
+//! adds no more than the scopes that the agent stands in, and the experiments made for it.
+//!
+//! **Invariant:** nothing here knows who started the agent.
+
+use serde::{Deserialize, Serialize};
+
+use super::select::any_selects;
+use crate::permission::{Action, Mode, Pattern, Rule, Scope};
+use crate::tool::Definition;
+
+/// What one kind of agent has of a toolset.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Action, AgentProfile, Mode, Registry, Rule, Session, Toolset, tool, tools};
+///
+/// /// Look something up.
+/// #[tool(read)]
+/// fn look_up() {}
+///
+/// /// Throw something away.
+/// #[tool(write, destructive)]
+/// fn throw_away() {}
+///
+/// let reviewer = AgentProfile::new("reviewer").only(["look_*"]).mode(Mode::Plan);
+/// let registry = Registry::builder().add(tools![look_up, throw_away]).build()?;
+/// let toolset = Toolset::new(registry).with_agent(reviewer);
+///
+/// let reviewing = toolset.for_session(&Session::new("docs").with_agent("reviewer"));
+/// assert!(reviewing.get("look_up").is_some());
+/// assert!(reviewing.get("throw_away").is_none());
+/// # Ok::<(), tool_sdk::RegistryError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct AgentProfile {
+    /// The name that a session gives its agent.
+    pub name: String,
+    /// The tools that it has, as [patterns](super::Toolset#patterns); every one by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<Vec<String>>,
+    /// The tools that it does not have, whatever `only` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
+    /// Its rules; they stand behind those of the user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// How much it does without asking, when that is less than the toolset allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// The scopes that it stands in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// The experimental tools that it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub experimental: Vec<String>,
+}
+
+impl AgentProfile {
+    /// An agent that has what the toolset has.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            only: None,
+            without: Vec::new(),
+            rules: Vec::new(),
+            mode: None,
+            scopes: Vec::new(),
+            experimental: Vec::new(),
+        }
+    }
+
+    /// Leaves it only these tools.
+    #[must_use]
+    pub fn only<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
+        self.only.get_or_insert_default().extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Takes these tools from it.
+    #[must_use]
+    pub fn without<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
+        self.without.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Gives it rules. They become the agent's, whatever scope they are given with.
+    #[must_use]
+    pub fn rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.rules.extend(rules);
+        self
+    }
+
+    /// Lets it do less without asking.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Puts it into a scope.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.scopes.push(scope.into());
+        self
+    }
+
+    /// Lets it try these experimental tools.
+    #[must_use]
+    pub fn experimental<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
+        self.experimental.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Whether its lists leave it the tool. A denial beats a permission.
+    pub(super) fn admits(&self, definition: &Definition) -> bool {
+        self.only.as_deref().is_none_or(|only| any_selects(only, definition))
+            && !any_selects(&self.without, definition)
+    }
+
+    pub(super) fn own_rules(&self) -> impl Iterator<Item = Rule> {
+        self.rules.iter().cloned().map(|rule| rule.scope(Scope::Agent))
+    }
+}
+
+/// Two modes at once: the one that holds, and a rule for what it leaves open.
+///
+/// Where one mode asks before everything and the other forbids all but reading, neither
+/// is the stricter one. Then the ban holds, and reading asks unless a rule speaks of it.
+pub(super) fn strictest(one: Mode, other: Mode) -> (Mode, Option<Rule>) {
+    let mode = if strictness(other) > strictness(one) { other } else { one };
+    let asks = mode != Mode::Strict && [one, other].contains(&Mode::Strict);
+    let ask = || {
+        Rule::new(Action::Ask, Pattern::any(), Pattern::any())
+            .scope(Scope::Default)
+            .origin("mode strict")
+    };
+    (mode, asks.then(ask))
+}
+
+const fn strictness(mode: Mode) -> u8 {
+    match mode {
+        Mode::Bypass => 0,
+        Mode::Auto => 1,
+        Mode::Strict => 2,
+        Mode::Plan | Mode::Explore => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effect::RiskClass;
+    use crate::permission::Ruleset;
+
+    /// What becomes of a call of a tool of this class of which no rule speaks.
+    fn outcome(mode: Mode, rule: Option<Rule>, class: RiskClass) -> Action {
+        Ruleset::new(rule).settled(mode, class).expect("no rule looks inside")
+    }
+
+    // F104: an agent never does more without asking than its host.
+    #[test]
+    fn two_modes_are_as_strict_as_each_of_them() {
+        for one in Mode::ALL {
+            for other in Mode::ALL {
+                let (mode, rule) = strictest(one, other);
+                for class in [RiskClass::Read, RiskClass::Write, RiskClass::Execute] {
+                    let both = outcome(mode, rule.clone(), class);
+                    let strictest = outcome(one, None, class).max(outcome(other, None, class));
+                    assert_eq!(both, strictest, "{one} and {other}: {class:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn profiles_come_from_tables() {
+        let profile: AgentProfile = serde_json::from_str(
+            r#"{
+                "name": "reviewer",
+                "only": ["look_*"],
+                "mode": "plan",
+                "rules": [{"permission": "look_up", "action": "allow", "scope": "session"}]
+            }"#,
+        )
+        .unwrap();
+        let rule = Rule::new(Action::Allow, "look_up", "*").scope(Scope::Session);
+        let wanted = AgentProfile::new("reviewer").only(["look_*"]).mode(Mode::Plan).rules([rule]);
+        assert_eq!(profile, wanted);
+        assert!(profile.own_rules().all(|rule| rule.scope == Scope::Agent));
+
+        // A list that is misspelt must not leave everything.
+        assert!(serde_json::from_str::<AgentProfile>(r#"{"name": "a", "onyl": []}"#).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! Who is looking, and what follows from it.
+//!
+//! The audience's own lists and those of its agent narrow the registry; then one variant
+//! of each group is left. What the model gets of the rest is [`model`](super::model)'s
+//! business.
+
+use super::agent::{AgentProfile, strictest};
+use super::model::{self, ModelProfile};
+use super::select::any_selects;
+use super::variant::Variants;
+use crate::context::Session;
+use crate::hook::Registered;
+use crate::permission::{Mode, Ruleset};
+use crate::registry::in_scope;
+use crate::tool::Definition;
+
+/// Who is looking.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filter {
+    pub(super) scopes: Vec<String>,
+    pub(super) only: Option<Vec<String>>,
+    pub(super) without: Vec<String>,
+    pub(super) experimental: Vec<String>,
+    pub(super) session: Session,
+    pub(super) rules: Ruleset,
+    pub(super) mode: Mode,
+    pub(super) agents: Vec<AgentProfile>,
+    pub(super) only_known_agents: bool,
+    pub(super) profiles: Vec<ModelProfile>,
+    pub(super) variants: Vec<Variants>,
+    /// Hooks on definitions, in the order in which they run.
+    pub(super) hooks: Vec<Registered>,
+}
+
+impl Filter {
+    /// Whether the audience has the tool.
+    pub(super) fn admits(&self, definition: &Definition) -> bool {
+        let agent = self.agent();
+        if agent.is_none() && self.only_known_agents {
+            return false;
+        }
+        self.is_in_scope(definition, agent)
+            && self.is_ready(definition, agent)
+            && self.only.as_deref().is_none_or(|only| any_selects(only, definition))
+            && !any_selects(&self.without, definition)
+            && agent.is_none_or(|agent| agent.admits(definition))
+            && self.variants.iter().all(|variants| variants.admits(definition))
+    }
+
+    /// The rules and the mode that hold: those of the toolset, and those of its agent.
+    pub(super) fn law(&self) -> (Ruleset, Mode) {
+        let Some(agent) = self.agent() else { return (self.rules.clone(), self.mode) };
+        let (mode, ask) = strictest(self.mode, agent.mode.unwrap_or(self.mode));
+        // First, so that every rule that anybody wrote overrides it.
+        let rules = ask.into_iter().chain(self.rules.rules().iter().cloned());
+        (Ruleset::new(rules.chain(agent.own_rules())), mode)
+    }
+
+    /// The profile of the session's model.
+    pub(super) fn profile(&self) -> Option<&ModelProfile> {
+        model::chosen(&self.profiles, self.session.model()?)
+    }
+
+    fn agent(&self) -> Option<&AgentProfile> {
+        let name = self.session.agent()?;
+        self.agents.iter().find(|agent| agent.name == name)
+    }
+
+    fn is_in_scope(&self, definition: &Definition, agent: Option<&AgentProfile>) -> bool {
+        let agents = agent.map_or(&[][..], |agent| &agent.scopes);
+        definition.scopes.is_empty()
+            || self.scopes.iter().chain(agents).any(|scope| in_scope(definition, scope))
+    }
+
+    /// Whether the tool is no experiment, or one that was asked for.
+    fn is_ready(&self, definition: &Definition, agent: Option<&AgentProfile>) -> bool {
+        !definition.flags.experimental
+            || any_selects(&self.experimental, definition)
+            || agent.is_some_and(|agent| any_selects(&agent.experimental, definition))
+    }
+}

@@ -1,0 +1,218 @@
+//! What a family of models gets instead of what others get.
+//!
+//! A profile changes which of several tools for the same work is there, and how much of a
+//! schema is told. What a call may send stays the same.
+//!
+//! **Invariant:** a tool is only taken away while another one, preferred to it, is told.
+
+use std::borrow::Cow;
+
+use super::select::{any_selects, selects};
+use super::view::Entry;
+use crate::name::matches;
+use crate::tool::{Definition, Refinement};
+
+/// What a family of models gets instead of what others get.
+///
+/// Of a toolset's profiles one holds for a session: the one whose pattern has most
+/// characters besides `*` and `?`, and of equal ones the first. A session that names no
+/// model has every tool, as it is.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{ModelProfile, Registry, Session, Toolset, tool, tools};
+///
+/// /// Draw with a pen.
+/// #[tool(write)]
+/// fn draw(
+///     /// What.
+///     what: String,
+///     /// How thick the lines are.
+///     #[arg(default = 2)]
+///     width: u8,
+/// ) {}
+///
+/// /// Carve in stone.
+/// #[tool(write)]
+/// fn carve() {}
+///
+/// let registry = Registry::builder().add(tools![draw, carve]).build()?;
+/// let toolset = Toolset::new(registry)
+///     .with_profile(ModelProfile::new(["mason-*"]).prefer("carve", ["draw"]))
+///     .with_profile(ModelProfile::new(["*-mini"]).without_optional("draw"));
+///
+/// let mason = toolset.clone().for_session(&Session::new("a").with_model("mason-2"));
+/// assert!(mason.get("draw").is_none());
+///
+/// let mini = toolset.for_session(&Session::new("b").with_model("maker/painter-mini")).view();
+/// let draw = mini.definition("draw").expect("it draws");
+/// assert!(draw.parameters.property("width").is_none());
+/// # Ok::<(), tool_sdk::RegistryError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelProfile {
+    models: Vec<String>,
+    preferences: Vec<Preference>,
+    untold: Vec<Untold>,
+}
+
+/// Tools that stand in for others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Preference {
+    tools: String,
+    over: Vec<String>,
+}
+
+/// A parameter, or all optional ones, of which the model is not told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Untold {
+    tools: String,
+    parameter: Option<String>,
+}
+
+impl ModelProfile {
+    /// A profile for the models whose names match one of these patterns, in any case.
+    ///
+    /// `*` stands for any text and `?` for one character. Of a name such as
+    /// `maker/model` the part behind the last `/` is compared as well.
+    #[must_use]
+    pub fn new<S: Into<String>>(models: impl IntoIterator<Item = S>) -> Self {
+        let models = models.into_iter().map(|model| model.into().to_ascii_lowercase()).collect();
+        Self { models, preferences: Vec::new(), untold: Vec::new() }
+    }
+
+    /// Gives these models `tools` instead of those of `over`, both as
+    /// [patterns](super::Toolset#patterns).
+    ///
+    /// Where no such tool is there, or none that models are told of, the others stay.
+    /// Preferences are looked at in the order in which they are given.
+    #[must_use]
+    pub fn prefer<S: Into<String>>(
+        mut self,
+        tools: impl Into<String>,
+        over: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let over = over.into_iter().map(Into::into).collect();
+        self.preferences.push(Preference { tools: tools.into(), over });
+        self
+    }
+
+    /// Does not tell of an optional parameter of these tools.
+    #[must_use]
+    pub fn without_parameter(
+        mut self,
+        tools: impl Into<String>,
+        parameter: impl Into<String>,
+    ) -> Self {
+        let parameter = Some(parameter.into());
+        self.untold.push(Untold { tools: tools.into(), parameter });
+        self
+    }
+
+    /// Does not tell of any optional parameter of these tools.
+    #[must_use]
+    pub fn without_optional(mut self, tools: impl Into<String>) -> Self {
+        self.untold.push(Untold { tools: tools.into(), parameter: None });
+        self
+    }
+
+    /// How closely the profile fits a model.
+    fn fit(&self, model: &str) -> Option<usize> {
+        let model = model.to_ascii_lowercase();
+        let short = model.rsplit('/').next().unwrap_or_default();
+        self.models
+            .iter()
+            .filter(|pattern| matches(pattern, &model) || matches(pattern, short))
+            .map(|pattern| pattern.chars().filter(|c| !matches!(c, '*' | '?')).count())
+            .max()
+    }
+
+    /// Leaves out what these models are not told of a tool.
+    pub(super) fn simplify(&self, told: &mut Cow<'_, Definition>) {
+        let parameters = &told.parameters;
+        let untold: Vec<String> = parameters
+            .properties()
+            .map(|(name, _)| name)
+            .filter(|name| !parameters.is_required(name))
+            .filter(|name| self.untold.iter().any(|untold| untold.speaks_of(told, name)))
+            .map(str::to_owned)
+            .collect();
+        if untold.is_empty() {
+            return;
+        }
+        let refinement = untold.iter().cloned().fold(Refinement::default(), Refinement::without);
+        let mut simple = refinement.apply(told);
+        simple.examples.retain(|example| !mentions(example, &untold));
+        *told = Cow::Owned(simple);
+    }
+
+    /// Takes away the tools that others stand in for.
+    pub(super) fn replace(&self, entries: &mut Vec<Entry<'_>>) {
+        for Preference { tools, over } in &self.preferences {
+            let preferred = |entry: &Entry<'_>| selects(tools, entry.tool.definition());
+            if entries.iter().any(|entry| entry.is_told() && preferred(entry)) {
+                entries.retain(|entry| {
+                    preferred(entry) || !any_selects(over, entry.tool.definition())
+                });
+            }
+        }
+    }
+}
+
+impl Untold {
+    fn speaks_of(&self, definition: &Definition, name: &str) -> bool {
+        self.parameter.as_deref().is_none_or(|parameter| parameter == name)
+            && selects(&self.tools, definition)
+    }
+}
+
+/// Whether an example has one of these arguments.
+fn mentions(example: &str, arguments: &[String]) -> bool {
+    serde_json::from_str::<serde_json::Value>(example)
+        .is_ok_and(|example| arguments.iter().any(|name| example.get(name).is_some()))
+}
+
+/// The profile that holds for `model`.
+pub(super) fn chosen<'a>(profiles: &'a [ModelProfile], model: &str) -> Option<&'a ModelProfile> {
+    // Of equal ones `max_by_key` takes the last, and the first was given first.
+    profiles
+        .iter()
+        .rev()
+        .filter_map(|profile| profile.fit(model).map(|fit| (fit, profile)))
+        .max_by_key(|(fit, _)| *fit)
+        .map(|(_, profile)| profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(model: &str, expected: Option<usize>) {
+        let profiles = [
+            ModelProfile::new(["big-*", "*large*"]),
+            ModelProfile::new(["big-old-*"]),
+            ModelProfile::new(["BIG-?"]),
+            ModelProfile::new(["*-mini"]),
+            ModelProfile::new(["tiny-*"]),
+        ];
+        let found = chosen(&profiles, model);
+        let at = found.map(|found| profiles.iter().position(|it| std::ptr::eq(it, found)).unwrap());
+        assert_eq!(at, expected, "{model}");
+    }
+
+    // F101
+    #[test]
+    fn the_closest_pattern_chooses_the_profile() {
+        check("big-7", Some(0));
+        check("big-old-7", Some(1));
+        check("maker/Big-Old-7", Some(1));
+        check("a/b/extra-large", Some(0));
+        // As many characters: the first one given.
+        check("tiny-mini", Some(3));
+        check("tiny-large", Some(0));
+        check("small", None);
+        check("", None);
+    }
+}

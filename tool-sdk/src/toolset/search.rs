@@ -1,0 +1,176 @@
+//! Finding tools by words, for models that are not told of all of them.
+//!
+//! The order depends on the definitions and the query alone, so that a search that is
+//! repeated is answered alike.
+
+use std::cmp::Reverse;
+
+use crate::name::ToolName;
+use crate::tool::Definition;
+
+/// The definitions that fit `query`, the best first and equal ones by name.
+pub(super) fn search<'a>(
+    definitions: impl Iterator<Item = &'a Definition>,
+    query: &str,
+    limit: usize,
+) -> Vec<&'a Definition> {
+    let words: Vec<String> = words(query).collect();
+    if words.is_empty() {
+        return definitions.take(limit).collect();
+    }
+    let mut found: Vec<(Rank, &Definition)> = definitions
+        .map(|definition| (Rank::of(definition, &words), definition))
+        .filter(|(rank, _)| rank.words > 0)
+        .collect();
+    found.sort_by_key(|(rank, definition)| (Reverse(*rank), &definition.name));
+    found.into_iter().take(limit).map(|(_, definition)| definition).collect()
+}
+
+/// How well a tool fits; what stands first counts most.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    name: Likeness,
+    /// How many of the query's words were found.
+    words: usize,
+    /// How telling the places are where they were found.
+    places: usize,
+}
+
+/// How the whole query is like a name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Likeness {
+    Other,
+    Prefix,
+    Same,
+}
+
+impl Rank {
+    fn of(definition: &Definition, query: &[String]) -> Self {
+        let places: Vec<usize> = {
+            let texts = Texts::of(definition);
+            query.iter().map(|word| texts.place(word)).filter(|&place| place > 0).collect()
+        };
+        let name = names(definition).map(|name| likeness(name, query)).max();
+        Self {
+            name: name.unwrap_or(Likeness::Other),
+            words: places.len(),
+            places: places.iter().sum(),
+        }
+    }
+}
+
+fn likeness(name: &ToolName, query: &[String]) -> Likeness {
+    let name = words(name.as_str()).collect::<Vec<_>>().join(" ");
+    match name.strip_prefix(&query.join(" ")) {
+        Some("") => Likeness::Same,
+        Some(_) => Likeness::Prefix,
+        None => Likeness::Other,
+    }
+}
+
+/// The words of a definition, by where they stand.
+struct Texts {
+    name: Vec<String>,
+    title: Vec<String>,
+    category: Vec<String>,
+    description: Vec<String>,
+}
+
+impl Texts {
+    fn of(definition: &Definition) -> Self {
+        let optional = |text: Option<&str>| words(text.unwrap_or_default()).collect();
+        Self {
+            name: names(definition).flat_map(|name| words(name.as_str())).collect(),
+            title: optional(definition.title.as_deref()),
+            category: optional(definition.category.as_deref()),
+            description: words(&definition.description).collect(),
+        }
+    }
+
+    /// How telling the best place is where something begins with `word`; 0 for none.
+    fn place(&self, word: &str) -> usize {
+        [&self.description, &self.category, &self.title, &self.name]
+            .iter()
+            .rposition(|texts| texts.iter().any(|text| text.starts_with(word)))
+            .map_or(0, |at| at + 1)
+    }
+}
+
+fn names(definition: &Definition) -> impl Iterator<Item = &ToolName> {
+    std::iter::once(&definition.name).chain(&definition.aliases)
+}
+
+/// The words of a text, in lower case.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Schema;
+
+    fn definition(name: &'static str, description: &'static str) -> Definition {
+        Definition::new(ToolName::from_static(name), description, Schema::default())
+    }
+
+    fn shelf() -> Vec<Definition> {
+        let mut bind = definition("bind", "Puts pages between covers.");
+        bind.title = Some("Binding Books".into());
+        let mut dust = definition("dust", "Cleans a shelf.");
+        dust.category = Some("books".into());
+        let mut lend = definition("lend", "Gives something away for a while.");
+        lend.aliases = vec![ToolName::from_static("bookLoan")];
+        vec![
+            bind,
+            definition("book", "Names one."),
+            definition("book_order", "Orders one from a shop."),
+            dust,
+            lend,
+            definition("read_page", "Reads a page of a book."),
+            definition("uber", "Öffnet ALLES."),
+        ]
+    }
+
+    #[track_caller]
+    fn check(query: &str, expected: &[&str]) {
+        let shelf = shelf();
+        let found: Vec<&str> =
+            search(shelf.iter(), query, 9).iter().map(|found| found.name.as_str()).collect();
+        assert_eq!(found, expected, "{query}");
+    }
+
+    // F107
+    #[test]
+    fn the_name_itself_comes_first_then_what_begins_like_it() {
+        check("book", &["book", "book_order", "lend", "bind", "dust", "read_page"]);
+        check("BOOK order", &["book_order", "book", "lend", "bind", "dust", "read_page"]);
+        check("bookloan", &["lend"]);
+        check("read-page", &["read_page", "bind"]);
+    }
+
+    // F107
+    #[test]
+    fn all_words_come_before_some() {
+        check("page between", &["bind", "read_page"]);
+        check("shop book", &["book_order", "book", "lend", "bind", "dust", "read_page"]);
+        check("shop nowhere", &["book_order"]);
+    }
+
+    #[test]
+    fn without_words_the_list_begins_at_its_start() {
+        for query in ["", "  ", "?!"] {
+            let shelf = shelf();
+            let found = search(shelf.iter(), query, 2);
+            assert_eq!(
+                found.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(),
+                ["bind", "book"]
+            );
+        }
+        check("nothing like it", &[]);
+        check("öffnet alles", &["uber"]);
+        assert!(search(shelf().iter(), "book", 0).is_empty());
+    }
+}

@@ -1,0 +1,60 @@
+//! Patterns by which hosts speak of tools.
+//!
+//! A pattern is a name or an alias, in any case, with `*` for any text and `?` for one
+//! character. `category:NAME` and `permission:NAME` speak of all tools that share one; no
+//! tool's name holds a colon.
+
+use crate::name::matches;
+use crate::tool::Definition;
+
+/// Whether `pattern` speaks of the tool.
+pub(super) fn selects(pattern: &str, definition: &Definition) -> bool {
+    let pattern = pattern.trim().to_ascii_lowercase();
+    let fits = |pattern: &str, text: &str| matches(pattern, &text.to_ascii_lowercase());
+    match pattern.split_once(':') {
+        Some(("category", wanted)) => {
+            definition.category.as_deref().is_some_and(|category| fits(wanted, category))
+        }
+        Some(("permission", wanted)) => fits(wanted, definition.permission()),
+        Some(_) => false,
+        None => std::iter::once(&definition.name)
+            .chain(&definition.aliases)
+            .any(|name| fits(&pattern, name.as_str())),
+    }
+}
+
+/// Whether one of `patterns` speaks of the tool.
+pub(super) fn any_selects(patterns: &[String], definition: &Definition) -> bool {
+    patterns.iter().any(|pattern| selects(pattern, definition))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::ToolName;
+    use crate::schema::Schema;
+
+    #[test]
+    fn a_pattern_speaks_of_names_categories_and_permissions() {
+        let name = ToolName::from_static("turn_page");
+        let mut definition = Definition::new(name, "Turns.", Schema::default());
+        definition.aliases = vec![ToolName::from_static("Flip")];
+        definition.category = Some("Books".into());
+        definition.permission = Some("handle".into());
+        for pattern in [
+            "turn_page",
+            "TURN_*",
+            "flip",
+            " turn_page ",
+            "*",
+            "category:books",
+            "category:b*",
+            "permission:handle",
+        ] {
+            assert!(selects(pattern, &definition), "{pattern}");
+        }
+        for pattern in ["", "turn", "handle", "books", "category:", "scope:turn_page", "flip:x"] {
+            assert!(!selects(pattern, &definition), "{pattern}");
+        }
+    }
+}

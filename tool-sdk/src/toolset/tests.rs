@@ -1,0 +1,487 @@
+//! Selection as a whole: who sees which tools, and how, in which order.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::effect::{Risk, RiskClass};
+use crate::name::ToolName;
+use crate::permission::{Action, Scope};
+use crate::schema::Schema;
+use crate::tool::{Definition, DynamicTool};
+
+/// A tool with one required and two optional parameters.
+fn definition(name: &'static str) -> Definition {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "what": {"type": "string"},
+            "depth": {"type": "integer"},
+            "tone": {"type": "string"},
+        },
+        "required": ["what"],
+        "additionalProperties": false,
+    });
+    let schema = Schema::from_value(schema).expect("it is a schema");
+    Definition::new(ToolName::from_static(name), "Does something.", schema)
+        .risk(Risk::new(RiskClass::Write))
+}
+
+fn toy(definition: Definition) -> DynamicTool {
+    DynamicTool::new(definition, |_: serde_json::Value, _: crate::Context| async { "done" })
+}
+
+/// Tools of these names, all under one permission.
+fn desk(names: &[&'static str]) -> Toolset {
+    let tools = names.iter().map(|name| {
+        let mut definition = definition(name);
+        definition.permission = Some("write".into());
+        Arc::new(toy(definition)) as Arc<dyn Tool>
+    });
+    Toolset::new(Registry::builder().add(tools.collect::<Vec<_>>()).build().expect("no conflict"))
+}
+
+fn told(toolset: &Toolset) -> Vec<String> {
+    toolset.view().definitions().map(|definition| definition.name.to_string()).collect()
+}
+
+fn deny(text: &str) -> Rule {
+    Rule::parse(Action::Deny, text).expect("it is a rule")
+}
+
+fn allow(text: &str) -> Rule {
+    Rule::parse(Action::Allow, text).expect("it is a rule")
+}
+
+fn model(name: &str) -> Session {
+    Session::new("test").with_model(name)
+}
+
+fn agent(name: &str) -> Session {
+    Session::new("test").with_agent(name)
+}
+
+fn mason() -> ModelProfile {
+    ModelProfile::new(["mason-*"]).prefer("chisel", ["pen", "pencil"])
+}
+
+// F101, F102: a family of models has one tool instead of others.
+#[test]
+fn a_profile_gives_a_family_its_own_tools() {
+    let desk = desk(&["chisel", "paper", "pen", "pencil"]).with_profile(mason()).with_profile(
+        ModelProfile::new(["*"]).prefer("permission:write", ["chisel"]).prefer("pen", ["chisel"]),
+    );
+    for (name, expected) in [
+        ("mason-3", &["chisel", "paper"][..]),
+        ("maker/Mason-3", &["chisel", "paper"]),
+        ("painter", &["paper", "pen", "pencil"]),
+    ] {
+        let desk = desk.clone().for_session(&model(name));
+        assert_eq!(told(&desk), expected, "{name}");
+        // What is not told on account of the model cannot be called either.
+        assert_eq!(desk.get("pen").is_some(), expected.contains(&"pen"), "{name}");
+    }
+    assert_eq!(told(&desk).len(), 4, "nobody said which model it is");
+}
+
+// F101, F102: whatever is missing, one tool for the work is left.
+#[test]
+fn a_preferred_tool_that_is_not_told_hides_nothing() {
+    let desk =
+        || desk(&["chisel", "pen", "pencil"]).with_profile(mason()).for_session(&model("mason-3"));
+    let others = ["pen", "pencil"];
+    let scoped = AgentProfile::new("scribe").without(["chisel"]);
+    let scribe = model("mason-3").with_agent("scribe");
+    assert_eq!(told(&desk()), ["chisel"]);
+    assert_eq!(told(&desk().without(["chisel"])), others);
+    assert_eq!(told(&desk().with_agent(scoped).for_session(&scribe)), others);
+    assert_eq!(told(&desk().with_rules([deny("chisel")])), others);
+    assert_eq!(told(&desk().with_definition_hook("chisel", Arc::new(Gone))), others);
+    let desk = desk();
+    assert!(desk.remove("chisel"));
+    assert_eq!(told(&desk), others);
+
+    // Two that are preferred to each other do not take each other away.
+    let both = ModelProfile::new(["*"]).prefer("pen", ["pencil"]).prefer("pencil", ["pen"]);
+    let names = told(&self::desk(&["pen", "pencil"]).with_profile(both).for_session(&model("x")));
+    assert_eq!(names, ["pen"]);
+}
+
+proptest! {
+    // F101: whatever is preferred to what, and whatever is denied, something for the work
+    // is told as long as anything was, and only what has a stand-in goes.
+    #[test]
+    fn preferences_never_take_everything(
+        pairs in prop::collection::vec((0..4_usize, 0..4_usize), 0..6),
+        denied in prop::collection::vec(0..4_usize, 0..3),
+    ) {
+        const NAMES: [&str; 4] = ["chisel", "crayon", "pen", "pencil"];
+        let profile = pairs.iter().fold(ModelProfile::new(["*"]), |profile, &(one, other)| {
+            profile.prefer(NAMES[one], [NAMES[other]])
+        });
+        let desk = desk(&NAMES).with_rules(denied.iter().map(|&at| deny(NAMES[at])));
+        let before = told(&desk);
+        let after = told(&desk.with_profile(profile).for_session(&model("any")));
+        prop_assert!(!after.is_empty());
+        for gone in before.iter().filter(|name| !after.contains(name)) {
+            let stands_in = |&(one, other): &(usize, usize)| {
+                NAMES[other] == gone && before.iter().any(|name| name == NAMES[one])
+            };
+            prop_assert!(pairs.iter().any(stands_in), "{gone}");
+        }
+    }
+}
+
+// F101: first the agent's tools, then the model's, last the disabled ones.
+#[test]
+fn selection_goes_by_agent_then_model_then_rules() {
+    let desk = desk(&["chisel", "paper", "pen", "pencil"])
+        .with_profile(mason())
+        .with_agent(AgentProfile::new("scribe").only(["pe*", "paper"]))
+        .with_rules([deny("pencil")]);
+    let names = |session: &Session| told(&desk.clone().for_session(session));
+    assert_eq!(names(&model("mason-3")), ["chisel", "paper"]);
+    // The agent has no chisel, so the model's preference for it says nothing.
+    assert_eq!(names(&model("mason-3").with_agent("scribe")), ["paper", "pen"]);
+    // A rule for all of them leaves neither the tool nor those it stands in for.
+    let denied = desk.clone().with_rules([deny("write")]).for_session(&model("mason-3"));
+    assert!(told(&denied).is_empty());
+    // Being hidden is not being unknown: the pipeline answers with the rule.
+    assert!(denied.get("chisel").is_some());
+}
+
+// F103: a model may be told less than it may send.
+#[test]
+fn a_profile_leaves_optional_parameters_untold() {
+    let mut chisel = definition("chisel");
+    chisel.examples = vec![r#"{"what": "a"}"#.into(), r#"{"what": "a", "depth": 1}"#.into()];
+    let registry = Registry::builder().add(toy(chisel)).add(toy(definition("pen")));
+    let toolset = Toolset::new(registry.build().expect("no conflict"))
+        .with_profile(ModelProfile::new(["small"]).without_optional("*"))
+        .with_profile(
+            ModelProfile::new(["middle"])
+                .without_parameter("chisel", "depth")
+                .without_parameter("chisel", "what"),
+        );
+    let parameters = |session: &str, tool: &str| -> Vec<String> {
+        let view = toolset.clone().for_session(&model(session)).view();
+        let definition = view.definition(tool).expect("it is there");
+        assert!(definition.examples.iter().all(|text| {
+            let example: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
+            example
+                .as_object()
+                .expect("it is an object")
+                .keys()
+                .all(|name| definition.parameters.property(name).is_some())
+        }));
+        definition.parameters.properties().map(|(name, _)| name.to_owned()).collect()
+    };
+    assert_eq!(parameters("small", "chisel"), ["what"]);
+    assert_eq!(parameters("small", "pen"), ["what"]);
+    // What is required is always told.
+    assert_eq!(parameters("middle", "chisel"), ["what", "tone"]);
+    assert_eq!(parameters("middle", "pen"), ["what", "depth", "tone"]);
+    assert_eq!(parameters("large", "chisel"), ["what", "depth", "tone"]);
+
+    let small = toolset.clone().for_session(&model("small"));
+    let tool = small.get("chisel").expect("it is there");
+    let arguments = crate::RawArgs::new(r#"{"what": "a", "depth": 2}"#);
+    assert!(tool.prepare(&arguments).is_ok(), "what is not told may still be sent");
+}
+
+// F104: a list of tools, a list of others, and the denial beats the permission.
+#[test]
+fn an_agent_has_what_its_profile_leaves_it() {
+    let desk = desk(&["chisel", "paper", "pen", "pencil"])
+        .without(["paper"])
+        .with_agent(
+            AgentProfile::new("reader").only(["pen", "paper", "pencil"]).without(["PENCIL"]),
+        )
+        .with_agent(AgentProfile::new("idle").only(Vec::<String>::new()))
+        .with_agent(AgentProfile::new("free"));
+    let names = |session: &Session| told(&desk.clone().for_session(session));
+    // The toolset's own list holds as well: an agent never has more.
+    assert_eq!(names(&agent("reader")), ["pen"]);
+    assert!(names(&agent("idle")).is_empty());
+    assert_eq!(names(&agent("free")), ["chisel", "pen", "pencil"]);
+    assert_eq!(names(&agent("unheard_of")), ["chisel", "pen", "pencil"]);
+    assert_eq!(names(&Session::new("nobody")), ["chisel", "pen", "pencil"]);
+
+    let reader = desk.clone().for_session(&agent("reader"));
+    assert!(reader.get("pencil").is_none() && reader.get("chisel").is_none());
+
+    let closed = desk.only_known_agents();
+    for session in [agent("unheard_of"), agent("Reader"), Session::new("nobody")] {
+        let closed = closed.clone().for_session(&session);
+        assert!(closed.view().tools().next().is_none(), "{session:?}");
+    }
+    assert_eq!(told(&closed.for_session(&agent("reader"))), ["pen"]);
+}
+
+// F104
+#[test]
+fn the_last_profile_of_an_agent_holds() {
+    let desk = desk(&["chisel", "pen"])
+        .with_agent(AgentProfile::new("scribe").only(["chisel"]))
+        .with_agent(AgentProfile::new("scribe").only(["pen"]));
+    assert_eq!(told(&desk.for_session(&agent("scribe"))), ["pen"]);
+}
+
+// F75, F104: the agent's rules stand behind the user's and before the session's.
+#[test]
+fn an_agents_rules_and_mode_join_those_of_the_toolset() {
+    let careful = AgentProfile::new("careful")
+        .rules([deny("pen").scope(Scope::Session), allow("chisel(soft *)")])
+        .mode(Mode::Plan);
+    let base = desk(&["chisel", "pen", "pencil"])
+        .with_agent(careful)
+        .with_agent(AgentProfile::new("bold").mode(Mode::Bypass))
+        .with_rules([allow("pen"), allow("pencil").scope(Scope::Session)]);
+    let rules = |toolset: &Toolset| -> Vec<String> {
+        toolset.view().rules().rules().iter().map(ToString::to_string).collect()
+    };
+
+    let toolset = base.clone().for_session(&agent("careful"));
+    assert_eq!(rules(&toolset), ["allow pen", "deny pen", "allow chisel(soft *)", "allow pencil"]);
+    assert_eq!(toolset.view().mode(), Mode::Plan);
+    // An agent cannot have a milder mode than its host, not even later.
+    assert_eq!(base.clone().for_session(&agent("bold")).view().mode(), Mode::Auto);
+    toolset.set_mode(Mode::Bypass);
+    assert_eq!(toolset.view().mode(), Mode::Plan);
+    toolset.set_mode(Mode::Strict);
+    assert_eq!(toolset.view().mode(), Mode::Plan);
+    assert_eq!(rules(&toolset)[0], "ask *");
+    toolset.set_rules(Ruleset::default());
+    assert_eq!(rules(&toolset), ["ask *", "deny pen", "allow chisel(soft *)"]);
+
+    // Another agent of the same toolset is not concerned.
+    assert_eq!(rules(&base), ["allow pen", "allow pencil"]);
+}
+
+// F79: what is denied as a whole is not told; a later rule for some of it brings it back.
+#[test]
+fn what_is_denied_as_a_whole_is_not_told() {
+    for (rules, expected) in [
+        (vec![deny("chisel")], &["pen"][..]),
+        (vec![deny("write")], &[]),
+        (vec![deny("*")], &[]),
+        (vec![deny("chisel(granite *)")], &["chisel", "pen"]),
+        (vec![deny("chisel"), allow("chisel(soft *)")], &["chisel", "pen"]),
+        (vec![allow("chisel"), deny("*"), allow("pen")], &["pen"]),
+    ] {
+        let desk = desk(&["chisel", "pen"]).with_rules(rules);
+        assert_eq!(told(&desk), expected, "{:?}", desk.view().rules());
+        assert!(desk.get("chisel").is_some());
+    }
+}
+
+// F14, F104: scopes of the audience and of the agent.
+#[test]
+fn an_agent_brings_its_scopes_and_experiments() {
+    let mut vault = definition("vault");
+    vault.scopes = vec!["keeper".into()];
+    let mut laser = definition("laser");
+    laser.flags.experimental = true;
+    let registry =
+        Registry::builder().add(toy(vault)).add(toy(laser)).build().expect("no conflict");
+    let toolset = Toolset::new(registry)
+        .with_agent(AgentProfile::new("keeper").scope("keeper"))
+        .with_agent(AgentProfile::new("smith").experimental(["las*"]));
+    let names = |toolset: Toolset, session: &Session| told(&toolset.for_session(session));
+    assert_eq!(names(toolset.clone(), &agent("keeper")), ["vault"]);
+    assert_eq!(names(toolset.clone(), &agent("smith")), ["laser"]);
+    assert!(names(toolset.clone(), &Session::new("nobody")).is_empty());
+    assert_eq!(names(toolset.with_scope("keeper"), &agent("smith")), ["laser", "vault"]);
+}
+
+// F109: experiments are there when they are asked for, all of them or some.
+#[test]
+fn experiments_are_told_where_they_are_switched_on() {
+    let tools = ["collab_send", "collab_wait", "memory"].map(|name| {
+        let mut definition = definition(name);
+        definition.flags.experimental = true;
+        Arc::new(toy(definition)) as Arc<dyn Tool>
+    });
+    let base = Toolset::new(Registry::builder().add(tools.to_vec()).build().expect("no conflict"));
+    assert!(told(&base).is_empty() && base.get("memory").is_none());
+    let some = base.clone().with_experimental_named("collab_*, unknown".split(','));
+    assert_eq!(told(&some), ["collab_send", "collab_wait"]);
+    assert!(some.get("memory").is_none());
+    assert_eq!(told(&some.with_experimental_named(["memory"])).len(), 3);
+    assert_eq!(told(&base.with_experimental()).len(), 3);
+}
+
+// F108: exactly the tools of the chosen variant are told and can be called.
+#[test]
+fn one_variant_of_a_group_is_there() {
+    let writing = Variants::new("writing")
+        .variant("ink", ["pen"])
+        .variant("lead", ["pencil", "sharpener"])
+        .variant("none", Vec::<String>::new());
+    let base = desk(&["paper", "pen", "pencil", "sharpener"]).with_variants(writing);
+    for (chosen, expected) in [
+        ("ink", &["paper", "pen"][..]),
+        ("lead", &["paper", "pencil", "sharpener"]),
+        ("none", &["paper"]),
+    ] {
+        let desk = base.clone().choose("writing", chosen).expect("there is such a variant");
+        assert_eq!(told(&desk), expected, "{chosen}");
+        for name in ["pen", "pencil"] {
+            assert_eq!(desk.get(name).is_some(), expected.contains(&name), "{chosen}: {name}");
+        }
+    }
+    assert_eq!(told(&base), ["paper", "pen"], "the first one, when none is chosen");
+
+    for (group, variant, message) in [
+        (
+            "writing",
+            "blood",
+            "there is no variant `blood` of `writing`: choose `ink` or `lead` or `none`",
+        ),
+        ("reading", "ink", "there is no variant `ink` of `reading`: the group has none"),
+    ] {
+        let error = base.clone().choose(group, variant).expect_err("there is none");
+        assert_eq!(error.to_string(), message);
+    }
+    // Another group under the same name stands in for the first.
+    let again = base.with_variants(Variants::new("writing").variant("lead", ["pencil"]));
+    assert_eq!(told(&again), ["paper", "pen", "pencil", "sharpener"]);
+}
+
+/// Takes a tool out.
+struct Gone;
+
+impl Hook for Gone {
+    fn define(&self, _: &mut Definition, _: &Session) -> bool {
+        false
+    }
+}
+
+/// Adds a word to the description, and tries to change what is not for it to change.
+struct Says(&'static str);
+
+impl Hook for Says {
+    fn define(&self, definition: &mut Definition, session: &Session) -> bool {
+        let user = session.user().unwrap_or("nobody");
+        definition.description = format!("{} {}, {user}.", definition.description, self.0).into();
+        definition.name = ToolName::from_static("renamed");
+        definition.risk = Risk::new(RiskClass::Read);
+        definition.permission = None;
+        definition.flags.experimental = true;
+        true
+    }
+}
+
+// F69: hooks change what is said, or take a tool out.
+#[test]
+fn hooks_change_what_is_said_of_a_tool() {
+    let session = model("plain").with_user("Ada");
+    let desk = desk(&["chisel", "pen", "pencil"])
+        .with_definition_hook("pen*", Arc::new(Says("Last")))
+        .with_definition_hook("pencil", Arc::new(Gone))
+        .with_definition_hook_at(Priority::SECURITY, "pen", Arc::new(Says("First")))
+        .with_profile(ModelProfile::new(["*"]).without_optional("pen"))
+        .for_session(&session);
+    assert_eq!(told(&desk), ["chisel", "pen"]);
+    assert!(desk.get("pencil").is_none(), "what is taken out cannot be called");
+
+    let view = desk.view();
+    let pen = view.definition("pen").expect("it is there");
+    assert_eq!(pen.description, "Does something. First, Ada. Last, Ada.");
+    // The profile came before the hooks, and nothing of it is lost.
+    assert!(pen.parameters.property("depth").is_none());
+    let own = desk.get("pen").expect("it is there");
+    let own = own.definition();
+    assert_eq!((&pen.name, &pen.risk, &pen.flags), (&own.name, &own.risk, &own.flags));
+    assert_eq!(pen.permission(), own.permission());
+    assert_eq!(own.description, "Does something.");
+}
+
+// F106: what one agent's toolset gets at run time is its own.
+#[test]
+fn additions_belong_to_one_toolset() {
+    let base = desk(&["pen"]).with_agent(AgentProfile::new("scribe").without(["chisel"]));
+    let (mine, yours) = (base.clone().for_session(&agent("mason")), base.clone());
+    mine.add(toy(definition("chisel"))).expect("the name is free");
+    assert_eq!(told(&mine), ["chisel", "pen"]);
+    assert_eq!((told(&yours), told(&base)), (vec!["pen".to_owned()], vec!["pen".to_owned()]));
+    // An addition is a tool like any other: profiles and variants hold for it.
+    assert_eq!(told(&mine.clone().for_session(&agent("scribe"))), ["pen"]);
+    assert!(mine.remove("chisel") && !mine.remove("chisel"));
+    assert_eq!(told(&mine), ["pen"]);
+    assert!(mine.add(toy(definition("pen"))).is_err());
+}
+
+// F107: what is not told is not found.
+#[test]
+fn a_search_finds_what_models_are_told_of() {
+    let desk = desk(&["pen", "pencil", "pencil_case", "sharpener"])
+        .with_rules([deny("pencil_case")])
+        .without(["sharpener"])
+        .with_definition_hook("pen", Arc::new(Says("Ink")));
+    let view = desk.view();
+    let names = |query, limit| -> Vec<&str> {
+        view.search(query, limit).into_iter().map(|found| found.name.as_str()).collect()
+    };
+    assert_eq!(names("pencil", 5), ["pencil"]);
+    assert_eq!(names("pen", 5), ["pen", "pencil"]);
+    assert_eq!(names("pen", 1), ["pen"]);
+    assert_eq!(names("sharpener", 5), Vec::<&str>::new());
+    assert_eq!(names("", 5), ["pen", "pencil"]);
+    // Schemas and descriptions are those that this audience is told.
+    assert_eq!(view.search("ink", 1)[0].description, "Does something. Ink, nobody.");
+}
+
+// F101: the same tools and audience make the same bytes, in whatever order they came.
+#[test]
+fn a_listing_is_the_same_bytes_every_time() {
+    let text = |names: &[&'static str], late: Option<&'static str>| {
+        let desk = desk(names).with_profile(mason()).for_session(&model("mason-3"));
+        if let Some(name) = late {
+            let mut definition = definition(name);
+            definition.permission = Some("write".into());
+            desk.add(toy(definition)).expect("the name is free");
+        }
+        let view = desk.view();
+        serde_json::to_string(&view.definitions().collect::<Vec<_>>()).expect("it is JSON")
+    };
+    let first = text(&["chisel", "paper", "pen", "stone"], None);
+    assert_eq!(text(&["stone", "pen", "paper", "chisel"], None), first);
+    assert_eq!(text(&["stone", "pen", "paper"], Some("chisel")), first);
+    assert_eq!(text(&["stone", "chisel", "pen"], Some("paper")), first);
+}
+
+// F106: a view is whole whatever happens to its toolset meanwhile.
+#[test]
+fn a_view_is_one_moment_of_a_toolset_that_changes() {
+    const ROUNDS: usize = 200;
+    let desk = desk(&["paper", "pen"]).with_profile(mason()).for_session(&model("mason-3"));
+    let chisel = toy(definition("chisel"));
+    let chisel: Arc<dyn Tool> = Arc::new(chisel);
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                for _ in 0..ROUNDS {
+                    let view = desk.view();
+                    let names: Vec<&str> =
+                        view.definitions().map(|definition| definition.name.as_str()).collect();
+                    // Either the chisel is there, or what it stands in for.
+                    assert!(names == ["chisel", "paper"] || names == ["paper", "pen"], "{names:?}");
+                    for name in &names {
+                        let at = view.find(name).expect("it has a place");
+                        let (tool, _) = view.at(at).expect("it stands there");
+                        assert_eq!(tool.definition().name.as_str(), *name);
+                    }
+                }
+            });
+        }
+        for _ in 0..ROUNDS {
+            desk.add(vec![Arc::clone(&chisel)]).expect("the name is free");
+            desk.set_mode(Mode::Strict);
+            assert!(desk.remove("chisel"));
+        }
+    });
+    assert_eq!(told(&desk), ["paper", "pen"]);
+}

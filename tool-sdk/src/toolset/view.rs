@@ -1,0 +1,303 @@
+//! What an audience sees at one moment.
+//!
+//! It is made in the order of who, what and whether: the tools that the audience has, what
+//! its model is told of each, those that others stand in for, and the rules, which hide
+//! what they deny as a whole. What is hidden stays in the view, so that a call is denied
+//! and not unknown.
+//!
+//! **Invariant:** a view never changes, and the same tools and audience make the same view.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::filter::Filter;
+use super::model::ModelProfile;
+use super::search;
+use crate::effect::RiskClass;
+use crate::name::ToolName;
+use crate::permission::{Action, Mode, Ruleset};
+use crate::registry::Index;
+use crate::tool::{Definition, Flags, Tool};
+
+/// What an audience sees at one moment: it never changes.
+pub struct View {
+    tools: Vec<Arc<dyn Tool>>,
+    refined: Vec<Option<Definition>>,
+    policies: Vec<Policy>,
+    rules: Ruleset,
+    mode: Mode,
+    index: Index,
+    texts: [OnceLock<Arc<str>>; View::TEXTS],
+}
+
+/// What is known of the calls of one tool before there is any.
+pub(crate) struct Policy {
+    /// The rules that speak of the tool.
+    pub(crate) rules: Ruleset,
+    /// What holds for every call that has nothing to add: no subjects, no wish to be asked.
+    pub(crate) settled: Option<Action>,
+    /// Whether every call is denied, so that there is no use in telling models of the tool.
+    hidden: bool,
+}
+
+impl Policy {
+    fn new(definition: &Definition, rules: &Ruleset, mode: Mode) -> Self {
+        let names = names_of(definition);
+        let own = rules.about(&names);
+        let class = definition.risk.class;
+        let settled = own.settled(mode, class);
+        // What may execute anything may also only read, so the mode alone does not hide it.
+        let banned = mode.forbids(class) && class == RiskClass::Write;
+        Self { hidden: banned || own.hides(&names), rules: own, settled }
+    }
+}
+
+/// The names under which rules may speak of a tool.
+pub(crate) fn names_of(definition: &Definition) -> Vec<&str> {
+    std::iter::once(definition.permission())
+        .chain(std::iter::once(definition.name.as_str()))
+        .chain(definition.aliases.iter().map(ToolName::as_str))
+        .collect()
+}
+
+/// A tool on its way into a view.
+pub(super) struct Entry<'a> {
+    pub(super) tool: &'a Arc<dyn Tool>,
+    /// What models are told of it.
+    told: Cow<'a, Definition>,
+    policy: Policy,
+}
+
+impl<'a> Entry<'a> {
+    /// The tool as the audience sees it; nothing when a hook takes it out.
+    fn new(
+        tool: &'a Arc<dyn Tool>,
+        filter: &Filter,
+        profile: Option<&ModelProfile>,
+        rules: &Ruleset,
+        mode: Mode,
+    ) -> Option<Self> {
+        let told = hooked(adapted(tool.as_ref(), filter, profile), tool.definition(), filter)?;
+        Some(Self { tool, told, policy: Policy::new(tool.definition(), rules, mode) })
+    }
+
+    /// Whether models are told of it.
+    pub(super) fn is_told(&self) -> bool {
+        !self.policy.hidden && !self.told.flags.hidden
+    }
+}
+
+/// The definition as the tool adapts it to the session, and the profile to the model.
+fn adapted<'a>(
+    tool: &'a dyn Tool,
+    filter: &Filter,
+    profile: Option<&ModelProfile>,
+) -> Cow<'a, Definition> {
+    let mut told = Cow::Borrowed(tool.definition());
+    let refinement = tool.refine(&filter.session);
+    if !refinement.is_empty() {
+        told = Cow::Owned(refinement.apply(&told));
+    }
+    if let Some(profile) = profile {
+        profile.simplify(&mut told);
+    }
+    told
+}
+
+/// The definition as hooks leave it; nothing when one of them takes the tool out.
+fn hooked<'a>(
+    mut told: Cow<'a, Definition>,
+    own: &Definition,
+    filter: &Filter,
+) -> Option<Cow<'a, Definition>> {
+    let mut hooks = filter.hooks.iter().filter(|hook| hook.sees(own)).peekable();
+    if hooks.peek().is_none() {
+        return Some(told);
+    }
+    let definition = told.to_mut();
+    if !hooks.all(|registered| registered.hook.define(definition, &filter.session)) {
+        return None;
+    }
+    Some(Cow::Owned(with_facts_of(own, told.into_owned())))
+}
+
+/// Hooks change what is said of a tool. What it is called and what it can do stay its own,
+/// because calls go by that.
+fn with_facts_of(own: &Definition, said: Definition) -> Definition {
+    Definition {
+        title: said.title,
+        description: said.description,
+        category: said.category,
+        parameters: said.parameters,
+        output: said.output,
+        display: said.display,
+        examples: said.examples,
+        flags: Flags { hidden: said.flags.hidden, ..own.flags },
+        ..own.clone()
+    }
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.tools.iter().map(|tool| &tool.definition().name)).finish()
+    }
+}
+
+impl View {
+    /// How many renderings of the whole list a view can keep.
+    pub(crate) const TEXTS: usize = 8;
+
+    pub(super) fn new<'a>(all: impl Iterator<Item = &'a Arc<dyn Tool>>, filter: &Filter) -> Self {
+        let (rules, mode) = filter.law();
+        let profile = filter.profile();
+        let mut entries: Vec<Entry<'_>> = all
+            .filter(|tool| filter.admits(tool.definition()))
+            .filter_map(|tool| Entry::new(tool, filter, profile, &rules, mode))
+            .collect();
+        entries.sort_by(|a, b| a.tool.definition().name.cmp(&b.tool.definition().name));
+        if let Some(profile) = profile {
+            profile.replace(&mut entries);
+        }
+        Self::of(entries, rules, mode)
+    }
+
+    fn of(entries: Vec<Entry<'_>>, rules: Ruleset, mode: Mode) -> Self {
+        let tools: Vec<_> = entries.iter().map(|entry| Arc::clone(entry.tool)).collect();
+        let index = Index::new(&tools);
+        let (refined, policies) = entries
+            .into_iter()
+            .map(|Entry { told, policy, .. }| match told {
+                Cow::Borrowed(_) => (None, policy),
+                Cow::Owned(definition) => (Some(definition), policy),
+            })
+            .unzip();
+        Self { tools, refined, policies, rules, mode, index, texts: Default::default() }
+    }
+
+    /// Where the tool called `name` stands.
+    #[inline]
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.index.find(name)
+    }
+
+    /// The tool at a place that [`find`](Self::find) gave, and what is known of its calls.
+    #[inline]
+    pub(crate) fn at(&self, at: usize) -> Option<(&Arc<dyn Tool>, &Policy)> {
+        self.tools.get(at).zip(self.policies.get(at))
+    }
+
+    /// The rules by which calls are judged.
+    #[must_use]
+    pub fn rules(&self) -> &Ruleset {
+        &self.rules
+    }
+
+    /// How much is done without asking.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The tool called `name`: by its name, or by an alias in any case.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.index.find(name).and_then(|at| self.tools.get(at))
+    }
+
+    /// Every tool that may be called, by name.
+    pub fn tools(&self) -> std::slice::Iter<'_, Arc<dyn Tool>> {
+        self.tools.iter()
+    }
+
+    /// What models are told: the definitions of all tools that are not hidden, by
+    /// themselves or by rules that deny them as a whole, as this session sees them.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.tools
+            .iter()
+            .zip(&self.refined)
+            .zip(&self.policies)
+            .filter(|(_, policy)| !policy.hidden)
+            .map(|((tool, refined), _)| refined.as_ref().unwrap_or_else(|| tool.definition()))
+            .filter(|definition| !definition.flags.hidden)
+    }
+
+    /// The definition of the tool called `name`, as this session sees it.
+    #[must_use]
+    pub fn definition(&self, name: &str) -> Option<&Definition> {
+        let at = self.index.find(name)?;
+        match self.refined.get(at)? {
+            Some(refined) => Some(refined),
+            None => self.tools.get(at).map(|tool| tool.definition()),
+        }
+    }
+
+    /// The names closest to `name`, the closest first.
+    #[must_use]
+    pub fn close_names(&self, name: &str) -> Vec<String> {
+        const MOST: usize = 3;
+        let lower = name.to_ascii_lowercase();
+        let mut close: Vec<(usize, &str)> = self
+            .definitions()
+            .flat_map(|definition| std::iter::once(&definition.name).chain(&definition.aliases))
+            .map(|known| (distance(&lower, known.as_str()), known.as_str()))
+            .filter(|(distance, known)| *distance <= known.len().max(name.len()) / 2)
+            .collect();
+        close.sort_unstable();
+        close.dedup();
+        close.into_iter().take(MOST).map(|(_, known)| known.to_owned()).collect()
+    }
+
+    /// The tools that fit `query` best, at most `limit` of those that models are told of.
+    ///
+    /// What is called like the query comes first, then what begins like it, then what has
+    /// its words: all of them before some, in names before titles, categories and
+    /// descriptions. A query without words gives the first tools by name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Registry, Toolset, tool, tools};
+    ///
+    /// /// Water the plants.
+    /// #[tool(write)]
+    /// fn water() {}
+    ///
+    /// /// Tell whether plants need water or light.
+    /// #[tool(read)]
+    /// fn inspect() {}
+    ///
+    /// let registry = Registry::builder().add(tools![water, inspect]).build()?;
+    /// let view = Toolset::new(registry).view();
+    /// let names = |query| -> Vec<&str> {
+    ///     view.search(query, 10).into_iter().map(|found| found.name.as_str()).collect()
+    /// };
+    /// assert_eq!(names("water"), ["water", "inspect"]);
+    /// assert_eq!(names("light for plants"), ["inspect", "water"]);
+    /// # Ok::<(), tool_sdk::RegistryError>(())
+    /// ```
+    #[must_use]
+    pub fn search(&self, query: &str, limit: usize) -> Vec<&Definition> {
+        search::search(self.definitions(), query, limit)
+    }
+
+    /// A text about the whole list, made once per view.
+    pub(crate) fn text(&self, slot: usize, make: impl FnOnce(&Self) -> String) -> Arc<str> {
+        match self.texts.get(slot) {
+            Some(text) => Arc::clone(text.get_or_init(|| make(self).into())),
+            None => make(self).into(),
+        }
+    }
+}
+
+/// How far apart two names are; a part of the other is close.
+fn distance(lower: &str, known: &str) -> usize {
+    let known = known.to_ascii_lowercase();
+    let longest = lower.char_indices().nth(ToolName::MAX).map_or(lower.len(), |(at, _)| at);
+    let lower = &lower[..longest];
+    if !lower.is_empty() && (known.contains(lower) || lower.contains(&known)) {
+        return 1;
+    }
+    strsim::damerau_levenshtein(lower, &known)
+}

@@ -1,0 +1,119 @@
+//! Which of the tools that change files each family of models is used to.
+//!
+//! Newer models of one maker were trained on patches and make fewer mistakes with them.
+//! All others do better when they say what to replace. Having both makes them mix the two.
+
+use tool_sdk::ModelProfile;
+
+/// Models that write patches.
+const PATCHING: &[&str] = &["gpt-*", "codex*", "*-codex*"];
+
+/// All others, also those of a patching family's name that were made before it or beside it.
+const EDITING: &[&str] = &["*", "gpt-3*", "gpt-4*", "gpt-oss*"];
+
+/// What each family of models gets of the standard tools, for a toolset's profiles.
+///
+/// GPT-5 and later, and the Codex models, get the patch tool instead of those that edit and
+/// write files; all others the reverse.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Registry, Session, Toolset};
+///
+/// # tool_sdk::link!(tool_std);
+/// let toolset = Toolset::new(Registry::linked()?)
+///     .with_profiles(tool_std::profiles())
+///     .for_session(&Session::new("docs").with_model("gpt-5"));
+///
+/// assert!(toolset.get("edit_file").is_none() || toolset.get("apply_patch").is_none());
+/// # Ok::<(), tool_sdk::RegistryError>(())
+/// ```
+#[must_use]
+pub fn profiles() -> Vec<ModelProfile> {
+    vec![
+        ModelProfile::new(PATCHING.iter().copied())
+            .prefer("apply_patch", ["edit_file", "write_file"]),
+        ModelProfile::new(EDITING.iter().copied()).prefer("edit_file", ["apply_patch"]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use tool_sdk::{Registry, Session, Toolset, tool, tools};
+
+    use super::*;
+
+    /// Stands for the tool of this name.
+    #[tool(write, register = false)]
+    fn apply_patch() {}
+
+    /// Stands for the tool of this name.
+    #[tool(write, register = false)]
+    fn edit_file() {}
+
+    /// Stands for the tool of this name.
+    #[tool(write, register = false)]
+    fn write_file() {}
+
+    /// Has no part in it.
+    #[tool(read, register = false)]
+    fn look() {}
+
+    fn told(toolset: Toolset, model: &str) -> Vec<String> {
+        let toolset =
+            toolset.with_profiles(profiles()).for_session(&Session::new("test").with_model(model));
+        toolset.view().definitions().map(|definition| definition.name.to_string()).collect()
+    }
+
+    fn all() -> Toolset {
+        let tools = tools![apply_patch, edit_file, write_file, look];
+        Toolset::new(Registry::builder().add(tools).build().expect("no conflict"))
+    }
+
+    // F102
+    #[test]
+    fn each_family_gets_the_tools_that_it_is_used_to() {
+        for model in [
+            "gpt-5",
+            "GPT-5.2",
+            "gpt-5-mini",
+            "openai/gpt-5",
+            "azure/openai/gpt-5-codex",
+            "gpt-6",
+            "gpt-10-turbo",
+            "codex-mini-latest",
+            "openai/codex-1",
+        ] {
+            assert_eq!(told(all(), model), ["apply_patch", "look"], "{model}");
+        }
+        for model in [
+            "claude-opus-4-5",
+            "anthropic/claude-sonnet-4",
+            "gemini-3-pro",
+            "gpt-4",
+            "gpt-4o",
+            "openai/gpt-4.1-mini",
+            "gpt-3.5-turbo",
+            "chatgpt-4o-latest",
+            "gpt-oss-120b",
+            "openai/gpt-oss-20b",
+            "gpt-oss:20b",
+            "qwen3-coder",
+            "somebody-else",
+        ] {
+            assert_eq!(told(all(), model), ["edit_file", "look", "write_file"], "{model}");
+        }
+    }
+
+    // F102: a program without one of the tools keeps the other.
+    #[test]
+    fn whoever_links_less_is_not_left_without() {
+        let (gpt, claude) = ("gpt-5", "claude-opus-4-5");
+        assert_eq!(told(all().without(["apply_patch"]), gpt), ["edit_file", "look", "write_file"]);
+        assert_eq!(
+            told(all().without(["edit_file"]), claude),
+            ["apply_patch", "look", "write_file"]
+        );
+    }
+}
