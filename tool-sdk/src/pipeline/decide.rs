@@ -117,14 +117,21 @@ fn judge(
 ) -> Decision {
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let subjects = prepared.subjects();
+        // As they are now: a person may have thought about the call for a while.
+        let view = frame.core.toolset.view();
+        let known = view.find(frame.definition.name.as_str()).and_then(|at| view.at(at));
+        let Some((_, policy)) = known else {
+            return Decision::new(Action::Deny, By::Default, "the tool was taken away");
+        };
         let session = frame.session.policy();
+        let view_rules = &policy.rules;
         let rules = session.as_ref().filter(|policy| !policy.rules.is_empty());
         let (own, all) = match rules {
             None => (None, None),
             Some(policy) => {
                 let names = names_of(frame.definition);
-                let own = frame.policy_rules().with(&policy.rules.about(&names));
-                (Some(own), Some(frame.all_rules().with(&policy.rules)))
+                let own = view_rules.with(&policy.rules.about(&names));
+                (Some(own), Some(view.rules().with(&policy.rules)))
             }
         };
         let parsed: OnceCell<Value> = OnceCell::new();
@@ -135,9 +142,9 @@ fn judge(
         let dangerous = prepared.is_dangerous();
         let stored = OnceCell::new();
         Case {
-            own: own.as_ref().unwrap_or_else(|| frame.policy_rules()),
-            all: all.as_ref().unwrap_or_else(|| frame.all_rules()),
-            mode: session.and_then(|policy| policy.mode).unwrap_or_else(|| frame.mode()),
+            own: own.as_ref().unwrap_or(view_rules),
+            all: all.as_ref().unwrap_or_else(|| view.rules()),
+            mode: session.and_then(|policy| policy.mode).unwrap_or_else(|| view.mode()),
             class: frame.definition.risk.class,
             subjects: subjects.as_deref(),
             argument: &argument,

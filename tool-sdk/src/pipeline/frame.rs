@@ -20,9 +20,9 @@ use crate::error::{ErrorKind, ToolError};
 use crate::event::{Artifact, Ending, EventKind, millis};
 use crate::hook::{HookRun, HookedCall};
 use crate::loop_guard::{Finding, Ticket};
-use crate::permission::{Action, Decision, Fingerprint, Mode, Reply, Ruleset};
+use crate::permission::{Action, Decision, Fingerprint, Reply};
 use crate::tool::{Definition, Prepared, Subject, Tool};
-use crate::toolset::{Policy, View};
+use crate::toolset::Policy;
 
 /// One call on its way through the pipeline.
 pub(super) struct Frame<'a> {
@@ -54,7 +54,6 @@ struct Guarded {
 #[derive(Clone, Copy)]
 struct Known<'a> {
     tool: &'a dyn Tool,
-    view: &'a View,
     policy: &'a Policy,
 }
 
@@ -88,11 +87,10 @@ impl<'a> Frame<'a> {
         session: &'a Session,
         call: &'a Call<'a>,
         tool: &'a dyn Tool,
-        view: &'a View,
         policy: &'a Policy,
     ) -> Self {
         let mut frame = Self::of(core, session, call, tool.definition());
-        frame.known = Some(Known { tool, view, policy });
+        frame.known = Some(Known { tool, policy });
         frame
     }
 
@@ -234,23 +232,6 @@ impl<'a> Frame<'a> {
             elapsed: None,
             halted: None,
         }
-    }
-
-    /// The rules that speak of the tool.
-    pub(super) fn policy_rules(&self) -> &'a Ruleset {
-        const NONE: &Ruleset = &Ruleset::EMPTY;
-        self.known.map_or(NONE, |known| &known.policy.rules)
-    }
-
-    /// All rules.
-    pub(super) fn all_rules(&self) -> &'a Ruleset {
-        const NONE: &Ruleset = &Ruleset::EMPTY;
-        self.known.map_or(NONE, |known| known.view.rules())
-    }
-
-    /// How much is done without asking.
-    pub(super) fn mode(&self) -> Mode {
-        self.known.map_or(Mode::Strict, |known| known.view.mode())
     }
 
     /// The value of the argument `name`, under whichever name it came, or its default.

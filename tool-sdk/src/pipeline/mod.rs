@@ -302,7 +302,7 @@ impl Pipeline {
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
             return self.unresolved(session, call);
         };
-        let mut frame = Frame::new(&self.core, session, &call, &**tool, &view, policy);
+        let mut frame = Frame::new(&self.core, session, &call, &**tool, policy);
 
         // admit
         if let Err(error) = frame.admit() {
@@ -358,7 +358,7 @@ impl Pipeline {
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
             return Err(self.unknown(&call.name));
         };
-        let mut frame = Frame::new(&self.core, session, &call, &**tool, &view, policy);
+        let mut frame = Frame::new(&self.core, session, &call, &**tool, policy);
         frame.admit()?;
         let prepared = frame.prepare()?;
         decide::check(&mut frame, prepared).await

@@ -29,9 +29,6 @@ pub struct Ruleset(Vec<Rule>);
 pub(crate) type Argument<'a> = &'a dyn Fn(&str) -> Option<Value>;
 
 impl Ruleset {
-    /// No rules.
-    pub(crate) const EMPTY: Self = Self(Vec::new());
-
     /// Puts rules together: by scope, and within a scope in the given order.
     #[must_use]
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
