@@ -178,7 +178,7 @@ fn action(rules: &[Rule], subjects: &[Subject]) -> Option<Action> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn another_deny_never_permits_more(

@@ -1,5 +1,7 @@
 //! Every dialect over definitions that are hard to say.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
@@ -119,7 +121,7 @@ fn tools_json_holds_the_whole_definition() {
     let mut definition = with(json!({ "type": "string" }));
     definition.risk = Risk::new(RiskClass::Write).destructive();
     definition.aliases = vec![ToolName::from_static("tee")];
-    std::sync::Arc::make_mut(&mut definition.display).primary = Some("x".to_owned());
+    Arc::make_mut(&mut definition.display).primary = Some("x".to_owned());
     definition.timeout = Some(std::time::Duration::from_secs(3));
     definition.examples = vec![r#"{"x": "a"}"#.into()];
     let document = tools([&definition], Dialect::ToolsJson);
