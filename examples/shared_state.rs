@@ -53,7 +53,8 @@ async fn read_note(
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pipeline = Pipeline::new(Registry::linked()?);
+    // Writing asks, unless a rule allows it.
+    let pipeline = Pipeline::new(Registry::linked()?).rules(["allow write_note".parse()?]);
     let session = Session::new("example").with_user("ada").lend(Notes::default());
     for (name, arguments) in [
         ("write_note", r#"{"title": "milk", "text": "is out"}"#),

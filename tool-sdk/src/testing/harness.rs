@@ -5,6 +5,7 @@ use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::ToolError;
 use crate::name::ToolName;
+use crate::permission::Mode;
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::tool::IntoTools;
@@ -36,6 +37,8 @@ pub fn context() -> Context {
 }
 
 /// Tools in a pipeline of their own, with a session to lend things to.
+///
+/// Nobody is asked: the mode is [`Mode::Bypass`], unless [`with`](Harness::with) sets another.
 #[derive(Clone, Debug)]
 pub struct Harness {
     pipeline: Pipeline,
@@ -60,7 +63,15 @@ impl Harness {
     /// A harness for all tools of a registry.
     #[must_use]
     pub fn of(registry: Registry) -> Self {
-        Self { pipeline: Pipeline::new(registry), session: Session::new("test") }
+        let pipeline = Pipeline::new(registry).mode(Mode::Bypass);
+        Self { pipeline, session: Session::new("test") }
+    }
+
+    /// Changes the pipeline, such as its mode, its rules, or who is asked.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(Pipeline) -> Pipeline) -> Self {
+        self.pipeline = change(self.pipeline);
+        self
     }
 
     /// Lends tools a service.

@@ -11,6 +11,7 @@ use crate::context::Session;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
 use crate::name::ToolName;
+use crate::permission::Mode;
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::schema::Schema;
@@ -38,7 +39,8 @@ fn pipeline(t: Definition, output: Output, others: Vec<Definition>) -> Pipeline 
     let give = move |_, _| std::future::ready(output.clone());
     let others = others.into_iter().map(|it| DynamicTool::new(it, |_, _| async { "" }));
     let builder = Registry::builder().add(DynamicTool::new(t, give));
-    Pipeline::new(others.fold(builder, |builder, tool| builder.add(tool)).build().unwrap())
+    let registry = others.fold(builder, |builder, tool| builder.add(tool)).build().unwrap();
+    Pipeline::new(registry).mode(Mode::Bypass)
 }
 
 fn plain(output: impl Into<Output>) -> Pipeline {
@@ -282,7 +284,8 @@ async fn nothing_is_cut_twice() {
 async fn failures_are_cut_too() {
     let fail = |_, _| async { Err::<String, _>(ToolError::failed("x".repeat(5000))) };
     let tool = DynamicTool::new(definition("t", &[]), fail);
-    let outcome = call(&Pipeline::new(Registry::builder().add(tool).build().unwrap())).await;
+    let registry = Registry::builder().add(tool).build().unwrap();
+    let outcome = call(&Pipeline::new(registry).mode(Mode::Bypass)).await;
     assert!(outcome.text().contains("x [904 more bytes left out]"));
     assert_eq!(outcome.truncated, None);
 }
