@@ -4,6 +4,7 @@ mod support;
 
 mod contract;
 mod guards;
+mod kept;
 mod registry;
 mod schema;
 mod tidy;

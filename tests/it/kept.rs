@@ -1,0 +1,178 @@
+//! What a pipeline keeps of its calls: approvals for later, repeats, and records.
+
+#![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tool_sdk::{
+    ApprovalStore, Audit, AuditLog, AuditRecord, Call, ErrorKind, Events, LoopGuard, Mode, Outcome,
+    Pipeline, Redactor, Registry, Reply, Rule, Scripted, Session, Subject, tool, tools,
+};
+
+/// Remove something.
+#[tool(write, register = false, approval(subjects = removed))]
+fn remove(
+    /// What to remove.
+    path: String,
+) -> String {
+    format!("removed {path}")
+}
+
+fn removed(args: &RemoveArgs) -> Vec<Subject> {
+    vec![Subject::new(args.path.clone())]
+}
+
+/// Look at something.
+#[tool(read, register = false)]
+fn look(
+    /// What to look at.
+    path: String,
+) -> String {
+    format!("saw {path}")
+}
+
+fn pipeline() -> Pipeline {
+    Pipeline::new(Registry::builder().add(tools![remove, look]).build().unwrap())
+}
+
+async fn call(pipeline: &Pipeline, session: &Session, tool: &str, path: &str) -> Outcome {
+    pipeline.call(session, Call::new(tool.to_owned(), json!({ "path": path }))).await
+}
+
+fn kinds(events: &mut Events) -> Vec<String> {
+    std::iter::from_fn(|| events.try_recv())
+        .map(|event| serde_json::to_value(&event).unwrap()["type"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+// F76, F77: always survives the pipeline, in its workspace only.
+#[tokio::test]
+async fn what_is_approved_for_always_holds_in_a_new_pipeline() {
+    let state = tempfile::tempdir().unwrap();
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let with = |workspace: &std::path::Path, replies: Vec<Reply>| {
+        let store = ApprovalStore::open(state.path().join("approvals"), workspace);
+        let approver = Arc::new(Scripted::new(replies));
+        let asked = Arc::clone(&approver);
+        (pipeline().approvals(store).shared_approver(approver), asked)
+    };
+    let always = Reply::Always { patterns: vec!["a".to_owned()] };
+    let (first, _) = with(here.path(), vec![always]);
+    assert!(call(&first, &Session::new("1"), "remove", "a").await.result.is_ok());
+
+    let (again, asked) = with(here.path(), Vec::new());
+    assert!(call(&again, &Session::new("2"), "remove", "a").await.result.is_ok());
+    assert!(asked.asked().is_empty());
+    assert!(call(&again, &Session::new("2"), "remove", "b").await.result.is_err());
+    let (elsewhere, _) = with(there.path(), Vec::new());
+    assert!(call(&elsewhere, &Session::new("3"), "remove", "a").await.result.is_err());
+
+    // F78: a rule written later wins, and a revocation is seen at once.
+    let denied = with(here.path(), Vec::new()).0.rules(["deny remove(a)".parse::<Rule>().unwrap()]);
+    assert!(call(&denied, &Session::new("4"), "remove", "a").await.result.is_err());
+    let store = ApprovalStore::open(state.path().join("approvals"), here.path());
+    let id = store.list().unwrap().remove(0).id;
+    assert!(store.revoke(&id).unwrap());
+    assert!(call(&again, &Session::new("2"), "remove", "a").await.result.is_err());
+}
+
+#[tokio::test]
+async fn what_cannot_be_stored_holds_for_the_session_and_says_so() {
+    let state = tempfile::tempdir().unwrap();
+    let blocked = state.path().join("approvals");
+    std::fs::write(&blocked, "a file where the folder should be").unwrap();
+    let always = Reply::Always { patterns: vec!["a".to_owned()] };
+    let pipeline = pipeline()
+        .approvals(ApprovalStore::open(&blocked, state.path()))
+        .approver(Scripted::new([always]));
+    let mut events = pipeline.subscribe();
+    let session = Session::new("s");
+    for _ in 0..2 {
+        assert!(call(&pipeline, &session, "remove", "a").await.result.is_ok());
+    }
+    assert_eq!(kinds(&mut events).iter().filter(|kind| *kind == "warned").count(), 1);
+    assert!(call(&pipeline, &Session::new("other"), "remove", "a").await.result.is_err());
+}
+
+// F34: repeats end in a result of their own, and nothing lifts the hard stop.
+#[tokio::test]
+async fn a_model_that_repeats_itself_is_told_so() {
+    let pipeline = pipeline().loop_guard(LoopGuard::default());
+    let mut events = pipeline.subscribe();
+    let session = Session::new("s");
+    let mut kept = Vec::new();
+    for _ in 0..4 {
+        kept.push(call(&pipeline, &session, "look", "a").await.result.is_ok());
+    }
+    assert_eq!(kept, [true, true, false, false]);
+    let again = call(&pipeline, &session, "look", "a").await;
+    assert!(again.text().contains("`look` was called"), "{}", again.text());
+    assert!(kinds(&mut events).contains(&"looped".to_owned()));
+    assert!(call(&pipeline, &session, "look", "b").await.result.is_ok());
+    assert!(call(&pipeline, &Session::new("other"), "look", "a").await.result.is_ok());
+}
+
+#[tokio::test]
+async fn no_approval_lifts_the_hard_stop() {
+    let yes = Scripted::always(Reply::Once);
+    let pipeline = pipeline().loop_guard(LoopGuard::default()).mode(Mode::Bypass).approver(yes);
+    let session = Session::new("s");
+    let mut ok = 0;
+    for _ in 0..20 {
+        ok += usize::from(call(&pipeline, &session, "look", "a").await.result.is_ok());
+    }
+    assert_eq!(ok, 9);
+}
+
+// F91, P6: one record per decision and per run, by one fingerprint, without secrets.
+#[tokio::test]
+async fn every_decision_and_run_is_written_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let log = AuditLog::open(&path, Redactor::new(["hunter2hunter2"])).unwrap();
+    let pipeline = pipeline().audit(log).approver(Scripted::new([Reply::Once, Reply::Reject]));
+    let session = Session::new("s").with_user("ada");
+    for (tool, path) in [("look", "a"), ("remove", "hunter2hunter2"), ("remove", "b")] {
+        call(&pipeline, &session, tool, path).await;
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(!text.contains("hunter2"), "{text}");
+    let records: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let what: Vec<_> = records
+        .iter()
+        .map(|it| (it["tool"].as_str().unwrap(), it["what"].as_str().unwrap(), &it["decision"]))
+        .collect();
+    let (allow, deny, none) = (json!("allow"), json!("deny"), Value::Null);
+    assert_eq!(
+        what,
+        [
+            ("look", "decided", &allow),
+            ("look", "ran", &none),
+            ("remove", "decided", &allow),
+            ("remove", "ran", &none),
+            ("remove", "decided", &deny),
+        ]
+    );
+    assert_eq!(records[2]["answer"]["reply"], "once");
+    assert_eq!(records[2]["answer"]["who"], "ada");
+    assert_eq!(records[2]["fingerprint"], records[3]["fingerprint"]);
+    assert_ne!(records[2]["fingerprint"], records[4]["fingerprint"]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_down_does_not_run() {
+    #[derive(Default)]
+    struct Full(Arc<Mutex<usize>>);
+    impl Audit for Full {
+        fn record(&self, _: &AuditRecord<'_>) -> io::Result<()> {
+            *self.0.lock().unwrap() += 1;
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+    let pipeline = pipeline().audit(Full::default());
+    let outcome = call(&pipeline, &Session::new("s"), "look", "a").await;
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Unavailable);
+}
