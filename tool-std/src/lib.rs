@@ -21,6 +21,8 @@
 pub mod fs;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(feature = "shell")]
+pub mod shell;
 
 #[cfg(any(feature = "fs", feature = "search"))]
 mod stop;
