@@ -143,6 +143,9 @@ impl Finder<'_> {
             }
             return;
         }
+        if word.value == "{" {
+            return self.end_command();
+        }
         let starts = self.words.is_empty();
         if starts && (is_reserved(&word.value) || is_assignment(&word.value)) {
             return;

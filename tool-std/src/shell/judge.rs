@@ -14,6 +14,9 @@ use super::{Simple, Understood, Why, danger, find, lex, rawcheck, rich, safe};
 /// How many layers of commands and scripts are taken off.
 const MAX_DEPTH: usize = 8;
 
+/// Where every word may begin a command, and what is in there is only listed.
+const LAST_DEPTH: usize = MAX_DEPTH + 1;
+
 /// How many words are listed of what may or may not be a command.
 const GUESSED_WORDS: usize = 16;
 
@@ -59,14 +62,30 @@ pub(super) struct Judge {
     reads_input: bool,
     /// The texts of commands, once the script is not understood.
     seen: HashSet<String>,
+    /// The texts of scripts inside of commands.
+    seen_scripts: HashSet<String>,
     answer: Understood,
-    /// Characters and words that were looked at.
-    #[cfg(test)]
-    pub(super) work: usize,
+    /// Bytes of scripts and of commands that were looked at.
+    work: usize,
+}
+
+/// How much work a script is.
+#[cfg(test)]
+pub(super) fn work(text: &str) -> usize {
+    let mut judge = Judge::default();
+    judge.start(text);
+    judge.run();
+    judge.work
 }
 
 impl Judge {
     pub(super) fn script(mut self, text: &str) -> Understood {
+        self.start(text);
+        self.run();
+        self.answer
+    }
+
+    fn start(&mut self, text: &str) {
         self.answer.plain = true;
         self.read(&Script {
             text: text.to_owned(),
@@ -75,7 +94,6 @@ impl Judge {
             depth: 0,
         });
         self.answer.direct = self.answer.plain && self.is_direct();
-        self.finish()
     }
 
     pub(super) fn argv(mut self, argv: &[String]) -> Understood {
@@ -92,7 +110,8 @@ impl Judge {
             self.opaque(Why::TooMany);
         }
         self.command(argv.iter().map(|word| Word::literal(word)).collect(), false, 0);
-        self.finish()
+        self.run();
+        self.answer
     }
 
     fn opaque(&mut self, why: Why) {
@@ -107,7 +126,8 @@ impl Judge {
         job.words.iter().all(Word::is_literal) && !BUILTINS.contains(&&*job.words[0].value)
     }
 
-    fn finish(mut self) -> Understood {
+    /// Works until nothing waits.
+    fn run(&mut self) {
         loop {
             if let Some(job) = self.jobs.pop_front() {
                 self.judge(&job);
@@ -127,13 +147,13 @@ impl Judge {
             }
         }
         self.look_at_folders();
-        self.answer
     }
 
     /// Looks for the commands of a script.
     fn read(&mut self, script: &Script) {
-        self.count(script.text.len());
+        self.work += script.text.len();
         if script.language == Language::Other {
+            self.opaque(Why::OtherShell);
             self.find(script);
             return;
         }
@@ -191,21 +211,21 @@ impl Judge {
         if words.is_empty() {
             return;
         }
-        let is_cut = job.is_guess || job.depth > MAX_DEPTH;
-        let shown = if is_cut { &words[..words.len().min(GUESSED_WORDS)] } else { words };
-        self.count(shown.len());
+        let shown = if job.is_guess { &words[..words.len().min(GUESSED_WORDS)] } else { words };
         if job.depth > MAX_DEPTH {
             self.opaque(Why::TooDeep);
         }
-        let layer = match job.depth > MAX_DEPTH && !job.is_guess {
-            true => Layer::anywhere(words),
-            false => unwrap(if job.is_guess { shown } else { words }),
+        let layer = match job.depth {
+            LAST_DEPTH if !job.is_guess => Layer::anywhere(words),
+            0..=LAST_DEPTH => unwrap(shown),
+            _ => Layer::default(),
         };
         let simple = self.simple(shown, job, &layer);
-        let is_repeated = self.answer.opaque.is_some() && !self.seen.insert(simple.text.clone());
-        if !is_repeated {
-            self.answer.commands.push(simple);
+        self.work += simple.text.len();
+        if self.answer.opaque.is_some() && !self.seen.insert(simple.text.clone()) {
+            return;
         }
+        self.answer.commands.push(simple);
         self.follow(job, layer);
     }
 
@@ -242,10 +262,8 @@ impl Judge {
         self.reads_input |= layer.reads_input;
         for (text, language) in layer.scripts {
             let language = if depth > MAX_DEPTH { Language::Other } else { language };
-            if depth <= MAX_DEPTH + 1 {
+            if self.seen_scripts.insert(text.clone()) {
                 self.scripts.push_back(Script { text, language, inner: true, depth });
-            } else {
-                self.opaque(Why::TooDeep);
             }
         }
         // All later words are listed already.
@@ -281,14 +299,6 @@ impl Judge {
             simple.safe &= bare_name(&simple.argv[0]) != "git";
         }
     }
-
-    #[cfg(test)]
-    fn count(&mut self, work: usize) {
-        self.work += work;
-    }
-
-    #[cfg(not(test))]
-    fn count(&mut self, _work: usize) {}
 }
 
 impl Job {

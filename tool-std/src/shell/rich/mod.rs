@@ -269,6 +269,10 @@ impl<'s> Scanner<'s> {
             }
             _ => name_length(after),
         };
+        if matches!(&after[..length], "IFS" | "{IFS}") {
+            // It stands for blanks between words.
+            return Err(Why::Expansion);
+        }
         if length == 0 {
             self.push('$');
         } else {
@@ -465,7 +469,8 @@ fn braced_name(text: &str) -> Option<usize> {
 
 /// Whether a word with unquoted braces may become several.
 fn may_expand(value: &str) -> bool {
-    value != "{}" && (value.starts_with('{') || value.contains(',') || value.contains(".."))
+    !matches!(value, "{" | "{}")
+        && (value.starts_with('{') || value.contains(',') || value.contains(".."))
 }
 
 #[cfg(test)]
