@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::unwrap::{Language, Layer, unwrap};
-use super::word::{Word, bare_name, is_assignment};
+use super::word::{Word, bare_name, has_bare_name, is_assignment};
 use super::{Simple, Understood, Why, danger, find, lex, rawcheck, rich, safe};
 
 /// How many layers of commands and scripts are taken off.
@@ -245,7 +245,8 @@ impl Judge {
             (!is_trusted(&head.value)).then_some(Why::ProgramPath)
         };
         let dangerous = danger::is_destructive(words);
-        let is_harmless = layer.is_transparent || safe::is_safe(words, job.open_end);
+        let is_harmless = has_bare_name(&head.value)
+            && (layer.is_transparent || safe::is_safe(words, job.open_end));
         Simple {
             argv: words.iter().map(|word| word.value.clone()).collect(),
             text: words.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" "),

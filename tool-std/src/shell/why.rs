@@ -41,7 +41,7 @@ pub enum Why {
     Arithmetic,
     /// A substitution in backticks.
     Backtick,
-    /// `<(..)` or `>(..)`.
+    /// `>(..)`, or `<(..)` inside a word.
     ProcessSubstitution,
     /// Braces that may expand to several words.
     Braces,
@@ -117,7 +117,7 @@ impl Why {
             Self::SpecialQuote => "`$'..'` is not understood; use plain quotes",
             Self::Arithmetic => "arithmetic is not understood; write the number",
             Self::Backtick => "backticks are not understood; use `$(..)`",
-            Self::ProcessSubstitution => "`<(..)` is not understood; use a pipe or a file",
+            Self::ProcessSubstitution => "`>(..)` is not understood; use a pipe or a file",
             Self::Braces => "braces may expand to several words; write the words",
             Self::Heredoc => "a heredoc is not understood; quote its delimiter, as in `<<'EOF'`",
             Self::Continuation => "a line is continued inside a word; write it on one line",

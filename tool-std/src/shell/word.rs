@@ -88,6 +88,12 @@ impl Builder {
         self.raw(text);
     }
 
+    /// Adds text that stands for the name of a pipe.
+    pub(super) fn pipe(&mut self, text: &str) {
+        self.word.unknown = true;
+        self.raw(text);
+    }
+
     /// Adds the value of a variable.
     pub(super) fn parameter(&mut self, text: &str, in_quotes: bool) {
         self.word.parameter = true;
@@ -159,6 +165,11 @@ pub(super) fn is_assignment(word: &str) -> bool {
 pub(super) fn bare_name(program: &str) -> String {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
     name.strip_suffix(".exe").unwrap_or(&name).to_owned()
+}
+
+/// Whether a program is written with its bare name, behind a folder or not.
+pub(super) fn has_bare_name(program: &str) -> bool {
+    program.rsplit('/').next() == Some(&bare_name(program))
 }
 
 #[cfg(test)]

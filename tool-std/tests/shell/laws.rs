@@ -116,12 +116,9 @@ proptest! {
     // (b), where nobody knows what the script means
     #[test]
     fn a_command_after_a_line_end_is_found_in_any_text(text in "[a-z $`'\"(){}<>|&;\\\\\\n]{0,40}") {
-        let text = format!("{text}\nevil now\n");
+        let text = format!("{text}a\nevil now\n");
         let rules = Rules::new(&["*"], DENY);
-        let verdict = rules.script(&text);
-        prop_assert!(verdict != Verdict::Allow || understand(&text).commands.iter().any(|one| {
-            one.argv.iter().any(|word| word.contains("\nevil now"))
-        }), "{}", text);
+        prop_assert_eq!(rules.script(&text), Verdict::Deny, "{}", text);
     }
 
     // (c)

@@ -15,6 +15,9 @@ use super::word::{Word, bare_name};
 pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
     let Some(head) = words.first() else { return false };
     let name = bare_name(&head.value);
+    if matches!(&*name, "[" | "printf" | "test" | "wait") {
+        return words[1..].iter().any(|word| names_variable(&word.value));
+    }
     let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
         return false;
     };
@@ -30,6 +33,11 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
             "tar" => words.get(1).is_some_and(|word| profile.has_letter(&word.value)),
             _ => false,
         }
+}
+
+/// Whether bash takes what follows as a variable, and runs what stands in its subscript.
+fn names_variable(argument: &str) -> bool {
+    argument.starts_with("-v") || argument.starts_with("-R") || argument.starts_with("-p")
 }
 
 /// What stands before `--`, after the program.

@@ -69,6 +69,9 @@ fn arguments_that_act_are_seen() {
         "make --file=x",
         "make --eval=x",
         "rm --no-preserve-root x",
+        "test -v a[$(x)]",
+        "[ -v a[$(x)] ]",
+        "printf -v a[$(x)] b",
     ] {
         assert!(has_argument(&words(text), false), "{text}");
     }

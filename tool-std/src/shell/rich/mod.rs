@@ -1,7 +1,7 @@
 //! The second layer: what people really type around plain commands.
 //!
 //! Redirections, comments, quoted heredocs, line continuations between words, variables,
-//! subshells, and `$(..)`, whose commands are judged like all others. Where it is not
+//! subshells, `<(..)` and `$(..)`, whose commands are judged like all others. Where it is not
 //! certain what bash does, the scan fails and the whole script is not understood. The
 //! text must have passed `rawcheck`.
 //!
@@ -59,7 +59,10 @@ pub(super) fn scan(script: &str) -> Result<Scan, Why> {
 enum Bracket {
     None,
     Subshell,
+    /// `$(..)`
     Substitution,
+    /// `<(..)`
+    Process,
 }
 
 /// A list of commands that is being read.
@@ -314,7 +317,7 @@ impl<'s> Scanner<'s> {
         if self.frames.len() == MAX_DEPTH {
             return Err(Why::TooDeep);
         }
-        if bracket == Bracket::Substitution {
+        if bracket != Bracket::Subshell {
             self.word();
         }
         self.frames.push(Frame::new(bracket, self.at));
@@ -336,11 +339,12 @@ impl<'s> Scanner<'s> {
         let source = &self.text[frame.start..end];
         let outer = self.top();
         match frame.bracket {
+            Bracket::None | Bracket::Subshell => outer.closed = true,
             Bracket::Substitution => {
                 let in_quotes = outer.quoted;
                 self.word().unknown(source, in_quotes);
             }
-            _ => outer.closed = true,
+            Bracket::Process => self.word().pipe(source),
         }
         Ok(())
     }
@@ -400,7 +404,8 @@ impl<'s> Scanner<'s> {
     /// Ends the command, and says whether there was one.
     fn end_command(&mut self, joined: bool) -> Result<bool, Why> {
         self.end_word()?;
-        let inner = self.frames.iter().any(|frame| frame.bracket == Bracket::Substitution);
+        let is_inner = |bracket| matches!(bracket, Bracket::Substitution | Bracket::Process);
+        let inner = self.frames.iter().any(|frame| is_inner(frame.bracket));
         let frame = self.top();
         if frame.redirect.is_some() {
             return Err(Why::Operator);

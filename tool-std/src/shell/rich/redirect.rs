@@ -1,6 +1,6 @@
 //! Redirections: where output goes, where input comes from.
 
-use super::{Scanner, Why, Word};
+use super::{Bracket, Scanner, Why, Word};
 
 /// A redirection whose target comes next.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,10 @@ impl Scanner<'_> {
     /// What begins with `<`, `>` or `&>`.
     pub(super) fn redirect(&mut self) -> Result<(), Why> {
         let rest = self.rest();
+        let is_free = self.top().word.is_none() && self.top().redirect.is_none();
+        if rest.starts_with("<(") && is_free {
+            return self.open(Bracket::Process, 2);
+        }
         if rest.starts_with('&') {
             self.end_word()?
         } else {

@@ -55,6 +55,7 @@ fn what_people_type() {
         ("grep 'a$' x; grep b$ x", &["grep 'a$' x", "grep 'b$' x"]),
         ("time -p make", &["time -p make"]),
         ("(a; b) | c", &["a", "b", "c"]),
+        ("diff <(a) <(b | c)", &["diff <(a) <(b | c)", "a", "b", "c"]),
     ] {
         assert_eq!(texts(script), commands, "{script}");
     }
@@ -96,7 +97,9 @@ fn doubt_ends_the_scan() {
         ("echo ${x:-$(a)}", Why::Expansion),
         ("echo $'a'", Why::SpecialQuote),
         ("echo $\"a\"", Why::SpecialQuote),
-        ("diff <(a) <(b)", Why::ProcessSubstitution),
+        ("diff a<(b)", Why::ProcessSubstitution),
+        ("cat < <(a)", Why::Operator),
+        ("cat <(a", Why::Unclosed),
         ("tee >(a)", Why::ProcessSubstitution),
         ("echo {a,b}", Why::Braces),
         ("echo a{1..3}", Why::Braces),

@@ -7,6 +7,7 @@
 
 mod table;
 
+use std::iter;
 use std::ops::Range;
 
 use self::table::{BASH, DECLARE, Kind, OTHER_SHELLS, WINDOWS_SHELLS, WRAPPERS, Wrapper};
@@ -123,8 +124,8 @@ impl Wrapper {
 /// `A=1 B=2 command`
 fn assignments(words: &[Word]) -> Layer {
     let end = words.iter().position(|word| !is_assignment(&word.value)).unwrap_or(words.len());
-    let inner = if end < words.len() { vec![end..words.len()] } else { Vec::new() };
-    Layer { inner, ..Layer::asking(Why::Assignment) }
+    let inner = (end < words.len()).then_some(end..words.len());
+    Layer { inner: inner.into_iter().collect(), ..Layer::asking(Why::Assignment) }
 }
 
 /// `command -v x` runs nothing.
@@ -167,7 +168,7 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper) -> Layer {
         };
     }
     Layer {
-        inner: vec![at..words.len()],
+        inner: iter::once(at..words.len()).collect(),
         open_end: matches!(name, "xargs" | "gxargs" | "parallel"),
         placeholder: (name == "xargs").then(|| placeholder(&words[1..at])).flatten(),
         is_transparent: wrapper.kind == Kind::Transparent,
