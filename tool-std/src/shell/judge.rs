@@ -134,6 +134,7 @@ impl Judge {
             } else if let Some(script) = self.scripts.pop_front() {
                 self.read(&script);
             } else if self.reads_input && !self.inputs.is_empty() {
+                self.opaque(Why::Sourced);
                 for text in std::mem::take(&mut self.inputs) {
                     self.scripts.push_back(Script {
                         text,
@@ -263,6 +264,9 @@ impl Judge {
         self.reads_input |= layer.reads_input;
         for (text, language) in layer.scripts {
             let language = if depth > MAX_DEPTH { Language::Other } else { language };
+            if depth > MAX_DEPTH {
+                self.opaque(Why::TooDeep);
+            }
             if self.seen_scripts.insert(text.clone()) {
                 self.scripts.push_back(Script { text, language, inner: true, depth });
             }

@@ -32,8 +32,8 @@ fn scripts() -> impl Strategy<Value = String> {
         2 => prop::sample::select(vec![
             "#", "~", "*", "?", "[", "]", "!", "{", "}", ",", "..", "$", "`", "(", ")", "<", ">",
             "^", "%", "@", ":", "+", "ä", "語", "\u{a0}", "\r", "\u{1}", "a=", "a[1]=", "a+=",
-            "if", "time", "then", "do", "{a,b}", "$x", "\\\n", " \\\n", "{}", " 2>&1", " >/dev/null ", " > yy ",
-            " # zz\n", " <<'E'\n(a $b\nE\n", "\\\"",
+            "if", "time", "then", "do", "{a,b}", "$x", "\\\n", " \\\n", "{}", " 2>&1",
+            " >/dev/null ", " > yy ", " # zz\n", " <<'E'\n(a $b\nE\n", "\\\"",
         ]),
         1 => any::<char>().prop_map(|_| "é"),
     ];
@@ -94,7 +94,7 @@ fn is_certain(simple: &Simple) -> bool {
 /// Asks bash about scripts that fit, until it agreed about enough of them.
 fn compare(pieces: &str, fits: impl Fn(&str, &Understood) -> bool) {
     let Some(bash) = bash() else {
-        println!("there is no bash here: skipped");
+        eprintln!("there is no bash here: skipped");
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
@@ -124,7 +124,7 @@ fn compare(pieces: &str, fits: impl Fn(&str, &Understood) -> bool) {
             assert_eq!(found, expected, "{script:?}");
         }
     }
-    println!("bash agreed about {asked} {pieces} scripts");
+    eprintln!("bash agreed about {asked} {pieces} scripts");
     assert_eq!(asked, CASES, "too few scripts are {pieces}");
 }
 

@@ -115,7 +115,7 @@ proptest! {
 
     // (b), where nobody knows what the script means
     #[test]
-    fn a_command_after_a_line_end_is_found_in_any_text(text in "[a-z $`'\"(){}<>|&;\\\\\\n]{0,40}") {
+    fn after_a_line_end_it_is_found(text in "[a-z $`'\"(){}<>|&;\\\\\\n]{0,40}") {
         let text = format!("{text}a\nevil now\n");
         let rules = Rules::new(&["*"], DENY);
         prop_assert_eq!(rules.script(&text), Verdict::Deny, "{}", text);

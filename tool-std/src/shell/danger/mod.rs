@@ -56,7 +56,7 @@ impl Profile {
             return self.has_letter(option);
         }
         let name = long.unwrap_or(option).split('=').next().unwrap_or_default();
-        !self.harmless.contains(&name)
+        !self.harmless.split(' ').any(|harmless| harmless == name)
     }
 
     fn has_letter(&self, cluster: &str) -> bool {
