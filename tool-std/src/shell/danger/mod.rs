@@ -23,7 +23,7 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
     };
     open_end
         || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
-        || arguments(words).iter().any(|word| profile.objects_to(&word.value))
+        || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
             "awk" => words[1..].iter().any(|word| awk_acts(&word.value)),
             "git" => git_acts(words),
@@ -40,10 +40,18 @@ fn names_variable(argument: &str) -> bool {
     argument.starts_with("-v") || argument.starts_with("-R") || argument.starts_with("-p")
 }
 
-/// What stands before `--`, after the program.
-fn arguments(words: &[Word]) -> &[Word] {
-    let end = words.iter().position(|word| word.value == "--").unwrap_or(words.len());
-    words.get(1..end).unwrap_or_default()
+/// What may be options: everything before `--`.
+///
+/// After another option, `--` may be the value of that one, and options go on. To `find` it
+/// means nothing; of all these programs, `cargo` is sure to end its options there.
+fn arguments<'w>(words: &'w [Word], profile: &Profile) -> &'w [Word] {
+    let ends = |at: usize| {
+        words[at].value == "--"
+            && !profile.single_dash
+            && (profile.names[0] == "cargo" || !words[at - 1].value.starts_with('-'))
+    };
+    let end = (1..words.len()).find(|&at| ends(at)).unwrap_or(words.len());
+    &words[1..end]
 }
 
 impl Profile {
@@ -114,14 +122,13 @@ const GIT_LETTERS: &[(&str, &str)] = &[
 ];
 
 fn git_acts(words: &[Word]) -> bool {
-    let Some(command) = words.get(1) else { return false };
+    let Some(command) = words[1..].iter().find(|word| word.value != "--no-pager") else {
+        return false;
+    };
     let command = command.value.as_str();
     // Options before the command change what it works on, and what runs for it.
-    if command.starts_with('-') && !matches!(command, "--version" | "--help" | "--no-pager") {
+    if command.starts_with('-') && !matches!(command, "--version" | "--help") {
         return true;
-    }
-    if command == "--no-pager" {
-        return git_acts(&words[1..]);
     }
     let letters = GIT_LETTERS.iter().find(|(name, _)| *name == command).map(|(_, letters)| letters);
     let has_letter = |word: &Word| {
@@ -189,7 +196,8 @@ fn is_forced_removal(words: &[Word]) -> bool {
             && !word.value.is_empty()
             && word.value.starts_with(['/', '~', '$'])
     };
-    arguments(words).iter().any(is_forced) || words[1..].iter().any(is_root)
+    let end = words.iter().position(|word| word.value == "--").unwrap_or(words.len());
+    words[..end].iter().any(is_forced) || words[1..].iter().any(is_root)
 }
 
 #[cfg(test)]

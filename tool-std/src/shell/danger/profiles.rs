@@ -155,9 +155,9 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         names: &["sed", "gsed"],
-        letters: "fiI",
+        letters: "fiIl",
         harmless: "\
-            debug expression help line-length null-data posix quiet regexp-extended sandbox \
+            debug expression help null-data posix quiet regexp-extended sandbox \
             separate silent unbuffered version zero-terminated",
         single_dash: false,
     },

@@ -161,6 +161,9 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper) -> Layer {
     if name == "flock" && words[at].value == "-c" {
         return with_script_option(words, at);
     }
+    if words[at].value.starts_with('-') {
+        return Layer::guess(words, at, Why::Wrapper);
+    }
     if wrapper.kind == Kind::Script {
         return Layer {
             scripts: vec![(joined(&words[at..]), Language::Bash)],

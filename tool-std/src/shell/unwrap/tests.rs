@@ -37,6 +37,7 @@ fn options_are_read_past() {
 #[test]
 fn an_unknown_option_makes_every_word_a_command() {
     check("timeout --new 5 ls", &["--new 5 ls", "5 ls", "ls"], Some(Why::Wrapper));
+    check("setarch x86_64 -R ls", &["-R ls", "ls"], Some(Why::Wrapper));
     let layer = unwrap(&[Word::literal("env"), Word::literal("-Srm -rf x")]);
     assert_eq!(layer.scripts, [("rm -rf x".to_owned(), Language::Other)]);
 }
