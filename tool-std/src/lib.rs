@@ -6,6 +6,8 @@
 //! | [`list_dir`](fn@fs::list_dir) | `fs` | lists a folder and what is below it |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
 //!
+//! `shell` has no tool yet; it understands what a command line will do.
+//!
 //! Each tool is a function that a program may also call itself. The host lends the folders
 //! that tools may touch as a [`Workspace`](tool_sdk::Workspace); nothing outside is read.
 //!
@@ -33,6 +35,8 @@ pub mod fs;
 mod patch;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(feature = "shell")]
+pub mod shell;
 
 mod profiles;
 #[cfg(any(feature = "fs", feature = "search"))]

@@ -1,0 +1,204 @@
+//! Arguments that make a program do more than its name says, and removals that cannot be
+//! undone.
+//!
+//! **Invariant:** what is not known to be harmless is not called harmless, but a program
+//! without a profile is left to the rules.
+
+mod profiles;
+
+use self::profiles::{PROFILES, Profile};
+use super::word::{Word, bare_name};
+
+/// Whether an argument of a known program may run another one or write a file.
+///
+/// `open_end` says that more words may come, which nobody has seen.
+pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
+    let Some(head) = words.first() else { return false };
+    let name = bare_name(&head.value);
+    if matches!(&*name, "[" | "printf" | "test" | "wait") {
+        return words[1..].iter().any(|word| names_variable(&word.value));
+    }
+    let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
+        return false;
+    };
+    open_end
+        || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
+        || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
+        || match profile.names[0] {
+            "awk" => words[1..].iter().any(|word| awk_acts(&word.value)),
+            "git" => git_acts(words),
+            "make" => words[1..].iter().any(|word| word.value.contains('=')),
+            "npm" => words[1..].iter().any(|word| word.value == "config" || word.value == "set"),
+            "sed" => sed_acts(words),
+            "tar" => words.get(1).is_some_and(|word| profile.has_letter(&word.value)),
+            _ => false,
+        }
+}
+
+/// Whether bash takes what follows as a variable, and runs what stands in its subscript.
+fn names_variable(argument: &str) -> bool {
+    argument.starts_with("-v") || argument.starts_with("-R") || argument.starts_with("-p")
+}
+
+/// What may be options: everything before `--`.
+///
+/// After another option, `--` may be the value of that one, and options go on. To `find` it
+/// means nothing; of all these programs, `cargo` is sure to end its options there.
+fn arguments<'w>(words: &'w [Word], profile: &Profile) -> &'w [Word] {
+    let ends = |at: usize| {
+        words[at].value == "--"
+            && !profile.single_dash
+            && (profile.names[0] == "cargo" || !words[at - 1].value.starts_with('-'))
+    };
+    let end = (1..words.len()).find(|&at| ends(at)).unwrap_or(words.len());
+    &words[1..end]
+}
+
+impl Profile {
+    fn objects_to(&self, argument: &str) -> bool {
+        let Some(option) = argument.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+            return false;
+        };
+        let long = option.strip_prefix('-');
+        if long.is_none() && !self.single_dash {
+            return self.has_letter(option);
+        }
+        let name = long.unwrap_or(option).split('=').next().unwrap_or_default();
+        !self.harmless.split(' ').any(|harmless| harmless == name)
+    }
+
+    fn has_letter(&self, cluster: &str) -> bool {
+        cluster.chars().any(|c| self.letters.contains(c))
+    }
+}
+
+/// Whether the word is the message of a commit, which may be anything.
+fn is_message(words: &[Word], at: usize) -> bool {
+    let is_text = words.get(1).is_some_and(|word| matches!(&*word.value, "commit" | "tag"));
+    is_text
+        && bare_name(&words[0].value) == "git"
+        && matches!(&*words[at - 1].value, "-m" | "-am" | "--message")
+        && !words[at].splits
+}
+
+/// Whether a program for awk does more than print what it reads.
+fn awk_acts(program: &str) -> bool {
+    let program = program.replace("||", "");
+    ["|", ">", "@", "system", "getline", "close", "ARGV"].iter().any(|word| program.contains(word))
+}
+
+/// Commands of git that run what the repository or the arguments say.
+const GIT_ACTS: &[&str] = &[
+    "bisect",
+    "config",
+    "credential",
+    "daemon",
+    "difftool",
+    "fast-import",
+    "filter-branch",
+    "filter-repo",
+    "hook",
+    "instaweb",
+    "mergetool",
+    "send-email",
+    "submodule",
+    "update-index",
+    "upload-pack",
+    "var",
+];
+
+/// Options of one letter that are dangerous after one command of git.
+const GIT_LETTERS: &[(&str, &str)] = &[
+    ("archive", "o"),
+    ("clone", "cu"),
+    ("fetch", "u"),
+    ("format-patch", "o"),
+    ("grep", "O"),
+    ("init", "c"),
+    ("ls-remote", "u"),
+    ("rebase", "xs"),
+    ("merge", "s"),
+    ("pull", "s"),
+];
+
+fn git_acts(words: &[Word]) -> bool {
+    let Some(command) = words[1..].iter().find(|word| word.value != "--no-pager") else {
+        return false;
+    };
+    let command = command.value.as_str();
+    // Options before the command change what it works on, and what runs for it.
+    if command.starts_with('-') && !matches!(command, "--version" | "--help") {
+        return true;
+    }
+    let letters = GIT_LETTERS.iter().find(|(name, _)| *name == command).map(|(_, letters)| letters);
+    let has_letter = |word: &Word| {
+        let cluster = word.value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        cluster.is_some_and(|rest| rest.chars().any(|c| letters.is_some_and(|l| l.contains(c))))
+    };
+    GIT_ACTS.contains(&command)
+        || words.iter().any(|word| has_letter(word) || word.value.contains("ext::"))
+}
+
+/// Whether a program for sed does more than print and replace.
+fn sed_acts(words: &[Word]) -> bool {
+    let is_given =
+        |word: &Word| word.value.starts_with("-e") || word.value.starts_with("--expression");
+    if words.iter().any(is_given) {
+        return true;
+    }
+    let program = words[1..].iter().find(|word| !word.value.starts_with('-'));
+    !program.is_some_and(|word| word.is_literal() && is_harmless_sed(&word.value))
+}
+
+fn is_harmless_sed(program: &str) -> bool {
+    let is_address = |c: char| c.is_ascii_digit() || matches!(c, ',' | '$');
+    let command = program.trim_start_matches(is_address);
+    if matches!(command, "p" | "d" | "q" | "=") {
+        return true;
+    }
+    let Some(rest) = command.strip_prefix('s') else { return false };
+    let Some(delimiter @ ('/' | '|' | '#' | ',' | ':' | '@')) = rest.chars().next() else {
+        return false;
+    };
+    // sed sees no more delimiters than stand there, so this is all that there is.
+    let parts: Vec<_> = rest.split(delimiter).collect();
+    let flags = parts.last().copied().unwrap_or_default();
+    parts.len() == 4
+        && !rest.contains('\n')
+        && flags.chars().all(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | '0'..='9'))
+}
+
+/// Programs that end the work of the whole machine.
+const DESTROYERS: &[&str] =
+    &["fdisk", "halt", "mkfs", "mkswap", "parted", "poweroff", "reboot", "shutdown", "wipefs"];
+
+/// Whether it removes by force, or destroys what cannot be brought back.
+pub(super) fn is_destructive(words: &[Word]) -> bool {
+    let Some(head) = words.first() else { return false };
+    let name = bare_name(&head.value);
+    match name.as_str() {
+        "rm" => is_forced_removal(words),
+        "dd" => words.iter().any(|word| word.value.starts_with("of=/dev/")),
+        name => DESTROYERS.contains(&name) || name.starts_with("mkfs."),
+    }
+}
+
+fn is_forced_removal(words: &[Word]) -> bool {
+    let is_forced = |word: &Word| match word.value.strip_prefix('-') {
+        // `--force` may be cut short.
+        Some(rest) if rest.starts_with('-') => rest.len() > 1 && "-force".starts_with(rest),
+        Some(letters) => letters.contains('f'),
+        None => false,
+    };
+    let is_root = |word: &Word| {
+        let path = word.value.trim_end_matches(['*', '/', '.']);
+        matches!(path, "" | "~" | "$HOME" | "${HOME}")
+            && !word.value.is_empty()
+            && word.value.starts_with(['/', '~', '$'])
+    };
+    let end = words.iter().position(|word| word.value == "--").unwrap_or(words.len());
+    words[..end].iter().any(is_forced) || words[1..].iter().any(is_root)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Programs whose arguments can run other programs or write files, as data.
+//!
+//! Long options are dangerous unless they are listed: so are those that nobody thought of,
+//! and the beginnings of options, which many programs take for the whole. Options of one
+//! letter are few and often stand together, so there the dangerous ones are listed.
+
+/// The options of one program.
+#[derive(Debug)]
+pub(super) struct Profile {
+    pub(super) names: &'static [&'static str],
+    /// Dangerous options of one letter, also among others behind one dash.
+    pub(super) letters: &'static str,
+    /// The harmless options of one word, without dashes, with blanks between them.
+    pub(super) harmless: &'static str,
+    /// Whether options of one word have a single dash, so that letters do not stand
+    /// together.
+    pub(super) single_dash: bool,
+}
+
+/// All of them, but for what `danger` checks by code.
+pub(super) const PROFILES: &[Profile] = &[
+    Profile {
+        names: &["awk", "gawk", "mawk", "nawk"],
+        letters: "fiEel",
+        harmless: "\
+            assign field-separator posix traditional version",
+        single_dash: false,
+    },
+    Profile {
+        names: &["cargo"],
+        letters: "ZC",
+        harmless: "\
+            all all-features all-targets allow-dirty bench benches bin bins charset check color \
+            depth dev doc document-private-items dry-run duplicates edges edition example \
+            examples exclude features fix format frozen git help ignore-rust-version invert jobs \
+            keep-going lib list locked message-format name no-default-features no-deps \
+            no-fail-fast no-run offline open package precise prefix profile quiet recursive \
+            release target test tests timings vcs verbose version workspace",
+        single_dash: false,
+    },
+    Profile {
+        names: &["curl"],
+        letters: "oOKTDcxEdFUw",
+        harmless: "\
+            compressed connect-timeout fail fail-with-body get globoff head header help http1.1 \
+            http2 include ipv4 ipv6 location max-redirs max-time no-progress-meter progress-bar \
+            proto referer request retry retry-delay show-error silent tlsv1.2 user-agent verbose \
+            version",
+        single_dash: false,
+    },
+    Profile {
+        names: &["fd", "fdfind"],
+        letters: "xX",
+        harmless: "\
+            absolute-path case-sensitive changed-before changed-within color exclude extension \
+            fixed-strings follow full-path glob help hidden ignore-case list-details max-depth \
+            max-results min-depth no-ignore print0 quiet size type unrestricted version",
+        single_dash: false,
+    },
+    Profile {
+        names: &["find", "gfind"],
+        letters: "f",
+        harmless: "\
+            E H L O1 O2 O3 P X a amin and anewer atime cmin cnewer ctime d daystart depth empty \
+            executable false fstype gid group help ilname iname inum ipath iregex iwholename \
+            links lname ls maxdepth mindepth mmin mount mtime name newer nogroup noleaf not \
+            nouser nowarn o or path perm print print0 printf prune quit readable regex regextype \
+            s samefile size true type uid used user version warn wholename writable x xdev xtype",
+        single_dash: true,
+    },
+    Profile {
+        names: &["git"],
+        letters: "",
+        harmless: "\
+            abbrev abbrev-commit abbrev-ref abort absolute-git-dir after all allow-empty amend \
+            annotate author author-date-order autosquash autostash bare before branch branches \
+            cached cc check cherry cherry-pick color color-words column committer contains \
+            continue count create date date-order decorate delete depth detach diff-algorithm \
+            diff-filter dirstat dry-run edit exclude-standard ff ff-only first-parent fixup \
+            follow force force-with-lease format full-history full-index get graph grep hard \
+            heads help histogram ignore-all-space ignore-blank-lines ignore-case \
+            ignore-space-change ignored include-untracked indent-heuristic intent-to-add \
+            interactive is-inside-work-tree keep keep-index left-right list local long max-count \
+            merge merge-base merged merges message minimal mirror mixed modified name-only \
+            name-status no-abbrev no-color no-commit no-decorate no-edit no-ext-diff no-ff \
+            no-merged no-merges no-pager no-patch no-prefix no-rebase no-renames no-stat no-tags \
+            no-textconv no-track no-verify not numstat oneline only onto orphan others ours \
+            patch patch-with-stat patience pickaxe-regex points-at porcelain pretty prune push \
+            quiet rebase recurse-submodules reflog regexp-ignore-case relative relative-date \
+            remotes reset-author reuse-message reverse root set-upstream set-upstream-to short \
+            shortstat show-current show-prefix show-signature show-toplevel signoff since \
+            single-branch skip soft sort source squash stage staged stat summary \
+            symbolic-full-name tags theirs topo-order track unified unmerged until untracked \
+            untracked-files update verbose verify version walk-reflogs word-diff worktree",
+        single_dash: false,
+    },
+    Profile {
+        names: &["go"],
+        letters: "C",
+        harmless: "\
+            a all asan bench benchmem benchtime buildvcs count cover covermode coverpkg cpu d \
+            deps e f failfast find fmt help json list m mod msan n p parallel race run short \
+            shuffle skip t tags test timeout trimpath u v versions vet work x",
+        single_dash: true,
+    },
+    Profile {
+        names: &["make", "gmake"],
+        letters: "fCIE",
+        harmless: "\
+            always-make debug dry-run help ignore-errors jobs just-print keep-going load-average \
+            no-print-directory output-sync print-directory question quiet silent touch trace \
+            version",
+        single_dash: false,
+    },
+    Profile {
+        names: &["npm", "pnpm", "yarn", "npx"],
+        letters: "cC",
+        harmless: "\
+            all audit depth dev dry-run filter force frozen-lockfile global help if-present \
+            ignore-scripts immutable include json legacy-peer-deps long no-audit no-fund \
+            no-package-lock no-save offline omit only parallel parseable prefer-offline \
+            production recursive save save-dev save-exact silent stream verbose version \
+            workspace workspaces yes",
+        single_dash: false,
+    },
+    Profile {
+        names: &["rg", "rga"],
+        letters: "z",
+        harmless: "\
+            after-context before-context case-sensitive color colors column context count \
+            count-matches files files-with-matches files-without-match fixed-strings follow glob \
+            glob-case-insensitive heading help hidden iglob ignore-case invert-match json \
+            line-number line-regexp max-columns max-count max-depth max-filesize multiline \
+            multiline-dotall no-config no-filename no-heading no-ignore no-ignore-vcs \
+            no-line-number no-messages null only-matching passthru pcre2 pre-glob quiet regexp \
+            replace smart-case sort sortr stats text trim type type-list type-not unrestricted \
+            version vimgrep with-filename word-regexp",
+        single_dash: false,
+    },
+    Profile {
+        names: &["rm"],
+        letters: "",
+        harmless: "\
+            dir force help interactive one-file-system preserve-root recursive verbose version",
+        single_dash: false,
+    },
+    Profile {
+        names: &["rsync"],
+        letters: "eM",
+        harmless: "\
+            archive checksum compress delete dry-run exclude exclude-from existing group help \
+            human-readable ignore-existing include itemize-changes links list-only owner partial \
+            perms progress quiet recursive size-only stats times update verbose version",
+        single_dash: false,
+    },
+    Profile {
+        names: &["sed", "gsed"],
+        letters: "fiIl",
+        harmless: "\
+            debug expression help null-data posix quiet regexp-extended sandbox \
+            separate silent unbuffered version zero-terminated",
+        single_dash: false,
+    },
+    Profile {
+        names: &["sort", "gsort"],
+        letters: "oT",
+        harmless: "\
+            check dictionary-order field-separator general-numeric-sort help human-numeric-sort \
+            ignore-case ignore-leading-blanks key merge month-sort numeric-sort parallel \
+            random-sort reverse sort stable unique version version-sort zero-terminated",
+        single_dash: false,
+    },
+    Profile {
+        names: &["scp", "sftp", "ssh"],
+        letters: "oFESIJLRDwWOPA",
+        harmless: "",
+        single_dash: false,
+    },
+    Profile {
+        names: &["tar", "bsdtar", "gtar"],
+        letters: "FIPC",
+        harmless: "\
+            append auto-compress bzip2 concatenate create dereference diff exclude extract file \
+            format get group gzip help keep-old-files list lzma mtime numeric-owner owner \
+            preserve-permissions sort strip-components totals update verbose version wildcards \
+            xz zstd",
+        single_dash: false,
+    },
+    Profile {
+        names: &["wget"],
+        letters: "OoaieP",
+        harmless: "\
+            help max-redirect no-verbose quiet server-response spider timeout tries user-agent \
+            version wait",
+        single_dash: false,
+    },
+];

@@ -1,0 +1,158 @@
+//! Arguments that turn a harmless name into something else.
+
+use super::*;
+
+fn words(text: &str) -> Vec<Word> {
+    text.split(' ').map(Word::literal).collect()
+}
+
+#[test]
+fn arguments_that_act_are_seen() {
+    for text in [
+        "find . -delete",
+        "find . -fprint x",
+        "find . -unheard-of",
+        "fd -x rm",
+        "fd --exec=rm",
+        "git -C x status",
+        "git -c alias.x=!sh x",
+        "git --exec-path=x status",
+        "git log --output=x",
+        "git log --ou=x",
+        "git grep -Ovim x",
+        "git grep --open-files-in-pager=x y",
+        "git clone -c core.sshCommand=x y",
+        "git clone ext::sh y",
+        "git fetch --upload-pack=x y",
+        "git rebase -x make",
+        "git config core.pager x",
+        "git submodule foreach x",
+        "git bisect run x",
+        "rg --pre=x y",
+        "rg -nz y",
+        "sed -i s/a/b/ x",
+        "sed -ni p x",
+        "sed s/a/b/e x",
+        "sed s/a/b/wx x",
+        "sed 1e x",
+        "sed w x",
+        "sed --in-place=b p x",
+        "sed -e w x",
+        "awk {system(1)} x",
+        "awk -f x",
+        "awk {print>1} x",
+        "awk 1|getline x",
+        "sort -o x y",
+        "sort --compress-prog=x y",
+        "sort -uo x y",
+        "tar xf x --to-command=y",
+        "tar --checkpoint-action=exec=x cf y",
+        "tar cIf x y",
+        "rsync -e x y z",
+        "rsync -ave x y z",
+        "ssh -oProxyCommand=x y",
+        "curl -o x y",
+        "curl -sSLo x y",
+        "curl -K x",
+        "curl --upload-file x y",
+        "wget -O x y",
+        "go test -exec x",
+        "go build --toolexec=x",
+        "go vet -vettool=x",
+        "cargo --config x build",
+        "cargo build -Zunstable",
+        "npm --script-shell=x test",
+        "npm --script-sh x test",
+        "npm config set x y",
+        "make SHELL=x",
+        "make -f x",
+        "make --file=x",
+        "make --eval=x",
+        "rm --no-preserve-root x",
+        "find -- . -delete",
+        "git log --grep -- --output=x",
+        "rg -e -- --pre=x",
+        "sort -k -- -o x",
+        "sed -l 1p wx y",
+        "git --no-pager -c x log",
+        "test -v a[$(x)]",
+        "[ -v a[$(x)] ]",
+        "printf -v a[$(x)] b",
+    ] {
+        assert!(has_argument(&words(text), false), "{text}");
+    }
+}
+
+#[test]
+fn daily_work_is_not() {
+    for text in [
+        "find . -name x -type f -maxdepth 2",
+        "git commit -m x",
+        "git push --force-with-lease origin main",
+        "git log --oneline -n 5 --stat",
+        "git checkout -b x",
+        "git --no-pager diff --cached",
+        "rg -n --hidden TODO src",
+        "sed -n 1,5p x",
+        "sed s/a/b/g x",
+        "sed -E s|a(b)|c| x",
+        "awk {print$1} x",
+        "sort -rn -k2 x",
+        "tar -xzf x.tar.gz",
+        "tar tf x",
+        "rsync -av --dry-run a b",
+        "ssh host ls",
+        "curl -fsSL https://example.org",
+        "go test ./... -run X -v -race",
+        "cargo test --workspace --all-features -- --nocapture",
+        "npm run build --silent",
+        "npm install --save-dev x",
+        "make -j4 test",
+        "rm -r --verbose x",
+        "unheard-of --of",
+    ] {
+        assert!(!has_argument(&words(text), false), "{text}");
+    }
+}
+
+#[test]
+fn words_that_may_be_options_count() {
+    let mut loose = words("rg x y");
+    loose[2].leads = true;
+    assert!(has_argument(&loose, false));
+    assert!(has_argument(&words("rg x"), true));
+    let mut message = words("git commit -m x");
+    message[3].leads = true;
+    assert!(!has_argument(&message, false));
+    message[3].splits = true;
+    assert!(has_argument(&message, false));
+}
+
+// F87
+#[test]
+fn forced_removal_is_destructive() {
+    for text in [
+        "rm -rf x",
+        "rm -fr x",
+        "rm -f x",
+        "rm x -f",
+        "rm -r -f x",
+        "rm -Rvf x",
+        "rm --force x",
+        "rm --fo x",
+        "/bin/rm -rf x",
+        "RM.EXE -f x",
+        "rm -r /",
+        "rm -r ~/",
+        "rm -r $HOME/*",
+        "rm -{r,f} x",
+        "mkfs.ext4 /dev/sda",
+        "dd if=x of=/dev/sda",
+        "shutdown -h now",
+    ] {
+        assert!(is_destructive(&words(text)), "{text}");
+    }
+    for text in ["rm x", "rm -r x", "rm -- -f", "rm -i ./f", "rmdir -f", "dd of=x", "git rm -f x"] {
+        assert!(!is_destructive(&words(text)), "{text}");
+    }
+}

@@ -1,0 +1,230 @@
+//! The commands of a script that is not understood, for the rules that forbid.
+//!
+//! Whatever might be a command is listed: once with quotes respected, and once as if they
+//! were not there, since either may be what bash sees. What is found here never leads to
+//! an allow, so finding too much only asks or denies.
+//!
+//! **Invariant:** no limit on length; one look at each character, twice.
+
+use super::word::{Builder, Word, is_assignment, is_reserved};
+
+/// What might be in a script.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) commands: Vec<Vec<Word>>,
+    /// Files that redirections may write.
+    pub(super) writes: Vec<String>,
+}
+
+/// Finds what might be commands.
+pub(super) fn find(script: &str) -> Found {
+    let mut found = Found::default();
+    for quotes in [Quotes::Respected, Quotes::Dropped] {
+        let mut finder = Finder { rest: script, found, ..Finder::default() };
+        finder.run(quotes);
+        found = finder.found;
+    }
+    found
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    Respected,
+    Dropped,
+}
+
+#[derive(Default)]
+struct Finder<'s> {
+    rest: &'s str,
+    found: Found,
+    words: Vec<Word>,
+    word: Option<Builder>,
+    /// Whether the next word is the target of a redirection, and a written one.
+    target: Option<bool>,
+    /// Inside braces that began a command.
+    braces: bool,
+}
+
+impl Finder<'_> {
+    fn run(&mut self, quotes: Quotes) {
+        while let Some(c) = self.rest.chars().next() {
+            if !self.skip(quotes) {
+                self.rest = &self.rest[c.len_utf8()..];
+                self.step(c, quotes);
+            }
+        }
+        self.end_command();
+    }
+
+    /// Leaves out what stands for nothing, or for a blank.
+    fn skip(&mut self, quotes: Quotes) -> bool {
+        let dropped: &[(&str, bool)] = match quotes {
+            Quotes::Respected => &[("\\\n", false), ("$'", false), ("$\"", false)],
+            Quotes::Dropped => {
+                &[("\\\n", false), ("${IFS}", true), ("$IFS", true), ("$'", false), ("$\"", false)]
+            }
+        };
+        let Some((text, is_blank)) = dropped.iter().find(|(text, _)| self.rest.starts_with(text))
+        else {
+            return false;
+        };
+        // A quote after `$` still opens.
+        let length = if text.ends_with(['\'', '"']) { 1 } else { text.len() };
+        self.rest = &self.rest[length..];
+        if *is_blank {
+            self.end_word();
+        }
+        true
+    }
+
+    fn step(&mut self, c: char, quotes: Quotes) {
+        match c {
+            ' ' | '\t' | '\r' => self.end_word(),
+            '\n' | ';' | '|' | '(' | ')' | '`' => self.end_command(),
+            '&' if self.target.is_some() && self.word.is_none() => {}
+            '&' => self.end_command(),
+            '<' | '>' => self.redirect(c == '>'),
+            '\'' | '"' if quotes == Quotes::Dropped => {}
+            '\'' | '"' => self.quoted(c),
+            '\\' => {
+                if let Some(c) = self.rest.chars().next() {
+                    self.rest = &self.rest[c.len_utf8()..];
+                    self.push(c);
+                }
+            }
+            '{' if self.word.is_none() && self.words.is_empty() => {
+                self.braces = true;
+                self.end_command();
+            }
+            ',' | '}' if self.braces => {
+                self.braces &= c != '}';
+                self.end_word();
+            }
+            c => self.push(c),
+        }
+    }
+
+    fn push(&mut self, c: char) {
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn quoted(&mut self, quote: char) {
+        let word = self.word.get_or_insert_default();
+        let mut escaped = false;
+        for (at, c) in self.rest.char_indices() {
+            if c == quote && !escaped {
+                self.rest = &self.rest[at + 1..];
+                return;
+            }
+            escaped = c == '\\' && !escaped && quote == '"';
+            if !escaped {
+                word.push(c);
+            }
+        }
+        self.rest = "";
+    }
+
+    fn redirect(&mut self, is_write: bool) {
+        let is_number = |word: &Builder| word.value().bytes().all(|byte| byte.is_ascii_digit());
+        if self.word.as_ref().is_some_and(is_number) {
+            self.word = None;
+        }
+        self.end_word();
+        self.target = Some(is_write);
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        let mut word = word.finish();
+        if let Some(is_write) = self.target.take() {
+            let is_file = word.value != "/dev/null" && !matches!(&*word.value, "1" | "2" | "-");
+            if is_write && is_file {
+                self.found.writes.push(word.value);
+            }
+            return;
+        }
+        if word.value == "{" {
+            return self.end_command();
+        }
+        let starts = self.words.is_empty();
+        if starts && (is_reserved(&word.value) || is_assignment(&word.value)) {
+            return;
+        }
+        if word.value.contains('$') {
+            // What it becomes is not known; as it is written, it is what rules can match.
+            word.unknown = true;
+            word.splits = true;
+            word.shown.clone_from(&word.value);
+        }
+        self.words.push(word);
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.target = None;
+        if !self.words.is_empty() {
+            self.found.commands.push(std::mem::take(&mut self.words));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(script: &str, hidden: &str) {
+        let texts: Vec<String> = find(script)
+            .commands
+            .iter()
+            .map(|words| words.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" "))
+            .collect();
+        assert!(texts.iter().any(|text| text == hidden), "{script:?}: {texts:?}");
+    }
+
+    #[test]
+    fn a_command_is_found_wherever_it_hides() {
+        for script in [
+            "for f in *; do rm -rf x; done",
+            "if true; then rm -rf x; fi",
+            "while rm -rf x; do :; done",
+            "f() { rm -rf x; }; f",
+            "function f { rm -rf x; }",
+            "(rm -rf x) & ls",
+            "echo `rm -rf x`",
+            "echo \"`rm -rf x`\"",
+            "echo \"$(rm -rf x)\" &",
+            "echo \"${a:-$(rm -rf x)}\"",
+            "diff <(rm -rf x) y",
+            "case a in a) rm -rf x;; esac",
+            "cat <<EOF\nit's\n$(rm -rf x)\nEOF",
+            "{ rm -rf x; }",
+            "{rm,-rf,x}",
+            "rm${IFS}-rf${IFS}x",
+            "rm$IFS-rf${IFS}x",
+            "$'rm' -rf x",
+            "r\\m -r\"f\" x &",
+            "A=1 B=2 rm -rf x &",
+            "> y rm -rf x",
+            "2>&1 rm -rf x",
+            "! rm -rf x",
+            "time rm -rf x &",
+            "r\\\nm -rf x",
+            "echo 'a\nrm -rf x",
+            "&& rm -rf x",
+        ] {
+            check(script, "rm -rf x");
+        }
+    }
+
+    #[test]
+    fn quotes_are_respected_once() {
+        check("bash -c 'a; b' &", "bash -c 'a; b'");
+        check("echo \"a \\\" b\" &", "echo 'a \" b'");
+    }
+
+    #[test]
+    fn writes_are_found() {
+        assert!(find("for a in b; do echo > c 2>/dev/null; done").writes.contains(&"c".to_owned()));
+    }
+}

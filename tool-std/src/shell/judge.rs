@@ -1,0 +1,334 @@
+//! Takes commands apart until nothing hides in them, and says of each what is known.
+//!
+//! Scripts and commands wait in queues, so that no depth of nesting costs stack. What is
+//! deeper than [`MAX_DEPTH`] is still listed, but asks.
+
+use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::unwrap::{Language, Layer, unwrap};
+use super::word::{Word, bare_name, has_bare_name, is_assignment};
+use super::{Simple, Understood, Why, danger, find, lex, rawcheck, rich, safe};
+
+/// How many layers of commands and scripts are taken off.
+const MAX_DEPTH: usize = 8;
+
+/// Where every word may begin a command, and what is in there is only listed.
+const LAST_DEPTH: usize = MAX_DEPTH + 1;
+
+/// How many words are listed of what may or may not be a command.
+const GUESSED_WORDS: usize = 16;
+
+/// Folders whose programs are what their names say.
+const TRUSTED: &[&str] =
+    &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
+
+/// Builtins that no program stands for.
+const BUILTINS: &[&str] = &[
+    ":", "bg", "break", "caller", "cd", "continue", "dirs", "disown", "exit", "fg", "getopts",
+    "help", "history", "jobs", "logout", "popd", "pushd", "return", "shift", "suspend", "times",
+    "type", "ulimit", "umask", "wait",
+];
+
+/// A script that waits.
+struct Script {
+    text: String,
+    language: Language,
+    inner: bool,
+    depth: usize,
+}
+
+/// A command that waits.
+#[derive(Clone)]
+struct Job {
+    words: Rc<[Word]>,
+    range: Range<usize>,
+    inner: bool,
+    depth: usize,
+    /// Whether more words may come at the end.
+    open_end: bool,
+    /// Whether it is only possible that it is a command.
+    is_guess: bool,
+}
+
+/// What is known so far.
+#[derive(Default)]
+pub(super) struct Judge {
+    scripts: VecDeque<Script>,
+    jobs: VecDeque<Job>,
+    /// Texts that some command gets as its input.
+    inputs: Vec<String>,
+    reads_input: bool,
+    /// The texts of commands, once the script is not understood.
+    seen: HashSet<String>,
+    /// The texts of scripts inside of commands.
+    seen_scripts: HashSet<String>,
+    answer: Understood,
+    /// Bytes of scripts and of commands that were looked at.
+    work: usize,
+}
+
+/// How much work a script is.
+#[cfg(test)]
+pub(super) fn work(text: &str) -> usize {
+    let mut judge = Judge::default();
+    judge.start(text);
+    judge.run();
+    judge.work
+}
+
+impl Judge {
+    pub(super) fn script(mut self, text: &str) -> Understood {
+        self.start(text);
+        self.run();
+        self.answer
+    }
+
+    fn start(&mut self, text: &str) {
+        self.answer.plain = true;
+        self.read(&Script {
+            text: text.to_owned(),
+            language: Language::Bash,
+            inner: false,
+            depth: 0,
+        });
+        self.answer.direct = self.answer.plain && self.is_direct();
+    }
+
+    pub(super) fn argv(mut self, argv: &[String]) -> Understood {
+        self.answer.plain = true;
+        self.answer.direct = true;
+        let text = argv.join("\n");
+        if let Err(why) = rawcheck::check(&text) {
+            self.opaque(why);
+        }
+        if argv.first().is_none_or(String::is_empty) {
+            self.opaque(Why::Empty);
+        }
+        if argv.len() > lex::MAX_WORDS {
+            self.opaque(Why::TooMany);
+        }
+        self.command(argv.iter().map(|word| Word::literal(word)).collect(), false, 0);
+        self.run();
+        self.answer
+    }
+
+    fn opaque(&mut self, why: Why) {
+        self.answer.opaque.get_or_insert(why);
+        self.answer.plain = false;
+        self.answer.direct = false;
+    }
+
+    /// Whether the only command so far can be run without a shell.
+    fn is_direct(&self) -> bool {
+        let Some(job) = self.jobs.front().filter(|_| self.jobs.len() == 1) else { return false };
+        job.words.iter().all(Word::is_literal) && !BUILTINS.contains(&&*job.words[0].value)
+    }
+
+    /// Works until nothing waits.
+    fn run(&mut self) {
+        loop {
+            if let Some(job) = self.jobs.pop_front() {
+                self.judge(&job);
+            } else if let Some(script) = self.scripts.pop_front() {
+                self.read(&script);
+            } else if self.reads_input && !self.inputs.is_empty() {
+                self.opaque(Why::Sourced);
+                for text in std::mem::take(&mut self.inputs) {
+                    self.scripts.push_back(Script {
+                        text,
+                        language: Language::Other,
+                        inner: true,
+                        depth: 1,
+                    });
+                }
+            } else {
+                break;
+            }
+        }
+        self.look_at_folders();
+    }
+
+    /// Looks for the commands of a script.
+    fn read(&mut self, script: &Script) {
+        self.work += script.text.len();
+        if script.language == Language::Other {
+            self.opaque(Why::OtherShell);
+            self.find(script);
+            return;
+        }
+        if let Err(why) = rawcheck::check(&script.text) {
+            self.opaque(why);
+            self.find(script);
+            return;
+        }
+        if let Some(commands) = lex::lex(&script.text) {
+            for words in commands {
+                self.command(words, script.inner, script.depth);
+            }
+            return;
+        }
+        self.answer.plain = false;
+        match rich::scan(&script.text) {
+            // Other shells agree with bash on plain scripts only.
+            Ok(_) if script.language == Language::Sh => {
+                self.opaque(Why::OtherShell);
+                self.find(script);
+            }
+            Ok(scan) => {
+                for command in scan.commands {
+                    self.command(command.words, script.inner || command.inner, script.depth);
+                }
+                self.answer.writes.extend(scan.writes);
+                self.answer.reads.extend(scan.reads);
+                self.inputs.extend(scan.inputs);
+            }
+            Err(why) => {
+                self.opaque(why);
+                self.find(script);
+            }
+        }
+    }
+
+    /// Lists what might be commands in a script that is not understood.
+    fn find(&mut self, script: &Script) {
+        let found = find::find(&script.text);
+        for words in found.commands {
+            self.command(words, script.inner, script.depth);
+        }
+        self.answer.writes.extend(found.writes);
+    }
+
+    fn command(&mut self, words: Vec<Word>, inner: bool, depth: usize) {
+        let range = 0..words.len();
+        let job =
+            Job { words: words.into(), range, inner, depth, open_end: false, is_guess: false };
+        self.jobs.push_back(job);
+    }
+
+    fn judge(&mut self, job: &Job) {
+        let words = &job.words[job.range.clone()];
+        if words.is_empty() {
+            return;
+        }
+        let shown = if job.is_guess { &words[..words.len().min(GUESSED_WORDS)] } else { words };
+        if job.depth > MAX_DEPTH {
+            self.opaque(Why::TooDeep);
+        }
+        let layer = match job.depth {
+            LAST_DEPTH if !job.is_guess => Layer::anywhere(words),
+            0..=LAST_DEPTH => unwrap(shown),
+            _ => Layer::default(),
+        };
+        let simple = self.simple(shown, job, &layer);
+        self.work += simple.text.len();
+        if self.answer.opaque.is_some() && !self.seen.insert(simple.text.clone()) {
+            return;
+        }
+        self.answer.commands.push(simple);
+        self.follow(job, layer);
+    }
+
+    /// Says of one command what is known.
+    fn simple(&self, words: &[Word], job: &Job, layer: &Layer) -> Simple {
+        let head = &words[0];
+        let is_unknown = head.unknown || head.value.is_empty() || head.glob && head.value != "[";
+        let asks = if is_unknown && !is_assignment(&head.value) {
+            Some(Why::Program)
+        } else if layer.asks.is_some() {
+            layer.asks
+        } else if danger::has_argument(words, job.open_end) {
+            Some(Why::Argument)
+        } else if words.iter().any(|word| word.parameter) {
+            Some(Why::Parameter)
+        } else {
+            (!is_trusted(&head.value)).then_some(Why::ProgramPath)
+        };
+        let dangerous = danger::is_destructive(words);
+        let is_harmless = has_bare_name(&head.value)
+            && (layer.is_transparent || safe::is_safe(words, job.open_end));
+        Simple {
+            argv: words.iter().map(|word| word.value.clone()).collect(),
+            text: words.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" "),
+            inner: job.inner,
+            safe: asks.is_none() && !dangerous && is_harmless,
+            asks,
+            dangerous,
+        }
+    }
+
+    /// Queues what a command runs.
+    fn follow(&mut self, job: &Job, layer: Layer) {
+        let depth = job.depth + 1;
+        self.reads_input |= layer.reads_input;
+        for (text, language) in layer.scripts {
+            let language = if depth > MAX_DEPTH { Language::Other } else { language };
+            if depth > MAX_DEPTH {
+                self.opaque(Why::TooDeep);
+            }
+            if self.seen_scripts.insert(text.clone()) {
+                self.scripts.push_back(Script { text, language, inner: true, depth });
+            }
+        }
+        // All later words are listed already.
+        if job.is_guess {
+            return;
+        }
+        let is_guess = layer.is_guess;
+        for range in layer.inner {
+            let start = job.range.start;
+            let inner = Job {
+                range: start + range.start..start + range.end,
+                inner: true,
+                depth: if is_guess { job.depth } else { depth },
+                open_end: layer.open_end,
+                is_guess,
+                ..job.clone()
+            };
+            self.jobs.push_back(inner.without(layer.placeholder.as_deref()));
+        }
+    }
+
+    /// Relative paths and repositories are others after the folder was changed.
+    fn look_at_folders(&mut self) {
+        let moves = |simple: &Simple| matches!(&*simple.argv[0], "cd" | "pushd" | "popd");
+        if !self.answer.commands.iter().any(moves) {
+            return;
+        }
+        if self.answer.writes.iter().any(|path| !path.starts_with(['/', '~'])) {
+            self.opaque(Why::MovedWrite);
+        }
+        // The configuration of another repository may run programs.
+        for simple in &mut self.answer.commands {
+            simple.safe &= bare_name(&simple.argv[0]) != "git";
+        }
+    }
+}
+
+impl Job {
+    /// Takes out the words that stand for something else.
+    fn without(mut self, placeholder: Option<&str>) -> Self {
+        let Some(placeholder) = placeholder else { return self };
+        let mut words = self.words[self.range.clone()].to_vec();
+        for word in words.iter_mut().filter(|word| word.value.contains(placeholder)) {
+            word.unknown = true;
+        }
+        if words.iter().skip(1).any(|word| word.value == placeholder) {
+            let head = words.remove(0);
+            words.retain(|word| word.value != placeholder);
+            words.insert(0, head);
+        }
+        self.range = 0..words.len();
+        self.words = words.into();
+        self
+    }
+}
+
+/// Whether a program's name says which program it is.
+fn is_trusted(program: &str) -> bool {
+    match program.rsplit_once('/') {
+        Some((folder, _)) => TRUSTED.contains(&folder),
+        None => !program.starts_with('~') && !program.contains('\\'),
+    }
+}

@@ -1,0 +1,166 @@
+//! What a command line will do, as far as its text tells.
+//!
+//! [`understand`] takes a script apart into the commands that bash would run, also those
+//! inside `$(..)`, `sudo`, `bash -c` and `find -exec`. Rules then match commands, never the
+//! script. Two layers read scripts: a strict one for plain words, and a second one for what
+//! people type around them. What neither takes is *opaque*: somebody has to be asked, and
+//! every command that might be in it is listed for the rules that forbid.
+//!
+//! It holds for bash. For every other shell a script is not understood.
+//!
+//! **Invariant:** pure and linear. Nothing here starts a process, looks at a file or knows
+//! a rule.
+
+mod danger;
+mod find;
+mod judge;
+mod lex;
+mod rawcheck;
+mod rich;
+mod safe;
+mod suggest;
+mod unwrap;
+mod why;
+mod word;
+
+use self::judge::Judge;
+pub use self::suggest::suggestions;
+pub use self::why::Why;
+
+/// What is known of a script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Understood {
+    /// Every command, those that stand in the script before those inside of them. When it
+    /// is opaque, everything that might be one.
+    pub commands: Vec<Simple>,
+    /// Files that redirections write, as they are written.
+    pub writes: Vec<String>,
+    /// Files that redirections read, as they are written.
+    pub reads: Vec<String>,
+    /// Why the script is not understood.
+    pub opaque: Option<Why>,
+    /// Whether it consists of plain words and `;`, `&&`, `||`, `|` only.
+    pub plain: bool,
+    direct: bool,
+}
+
+impl Understood {
+    /// The words of the only command, when they can be run as they are, without a shell.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_std::shell::understand;
+    ///
+    /// assert_eq!(understand("echo 'a b'").direct().unwrap(), ["echo", "a b"]);
+    /// assert_eq!(understand("echo *").direct(), None);
+    /// ```
+    #[must_use]
+    pub fn direct(&self) -> Option<&[String]> {
+        let command = self.commands.first()?;
+        self.direct.then_some(command.argv.as_slice())
+    }
+
+    /// Whether it removes by force, or destroys what cannot be brought back.
+    #[must_use]
+    pub fn is_dangerous(&self) -> bool {
+        self.commands.iter().any(|command| command.dangerous)
+    }
+
+    /// Whether all of it only looks, so that nobody needs to be asked.
+    #[must_use]
+    pub fn is_safe(&self) -> bool {
+        self.opaque.is_none()
+            && self.writes.is_empty()
+            && self.commands.iter().all(|command| command.safe)
+    }
+}
+
+/// One command: a program and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Simple {
+    /// The words after quotes are removed; what is only known at run time stands in them as
+    /// it is written.
+    pub argv: Vec<String>,
+    /// The words with single blanks between them, and quotes only where they are needed:
+    /// this is what rules match.
+    pub text: String,
+    /// Whether it stands inside of another command, or in a substitution.
+    pub inner: bool,
+    /// Why somebody has to be asked even when a rule covers it.
+    pub asks: Option<Why>,
+    /// Whether it only looks. Of a command such as `timeout` it says that only the command
+    /// inside matters, which is listed too.
+    pub safe: bool,
+    /// Whether it removes by force, or destroys what cannot be brought back.
+    pub dangerous: bool,
+}
+
+impl Simple {
+    /// The text with the bare name of the program, where that differs.
+    ///
+    /// It is for rules that forbid: `/tmp/rm` and `RM.exe` are `rm` to them. A rule that
+    /// allows must not look at it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_std::shell::understand;
+    ///
+    /// let script = understand("./git push");
+    /// assert_eq!(script.commands[0].text, "./git push");
+    /// assert_eq!(script.commands[0].bare().as_deref(), Some("git push"));
+    /// ```
+    #[must_use]
+    pub fn bare(&self) -> Option<String> {
+        let program = self.argv.first()?;
+        let name = word::bare_name(program);
+        if name == *program {
+            return None;
+        }
+        // The program is one word of the text, however it is quoted there.
+        let written = word::quote(program);
+        let rest = self.text.strip_prefix(&written).or_else(|| self.text.strip_prefix(program))?;
+        Some(format!("{}{rest}", word::quote(&name)))
+    }
+}
+
+/// Understands a script for bash.
+///
+/// # Examples
+///
+/// ```
+/// use tool_std::shell::understand;
+///
+/// let script = understand("cd src && sudo rm -rf 'my files' > log");
+/// let texts: Vec<_> = script.commands.iter().map(|command| &*command.text).collect();
+///
+/// assert_eq!(texts, ["cd src", "sudo rm -rf 'my files'", "rm -rf 'my files'"]);
+/// assert_eq!(script.writes, ["log"]);
+/// assert!(script.is_dangerous());
+/// ```
+#[must_use]
+pub fn understand(script: &str) -> Understood {
+    Judge::default().script(script)
+}
+
+/// Understands a program and its arguments, which no shell reads.
+///
+/// # Examples
+///
+/// ```
+/// use tool_std::shell::understand_argv;
+///
+/// let argv = ["bash", "-c", "ls && git push"].map(String::from);
+/// let commands = understand_argv(&argv).commands;
+/// assert_eq!(commands[2].text, "git push");
+/// ```
+#[must_use]
+pub fn understand_argv(argv: &[String]) -> Understood {
+    Judge::default().argv(argv)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! What the second layer takes, and what it leaves alone.
+
+use super::*;
+
+#[track_caller]
+fn texts(script: &str) -> Vec<String> {
+    let scan = scan(script).unwrap_or_else(|why| panic!("{script:?}: {why:?}"));
+    let text = |command: Command| {
+        let words: Vec<_> = command.words.into_iter().map(|word| word.shown).collect();
+        words.join(" ")
+    };
+    scan.commands.into_iter().map(text).collect()
+}
+
+#[test]
+fn redirections_are_taken_out_of_commands() {
+    for (script, commands, writes, reads) in [
+        ("make 2>&1 | tail -5", &["make", "tail -5"][..], &[][..], &[][..]),
+        ("ls >/dev/null 2>/dev/null", &["ls"], &[], &[]),
+        ("ls &>/dev/null", &["ls"], &[], &[]),
+        ("echo a > out.txt", &["echo a"], &["out.txt"], &[]),
+        ("echo a>>'my log' 2> b", &["echo a"], &["my log", "b"], &[]),
+        ("> x echo a", &["echo a"], &["x"], &[]),
+        ("echo 2 >x", &["echo 2"], &["x"], &[]),
+        ("sort < in >| out", &["sort"], &["out"], &["in"]),
+        ("(cd a && make) > log", &["cd a", "make"], &["log"], &[]),
+        ("cat <<< 'a b'", &["cat"], &[], &[]),
+    ] {
+        let scan = scan(script).unwrap_or_else(|why| panic!("{script:?}: {why:?}"));
+        assert_eq!((&*scan.writes, &*scan.reads), (&*own(writes), &*own(reads)), "{script}");
+        assert_eq!(texts(script), commands, "{script}");
+    }
+}
+
+fn own(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+#[test]
+fn what_people_type() {
+    for (script, commands) in [
+        ("# say it\nls # here\n", &["ls"][..]),
+        ("ls \\\n  -l \\\n  x", &["ls -l x"]),
+        ("cat <<'EOF'\n$(rm x) `y`\nEOF\nls", &["cat", "ls"]),
+        ("cat <<-EOF | wc\n\ta\n\tEOF", &["cat", "wc"]),
+        ("cat <<A <<'B'\na\nA\n$b\nB", &["cat"]),
+        ("echo \"say \\\"hi\\\" \\$x\"", &["echo 'say \"hi\" $x'"]),
+        ("echo $(date +%F)", &["echo $(date +%F)", "date +%F"]),
+        ("echo \"$(a \"$(b)\")\"", &["echo $(a \"$(b)\")", "a $(b)", "b"]),
+        ("ls ~/src ~", &["ls ~/src ~"]),
+        ("find . ! -name x -exec rm {} \\;", &["find . '!' -name x -exec rm '{}' ';'"]),
+        ("git show HEAD@{1}", &["git show 'HEAD@{1}'"]),
+        ("A=1 B=2 make", &["A=1 B=2 make"]),
+        ("echo \"exit: $?\"", &["echo 'exit: '$?"]),
+        ("grep 'a$' x; grep b$ x", &["grep 'a$' x", "grep 'b$' x"]),
+        ("time -p make", &["time -p make"]),
+        ("(a; b) | c", &["a", "b", "c"]),
+        ("diff <(a) <(b | c)", &["diff <(a) <(b | c)", "a", "b", "c"]),
+    ] {
+        assert_eq!(texts(script), commands, "{script}");
+    }
+}
+
+#[test]
+fn a_commit_message_may_be_a_heredoc() {
+    let script = "git commit -m \"$(cat <<'EOF'\nIt's (done)\n\n$(rm -rf /)\nEOF\n)\" && git push";
+    let scan = scan(script).unwrap();
+    let heads: Vec<_> = scan.commands.iter().map(|command| &*command.words[0].value).collect();
+    assert_eq!(heads, ["git", "cat", "git"]);
+    assert!(scan.commands[1].inner && !scan.commands[2].inner);
+}
+
+#[test]
+fn doubt_ends_the_scan() {
+    for (script, why) in [
+        ("a & b", Why::Background),
+        ("a |& b", Why::Operator),
+        ("a;; b", Why::Operator),
+        ("a && ; b", Why::Operator),
+        ("a &&", Why::Operator),
+        ("a; )", Why::Operator),
+        ("echo $( )", Why::Operator),
+        ("(a) b", Why::Operator),
+        ("f() { a; }", Why::Compound),
+        ("a=(b c)", Why::Compound),
+        ("if a; then b; fi", Why::Compound),
+        ("{ a; }", Why::Compound),
+        ("! a", Why::Compound),
+        ("time ! a", Why::Compound),
+        ("time if a; then b; fi", Why::Compound),
+        ("echo `a`", Why::Backtick),
+        ("echo \"`a`\"", Why::Backtick),
+        ("echo $((1+1))", Why::Arithmetic),
+        ("((a))", Why::Arithmetic),
+        ("echo $[1+1]", Why::Arithmetic),
+        ("echo ${x@P}", Why::Expansion),
+        ("echo ${x:-$(a)}", Why::Expansion),
+        ("echo $'a'", Why::SpecialQuote),
+        ("echo $\"a\"", Why::SpecialQuote),
+        ("diff a<(b)", Why::ProcessSubstitution),
+        ("cat < <(a)", Why::Operator),
+        ("cat <(a", Why::Unclosed),
+        ("tee >(a)", Why::ProcessSubstitution),
+        ("echo {a,b}", Why::Braces),
+        ("echo a{1..3}", Why::Braces),
+        ("git pus\\\nh", Why::Continuation),
+        ("echo $\\\n(a)", Why::Continuation),
+        ("exec 3<&0", Why::Descriptor),
+        ("a 3>x", Why::Descriptor),
+        ("a 2>&-", Why::Descriptor),
+        ("a >&x", Why::Descriptor),
+        ("a {fd}>x", Why::Descriptor),
+        ("a <>x", Why::Descriptor),
+        ("a > $x", Why::Target),
+        ("a > *", Why::Target),
+        ("a > /dev/tcp/h/1", Why::Network),
+        ("> x", Why::NoCommand),
+        ("a >", Why::Operator),
+        ("a > > b", Why::Operator),
+        ("a >!b", Why::Operator),
+        ("cat <<EOF\n$(a)\nEOF", Why::Heredoc),
+        ("cat <<EOF\na", Why::Heredoc),
+        ("cat <<EOF", Why::Heredoc),
+        ("cat <<EOF\na\nEOFx\nEOF", Why::Heredoc),
+        ("cat <<E\"O\"F\na\nEOF", Why::Heredoc),
+        ("cat <<A \"x\ny\"\nA", Why::Heredoc),
+        ("cat <<A $(b\n)\nA", Why::Heredoc),
+        ("echo 'a", Why::Unclosed),
+        ("echo \"a", Why::Unclosed),
+        ("echo $(a", Why::Unclosed),
+        ("(a", Why::Unclosed),
+        ("# only a comment", Why::Empty),
+    ] {
+        assert_eq!(scan(script).map(|_| ()), Err(why), "{script:?}");
+    }
+    let deep = format!("echo {}a{}", "$(".repeat(20), ")".repeat(20));
+    assert_eq!(scan(&deep).map(|_| ()), Err(Why::TooDeep));
+}

@@ -1,0 +1,132 @@
+//! Commands that only look: they need no rule, and nobody is asked.
+//!
+//! The list is short on purpose. Whatever can write, run something or use the network with
+//! one more argument is not in it, or only without that argument.
+
+use super::danger;
+use super::word::{Word, bare_name};
+
+/// Programs that only look, whatever their arguments are.
+const ALWAYS: &[&str] = &[
+    "cat", "cd", "cut", "echo", "expr", "false", "grep", "head", "id", "ls", "nl", "numfmt",
+    "paste", "pwd", "rev", "seq", "stat", "tac", "tail", "tr", "true", "uname", "wc", "which",
+    "whoami",
+];
+
+/// Options of `git branch` that list.
+const BRANCH_LISTS: &[&str] =
+    &["--all", "--list", "--remotes", "--show-current", "-a", "-l", "-r", "-v", "-vv"];
+
+/// Whether a command only looks, when its program is the one that its name says.
+///
+/// `open_end` says that more words may come.
+pub(super) fn is_safe(words: &[Word], open_end: bool) -> bool {
+    let Some((head, rest)) = words.split_first() else { return false };
+    let name = bare_name(&head.value);
+    if ALWAYS.contains(&&*name) {
+        return true;
+    }
+    if open_end || rest.iter().any(Word::may_be_option) || danger::has_argument(words, false) {
+        return false;
+    }
+    match name.as_str() {
+        "base64" => rest.iter().all(|word| is_base64_word(&word.value)),
+        "find" | "rg" => true,
+        "git" => is_safe_git(rest),
+        "sed" => is_safe_sed(rest),
+        // With two names, the second one is written.
+        "uniq" => rest.iter().filter(|word| !word.value.starts_with('-')).count() < 2,
+        _ => false,
+    }
+}
+
+fn is_base64_word(word: &str) -> bool {
+    !word.starts_with('-') || matches!(word, "-d" | "-D" | "-w" | "-w0" | "--decode" | "--wrap=0")
+}
+
+fn is_safe_git(rest: &[Word]) -> bool {
+    let Some((command, rest)) = rest.split_first() else { return false };
+    match command.value.as_str() {
+        "status" | "log" | "diff" | "show" => true,
+        "branch" => rest.iter().all(|word| BRANCH_LISTS.contains(&&*word.value)),
+        _ => false,
+    }
+}
+
+/// `sed -n 1,5p`, and at most one file.
+fn is_safe_sed(rest: &[Word]) -> bool {
+    let [quiet, program, files @ ..] = rest else { return false };
+    let range = program.value.strip_suffix('p').unwrap_or_default();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    quiet.value == "-n"
+        && range.split(',').count() <= 2
+        && range.split(',').all(is_number)
+        && files.len() <= 1
+        && files.iter().all(|file| !file.value.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Word> {
+        text.split(' ').map(Word::literal).collect()
+    }
+
+    #[test]
+    fn looking_is_safe() {
+        for text in [
+            "cat README.md",
+            "/bin/ls -la",
+            "find . -name *.rs -type f",
+            "rg -n TODO src",
+            "git status",
+            "git log --oneline -5",
+            "git diff HEAD~1 -- src",
+            "git show HEAD",
+            "git branch",
+            "git branch -a",
+            "sed -n 1,200p file",
+            "sed -n 5p",
+            "base64 -d x",
+            "uniq -c",
+        ] {
+            assert!(is_safe(&words(text), false), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_argument_more_is_not() {
+        for text in [
+            "find . -delete",
+            "find . -exec rm ;",
+            "find . -fprintf x",
+            "rg --pre sh TODO",
+            "rg -z TODO",
+            "rg --hostname-b=x TODO",
+            "git -C x status",
+            "git -c core.pager=x log",
+            "git --git-dir=x status",
+            "git log --output=x",
+            "git log --outp=x",
+            "git diff --ext-diff",
+            "git branch new",
+            "git branch -D old",
+            "git push",
+            "git",
+            "sed -i s/a/b/ x",
+            "sed -n 1e x",
+            "sed -n 1,2,3p x",
+            "sed 1p x",
+            "sed -n p x",
+            "base64 -o x",
+            "base64 --output=x y",
+            "uniq a b",
+            "sort -o x y",
+            "env",
+            "",
+        ] {
+            assert!(!is_safe(&words(text), false), "{text}");
+        }
+    }
+}

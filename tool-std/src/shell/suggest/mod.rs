@@ -1,0 +1,101 @@
+//! What "always allow" may stand for, from the exact command to all like it.
+//!
+//! Offered only when one command of a plain script has no rule yet. A prefix has at most
+//! two words, so that people read what they grant; where more words name the action, only
+//! the exact command is offered. Programs that run whatever they are given are never
+//! offered.
+
+mod table;
+
+use self::table::{ARITIES, BANNED, WITH_COMMANDS};
+use super::word::{bare_name, is_plain};
+use super::{Simple, Understood, Why};
+
+/// The most words of a prefix.
+const MAX_WORDS: usize = 2;
+
+/// Patterns for rules that would allow the script, from specific to general.
+///
+/// `is_allowed` says whether a rule covers the text of a command already.
+///
+/// # Examples
+///
+/// ```
+/// use tool_std::shell::{suggestions, understand};
+///
+/// let script = understand("git push origin main");
+/// assert_eq!(suggestions(&script, &|_| false), ["git push origin main", "git push *"]);
+/// assert!(suggestions(&understand("rm -rf x"), &|_| false).is_empty());
+/// ```
+#[must_use]
+pub fn suggestions(script: &Understood, is_allowed: &dyn Fn(&str) -> bool) -> Vec<String> {
+    if script.opaque.is_some() || !script.plain || script.is_dangerous() {
+        return Vec::new();
+    }
+    let asks = |simple: &Simple| simple.asks.is_some_and(|why| why != Why::ProgramPath);
+    if script.commands.iter().any(asks) {
+        return Vec::new();
+    }
+    let mut open: Vec<&Simple> =
+        script.commands.iter().filter(|simple| !simple.safe && !is_allowed(&simple.text)).collect();
+    open.dedup_by(|one, other| one.text == other.text);
+    match open.as_slice() {
+        [simple] => patterns(simple),
+        _ => Vec::new(),
+    }
+}
+
+fn patterns(simple: &Simple) -> Vec<String> {
+    let argv: Vec<&str> = simple.argv.iter().map(String::as_str).collect();
+    let Some(&program) = argv.first() else { return Vec::new() };
+    let name = bare_name(program);
+    let is_whole_program = BANNED.iter().any(|banned| *banned == [name.as_str()]);
+    // `python3.12` is `python` too.
+    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_family = BANNED.iter().any(|banned| *banned == [family]);
+    if (is_whole_program || is_family) && !WITH_COMMANDS.contains(&&*name) {
+        return Vec::new();
+    }
+    let mut patterns = Vec::new();
+    if is_exact(&simple.text) && !is_banned(&argv) {
+        patterns.push(simple.text.clone());
+    }
+    let prefix = prefix(&argv);
+    let is_written_plainly = |word: &&str| word.chars().all(is_plain) && !word.starts_with('-');
+    let names_command = prefix.len() <= MAX_WORDS
+        && prefix.iter().all(is_written_plainly)
+        && !is_banned(prefix)
+        && !(prefix.len() == 1 && argv.len() > 1 && arity(&argv) > 1);
+    if names_command {
+        patterns.push(format!("{} *", prefix.join(" ")));
+    }
+    patterns
+}
+
+/// Whether the text, as a pattern, matches itself only.
+fn is_exact(text: &str) -> bool {
+    !text.contains(['*', '?', '\\']) && !text.starts_with(['~', '$'])
+}
+
+fn is_banned(argv: &[&str]) -> bool {
+    BANNED.contains(&argv)
+}
+
+/// The words at the start of a command that name what it does.
+fn prefix<'a, 's>(argv: &'a [&'s str]) -> &'a [&'s str] {
+    &argv[..arity(argv).min(argv.len())]
+}
+
+/// How many words that are: the longest entry of the table decides.
+fn arity(argv: &[&str]) -> usize {
+    (1..=2.min(argv.len()))
+        .rev()
+        .find_map(|length| {
+            let key = argv[..length].join(" ");
+            ARITIES.iter().find(|(_, entries)| entries.contains(&&*key)).map(|(arity, _)| *arity)
+        })
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests;

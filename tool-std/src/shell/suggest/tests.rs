@@ -1,0 +1,125 @@
+//! What is offered, and what never is.
+
+use tool_sdk::Pattern;
+
+use super::super::{understand, understand_argv};
+use super::*;
+
+#[track_caller]
+fn check(script: &str, expected: &[&str]) {
+    assert_eq!(suggestions(&understand(script), &|_| false), expected, "{script}");
+}
+
+// F85
+#[test]
+fn suggestions_go_from_specific_to_general() {
+    check("git push origin main", &["git push origin main", "git push *"]);
+    check("cargo build", &["cargo build", "cargo build *"]);
+    check("touch foo.txt", &["touch foo.txt", "touch *"]);
+    check("./gradlew build", &["./gradlew build", "./gradlew *"]);
+    check("/usr/local/bin/tool x", &["/usr/local/bin/tool x", "/usr/local/bin/tool *"]);
+    check("timeout 30 go test ./...", &["go test ./...", "go test *"]);
+    check("ls && git push", &["git push", "git push *"]);
+    check("bash -lc 'git push'", &["git push", "git push *"]);
+}
+
+#[test]
+fn more_words_are_offered_only_as_they_are() {
+    check("npm run dev", &["npm run dev"]);
+    check("docker compose up web", &["docker compose up web"]);
+    check("aws s3 ls bucket", &["aws s3 ls bucket"]);
+    // The option stands where the command should be.
+    check("cargo --quiet build", &["cargo --quiet build"]);
+    check("cargo test 'a b'", &["cargo test 'a b'", "cargo test *"]);
+    // A pattern could not say that the star is meant as it is written.
+    check("touch '*'", &["touch *"]);
+}
+
+#[test]
+fn nothing_is_offered_for_what_runs_anything() {
+    for script in [
+        "python x.py",
+        "python3.12 -c x",
+        "node x.js",
+        "bash x.sh",
+        "sudo systemctl restart x",
+        "env FOO=1 make",
+        "rm x",
+        "xargs rm",
+        "git",
+        "npm run",
+        "git -C x push",
+        "git config a b",
+        "make SHELL=x",
+    ] {
+        check(script, &[]);
+    }
+}
+
+// F85, F87
+#[test]
+fn nothing_is_offered_for_what_is_dangerous_or_not_plain() {
+    for script in [
+        "rm -rf x",
+        "git push && rm -rf y",
+        "git push $(a)",
+        "git push > x",
+        "git push; eval x",
+        "for a in b; do git push; done",
+        "A=1 git push",
+        "git push &",
+        "cargo build; touch x",
+        "",
+    ] {
+        check(script, &[]);
+    }
+}
+
+// F86
+#[test]
+fn what_is_offered_covers_the_command_and_no_other_one() {
+    let pattern = Pattern::new("git push *");
+    let covers = |script| {
+        let script = understand(script);
+        script.opaque.is_none() && script.commands.iter().all(|one| pattern.matches(&one.text))
+    };
+    assert!(covers("git push origin main") && covers("git \t push"));
+    for script in ["git push x && rm -rf y", "git push $(rm y)", "./git push", "'git push' x"] {
+        assert!(!covers(script), "{script}");
+    }
+}
+
+#[test]
+fn rules_count_before_anything_is_offered() {
+    let allowed = |text: &str| text == "apple" || text == "cat";
+    assert_eq!(suggestions(&understand("apple | orange"), &allowed), ["orange", "orange *"]);
+    assert!(suggestions(&understand("apple"), &allowed).is_empty());
+    let argv = ["git", "push"].map(String::from);
+    assert_eq!(suggestions(&understand_argv(&argv), &|_| false), ["git push", "git push *"]);
+}
+
+#[test]
+fn every_banned_prefix_stays_banned() {
+    for banned in BANNED {
+        let argv: Vec<String> = banned.iter().map(|&word| word.to_owned()).collect();
+        let offered = suggestions(&understand_argv(&argv), &|_| false);
+        assert!(offered.is_empty(), "{banned:?}: {offered:?}");
+    }
+}
+
+#[test]
+fn the_table_names_actions() {
+    let source = include_str!("../../../tests/fixtures/opencode-arity/cases.json");
+    let cases: serde_json::Value = serde_json::from_str(source).unwrap();
+    for case in cases["prefix"].as_array().unwrap() {
+        let words =
+            |key: &str| -> Vec<String> { serde_json::from_value(case[key].clone()).unwrap() };
+        let tokens = words("tokens");
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        assert_eq!(prefix(&tokens), words("prefix"), "{tokens:?}");
+    }
+    for (key, arity) in cases["arity_dictionary"].as_object().unwrap() {
+        let tokens: Vec<&str> = key.split(' ').collect();
+        assert_eq!(super::arity(&tokens) as u64, arity.as_u64().unwrap(), "{key}");
+    }
+}

@@ -1,0 +1,169 @@
+//! The layers together, and how much work they do.
+
+use super::*;
+
+#[track_caller]
+fn check(script: &str, texts: &[&str]) {
+    let understood = understand(script);
+    let found: Vec<_> = understood.commands.iter().map(|command| &*command.text).collect();
+    assert_eq!((found.as_slice(), understood.opaque), (texts, None), "{script}");
+}
+
+#[test]
+fn every_layer_is_listed() {
+    check("timeout 5 sudo ls", &["timeout 5 sudo ls", "sudo ls", "ls"]);
+    check("bash -c 'a && b'", &["bash -c 'a && b'", "a", "b"]);
+    check("echo $(a $(b))", &["echo $(a $(b))", "a $(b)", "b"]);
+    check("find . -exec mv {} x \\;", &["find . -exec mv '{}' x ';'", "mv x"]);
+    check("A=1 b c", &["A=1 b c", "b c"]);
+}
+
+#[test]
+fn only_what_may_stand_alone_is_run_without_a_shell() {
+    for (script, expected) in [
+        ("git commit -m 'a b'", true),
+        ("git status; ls", false),
+        ("ls *.rs", false),
+        ("ls > x", false),
+        ("cd x", false),
+        ("bash -c ls", true),
+    ] {
+        assert_eq!(understand(script).direct().is_some(), expected, "{script}");
+    }
+}
+
+#[test]
+fn a_wrapper_is_safe_by_itself() {
+    let commands = understand("timeout 5 git push").commands;
+    assert!(commands[0].safe && !commands[1].safe);
+    assert!(!understand("sudo ls").commands[0].safe);
+    assert!(!understand("timeout $X ls").commands[0].safe);
+}
+
+#[test]
+fn asks_say_why() {
+    for (script, why) in [
+        ("A=1 ls", Why::Assignment),
+        ("./ls", Why::ProgramPath),
+        ("$X ls", Why::Program),
+        ("l? x", Why::Program),
+        ("ls $X", Why::Parameter),
+        ("rg --pre=x y", Why::Argument),
+        ("rg $(x) y", Why::Argument),
+        ("rg *", Why::Argument),
+        ("export A", Why::Declares),
+        ("source x", Why::Sourced),
+        ("env -S x", Why::Wrapper),
+    ] {
+        assert_eq!(understand(script).commands[0].asks, Some(why), "{script}");
+    }
+    for script in ["ls src/*", "echo $(date)", "/usr/bin/git push", "git commit -m \"$(date)\""] {
+        assert_eq!(understand(script).commands[0].asks, None, "{script}");
+    }
+}
+
+#[test]
+fn a_folder_that_changes_changes_what_is_meant() {
+    assert_eq!(understand("cd a && echo b > c").opaque, Some(Why::MovedWrite));
+    assert_eq!(understand("cd a && echo b > /tmp/c").opaque, None);
+    assert!(understand("git status").is_safe());
+    assert!(!understand("cd a && git status").is_safe());
+}
+
+#[test]
+fn programs_without_a_shell_are_understood_too() {
+    let argv = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let script = understand_argv(&argv(&["echo", "$HOME; rm -rf x"]));
+    assert_eq!(script.commands[0].text, "echo '$HOME; rm -rf x'");
+    assert!(script.direct().is_some() && script.is_safe());
+    assert!(understand_argv(&argv(&["sh", "-c", "rm -rf x"])).is_dangerous());
+    assert_eq!(understand_argv(&[]).opaque, Some(Why::Empty));
+    assert_eq!(understand_argv(&argv(&["ls", "\u{202e}"])).opaque, Some(Why::Invisible));
+}
+
+// F87
+#[test]
+fn danger_is_seen_wherever_it_hides() {
+    for script in [
+        "sudo rm -rf x",
+        "bash -c \"bash -c 'rm -fr x'\"",
+        "for f in *; do rm -rf \"$f\"; done",
+        "echo \"$(rm -f x)\"",
+        "trap 'rm -rf x' EXIT",
+        "find . -exec rm -f {} +",
+        "bash <<'E'\nrm -rf x\nE",
+    ] {
+        assert!(understand(script).is_dangerous(), "{script}");
+    }
+    assert!(!understand("git commit -m 'rm -rf x'").is_dangerous());
+}
+
+/// `piece` again and again, each time with another number for `@`.
+fn repeated(piece: &str, size: usize) -> String {
+    let mut script = String::with_capacity(size + piece.len());
+    for number in 0.. {
+        if script.len() >= size {
+            break;
+        }
+        script.push_str(&piece.replace('@', &number.to_string()));
+    }
+    script
+}
+
+/// Work for each byte of hostile text has a bound, whatever the text is and however long.
+#[test]
+fn work_is_linear() {
+    for piece in [
+        "(",
+        ")",
+        "{ ",
+        "}",
+        "'",
+        "\"",
+        "\\",
+        "$(",
+        "`",
+        "<(",
+        "<<E\n",
+        "<<'E'\n",
+        "a;",
+        "a ",
+        "$((",
+        "${",
+        "if a; then ",
+        "sudo ",
+        "sudo -? @ ",
+        "eval ",
+        "eval @ ",
+        "env -S@",
+        "=",
+        "env A=@ ",
+        "find -exec @ ",
+        "bash -c ",
+        "bash -c '",
+        "timeout 1 ",
+        "xargs -I{} ",
+        "A=@ ",
+        "\\\n",
+        "#\n",
+        "{a,",
+        "> @ ",
+        "a>b ",
+        "$x",
+        "*",
+        "~",
+        "&& ",
+        "é",
+        "time ",
+        "trap '",
+        "watch -n1 ",
+        "bash -c 'eval @ ",
+        "sudo -@ 'a b' ",
+    ] {
+        for size in [16 * 1024, 64 * 1024] {
+            let script = repeated(piece, size);
+            let work = judge::work(&script);
+            assert!(work <= 80 * size, "{piece:?}: {work} for {size}");
+        }
+    }
+}

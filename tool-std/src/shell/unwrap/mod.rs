@@ -1,0 +1,325 @@
+//! The commands inside of a command: `sudo x`, `bash -c 'x'`, `find -exec x ;`.
+//!
+//! What is found is judged like any other command, and what finds it is judged too.
+//!
+//! **Invariant:** one layer at a time and no recursion; the caller goes on with what it
+//! gets.
+
+mod table;
+
+use std::iter;
+use std::ops::Range;
+
+use self::table::{BASH, DECLARE, Kind, OTHER_SHELLS, WINDOWS_SHELLS, WRAPPERS, Wrapper};
+use super::Why;
+use super::word::{Word, bare_name, is_assignment};
+
+/// What one command says about others.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Layer {
+    /// Where commands stand among the words.
+    pub(super) inner: Vec<Range<usize>>,
+    /// Whether it is only possible that commands stand there.
+    pub(super) is_guess: bool,
+    /// Words of inner commands that stand for what is not known.
+    pub(super) placeholder: Option<String>,
+    /// Whether more words may come at the end.
+    pub(super) open_end: bool,
+    /// Texts that a shell reads, and whether it reads them as bash does.
+    pub(super) scripts: Vec<(String, Language)>,
+    /// Whether a shell reads its input.
+    pub(super) reads_input: bool,
+    /// Why somebody has to be asked.
+    pub(super) asks: Option<Why>,
+    /// Whether only the commands inside matter.
+    pub(super) is_transparent: bool,
+}
+
+/// Who reads a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    /// bash, or a shell that differs from it only beyond plain scripts.
+    Bash,
+    Sh,
+    Other,
+}
+
+impl Layer {
+    fn asking(why: Why) -> Self {
+        Self { asks: Some(why), ..Self::default() }
+    }
+
+    /// It is not certain where a command begins, so it may be anywhere.
+    fn guess(words: &[Word], from: usize, why: Why) -> Self {
+        let inner = (from..words.len()).map(|at| at..words.len()).collect();
+        Self { inner, is_guess: true, ..Self::asking(why) }
+    }
+
+    /// Every word may begin a command.
+    pub(super) fn anywhere(words: &[Word]) -> Self {
+        Self::guess(words, 1, Why::TooDeep)
+    }
+}
+
+/// Looks for commands and scripts in the words of one command.
+pub(super) fn unwrap(words: &[Word]) -> Layer {
+    let Some(head) = words.first() else { return Layer::default() };
+    if is_assignment(&head.value) {
+        return assignments(words);
+    }
+    let name = bare_name(&head.value);
+    let name = name.as_str();
+    if BASH.contains(&name) || OTHER_SHELLS.contains(&name) {
+        return shell(words, name);
+    }
+    if DECLARE.contains(&name) {
+        return Layer::asking(Why::Declares);
+    }
+    match name {
+        "." | "source" => Layer::asking(Why::Sourced),
+        "find" | "gfind" | "fd" | "fdfind" => search(words),
+        "trap" => trap(words),
+        "su" | "script" => with_script_option(words, 1),
+        "command" if is_lookup(words) => Layer::default(),
+        _ if WINDOWS_SHELLS.contains(&name) => windows_shell(words),
+        _ => match WRAPPERS.iter().find(|wrapper| wrapper.is(name, words)) {
+            Some(wrapper) => wrapped(words, name, wrapper),
+            None => Layer::default(),
+        },
+    }
+}
+
+impl Wrapper {
+    fn is(&self, name: &str, words: &[Word]) -> bool {
+        let then = |then| words.get(1).is_some_and(|word| word.value == then);
+        self.names.contains(&name) && self.then.is_none_or(then)
+    }
+
+    /// How many words the option at the start of `words` takes, when it is known.
+    fn option(&self, words: &[Word]) -> Option<usize> {
+        let option = words[0].value.as_str();
+        if self.flags.contains(&option) {
+            return Some(1);
+        }
+        if self.valued.contains(&option) {
+            return Some(2);
+        }
+        if let Some((name, _)) = option.split_once('=')
+            && name.starts_with("--")
+        {
+            return self.valued.contains(&name).then_some(1);
+        }
+        if option.starts_with("--") {
+            return None;
+        }
+        let is_short = |option: &&&str| option.len() == 2;
+        if self.valued.iter().filter(is_short).any(|valued| option.starts_with(valued)) {
+            return Some(1);
+        }
+        let is_flag = |c: char| self.flags.iter().any(|flag| flag.len() == 2 && flag.ends_with(c));
+        option[1..].chars().all(is_flag).then_some(1)
+    }
+}
+
+/// `A=1 B=2 command`
+fn assignments(words: &[Word]) -> Layer {
+    let end = words.iter().position(|word| !is_assignment(&word.value)).unwrap_or(words.len());
+    let inner = (end < words.len()).then_some(end..words.len());
+    Layer { inner: inner.into_iter().collect(), ..Layer::asking(Why::Assignment) }
+}
+
+/// `command -v x` runs nothing.
+fn is_lookup(words: &[Word]) -> bool {
+    words.get(1).is_some_and(|word| matches!(&*word.value, "-v" | "-V"))
+}
+
+fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper) -> Layer {
+    let mut at = 1 + usize::from(wrapper.then.is_some());
+    while let Some(word) = words.get(at) {
+        if !word.is_literal() {
+            return Layer::guess(words, at, Why::Wrapper);
+        }
+        if word.value == "--" {
+            at += 1;
+            break;
+        }
+        if !word.value.starts_with('-') || word.value == "-" {
+            break;
+        }
+        match wrapper.option(&words[at..]) {
+            Some(length) => at += length,
+            None => return unknown_option(words, at),
+        }
+    }
+    if words[at.min(words.len())..].iter().take(wrapper.operands).any(|word| !word.is_literal()) {
+        return Layer::guess(words, at, Why::Wrapper);
+    }
+    at += wrapper.operands;
+    if at >= words.len() {
+        return Layer::default();
+    }
+    if name == "flock" && words[at].value == "-c" {
+        return with_script_option(words, at);
+    }
+    if words[at].value.starts_with('-') {
+        return Layer::guess(words, at, Why::Wrapper);
+    }
+    if wrapper.kind == Kind::Script {
+        return Layer {
+            scripts: vec![(joined(&words[at..]), Language::Bash)],
+            ..unread(&words[at..])
+        };
+    }
+    Layer {
+        inner: iter::once(at..words.len()).collect(),
+        open_end: matches!(name, "xargs" | "gxargs" | "parallel"),
+        placeholder: (name == "xargs").then(|| placeholder(&words[1..at])).flatten(),
+        is_transparent: wrapper.kind == Kind::Transparent,
+        ..Layer::default()
+    }
+}
+
+/// An option that is not known may hold a command line itself, as that of `env -S` does.
+fn unknown_option(words: &[Word], at: usize) -> Layer {
+    let scripts = words[at..]
+        .iter()
+        .map(|word| word.value.trim_start_matches('-'))
+        .filter(|value| value.contains([' ', '\t', '=']))
+        .map(|value| value.split_once('=').map_or(value, |(_, value)| value))
+        .map(|value| (value.strip_prefix('S').unwrap_or(value).to_owned(), Language::Other))
+        .collect();
+    Layer { scripts, ..Layer::guess(words, at, Why::Wrapper) }
+}
+
+/// What `xargs -I {}` replaces.
+fn placeholder(options: &[Word]) -> Option<String> {
+    let at = options.iter().position(|word| word.value.starts_with("-I"))?;
+    let value = match options[at].value.strip_prefix("-I")? {
+        "" => options.get(at + 1)?.value.as_str(),
+        attached => attached,
+    };
+    Some(value.to_owned())
+}
+
+/// A script is not known where one of its words is not.
+fn unread(words: &[Word]) -> Layer {
+    match words.iter().all(Word::is_literal) {
+        true => Layer::default(),
+        false => Layer::asking(Why::Wrapper),
+    }
+}
+
+fn joined(words: &[Word]) -> String {
+    words.iter().map(|word| &*word.value).collect::<Vec<_>>().join(" ")
+}
+
+/// `bash -c 'script'`, `bash file`, `bash < file`
+fn shell(words: &[Word], name: &str) -> Layer {
+    let language = match name {
+        "bash" => Language::Bash,
+        "sh" => Language::Sh,
+        _ => Language::Other,
+    };
+    let Some(option) = words[1..].iter().position(|word| is_script_option(&word.value)) else {
+        let only_shows = words.len() == 2 && matches!(&*words[1].value, "--version" | "--help");
+        return match only_shows {
+            true => Layer::default(),
+            false => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
+        };
+    };
+    let option = option + 1;
+    let Some(script) = words[option + 1..].iter().find(|word| !word.value.starts_with(['-', '+']))
+    else {
+        return Layer::asking(Why::Wrapper);
+    };
+    let is_simple = words.len() == 3
+        && matches!(&*words[1].value, "-c" | "-lc")
+        && script.is_literal()
+        && language != Language::Other;
+    let asks = match is_simple {
+        true => None,
+        false if language == Language::Other => Some(Why::OtherShell),
+        false => Some(Why::Wrapper),
+    };
+    Layer {
+        scripts: vec![(script.value.clone(), language)],
+        is_transparent: is_simple,
+        asks,
+        ..Layer::default()
+    }
+}
+
+/// `-c`, also among others as in `-lc`.
+fn is_script_option(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('c'))
+}
+
+/// `cmd /c dir`, `pwsh -Command Get-Date`
+fn windows_shell(words: &[Word]) -> Layer {
+    let is_option = |word: &Word| {
+        let value = word.value.to_lowercase();
+        let value = value.as_str();
+        matches!(value, "/c" | "/k" | "-c") || value.len() > 3 && "-command".starts_with(value)
+    };
+    let script = words.iter().position(is_option).map(|at| joined(&words[at + 1..]));
+    let scripts = script.into_iter().map(|script| (script, Language::Other)).collect();
+    Layer { scripts, ..Layer::asking(Why::OtherShell) }
+}
+
+/// `su -c 'script'`, `script -c 'script'`
+fn with_script_option(words: &[Word], from: usize) -> Layer {
+    let asks = Layer::asking(Why::Wrapper);
+    let Some(at) = words[from..].iter().position(|word| {
+        word.value == "-c" || word.value.starts_with("--command") || is_script_option(&word.value)
+    }) else {
+        return asks;
+    };
+    let option = words[from + at].value.as_str();
+    let script = match option.split_once('=') {
+        Some((_, script)) => Some(script),
+        None => words.get(from + at + 1).map(|word| &*word.value),
+    };
+    let scripts = script.map(|script| (script.to_owned(), Language::Sh)).into_iter().collect();
+    Layer { scripts, ..asks }
+}
+
+/// `trap 'script' EXIT`
+fn trap(words: &[Word]) -> Layer {
+    let operands: Vec<_> = words[1..].iter().filter(|word| word.value != "--").collect();
+    match operands.as_slice() {
+        [script, _, ..] if script.value != "-" && !script.value.is_empty() => {
+            Layer { scripts: vec![(script.value.clone(), Language::Bash)], ..unread(&words[1..2]) }
+        }
+        _ => Layer::default(),
+    }
+}
+
+/// `find -exec command ;`, `fd -x command`
+fn search(words: &[Word]) -> Layer {
+    let mut layer = Layer { placeholder: Some("{}".to_owned()), ..Layer::default() };
+    let mut at = 1;
+    while at < words.len() {
+        if is_exec(&words[at].value) {
+            let start = at + 1;
+            let is_end = |word: &Word| matches!(&*word.value, ";" | "\\;" | "+");
+            let end = words[start..].iter().position(is_end).map_or(words.len(), |end| start + end);
+            if start < end {
+                layer.inner.push(start..end);
+            }
+            layer.asks = Some(Why::Argument);
+            at = end;
+        }
+        at += 1;
+    }
+    layer
+}
+
+fn is_exec(word: &str) -> bool {
+    matches!(
+        word,
+        "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch"
+    )
+}
+
+#[cfg(test)]
+mod tests;

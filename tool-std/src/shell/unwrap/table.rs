@@ -1,0 +1,189 @@
+//! Programs that run the command in their arguments, as data.
+//!
+//! Only options that are listed are read. Everything else means that it is not certain
+//! where the inner command begins.
+
+/// What it means that a program runs another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Only the inner command matters.
+    Transparent,
+    /// The wrapper itself needs a rule too.
+    Judged,
+    /// Its arguments go to a shell as one text.
+    Script,
+}
+
+/// A program that runs the command in its arguments.
+#[derive(Debug)]
+pub(super) struct Wrapper {
+    /// The program, and the words that must follow it.
+    pub(super) names: &'static [&'static str],
+    pub(super) then: Option<&'static str>,
+    pub(super) kind: Kind,
+    /// Options on their own; a single letter may stand with others behind one dash.
+    pub(super) flags: &'static [&'static str],
+    /// Options that take a value: the rest of the word, or the next one.
+    pub(super) valued: &'static [&'static str],
+    /// Words that come before the command.
+    pub(super) operands: usize,
+}
+
+const fn wrapper(
+    names: &'static [&'static str],
+    kind: Kind,
+    flags: &'static [&'static str],
+    valued: &'static [&'static str],
+    operands: usize,
+) -> Wrapper {
+    Wrapper { names, then: None, kind, flags, valued, operands }
+}
+
+/// A program that runs the command after one of its own words.
+const fn runner(names: &'static [&'static str], then: &'static str) -> Wrapper {
+    let base = wrapper(names, Judged, &[], &[], 0);
+    Wrapper { then: Some(then), ..base }
+}
+
+use Kind::{Judged, Script, Transparent};
+
+/// All of them. Where a program stands twice, the first one that fits counts.
+pub(super) const WRAPPERS: &[Wrapper] = &[
+    wrapper(&["env"], Transparent, &["-i", "--ignore-environment"], &["-u", "--unset"], 0),
+    wrapper(&["nohup"], Transparent, &[], &[], 0),
+    wrapper(
+        &["timeout", "gtimeout"],
+        Transparent,
+        &["-v", "--foreground", "--preserve-status", "--verbose"],
+        &["-k", "-s", "--kill-after", "--signal"],
+        1,
+    ),
+    wrapper(&["nice"], Transparent, &[], &["-n", "--adjustment"], 0),
+    wrapper(
+        &["stdbuf", "gstdbuf"],
+        Transparent,
+        &[],
+        &["-i", "-o", "-e", "--input", "--output", "--error"],
+        0,
+    ),
+    wrapper(&["time"], Transparent, &["-p"], &[], 0),
+    wrapper(
+        &["sudo"],
+        Judged,
+        &["-n", "-E", "-H", "-A", "-S", "-b", "-k", "-s", "-i", "--non-interactive"],
+        &["-u", "-g", "-C", "-D", "-R", "-T", "-h", "-p", "-r", "-t", "-U", "--user", "--group"],
+        0,
+    ),
+    wrapper(&["doas"], Judged, &["-n", "-s"], &["-u", "-C", "-a"], 0),
+    wrapper(&["pkexec"], Judged, &["--disable-internal-agent"], &["--user"], 0),
+    wrapper(&["runuser"], Judged, &[], &["-u", "-g", "-G"], 0),
+    wrapper(&["gosu", "su-exec"], Judged, &[], &[], 1),
+    wrapper(
+        &["xargs", "gxargs"],
+        Judged,
+        &["-0", "-r", "-t", "-p", "-x", "-o", "--null", "--no-run-if-empty", "--verbose"],
+        &[
+            "-I",
+            "-n",
+            "-P",
+            "-L",
+            "-d",
+            "-a",
+            "-E",
+            "-s",
+            "-J",
+            "-R",
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--delimiter",
+            "--arg-file",
+            "--replace",
+        ],
+        0,
+    ),
+    wrapper(&["parallel"], Judged, &["-k", "-0", "--will-cite"], &["-j", "--jobs"], 0),
+    wrapper(&["exec"], Judged, &["-c", "-l"], &["-a"], 0),
+    wrapper(&["command"], Judged, &["-p"], &[], 0),
+    wrapper(&["builtin"], Judged, &[], &[], 0),
+    wrapper(&["busybox", "toybox"], Judged, &[], &[], 0),
+    wrapper(
+        &["flock"],
+        Judged,
+        &["-n", "-x", "-s", "-e", "-u", "-o", "-F", "--nonblock"],
+        &["-w", "-E", "--timeout"],
+        1,
+    ),
+    wrapper(
+        &["watch"],
+        Script,
+        &["-d", "-t", "-b", "-e", "-g", "-c", "-x", "-p"],
+        &["-n", "--interval"],
+        0,
+    ),
+    wrapper(&["eval"], Script, &[], &[], 0),
+    wrapper(&["ionice"], Judged, &["-t"], &["-c", "-n", "--class", "--classdata"], 0),
+    wrapper(&["chrt"], Judged, &["-b", "-f", "-i", "-o", "-r"], &[], 1),
+    wrapper(&["taskset"], Judged, &["-c"], &[], 1),
+    wrapper(&["setsid"], Judged, &["-c", "-f", "-w"], &[], 0),
+    wrapper(&["setarch"], Judged, &["-R"], &[], 1),
+    wrapper(&["chroot"], Judged, &[], &["--userspec", "--groups"], 1),
+    wrapper(&["unshare"], Judged, &["-r", "-m", "-n", "-p", "-f", "-u", "-i", "-U"], &[], 0),
+    wrapper(&["nsenter"], Judged, &["-a", "-m", "-n", "-p", "-u", "-i"], &["-t", "--target"], 0),
+    wrapper(
+        &["strace", "ltrace"],
+        Judged,
+        &["-f", "-ff", "-c", "-q", "-v", "-t", "-tt", "-y"],
+        &["-e", "-o", "-s", "-u"],
+        0,
+    ),
+    wrapper(&["systemd-run"], Judged, &["--user", "--scope", "-t", "-q"], &["--unit", "-p"], 0),
+    wrapper(
+        &["fakeroot", "unbuffer", "torsocks", "proxychains", "proxychains4", "catchsegv"],
+        Judged,
+        &["-q"],
+        &["-f"],
+        0,
+    ),
+    wrapper(&["dumb-init", "tini", "rlwrap", "dbus-run-session"], Judged, &["-v", "-s"], &[], 0),
+    wrapper(&["xvfb-run"], Judged, &["-a", "--auto-servernum"], &["-s", "-n"], 0),
+    wrapper(&["caffeinate"], Judged, &["-d", "-i", "-m", "-s", "-u"], &["-t", "-w"], 0),
+    wrapper(&["npx", "bunx", "uvx"], Judged, &["-y", "--yes", "--no-install"], &["-p"], 0),
+    runner(&["uv", "poetry", "pipenv", "pdm", "hatch", "rye"], "run"),
+    runner(&["npm", "pnpm", "yarn", "bundle", "rbenv", "pyenv", "mise"], "exec"),
+];
+
+/// Shells that read bash's language as it is understood here.
+pub(super) const BASH: &[&str] = &["bash", "sh"];
+
+/// Shells with a language of their own, but commands of the same form.
+pub(super) const OTHER_SHELLS: &[&str] =
+    &["ash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "rbash", "tcsh", "yash", "zsh"];
+
+/// Shells of Windows.
+pub(super) const WINDOWS_SHELLS: &[&str] = &["cmd", "powershell", "pwsh"];
+
+/// Builtins that change what later commands mean, or run code that hides in their words.
+pub(super) const DECLARE: &[&str] = &[
+    "alias",
+    "bind",
+    "compgen",
+    "complete",
+    "compopt",
+    "declare",
+    "enable",
+    "export",
+    "fc",
+    "hash",
+    "let",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "shopt",
+    "typeset",
+    "unalias",
+    "unset",
+];

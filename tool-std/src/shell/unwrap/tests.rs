@@ -1,0 +1,75 @@
+//! One layer at a time.
+
+use super::*;
+
+fn words(text: &str) -> Vec<Word> {
+    text.split(' ').map(Word::literal).collect()
+}
+
+#[track_caller]
+fn check(text: &str, inner: &[&str], asks: Option<Why>) {
+    let words = words(text);
+    let layer = unwrap(&words);
+    let found: Vec<String> =
+        layer.inner.iter().map(|range| joined(&words[range.clone()])).collect();
+    assert_eq!(
+        (found, layer.asks),
+        (inner.iter().map(|&text| text.to_owned()).collect(), asks),
+        "{text}"
+    );
+}
+
+#[test]
+fn options_are_read_past() {
+    check("timeout -k 5 --signal=KILL 10 make x", &["make x"], None);
+    check("nice -n5 make", &["make"], None);
+    check("env -i -u HOME A=1 make", &["A=1 make"], None);
+    check("A=1 B=2 make", &["make"], Some(Why::Assignment));
+    check("sudo -nE -u root -- ls -l", &["ls -l"], None);
+    check("xargs -0 -I{} -P4 mv {} x", &["mv {} x"], None);
+    check("uv run pytest", &["pytest"], None);
+    check("find . -exec a {} ; -ok b +", &["a {}", "b"], Some(Why::Argument));
+    check("command -v git", &[], None);
+    check("timeout 5", &[], None);
+    check("git checkout main", &[], None);
+}
+
+#[test]
+fn an_unknown_option_makes_every_word_a_command() {
+    check("timeout --new 5 ls", &["--new 5 ls", "5 ls", "ls"], Some(Why::Wrapper));
+    check("setarch x86_64 -R ls", &["-R ls", "ls"], Some(Why::Wrapper));
+    let layer = unwrap(&[Word::literal("env"), Word::literal("-Srm -rf x")]);
+    assert_eq!(layer.scripts, [("rm -rf x".to_owned(), Language::Other)]);
+}
+
+#[test]
+fn scripts_are_found() {
+    for (argv, script, transparent) in [
+        (&["bash", "-c", "a; b"][..], "a; b", true),
+        (&["/bin/sh", "-lc", "a"], "a", true),
+        (&["bash", "-xc", "a"], "a", false),
+        (&["bash", "-c", "a", "b"], "a", false),
+        (&["bash", "--norc", "-c", "a"], "a", false),
+        (&["zsh", "-c", "a"], "a", false),
+        (&["eval", "a", "b"], "a b", false),
+        (&["watch", "-n", "1", "a", "b"], "a b", false),
+        (&["su", "-", "me", "-c", "a"], "a", false),
+        (&["script", "-qc", "a", "x"], "a", false),
+        (&["flock", "lock", "-c", "a"], "a", false),
+        (&["trap", "a; b", "EXIT"], "a; b", false),
+        (&["cmd.exe", "/c", "dir"], "dir", false),
+        (&["pwsh", "-NoProfile", "-Command", "Get-Date"], "Get-Date", false),
+    ] {
+        let words: Vec<_> = argv.iter().map(|word| Word::literal(word)).collect();
+        let layer = unwrap(&words);
+        assert_eq!(layer.scripts.first().map(|(text, _)| &**text), Some(script), "{argv:?}");
+        assert_eq!(layer.is_transparent, transparent, "{argv:?}");
+    }
+}
+
+#[test]
+fn what_changes_later_commands_asks() {
+    for text in ["export A=1", "alias ls=rm", "set -x", "source x", ". x", "bash x.sh", "sh"] {
+        assert!(unwrap(&words(text)).asks.is_some(), "{text}");
+    }
+}

@@ -1,0 +1,217 @@
+//! One word of a command: its value after quote removal, and what is not known of it.
+//!
+//! **Invariant:** nothing here reads a script; the scanners put words together.
+
+/// A word as the program gets it, where that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    /// The value; what is only known at run time stands in it as it is written.
+    pub(super) value: String,
+    /// The value as rules match it: quoted where that is needed, expansions as written.
+    pub(super) shown: String,
+    /// Holds the value of a variable.
+    pub(super) parameter: bool,
+    /// Holds something that is only known at run time.
+    pub(super) unknown: bool,
+    /// Names files by a pattern.
+    pub(super) glob: bool,
+    /// May become several words, each of any form.
+    pub(super) splits: bool,
+    /// Begins with what is not known, so that it may be an option.
+    pub(super) leads: bool,
+}
+
+impl Word {
+    pub(super) fn literal(value: &str) -> Self {
+        Self { value: value.to_owned(), shown: quote(value), ..Self::default() }
+    }
+
+    /// Whether it may turn out to be an option, though it does not look like one.
+    pub(super) fn may_be_option(&self) -> bool {
+        self.splits || self.leads
+    }
+
+    /// Whether its value is exactly what is written.
+    pub(super) fn is_literal(&self) -> bool {
+        !self.unknown && !self.glob
+    }
+}
+
+/// A word under construction.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    word: Word,
+    /// Literal text that is not yet in `shown`.
+    run: String,
+    /// Whether a part of it is quoted or escaped.
+    pub(super) quoted: bool,
+    /// Whether it has unquoted braces.
+    pub(super) braces: bool,
+}
+
+impl Builder {
+    pub(super) fn value(&self) -> &str {
+        &self.word.value
+    }
+
+    pub(super) fn push(&mut self, c: char) {
+        self.word.value.push(c);
+        self.run.push(c);
+    }
+
+    pub(super) fn push_str(&mut self, text: &str) {
+        self.word.value.push_str(text);
+        self.run.push_str(text);
+    }
+
+    /// Adds text that stands for something else, but for one known word.
+    pub(super) fn raw(&mut self, text: &str) {
+        if !self.run.is_empty() {
+            self.word.shown.push_str(&quote(&std::mem::take(&mut self.run)));
+        }
+        self.word.value.push_str(text);
+        self.word.shown.push_str(text);
+    }
+
+    /// Adds a character of a file name pattern.
+    pub(super) fn glob(&mut self, c: char) {
+        self.word.leads |= self.word.value.is_empty();
+        self.word.glob = true;
+        self.raw(c.encode_utf8(&mut [0; 4]));
+    }
+
+    /// Adds text that stands for what is only known at run time.
+    pub(super) fn unknown(&mut self, text: &str, in_quotes: bool) {
+        self.word.leads |= self.word.value.is_empty();
+        self.word.splits |= !in_quotes;
+        self.word.unknown = true;
+        self.raw(text);
+    }
+
+    /// Adds text that stands for the name of a pipe.
+    pub(super) fn pipe(&mut self, text: &str) {
+        self.word.unknown = true;
+        self.raw(text);
+    }
+
+    /// Adds the value of a variable.
+    pub(super) fn parameter(&mut self, text: &str, in_quotes: bool) {
+        self.word.parameter = true;
+        self.unknown(text, in_quotes);
+    }
+
+    pub(super) fn finish(mut self) -> Word {
+        if !self.run.is_empty() || self.word.value.is_empty() {
+            self.word.shown.push_str(&quote(&self.run));
+        }
+        self.word
+    }
+}
+
+/// Characters that mean themselves without quotes, wherever they stand.
+pub(super) fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || matches!(c, '_' | '@' | '%' | '+' | '=' | ':' | ',' | '.' | '/' | '^' | '-')
+        || !c.is_ascii()
+}
+
+/// `value` as one word of a script, with quotes only where they are needed.
+pub(super) fn quote(value: &str) -> String {
+    if !value.is_empty() && value.chars().all(is_plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', r"'\''"))
+    }
+}
+
+/// Words that are not programs when a command begins with them.
+pub(super) fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "!" | "[["
+            | "]]"
+            | "{"
+            | "}"
+            | "case"
+            | "coproc"
+            | "do"
+            | "done"
+            | "elif"
+            | "else"
+            | "esac"
+            | "fi"
+            | "for"
+            | "function"
+            | "if"
+            | "in"
+            | "select"
+            | "then"
+            | "time"
+            | "until"
+            | "while"
+    )
+}
+
+/// Whether a command that begins with `word` begins by setting a variable.
+pub(super) fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else { return false };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The name of a program without its folder, as systems without letter case find it.
+pub(super) fn bare_name(program: &str) -> String {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
+    name.strip_suffix(".exe").unwrap_or(&name).to_owned()
+}
+
+/// Whether a program is written with its bare name, behind a folder or not.
+pub(super) fn has_bare_name(program: &str) -> bool {
+    program.rsplit('/').next() == Some(&bare_name(program))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_needs_quotes_gets_them() {
+        for (value, shown) in [
+            ("ls", "ls"),
+            ("--colour=never", "--colour=never"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("*.rs", "'*.rs'"),
+            ("~/x", "'~/x'"),
+            ("{}", "'{}'"),
+            ("$HOME", "'$HOME'"),
+        ] {
+            assert_eq!(quote(value), shown);
+        }
+    }
+
+    #[test]
+    fn assignments_are_seen_in_every_form() {
+        for word in ["A=1", "_a9=", "A+=1", "a[1]=x", "a[x=y]=z"] {
+            assert!(is_assignment(word), "{word}");
+        }
+        for word in ["A", "1=2", "--a=b", "a-b=c", "./a=b", "=x"] {
+            assert!(!is_assignment(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_bare_name_has_no_folder_and_no_ending() {
+        for (program, name) in [
+            ("NPM", "npm"),
+            ("node.exe", "node"),
+            ("/usr/bin/npm", "npm"),
+            (r"C:\Program Files\nodejs\node.exe", "node"),
+        ] {
+            assert_eq!(bare_name(program), name);
+        }
+    }
+}

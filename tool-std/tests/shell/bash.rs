@@ -1,0 +1,146 @@
+//! bash as the judge: what the strict layer calls plain, bash runs exactly so.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use tool_std::shell::{Simple, Understood, Why, understand};
+
+/// How many plain scripts bash is asked about.
+const CASES: usize = 500;
+
+/// The most scripts that are tried for that.
+const TRIES: usize = 100_000;
+
+/// Writes the arguments of every command to a file, in one piece, and gives `$status`.
+const STUB: &str = r#"command_not_found_handle() {
+    printf '%s\0' "$#" "$@" >> "$LOG"
+    return "$STATUS"
+}
+"#;
+
+/// Pieces of scripts, harmless and not; no builtin of bash is among the names.
+fn scripts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => prop::sample::select(vec!["aa", "bb", "ls9", "git9", "x", "-x", "=", "1"]),
+        3 => prop::sample::select(vec![" ", " ", "\t", "\n", ";", "&&", "||", "|", "&"]),
+        3 => prop::sample::select(vec!["'", "\"", "\\", "''", "\"\"", "\\ ", "' '", "\"a;b\""]),
+        2 => prop::sample::select(vec![
+            "#", "~", "*", "?", "[", "]", "!", "{", "}", ",", "..", "$", "`", "(", ")", "<", ">",
+            "^", "%", "@", ":", "+", "ä", "語", "\u{a0}", "\r", "\u{1}", "a=", "a[1]=", "a+=",
+            "if", "time", "then", "do", "{a,b}", "$x", "\\\n", " \\\n", "{}", " 2>&1",
+            " >/dev/null ", " > yy ", " # zz\n", " <<'E'\n(a $b\nE\n", "\\\"",
+        ]),
+        1 => any::<char>().prop_map(|_| "é"),
+    ];
+    prop::collection::vec(piece, 1..12).prop_map(|pieces| pieces.concat())
+}
+
+fn bash() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join("bash")).find(|file| file.is_file())
+}
+
+/// The argument lists that bash runs when every command gives `status`.
+fn run(bash: &Path, folder: &Path, script: &str, status: &str) -> Vec<Vec<String>> {
+    let log = folder.join("log");
+    fs::write(&log, "").expect("the log is emptied");
+    let done = Command::new(bash)
+        // Patterns stand for themselves: which files there are is another matter.
+        .args(["--noprofile", "--norc", "-f", "-c"])
+        .arg(format!("{STUB}{script}\n"))
+        .env_clear()
+        .env("PATH", folder.join("nothing"))
+        .env("LC_ALL", "C.UTF-8")
+        .env("LOG", &log)
+        .env("STATUS", status)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    done.expect("bash runs");
+    let log = fs::read_to_string(&log).expect("the log is read");
+    let mut fields = log.split_terminator('\0');
+    let mut commands = Vec::new();
+    while let Some(count) = fields.next() {
+        let count = count.parse().expect("a number");
+        commands.push(fields.by_ref().take(count).map(str::to_owned).collect());
+    }
+    commands
+}
+
+/// Whether it runs through a stub: no path, no builtin, and no keyword.
+fn is_stubbed(program: &str) -> bool {
+    !program.contains('/') && !matches!(program, ":" | "." | "[" | "time")
+}
+
+/// The argument lists that bash should run, where the stubs can show them.
+fn expected(understood: &Understood) -> Option<Vec<Vec<String>>> {
+    let heads = understood.commands.iter().map(|simple| simple.argv[0].as_str());
+    let is_shown = heads.clone().all(is_stubbed) && understood.commands.iter().all(is_certain);
+    is_shown.then(|| understood.commands.iter().map(|simple| simple.argv.clone()).collect())
+}
+
+/// Whether it is its own words that run, and not what it contains.
+fn is_certain(simple: &Simple) -> bool {
+    !simple.inner && simple.asks.is_none_or(|why| why == Why::Argument)
+}
+
+/// Asks bash about scripts that fit, until it agreed about enough of them.
+fn compare(pieces: &str, fits: impl Fn(&str, &Understood) -> bool) {
+    let Some(bash) = bash() else {
+        eprintln!("there is no bash here: skipped");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut runner = TestRunner::deterministic();
+    let strategy = scripts();
+    let mut asked = 0;
+    for _ in 0..TRIES {
+        if asked == CASES {
+            break;
+        }
+        let script = strategy.new_tree(&mut runner).expect("a script").current();
+        let understood = understand(&script);
+        let Some(mut expected) = expected(&understood).filter(|_| fits(&script, &understood))
+        else {
+            continue;
+        };
+        asked += 1;
+        let mut found = run(&bash, folder.path(), &script, "0");
+        if script.contains("||") {
+            // Each operator lets the right side run after one of both outcomes.
+            found.extend(run(&bash, folder.path(), &script, "1"));
+            let found: BTreeSet<_> = found.into_iter().collect();
+            assert_eq!(found, expected.into_iter().collect(), "{script:?}");
+        } else {
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "{script:?}");
+        }
+    }
+    eprintln!("bash agreed about {asked} {pieces} scripts");
+    assert_eq!(asked, CASES, "too few scripts are {pieces}");
+}
+
+// (d), SH1
+#[test]
+fn what_is_plain_is_what_bash_runs() {
+    compare("plain", |_, understood| understood.plain);
+}
+
+// The same for the second layer, as far as its words are known before they run.
+#[test]
+fn what_is_understood_is_what_bash_runs() {
+    compare("understood", |script, understood| {
+        !understood.plain
+            && understood.opaque.is_none()
+            && understood.reads.is_empty()
+            && !script.contains(['$', '~'])
+    });
+}

@@ -1,0 +1,261 @@
+//! Cases that other projects test with, and where we answer otherwise.
+
+use serde_json::Value;
+use tool_std::shell::{Simple, Understood, suggestions, understand, understand_argv};
+
+use crate::fixture;
+use crate::support::{Rules, Verdict};
+
+fn strings(value: &Value) -> Vec<String> {
+    serde_json::from_value(value.clone()).expect("a list of texts")
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
+fn argv(commands: &[Simple]) -> Vec<&[String]> {
+    commands.iter().map(|simple| &*simple.argv).collect()
+}
+
+#[test]
+fn plain_scripts_are_split_as_codex_splits_them() {
+    let cases: Value = fixture!("codex-shell-parse/cases.json");
+    for case in array(&cases["cases"]) {
+        let words = strings(&case["argv"]);
+        let script = understand(&words[2]);
+        let expected = &case["expected"];
+        match text(&case["kind"]) {
+            "plain_commands" => {
+                assert_eq!(script.plain, !expected.is_null(), "{words:?}");
+                if script.plain {
+                    let expected: Vec<_> = array(expected).iter().map(strings).collect();
+                    assert_eq!(argv(&script.commands), expected, "{words:?}");
+                    // The shell and its commands are judged, not the script as one text.
+                    assert_eq!(argv(&understand_argv(&words).commands)[1..], expected);
+                }
+            }
+            _ => {
+                // A heredoc leaves the command before it, but is not plain.
+                assert!(!script.plain, "{words:?}");
+                let is_one = script.opaque.is_none()
+                    && script.writes.is_empty()
+                    && script.commands.len() == 1
+                    && script.commands[0].asks.is_none();
+                assert_eq!(is_one, !expected.is_null(), "{words:?}");
+                if is_one {
+                    assert_eq!(script.commands[0].argv, strings(expected), "{words:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Commands that we list although gemini gives up on the script: it asks there, and so do
+/// we, but rules that forbid still see what might be in it.
+const GIVEN_UP: &[&str] = &[r#"echo "${var1=aa\140 env| ls -l\140}${var1@P}""#, "echo ${foo@P}"];
+
+#[test]
+fn programs_are_found_where_gemini_finds_them() {
+    let cases: Value = fixture!("gemini-shell-parse/cases.json");
+    for case in array(&cases["command_roots"]) {
+        let command = text(&case["command"]);
+        let script = understand(command);
+        let roots = strings(&case["roots"]);
+        if roots.is_empty() {
+            assert!(script.opaque.is_some(), "{command}");
+            assert!(command.is_empty() || GIVEN_UP.contains(&command));
+            continue;
+        }
+        let heads: Vec<_> = script.commands.iter().map(|simple| &simple.argv[0]).collect();
+        let missing: Vec<_> = roots.iter().filter(|root| !heads.contains(root)).collect();
+        assert!(missing.is_empty(), "{command}: {heads:?}");
+        if script.opaque.is_none() {
+            assert_eq!(heads, roots.iter().collect::<Vec<_>>(), "{command}");
+        }
+    }
+}
+
+#[test]
+fn redirections_are_noticed_where_gemini_notices_them() {
+    let cases: Value = fixture!("gemini-shell-parse/cases.json");
+    for case in array(&cases["has_redirection"]) {
+        let command = text(&case["command"]);
+        let expected = case["expected"].as_bool().expect("a flag");
+        assert_eq!(!understand(command).plain, expected, "{command}");
+    }
+    for case in array(&cases["split"]) {
+        let command = text(&case["command"]);
+        let parts: Vec<_> = strings(&case["parts"]);
+        let script = understand(command);
+        let expected: Vec<_> = parts.iter().flat_map(|part| understand(part).commands).collect();
+        assert_eq!(script.commands, expected, "{command}");
+    }
+}
+
+/// Where what a wrapper runs is another text for us.
+const OTHER_INNER: &[(&str, &str, &str)] = &[
+    // Without quotes, the script is its first word only; that is what zsh runs.
+    ("zsh -c ls -l", "ls -l", "ls"),
+];
+
+#[test]
+fn wrappers_are_taken_off_as_gemini_takes_them_off() {
+    let cases: Value = fixture!("gemini-shell-parse/cases.json");
+    for case in array(&cases["strip_wrapper"]) {
+        let (command, inner) = (text(&case["command"]), text(&case["inner"]));
+        let other = OTHER_INNER.iter().find(|other| (other.0, other.1) == (command, inner));
+        let inner = other.map_or(inner, |other| other.2);
+        let expected = understand(inner).commands.remove(0).text;
+        let script = understand(command);
+        assert!(script.commands.iter().any(|simple| simple.text == expected), "{command}");
+    }
+    for case in array(&cases["normalize_command"]) {
+        let (command, name) = (text(&case["command"]), text(&case["name"]));
+        let script = understand_argv(&[command.to_owned()]);
+        assert_eq!(script.commands[0].bare().as_deref(), Some(name), "{command}");
+    }
+}
+
+// F87
+#[test]
+fn wrappers_are_taken_off_as_opencode_takes_them_off() {
+    let cases: Value = fixture!("opencode-arity/cases.json");
+    for case in array(&cases["wrapper_extract"]) {
+        let script = understand_argv(&strings(&case["tokens"]));
+        let found = argv(&script.commands);
+        for inner in array(&case["inner"]) {
+            assert!(found.contains(&&*strings(inner)), "{case}: {found:?}");
+        }
+        if array(&case["inner"]).is_empty() {
+            assert!(script.commands.len() < 2, "{case}: {found:?}");
+        }
+    }
+}
+
+/// Daily commands, as codex shows them to people. How they are shown is not our matter, but
+/// they must be understood.
+#[test]
+fn what_codex_summarises_is_understood() {
+    let cases: Value = fixture!("codex-parse-command/cases.json");
+    for case in array(&cases["cases"]) {
+        let words = strings(&case["argv"]);
+        let script = understand_argv(&words);
+        // What is read by a shell other than bash always asks.
+        let is_foreign = ["zsh", "powershell", "pwsh"].iter().any(|name| words[0].ends_with(name));
+        assert_eq!(script.opaque.is_some(), is_foreign, "{words:?}: {:?}", script.opaque);
+        assert!(!script.is_dangerous(), "{words:?}");
+    }
+}
+
+// F85
+#[test]
+fn banned_prefixes_are_never_offered() {
+    let banned: Vec<Vec<String>> = fixture!("codex-execpolicy/banned_prefixes.json");
+    let cases: Value = fixture!("codex-execpolicy/cases.json");
+    let more = array(&cases["banned_prefix_suggestions"]).iter().map(strings);
+    for mut prefix in banned.into_iter().chain(more) {
+        let pattern = format!("{} *", prefix.join(" "));
+        for tail in [None, Some("x".to_owned()), Some("print(1)".to_owned())] {
+            prefix.extend(tail);
+            let offered = suggestions(&understand_argv(&prefix), &|_| false);
+            assert!(!offered.contains(&pattern), "{prefix:?}: {offered:?}");
+        }
+    }
+}
+
+/// Where we offer less than codex, and why.
+const OFFERED_LESS: &[(&str, &str)] = &[
+    ("empty_script", "there is nothing to allow"),
+    ("whitespace_script", "there is nothing to allow"),
+    ("requested_prefix_insufficient", "a forced removal is never offered"),
+    ("omitted_when_policy_prompts", "`rm` may remove anything"),
+    ("heuristics_allow", "what is safe needs no rule"),
+    ("policy_allow", "an interpreter may run anything"),
+    ("one_allowed_segment_is_not_enough", "an argument writes a file"),
+    ("all_segments_allowed", "an argument writes a file"),
+];
+
+#[test]
+fn what_codex_proposes_is_offered() {
+    let cases: Value = fixture!("codex-execpolicy/cases.json");
+    for case in array(&cases["approval"]) {
+        let script = understand_argv(&strings(&case["command"]));
+        let allow: Vec<String> = array(&case["rules"])
+            .iter()
+            .filter(|rule| rule["decision"] == "allow")
+            .map(|rule| format!("{} *", strings(&rule["pattern"]).join(" ")))
+            .collect();
+        let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
+        let is_allowed =
+            |text: &str| allow.iter().any(|rule| tool_sdk::Pattern::from(*rule).matches(text));
+        let offered = suggestions(&script, &is_allowed);
+        let name = text(&case["name"]);
+        if OFFERED_LESS.iter().any(|(less, _)| *less == name) {
+            assert!(offered.is_empty(), "{name}: {offered:?}");
+            continue;
+        }
+        let proposed = strings(&case["proposed_prefix"]).join(" ");
+        assert!(offered.iter().any(|one| one.starts_with(&proposed)), "{name}: {offered:?}");
+    }
+}
+
+/// Cases of codex that need what our rules do not have, and why they are left out.
+const OTHER_RULES: &[(&str, &str)] = &[
+    ("first_token_alternatives_bash", "rules here have no alternatives within a word"),
+    ("first_token_alternatives_sh", "rules here have no alternatives within a word"),
+    ("tail_alternatives_i", "rules here have no alternatives within a word"),
+    ("tail_alternatives_install", "rules here have no alternatives within a word"),
+    ("host_exec_explicit_empty", "a rule that forbids means every program of that name"),
+    ("host_exec_other_path", "a rule that forbids means every program of that name"),
+    ("host_exec_exact_beats_basename", "what forbids beats what allows"),
+];
+
+#[test]
+fn rules_of_prefixes_mean_what_they_mean_to_codex() {
+    let cases: Value = fixture!("codex-execpolicy/cases.json");
+    for case in array(&cases["evaluate"]) {
+        let name = text(&case["name"]);
+        if OTHER_RULES.iter().any(|(other, _)| *other == name) {
+            continue;
+        }
+        let of = |allows: bool| -> Vec<String> {
+            array(&case["rules"])
+                .iter()
+                .filter(|rule| (rule["decision"] == "allow") == allows)
+                .map(|rule| format!("{} *", strings(&rule["pattern"]).join(" ")))
+                .collect()
+        };
+        let (allow, strict) = (of(true), of(false));
+        let allow: Vec<&str> = allow.iter().map(String::as_str).collect();
+        let strict: Vec<&str> = strict.iter().map(String::as_str).collect();
+        let rules = Rules::new(&allow, &strict);
+        let commands = array(&case["commands"]).iter().map(strings);
+        let verdict = commands.map(|argv| rules.judge(&understand_argv(&argv))).max();
+        // Rules that ask stand as rules that forbid here; all that counts is whether they
+        // speak.
+        let is_strict = matches!(text(&case["decision"]), "prompt" | "forbidden");
+        let speaks = is_strict && !array(&case["matched"]).is_empty();
+        assert_eq!(verdict == Some(Verdict::Deny), speaks, "{name}");
+    }
+}
+
+/// The one promise over all of them: nothing hostile is plain and harmless.
+#[test]
+fn no_hostile_case_is_answered_with_allow() {
+    let cases: Value = fixture!("gemini-shell-parse/cases.json");
+    let hostile = array(&cases["command_roots"]).iter().map(|case| text(&case["command"]));
+    let is_hostile = |command: &&str| command.contains(['$', '`', '<', '>', '&']);
+    let allowed: Vec<&str> = hostile
+        .filter(|command| is_hostile(command) && !command.starts_with("echo \"hello"))
+        .filter(|command| {
+            let script: Understood = understand(command);
+            script.plain && script.is_safe()
+        })
+        .collect();
+    assert!(allowed.is_empty(), "{allowed:?}");
+}

@@ -1,0 +1,9 @@
+//! Command lines: cases from other projects, a corpus of tricks, laws, and bash as judge.
+
+#![cfg(feature = "shell")]
+
+mod bash;
+mod corpus;
+mod fixtures;
+mod laws;
+mod support;
