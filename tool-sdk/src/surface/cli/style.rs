@@ -87,13 +87,11 @@ mod tests {
     #[test]
     fn colours_need_a_terminal_that_wants_them() {
         let style = |terminal, variable: &'static str| {
+            let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
             Style::of(&Io {
-                stdin: &mut std::io::empty(),
-                stdout: &mut Vec::new(),
-                stderr: &mut Vec::new(),
                 terminal,
                 env: &|name| (name == variable).then(|| "dumb".into()),
-                current_dir: ".".into(),
+                ..Io::new(&mut stdin, &mut out, &mut err)
             })
         };
         assert_eq!(style(true, "").bold("x"), "\x1b[1mx\x1b[0m");
