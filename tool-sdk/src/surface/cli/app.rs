@@ -149,7 +149,44 @@ fn program_name(first: Option<OsString>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::toy;
     use super::*;
+    use crate::context::{Context, FromContext as _, Settings, State};
+    use crate::tool::DynamicTool;
+
+    /// A tool that tells what it is lent.
+    fn borrower() -> Registry {
+        let tool = DynamicTool::new(
+            toy::definition("tell", json!({})),
+            |_: Value, cx: Context| async move {
+                let word = State::<String>::from_context(&cx)?;
+                let safe = Settings::of(cx.session()).safe_commands;
+                Ok::<_, crate::error::ToolError>(format!("{} {safe}", *word))
+            },
+        );
+        Registry::builder().add(tool).build().unwrap()
+    }
+
+    fn told(app: &App, options: &[&str]) -> (u8, String) {
+        let (mut stdin, mut out, mut err) = (io::empty(), Vec::new(), Vec::new());
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
+        let args = [&["toy", "call", "tell", "--yes"], options].concat();
+        let code = app.run(args.into_iter().map(Into::into), &mut io);
+        (code, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn tools_get_what_the_program_and_its_user_set() {
+        let app = App::new(borrower()).lending(|session| session.lend("hello".to_owned()));
+        for (options, safe) in
+            [(&[][..], true), (&["--safe-commands"], true), (&["--no-safe-commands"], false)]
+        {
+            assert_eq!(told(&app, options), (0, format!("hello {safe}\n")), "{options:?}");
+        }
+        assert_eq!(told(&App::new(borrower()), &[]).0, 1);
+    }
 
     #[test]
     fn the_program_is_called_what_it_was_started_as() {

@@ -59,9 +59,8 @@ impl Watch {
         while let Some(event) = self.events.as_mut().and_then(Events::try_recv) {
             self.tell(&event, stderr);
         }
-        if let Some(mut live) = self.live {
-            live.now = None;
-            live.draw(stderr);
+        if let Some(live) = self.live {
+            live.finish(stderr);
         }
     }
 }
@@ -121,6 +120,16 @@ impl Live {
         if self.now.as_ref().is_some_and(|(call, _)| *call == event.call) {
             self.now = None;
         }
+    }
+
+    /// Everything has ended, so a question that is still open has no answer to come.
+    fn finish(mut self, stderr: &mut dyn Write) {
+        self.now = None;
+        if self.floor.try_take().is_none() {
+            self.ended.insert(0, '\n');
+            self.floor = Floor::default();
+        }
+        self.draw(stderr);
     }
 
     /// Writes what has changed, unless somebody is being asked on this very screen.

@@ -1,6 +1,16 @@
 //! What a person types, and what becomes of the call.
 
-use super::super::toy::{Ran, Setting};
+use std::io;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::super::toy::{self, Ran, Setting};
+use super::{AtTerminal, Console, Floor};
+use crate::call::Call;
+use crate::context::Session;
+use crate::error::ErrorKind;
+use crate::pipeline::Pipeline;
 
 fn answer(lines: &[&str], args: &[&str]) -> (Ran, String) {
     let mut setting = Setting::default();
@@ -96,4 +106,35 @@ fn a_no_stops_the_batch_and_feedback_does_not() {
         let ran_in_spite = ran.out.matches(r#""ok":true"#).count();
         assert_eq!((ran.code, ran_in_spite), (3, went_on), "{lines:?} {}", ran.out);
     }
+}
+
+/// A terminal where somebody gives up instead of answering.
+struct Leaving {
+    stop: CancellationToken,
+}
+
+impl Console for Leaving {
+    fn prompt(&self, _: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+        self.stop.cancel();
+        while wanted() {
+            std::thread::yield_now();
+        }
+        Ok(Some("y".to_owned()))
+    }
+}
+
+#[test]
+fn an_aborted_call_takes_its_question_with_it() {
+    let stop = CancellationToken::new();
+    let floor = Floor::default();
+    let console = Arc::new(Leaving { stop: stop.clone() });
+    let pipeline = Pipeline::new(toy::registry()).approver(AtTerminal::new(console, floor.clone()));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let session = Session::new("s").with_cancel(stop);
+        let outcome = pipeline.call(&session, Call::new("kinds", "{}")).await;
+        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+        // The line is not waited for any more, and the next question can be asked.
+        let _free = floor.turn().await;
+    });
 }
