@@ -10,7 +10,7 @@ use super::exit::Result;
 use super::guard::{Answers, Guard};
 use super::terminal::{AtTerminal, Floor};
 use super::watch::Watch;
-use super::{App, Io, place};
+use super::{App, Io, place, style};
 use crate::context::{Client, Session};
 use crate::permission::{Approver, Ask, Reply};
 use crate::pipeline::Pipeline;
@@ -55,7 +55,7 @@ impl Stage {
     /// Whoever is told of the calls: events as lines where that is wanted, a person at a
     /// terminal, or nobody.
     pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
-        match (events, io.live) {
+        match (events, io.live && !style::is_dumb(io)) {
             (true, _) => Watch::lines(self.pipeline.subscribe()),
             (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone()),
             (false, false) => Watch::nobody(),

@@ -13,8 +13,7 @@ pub(super) struct Style {
 impl Style {
     /// Colours only on a terminal, and not where `NO_COLOR` is set.
     pub(super) fn of(io: &Io<'_>) -> Self {
-        let dumb = io.var("TERM").is_some_and(|term| term == "dumb");
-        Self { on: io.terminal && io.var("NO_COLOR").is_none() && !dumb }
+        Self { on: io.terminal && io.var("NO_COLOR").is_none() && !is_dumb(io) }
     }
 
     pub(super) fn bold<'t>(self, text: &'t str) -> Cow<'t, str> {
@@ -28,6 +27,11 @@ impl Style {
     fn wrap<'t>(self, code: &str, text: &'t str) -> Cow<'t, str> {
         if self.on { format!("\x1b[{code}m{text}\x1b[0m").into() } else { text.into() }
     }
+}
+
+/// Whether terminals here only take text, one line after the other.
+pub(super) fn is_dumb(io: &Io<'_>) -> bool {
+    io.var("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// `text` without control characters: what a foreign tool says of itself must not move the

@@ -209,5 +209,8 @@ mod tests {
     fn only_those_who_watch_at_a_terminal_see_it() {
         assert_eq!(Setting::default().run(&["call", "echo", "--text", "hi"]).err, "");
         assert!(!watched(&["call", "echo", "--events", "--text", "hi"]).contains('✓'));
+        let env = vec![("TERM", "dumb".to_owned())];
+        let dumb = Setting { live: true, env, ..Setting::default() };
+        assert_eq!(dumb.run(&["call", "echo", "--text", "hi"]).err, "");
     }
 }

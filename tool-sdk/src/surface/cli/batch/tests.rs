@@ -83,7 +83,7 @@ fn a_bad_line_is_a_failed_result_in_its_place() {
         }
         let bad = &results[1];
         assert_eq!((&bad["ok"], &bad["id"]), (&json!(false), &id), "{shown}");
-        assert_eq!(bad["error"]["kind"].as_str().is_some(), true);
+        assert!(bad["error"]["kind"].is_string(), "{bad}");
         let message = bad["error"]["message"].as_str().unwrap();
         assert!(message.contains(words), "{shown}: {message}");
     }
