@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use tool_sdk::cli::App;
+
 tool_sdk::link!(tool_std);
 
 fn main() -> ExitCode {
-    tool_sdk::cli::main()
+    App::linked().shaping(|tools| tools.with_profiles(tool_std::profiles())).main()
 }

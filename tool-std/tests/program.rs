@@ -17,6 +17,8 @@ fn run_in(root: &Path, args: &[&str]) -> Output {
         .arg("--root")
         .arg(root)
         .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+        // The settings of whoever runs the tests have no say.
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
         .args(args)
         .stdin(Stdio::null())
         .output()
@@ -82,6 +84,88 @@ fn wrong_arguments_are_explained() {
         (wrong.status.code(), &json(&wrong)["error"]["kind"]),
         (Some(2), &"invalid_args".into())
     );
+}
+
+/// Runs the program on this package's folder, with a file as its configuration.
+fn run_configured(config: &str, args: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("rules.toml");
+    std::fs::write(&file, config).expect("a file in it");
+    run(&[&["--config", file.to_str().expect("a plain path")], args].concat())
+}
+
+#[test]
+fn rules_decide_whether_a_tool_runs() {
+    let call = ["call", "read_file", "--path", "src/main.rs", "--limit", "1"];
+    for (options, code) in [
+        (&["--deny", "read_file"][..], 3),
+        (&["--deny", "read_file", "--allow", "read_file"], 0),
+        (&["--allow", "read_file", "--deny", "read_file"], 3),
+        (&["--deny", "read_file(path: src/*)"], 3),
+        (&["--deny", "read_file(path: *.toml)"], 0),
+        // Nobody sits at a terminal here.
+        (&["--ask", "read_file"], 3),
+        (&["--mode", "strict"], 3),
+        (&["--mode", "strict", "--yes"], 0),
+        (&["--mode", "plan"], 0),
+        (&["--config", "/nowhere/at/all"], 2),
+    ] {
+        let before = run(&[options, &call].concat());
+        assert_eq!(before.status.code(), Some(code), "{options:?}: {}", err(&before));
+        let behind = run(&[&call, options].concat());
+        assert_eq!(behind.status.code(), Some(code), "{options:?}: {}", err(&behind));
+    }
+    let denied = run(&[&call[..], &["--deny", "read_file", "--json"]].concat());
+    assert_eq!(json(&denied)["error"]["kind"], "denied");
+    assert_eq!(run_configured("deny = [\"read_file\"]", &call).status.code(), Some(3));
+    let broken = run_configured("mode = \"auto\"\ndenny = [\"read_file\"]", &call);
+    assert_eq!(broken.status.code(), Some(2));
+    assert!(err(&broken).contains("rules.toml:2: unknown key `denny`; did you mean `deny`?"));
+}
+
+#[test]
+fn a_check_says_what_would_be_decided() {
+    for (options, decision) in [
+        (&[][..], "allow"),
+        (&["--ask", "read_file"], "ask"),
+        (&["--ask", "read_file", "--yes"], "ask"),
+        (&["--deny", "read_*"], "deny"),
+    ] {
+        let checked =
+            run(&[&["check", "read_file", "{\"path\": \"x\"}", "--json"], options].concat());
+        assert_eq!(checked.status.code(), Some(0), "{}", err(&checked));
+        let checked = json(&checked);
+        assert_eq!(checked["decision"], decision, "{checked}");
+        for key in ["reason", "rules", "subjects", "suggestions", "fingerprint"] {
+            assert!(checked.get(key).is_some(), "{key}: {checked}");
+        }
+    }
+    assert_eq!(run(&["check", "read_file", "{}"]).status.code(), Some(2));
+}
+
+// F48: every call has its result, in the order of the calls.
+#[test]
+fn a_batch_answers_in_the_order_of_its_calls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let calls = r#"{"id": 1, "name": "list_dir", "arguments": {"path": "src"}}
+{"id": 2, "name": "read_file", "arguments": "{\"path\": \"src/main.rs\", \"limit\": 1}"}
+this is no call
+{"id": 4, "name": "grep_files", "arguments": {"pattern": "^fn main", "path": "src"}}
+"#;
+    let file = folder.path().join("calls.jsonl");
+    std::fs::write(&file, calls).expect("a file in it");
+    let ran = run(&["batch", file.to_str().expect("a plain path")]);
+    assert_eq!(ran.status.code(), Some(2), "{}", err(&ran));
+    let results: Vec<Value> =
+        out(&ran).lines().map(|line| serde_json::from_str(line).expect("a result")).collect();
+    let ids: Vec<&Value> = results.iter().map(|result| &result["id"]).collect();
+    assert_eq!(ids, [&Value::from(1), &Value::from(2), &Value::Null, &Value::from(4)]);
+    let ok: Vec<&Value> = results.iter().map(|result| &result["ok"]).collect();
+    assert_eq!(ok, [true, true, false, true]);
+    assert!(results[3]["output"].as_str().expect("a text").contains("main.rs"));
+
+    let denied = run(&["batch", file.to_str().expect("a plain path"), "--deny", "grep_files"]);
+    assert_eq!(denied.status.code(), Some(3), "{}", out(&denied));
 }
 
 #[test]

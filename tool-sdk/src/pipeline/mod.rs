@@ -205,7 +205,18 @@ impl Pipeline {
     /// Hooks with a lower priority come first, and equal ones in the order of registration.
     #[must_use]
     pub fn hook(self, pattern: impl Into<String>, priority: Priority, hook: impl Hook) -> Self {
-        let hook = Registered { pattern: pattern.into(), priority, hook: Arc::new(hook) };
+        self.shared_hook(pattern, priority, Arc::new(hook))
+    }
+
+    /// Adds a hook that the host keeps using.
+    #[must_use]
+    pub fn shared_hook(
+        self,
+        pattern: impl Into<String>,
+        priority: Priority,
+        hook: Arc<dyn Hook>,
+    ) -> Self {
+        let hook = Registered { pattern: pattern.into(), priority, hook };
         self.with(|core| {
             let mut hooks = core.hooks.to_vec();
             hooks.push(hook);

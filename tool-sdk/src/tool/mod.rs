@@ -21,6 +21,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use self::approval::{Approved, Subject};
+#[cfg(feature = "cli")]
+pub(crate) use self::args::closest;
 pub use self::args::{Fault, FaultKind, InvalidArgs};
 pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Source, Truncate};
 pub use self::display::Display;

@@ -61,14 +61,8 @@ mod tests {
     /// Runs one command on the shelf.
     fn run(tools: Toolset, args: &[&str]) -> (exit::Result, String) {
         let mut out = Vec::new();
-        let mut io = Io {
-            stdin: &mut std::io::empty(),
-            stdout: &mut out,
-            stderr: &mut Vec::new(),
-            terminal: false,
-            env: &|_| None,
-            current_dir: std::path::PathBuf::new(),
-        };
+        let (mut stdin, mut err) = (std::io::empty(), Vec::new());
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
         let matches = grammar::command("toy").try_get_matches_from(args).unwrap();
         let (command, matches): (&str, &ArgMatches) = matches.subcommand().unwrap();
         let result = match command {

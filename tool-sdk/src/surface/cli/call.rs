@@ -1,168 +1,63 @@
 //! `call`: one tool, run as any other caller runs it, through the pipeline.
 
-use std::ffi::OsString;
-use std::future::pending;
-use std::io::{self, Write};
-use std::panic::resume_unwind;
-use std::pin::pin;
-use std::time::Duration;
+use std::io;
 
 use clap::ArgMatches;
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-use super::exit::{FAILED, Failure};
-use super::{Io, exit, flag, grammar, input, place, show, style};
+use super::exit::Failure;
+use super::grammar::{self, Verb};
+use super::request::Request;
+use super::stage::Stage;
+use super::{App, Io, drive, exit, outcome, style};
 use crate::call::{Call, CallId, Outcome};
-use crate::content::{Attachment, Data, Output};
-use crate::context::{Client, Session};
-use crate::error::{ErrorKind, ToolError};
-use crate::event::{Events, ToolEvent};
-use crate::pipeline::Pipeline;
-use crate::registry::Registry;
+use crate::content::{Data, Output};
+use crate::error::ErrorKind;
 use crate::toolset::Toolset;
 
 /// `top` holds the options before the command, `matches` those between it and the name.
 pub(super) fn run(
+    app: &App,
     program: &str,
-    registry: Registry,
     top: &ArgMatches,
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
-    let Some((name, behind)) = matches.subcommand() else {
-        return Err(Failure::usage("the name of a tool is missing")
-            .hint(format_args!("`{program} list` names the tools")));
-    };
-    let rest: Vec<OsString> = behind.get_many("").into_iter().flatten().cloned().collect();
-    let json = matches.get_flag(grammar::JSON) || rest.iter().any(|word| word == "--json");
+    let request = Request::of(program, Verb::Call, top, matches)?;
     let id = CallId::next();
-    match attempt(program, registry, &id, name, rest, [top, matches], io) {
-        Ok((tool, outcome)) if json => print_json(&tool, &outcome, io),
-        Ok((tool, outcome)) => print(program, &tool, outcome, io),
-        Err(failure) if json => print_failure(name, &id, failure, io),
-        Err(failure) => Err(failure),
+    match (attempt(app, program, &request, &id, io), request.wants_json()) {
+        (Ok((tool, outcome)), true) => {
+            let (document, code) = outcome::document(&tool, &outcome);
+            writeln!(io.stdout, "{document}")?;
+            Ok(code)
+        }
+        (Ok((tool, outcome)), false) => print(program, &tool, outcome, io),
+        (Err(failure), true) => {
+            // A call that was never made, told like one that failed; help stays help.
+            let (code, error) = failure.into_error()?;
+            writeln!(io.stdout, "{}", outcome::failure(request.name, &id, &error))?;
+            Ok(code)
+        }
+        (Err(failure), false) => Err(failure),
     }
 }
 
 /// Calls the tool; gives its name and what became of the call.
 fn attempt(
+    app: &App,
     program: &str,
-    registry: Registry,
+    request: &Request<'_>,
     id: &CallId,
-    name: &str,
-    rest: Vec<OsString>,
-    [top, before]: [&ArgMatches; 2],
     io: &mut Io<'_>,
 ) -> exit::Result<(String, Outcome)> {
-    let toolset = Toolset::new(registry);
-    let definition = show::find(program, &toolset, name)?;
-    let flags = flag::flags(&definition);
-    let behind = grammar::tool(program, &definition, &flags)
-        .try_get_matches_from(rest)
-        .map_err(|error| flag::explain(error, &flags))?;
-    let arguments = input::arguments(&flags, &behind, io)?;
-
-    let levels = [top, before, &behind];
-    let session = Session::new("cli").with_client(Client::Cli).lend(place::workspace(&levels, io)?);
-    let pipeline = pipeline(toolset, &levels, io);
-    let events = before.get_flag(grammar::EVENTS) || behind.get_flag(grammar::EVENTS);
-    let events = events.then(|| pipeline.subscribe());
-    let mut call = Call::new(name.to_owned(), arguments);
+    let parsed = request.parse(program, &Toolset::new(app.registry.clone()), io)?;
+    let stage = Stage::set(app, &parsed.levels(), io)?;
+    let watch = stage.watch(parsed.has(grammar::EVENTS), io);
+    let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());
-    match block_on(drive(pipeline, session, call, events, io.stderr))? {
-        Some(outcome) => Ok((definition.name.into(), outcome)),
-        None => {
-            let error = ToolError::aborted("the call was aborted and did not end in time");
-            Err(Failure::new(exit::code(error.kind()), error))
-        }
-    }
-}
-
-fn pipeline(toolset: Toolset, levels: &[&ArgMatches], io: &Io<'_>) -> Pipeline {
-    let pipeline = Pipeline::new(toolset);
-    match place::state_dir(levels, io) {
-        Some(dir) => pipeline.output_dir(dir.join("outputs")),
-        None => pipeline,
-    }
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> exit::Result<T> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
-            Failure::new(
-                FAILED,
-                ToolError::internal(format_args!("cannot start a runtime: {error}")),
-            )
-        })?;
-    let value = runtime.block_on(future);
-    // Work that was told to stop and does not listen must not keep the program.
-    runtime.shutdown_background();
-    Ok(value)
-}
-
-/// How long a call that was aborted may take to end.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Runs the call on a thread of its own, so that one that blocks is heard and can be left.
-///
-/// Ctrl-C aborts the call. When it does not end soon, or with a second Ctrl-C, nobody waits
-/// for it any more, and there is no outcome.
-async fn drive(
-    pipeline: Pipeline,
-    session: Session,
-    call: Call<'static>,
-    mut events: Option<Events>,
-    stderr: &mut dyn Write,
-) -> Option<Outcome> {
-    let stop = CancellationToken::new();
-    let call = call.cancelled_by(stop.clone());
-    let mut interrupt = pin!(interrupt(Duration::MAX));
-    let mut running = tokio::spawn(async move { pipeline.call(&session, call).await });
-    let ended = loop {
-        tokio::select! {
-            biased;
-            () = &mut interrupt => {
-                if stop.is_cancelled() {
-                    return None;
-                }
-                stop.cancel();
-                interrupt.set(self::interrupt(PATIENCE));
-            }
-            Some(event) = next(&mut events) => tell(&event, stderr),
-            ended = &mut running => break ended,
-        }
-    };
-    while let Some(event) = events.as_mut().and_then(Events::try_recv) {
-        tell(&event, stderr);
-    }
-    // Nothing aborts the task, so this is a defect of the pipeline and no tool's panic.
-    Some(ended.unwrap_or_else(|failure| resume_unwind(failure.into_panic())))
-}
-
-async fn next(events: &mut Option<Events>) -> Option<ToolEvent> {
-    match events {
-        Some(events) => events.recv().await,
-        None => pending().await,
-    }
-}
-
-/// Waits for Ctrl-C, or until `patience` is over.
-async fn interrupt(patience: Duration) {
-    let ctrl_c = async {
-        // Where it cannot be caught it ends the process, as it always did.
-        if tokio::signal::ctrl_c().await.is_err() {
-            pending::<()>().await;
-        }
-    };
-    let _ = tokio::time::timeout(patience, ctrl_c).await;
-}
-
-/// One event as a line of JSON. That nobody reads it is no reason to end the call.
-fn tell(event: &ToolEvent, stderr: &mut dyn Write) {
-    if let Ok(line) = serde_json::to_string(event) {
-        let _ = writeln!(stderr, "{line}");
-    }
+    let Stage { pipeline, session, stop, .. } = stage;
+    let work = async move { pipeline.call(&session, call).await };
+    let outcome = drive::run(work, &stop, watch, io.stderr)?;
+    Ok((parsed.tool, outcome))
 }
 
 fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::Result {
@@ -200,64 +95,11 @@ fn print_output(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn print_json(tool: &str, outcome: &Outcome, io: &mut Io<'_>) -> exit::Result {
-    let (document, code) = match &outcome.result {
-        Ok(output) => (success(tool, outcome, output), 0),
-        Err(error) => (failure(tool, &outcome.call, error), exit::code(error.kind())),
-    };
-    writeln!(io.stdout, "{document}")?;
-    Ok(code)
-}
-
-/// A call that was never made, told like one that failed; help stays help.
-fn print_failure(tool: &str, id: &CallId, why: Failure, io: &mut Io<'_>) -> exit::Result {
-    let (code, error) = why.into_error()?;
-    writeln!(io.stdout, "{}", failure(tool, id, &error))?;
-    Ok(code)
-}
-
-fn success(tool: &str, outcome: &Outcome, output: &Output) -> Value {
-    let mut document = json!({
-        "ok": true,
-        "tool": tool,
-        "call": outcome.call,
-        "output": output.as_text(),
-    });
-    let attachments: Vec<Value> = output.attachments().iter().map(attachment).collect();
-    let beside = [
-        ("structured", output.to_structured()),
-        ("title", output.title_text().map(Value::from)),
-        ("metadata", output.metadata_map().cloned().map(Value::from)),
-        ("attachments", Some(attachments).filter(|all| !all.is_empty()).map(Value::from)),
-        ("display", output.display_data().cloned()),
-        ("truncated", outcome.truncated.as_ref().map(|cut| json!(cut))),
-        ("notes", Some(&outcome.notes).filter(|notes| !notes.is_empty()).map(|notes| json!(notes))),
-    ];
-    for (key, value) in beside {
-        if let Some(value) = value {
-            document[key] = value;
-        }
-    }
-    document
-}
-
-fn failure(tool: &str, call: &CallId, error: &ToolError) -> Value {
-    json!({ "ok": false, "tool": tool, "call": call, "error": exit::report(error) })
-}
-
-/// An attachment without its bytes.
-fn attachment(attachment: &Attachment) -> Value {
-    let mut entry = json!({ "mime": attachment.mime, "name": attachment.name });
-    match &attachment.data {
-        Data::Bytes(bytes) => entry["bytes"] = bytes.len().into(),
-        Data::Uri(uri) => entry["uri"] = uri.as_str().into(),
-    }
-    entry
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::toy::{self, Ran, run};
+    use serde_json::{Value, json};
+
+    use super::super::toy::{Ran, Setting, run};
     use super::*;
 
     #[track_caller]
@@ -280,20 +122,21 @@ mod tests {
 
     #[test]
     fn arguments_come_from_standard_input() {
-        let ran = toy::run_on(toy::registry(), &["call", "echo", "-"], br#"{"text": "in"}"#);
+        let setting = Setting { stdin: br#"{"text": "in"}"#.to_vec(), ..Setting::default() };
+        let ran = setting.run(&["call", "echo", "-"]);
         assert_eq!((ran.code, ran.out.as_str()), (0, "in\n"));
     }
 
     #[test]
     fn attachments_are_named_beside_the_result() {
-        let ran = run(&["call", "kinds", "{}"]);
+        let ran = run(&["--yes", "call", "kinds", "{}"]);
         assert_eq!((ran.code, ran.out.as_str()), (0, "{}\n"));
         assert_eq!(ran.err, "attachment: dot.png (image/png, 3 bytes)\n");
     }
 
     #[test]
     fn json_is_one_value_with_everything() {
-        let ran = run(&["call", "kinds", r#"{"count": 1}"#, "--json"]);
+        let ran = run(&["call", "--yes", "kinds", r#"{"count": 1}"#, "--json"]);
         let mut document = parse(&ran);
         assert!(document["call"].is_string());
         document["call"] = "c".into();
@@ -313,10 +156,10 @@ mod tests {
     #[test]
     fn the_exit_code_follows_from_the_kind() {
         for kind in ErrorKind::ALL {
-            let ran = run(&["call", "fail", "--kind", kind.as_str()]);
+            let ran = run(&["call", "fail", "--mode=bypass", "--kind", kind.as_str()]);
             assert_eq!((ran.code, ran.out.as_str()), (exit::code(kind), ""), "{kind}");
             assert!(ran.err.starts_with("error: no luck\nhint: try again\n"), "{}", ran.err);
-            let ran = run(&["call", "--json", "fail", "--kind", kind.as_str()]);
+            let ran = run(&["call", "--json", "fail", "--yes", "--kind", kind.as_str()]);
             assert_eq!((ran.code, ran.err.as_str()), (exit::code(kind), ""));
             assert_eq!(parse(&ran)["error"]["kind"], kind.as_str());
         }

@@ -13,9 +13,9 @@ pub(super) const FAILED: u8 = 1;
 /// Wrong usage or invalid arguments.
 pub(super) const USAGE: u8 = 2;
 /// A rule or a person said no.
-const DENIED: u8 = 3;
+pub(super) const DENIED: u8 = 3;
 /// Timed out or aborted.
-const ENDED_EARLY: u8 = 4;
+pub(super) const ENDED_EARLY: u8 = 4;
 
 /// The exit code of a command, or why there was nothing to end.
 pub(super) type Result<T = u8> = std::result::Result<T, Failure>;
@@ -53,6 +53,11 @@ impl Failure {
 
     pub(super) fn usage(message: impl fmt::Display) -> Self {
         Self::new(USAGE, ToolError::invalid_args(message))
+    }
+
+    /// Something that was set up wrong, and that the command must not run without.
+    pub(super) fn config(message: impl fmt::Display) -> Self {
+        Self::new(USAGE, ToolError::config(message))
     }
 
     /// Adds what to do instead.

@@ -292,17 +292,17 @@ fn bounds(min: Option<&Value>, max: Option<&Value>, of: &str) -> Option<String> 
 
 /// Names the flag of a parameter whose own name belongs to the program.
 pub(super) fn explain(mut error: clap::Error, flags: &[Flag<'_>]) -> clap::Error {
-    let meant = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(given)) => format!("arg-{}", given.trim_start_matches('-')),
-        _ => return error,
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
+        return error;
     };
+    let given = given.trim_start_matches('-').split(' ').next().unwrap_or_default();
+    let meant = format!("arg-{given}");
     let named = |flag: &&Flag<'_>| flag.long == meant || flag.alias.as_ref() == Some(&meant);
-    if error.kind() == ErrorKind::UnknownArgument
+    if matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue)
         && let Some(flag) = flags.iter().find(named)
     {
-        error.remove(ContextKind::Suggested);
-        let long = format!("--{}", flag.long);
-        error.insert(ContextKind::SuggestedArg, ContextValue::String(long));
+        let tip = format!("the tool's own parameter is '--{}'", flag.long);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }
@@ -339,7 +339,7 @@ mod tests {
         let flags = flags(&definition);
         let longs: Vec<&str> = flags.iter().map(|flag| flag.long.as_str()).collect();
         assert_eq!(longs, expected);
-        grammar::tool("toy", &definition, &flags).debug_assert();
+        grammar::tool("toy", grammar::Verb::Call, &definition, &flags).debug_assert();
     }
 
     #[test]

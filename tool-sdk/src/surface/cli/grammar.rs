@@ -8,11 +8,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, Command, value_parser};
 
 use super::flag::{self, Flag};
 use super::style;
+use crate::permission::Mode;
 use crate::surface::provider::Dialect;
 use crate::tool::Definition;
 
@@ -20,20 +21,26 @@ pub(super) const AGENT: &str = "agent";
 pub(super) const ARGUMENTS: &str = "arguments";
 pub(super) const CATEGORY: &str = "category";
 pub(super) const CHECK: &str = "check";
+pub(super) const CONFIG: &str = "config";
 pub(super) const EVENTS: &str = "events";
+pub(super) const FILE: &str = "file";
 pub(super) const FORMAT: &str = "format";
 pub(super) const JSON: &str = "json";
 pub(super) const LINT: &str = "lint";
+pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
 pub(super) const NAME: &str = "name";
+pub(super) const NO_INPUT: &str = "no-input";
+pub(super) const NO_SAFE_COMMANDS: &str = "no-safe-commands";
 pub(super) const ROOT: &str = "root";
+pub(super) const SAFE_COMMANDS: &str = "safe-commands";
 pub(super) const SCOPE: &str = "scope";
 pub(super) const STATE_DIR: &str = "state-dir";
 pub(super) const WRITE: &str = "write";
+pub(super) const YES: &str = "yes";
 
-/// Options that belong to the program wherever they stand, now or soon: a parameter of
-/// such a name is `--arg-NAME`. Were `--mode` a tool's parameter today, it would turn into
-/// the permission mode tomorrow, in scripts that nobody looks at.
+/// Options that belong to the program wherever they stand: a parameter of such a name is
+/// `--arg-NAME`.
 pub(super) const RESERVED: &[&str] = &[
     "allow",
     "ask",
@@ -60,12 +67,18 @@ pub(super) fn command(program: &str) -> Command {
             .about("Lists, shows and calls the tools of this program")
             .arg_required_else_help(true)
             .subcommand_required(true)
-            .subcommands([list(), show(), schema(), call(program)]),
+            .subcommands([list(), show(), schema(), call(program), check(program), batch()]),
     )
 }
 
-/// `call NAME …`, with the parameters of the tool as flags.
-pub(super) fn tool(program: &str, definition: &Definition, flags: &[Flag<'_>]) -> Command {
+/// `call NAME …` or `check NAME …`, with the parameters of the tool as flags.
+pub(super) fn tool(
+    program: &str,
+    verb: Verb,
+    definition: &Definition,
+    flags: &[Flag<'_>],
+) -> Command {
+    let verb_name = verb.as_str();
     let name = definition.name.as_str();
     let arguments = Arg::new(ARGUMENTS)
         .value_name("JSON | - | @FILE")
@@ -73,15 +86,15 @@ pub(super) fn tool(program: &str, definition: &Definition, flags: &[Flag<'_>]) -
         .value_parser(value_parser!(OsString))
         .conflicts_with_all(flags.iter().map(|flag| flag.id.clone()));
     let command = Command::new(name.to_owned())
-        .bin_name(format!("{program} call {name}"))
+        .bin_name(format!("{program} {verb_name} {name}"))
         .no_binary_name(true)
         .about(style::plain(&definition.description).into_owned())
         .override_usage(format!(
-            "{program} call {name} [JSON | - | @FILE | --PARAMETER VALUE…] [OPTIONS]"
+            "{program} {verb_name} {name} [JSON | - | @FILE | --PARAMETER VALUE…] [OPTIONS]"
         ))
         .arg(arguments)
         .args(flags.iter().map(Flag::arg))
-        .args([events(), json("Print one JSON value: the result, or why there is none")]);
+        .args(verb.options());
     with_globals(match flag::examples(program, definition) {
         examples if examples.is_empty() => command,
         examples => command.after_help(format!("Examples:\n  {}", examples.join("\n  "))),
@@ -137,29 +150,99 @@ fn schema() -> Command {
     )
 }
 
+/// A command about one call of one tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Call,
+    Check,
+}
+
+impl Verb {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Check => "check",
+        }
+    }
+
+    fn options(self) -> Vec<Arg> {
+        match self {
+            Self::Call => {
+                vec![events(), json("Print one JSON value: the result, or why there is none")]
+            }
+            Self::Check => vec![json("Print the decision as JSON")],
+        }
+    }
+}
+
 fn call(program: &str) -> Command {
+    about_a_tool(program, Verb::Call, "Call a tool")
+}
+
+fn check(program: &str) -> Command {
+    about_a_tool(program, Verb::Check, "Say what would be decided about a call, and do nothing")
+}
+
+fn about_a_tool(program: &str, verb: Verb, about: &'static str) -> Command {
+    let name = verb.as_str();
     with_globals(
-        Command::new("call")
-            .about("Call a tool")
+        Command::new(name)
+            .about(about)
             .override_usage(format!(
-                "{program} call NAME [JSON | - | @FILE | --PARAMETER VALUE…] [OPTIONS]"
+                "{program} {name} NAME [JSON | - | @FILE | --PARAMETER VALUE…] [OPTIONS]"
             ))
             .after_help(format!(
-                "`{program} call NAME --help` lists the tool's parameters, \
+                "`{program} {name} NAME --help` lists the tool's parameters, \
                  `{program} list` the tools."
             ))
             .arg_required_else_help(true)
             .allow_external_subcommands(true)
             .disable_help_subcommand(true)
-            .args([events(), json("Print one JSON value: the result, or why there is none")]),
+            .args(verb.options()),
+    )
+}
+
+fn batch() -> Command {
+    with_globals(
+        Command::new("batch")
+            .about("Run many calls: one JSON object a line in, one result a line out, in order")
+            .args([
+                Arg::new(FILE)
+                    .value_name("FILE | -")
+                    .help("The calls; standard input by default")
+                    .value_parser(value_parser!(OsString)),
+                events(),
+                json("Print one JSON array"),
+            ]),
     )
 }
 
 fn with_globals(command: Command) -> Command {
     const HEADING: &str = "Global options";
+    let rule =
+        |name, help| value(name, "RULE", help).action(ArgAction::Append).help_heading(HEADING);
+    let modes =
+        PossibleValuesParser::new(Mode::ALL.map(Mode::as_str)).try_map(|mode| mode.parse::<Mode>());
     command.args([
         folder(ROOT, "A folder that tools may touch; repeatable [env: TOOL_SDK_ROOT] [default: .]")
             .action(ArgAction::Append)
+            .help_heading(HEADING),
+        rule("allow", "Allow what matches `permission(pattern)`; repeatable [env: TOOL_SDK_ALLOW]"),
+        rule("ask", "Ask about what matches; the last rule decides [env: TOOL_SDK_ASK]"),
+        rule("deny", "Deny what matches; nothing lifts that [env: TOOL_SDK_DENY]"),
+        value(MODE, "MODE", "What holds where no rule does [env: TOOL_SDK_MODE] [default: auto]")
+            .value_parser(modes)
+            .help_heading(HEADING),
+        switch(YES, "Answer every question with yes, once [env: TOOL_SDK_YES]")
+            .help_heading(HEADING),
+        switch(NO_INPUT, "Ask nobody: what would be asked is denied [env: TOOL_SDK_NO_INPUT]")
+            .help_heading(HEADING),
+        switch(SAFE_COMMANDS, "Ask nobody about commands that are known to only read [default]")
+            .help_heading(HEADING),
+        switch(NO_SAFE_COMMANDS, "Treat them like any other [env: TOOL_SDK_SAFE_COMMANDS=false]")
+            .help_heading(HEADING),
+        value(CONFIG, "FILE", "Rules and a mode as TOML [env: TOOL_SDK_CONFIG]")
+            .value_parser(value_parser!(PathBuf))
             .help_heading(HEADING),
         folder(STATE_DIR, "Where long outputs are kept [env: TOOL_SDK_STATE_DIR]")
             .help_heading(HEADING),
@@ -205,7 +288,9 @@ mod tests {
         command("toy").debug_assert();
         for tool_definition in toy::definitions() {
             let flags = flag::flags(&tool_definition);
-            tool("toy", &tool_definition, &flags).debug_assert();
+            for verb in [Verb::Call, Verb::Check] {
+                tool("toy", verb, &tool_definition, &flags).debug_assert();
+            }
         }
     }
 

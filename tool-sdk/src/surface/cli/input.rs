@@ -36,26 +36,33 @@ fn from_text(given: &OsString, io: &mut Io<'_>) -> Result<String> {
             .hint("send them through standard input, with `-`"));
     };
     if text == "-" {
-        return read(&mut *io.stdin, "standard input");
+        return self::text(&mut *io.stdin, "standard input", MAX_BYTES);
     }
     let Some(path) = text.strip_prefix('@') else {
         return Ok(text.to_owned());
     };
     let mut file = File::open(io.path(path))
         .map_err(|error| Failure::usage(format_args!("cannot open `{path}`: {error}")))?;
-    read(&mut file, path)
+    self::text(&mut file, path, MAX_BYTES)
 }
 
-fn read(from: &mut dyn Read, name: &str) -> Result<String> {
+/// Everything that there is to read, as text.
+pub(super) fn text(from: &mut dyn Read, name: &str, most: u64) -> Result<String> {
+    String::from_utf8(bytes(from, name, most)?)
+        .map_err(|_| Failure::usage(format_args!("{name} is not UTF-8")))
+}
+
+/// Everything that there is to read; more than `most` is wrong usage.
+pub(super) fn bytes(from: &mut dyn Read, name: &str, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(MAX_BYTES + 1)
+    from.take(most + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format_args!("cannot read {name}: {error}")))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let limit = MAX_BYTES >> 20;
+    if bytes.len() as u64 > most {
+        let limit = most >> 20;
         return Err(Failure::usage(format_args!("{name} is longer than {limit} MiB")));
     }
-    String::from_utf8(bytes).map_err(|_| Failure::usage(format_args!("{name} is not UTF-8")))
+    Ok(bytes)
 }
 
 fn from_flags(flags: &[Flag<'_>], matches: &ArgMatches) -> String {
@@ -74,17 +81,12 @@ mod tests {
     fn parse(args: &[&str], stdin: &[u8], dir: &std::path::Path) -> Result<String> {
         let definition = toy::kinds();
         let flags = flag::flags(&definition);
-        let matches = grammar::tool("toy", &definition, &flags)
+        let matches = grammar::tool("toy", grammar::Verb::Call, &definition, &flags)
             .try_get_matches_from(args)
             .map_err(|error| flag::explain(error, &flags))?;
-        let mut io = Io {
-            stdin: &mut &*stdin,
-            stdout: &mut Vec::new(),
-            stderr: &mut Vec::new(),
-            terminal: false,
-            env: &|_| None,
-            current_dir: dir.to_owned(),
-        };
+        let (mut stdin, mut out, mut err) = (stdin, Vec::new(), Vec::new());
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
+        io.current_dir = dir.to_owned();
         arguments(&flags, &matches, &mut io)
     }
 
@@ -164,7 +166,7 @@ mod tests {
         check_refused(&["{}", "--text", "x"], b"", "cannot be used with");
         check_refused(&["--text", "a", "--text", "b"], b"", "cannot be used multiple times");
         check_refused(&["--txt", "a"], b"", "--text");
-        check_refused(&["--mode", "fast"], b"", "a similar argument exists: '--arg-mode'");
+        check_refused(&["--mode", "fast"], b"", "the tool's own parameter is '--arg-mode'");
         check_refused(&["--text"], b"", "a value is required");
         check_refused(&["-"], b"\xff", "standard input is not UTF-8");
         check_refused(&["-"], &vec![b' '; (MAX_BYTES + 1) as usize], "longer than 16 MiB");

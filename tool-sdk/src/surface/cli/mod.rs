@@ -1,26 +1,30 @@
 //! A whole command line for any program that links tools.
 //!
-//! [`main`] is all that a binary needs; [`run`] does the same without a process, for
-//! tests and for hosts that have a command line of their own. The grammar is the same in
-//! every such program:
+//! [`main`] is all that a binary needs; [`App`] is for programs that lend tools something of
+//! their own, and [`run`] does the same without a process, for tests and for hosts that have
+//! a command line already. The grammar is the same in every such program:
 //!
 //! ```text
-//! PROGRAM [--root DIR]… [--state-dir DIR] COMMAND
+//! PROGRAM [--root DIR]… [--allow RULE]… [--ask RULE]… [--deny RULE]… [--mode MODE]
+//!         [--yes | --no-input] [--safe-commands | --no-safe-commands]
+//!         [--config FILE] [--state-dir DIR] COMMAND
 //!   list    [--json] [--scope S] [--category C] [--model M] [--agent A]
 //!   show    NAME [--json]
 //!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
 //!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json]
+//!   check   NAME [JSON | - | @FILE | --param value …] [--json]
+//!   batch   [FILE | -] [--events] [--json]
 //! ```
 //!
 //! Options of the program stand before or after the command. They may also come from
-//! `TOOL_SDK_ROOT` (folders, separated as in `PATH`) and `TOOL_SDK_STATE_DIR`; the
-//! command line wins.
+//! variables of the environment and from a configuration file; the command line wins. See
+//! [the guide](https://docs.rs/tool-sdk) for what each means.
 //!
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | done |
 //! | 1 | the tool failed; schema files are out of date; a finding of `--lint` |
-//! | 2 | wrong usage, invalid arguments, no such tool, a root that cannot be opened |
+//! | 2 | wrong usage, invalid arguments, no such tool, a root or a configuration that cannot be read |
 //! | 3 | denied |
 //! | 4 | timed out or aborted |
 //!
@@ -29,29 +33,42 @@
 //! **Invariant:** no tool's name is known here, and standard input, output and the
 //! environment are only touched through [`Io`].
 
+mod app;
 mod audience;
+mod batch;
 mod call;
+mod check;
+mod config;
+mod drive;
 mod exit;
 mod flag;
 mod grammar;
+mod guard;
 mod input;
 mod list;
+mod outcome;
 mod place;
+mod request;
 mod schema;
 mod show;
+mod stage;
 mod style;
+mod terminal;
 #[cfg(test)]
 mod toy;
+#[cfg(unix)]
+mod tty;
+mod watch;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::ArgMatches;
-
-use self::exit::{Failure, UntilClosed};
+pub use self::app::App;
+pub use self::terminal::Console;
 use crate::registry::Registry;
 
 /// What a command line reads and writes.
@@ -62,20 +79,15 @@ use crate::registry::Registry;
 /// use std::path::PathBuf;
 /// use tool_sdk::{Registry, cli};
 ///
-/// let (mut out, mut err) = (Vec::new(), Vec::new());
-/// let mut io = cli::Io {
-///     stdin: &mut std::io::empty(),
-///     stdout: &mut out,
-///     stderr: &mut err,
-///     terminal: false,
-///     env: &|_| None,
-///     current_dir: PathBuf::from("."),
-/// };
+/// let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+/// let mut io = cli::Io::new(&mut stdin, &mut out, &mut err);
+/// io.current_dir = PathBuf::from("/tmp");
 /// let code = cli::run(Registry::default(), ["tools", "list", "--json"].map(Into::into), &mut io);
 ///
 /// assert_eq!(code, 0);
 /// assert_eq!(out, b"[]\n");
 /// ```
+#[non_exhaustive]
 pub struct Io<'a> {
     /// Where `-` reads arguments from.
     pub stdin: &'a mut dyn Read,
@@ -85,10 +97,35 @@ pub struct Io<'a> {
     pub stderr: &'a mut dyn Write,
     /// Whether `stdout` is a terminal, which may show colours.
     pub terminal: bool,
+    /// Whether `stderr` is a terminal, which may show how far calls are.
+    pub live: bool,
+    /// Where somebody can be asked; without it, nobody is.
+    pub console: Option<Arc<dyn Console>>,
     /// The environment.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
     /// The folder that relative paths on the command line start from.
     pub current_dir: PathBuf,
+}
+
+impl<'a> Io<'a> {
+    /// No terminal, nobody to ask, and an empty environment, in the current folder.
+    #[must_use]
+    pub fn new(
+        stdin: &'a mut dyn Read,
+        stdout: &'a mut dyn Write,
+        stderr: &'a mut dyn Write,
+    ) -> Self {
+        Self {
+            stdin,
+            stdout,
+            stderr,
+            terminal: false,
+            live: false,
+            console: None,
+            env: &|_| None,
+            current_dir: PathBuf::from("."),
+        }
+    }
 }
 
 impl Io<'_> {
@@ -135,80 +172,32 @@ impl fmt::Debug for Io<'_> {
 /// ```
 #[must_use]
 pub fn main() -> ExitCode {
-    let (mut stdin, mut stdout) = (io::stdin().lock(), io::stdout().lock());
-    let mut stderr = io::stderr();
-    let terminal = stdout.is_terminal();
-    let mut io = Io {
-        stdin: &mut stdin,
-        stdout: &mut stdout,
-        stderr: &mut stderr,
-        terminal,
-        env: &|name| std::env::var_os(name),
-        current_dir: std::env::current_dir().unwrap_or_default(),
-    };
-    match Registry::linked() {
-        Ok(registry) => run(registry, std::env::args_os(), &mut io).into(),
-        Err(conflicts) => {
-            io.say(format_args!("error: {conflicts}"));
-            exit::FAILED.into()
-        }
-    }
+    App::linked().main()
 }
 
 /// Runs one command line, the program's name first, and gives back its exit code.
 ///
-/// `call` starts a runtime of its own, so this is not for async code.
+/// Calls start a runtime of their own, so this is not for async code.
 pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
-    let mut args = args.into_iter();
-    let program = program_name(args.next());
-    let args: Vec<OsString> = args.collect();
-    let json = args.iter().any(|word| word == "--json");
-    let mut stdout = UntilClosed::new(io.stdout);
-    let mut io = Io {
-        stdin: io.stdin,
-        stdout: &mut stdout,
-        stderr: io.stderr,
-        terminal: io.terminal,
-        env: io.env,
-        current_dir: io.current_dir.clone(),
-    };
-    let result = grammar::command(&program)
-        .try_get_matches_from(args)
-        .map_err(Failure::from)
-        .and_then(|matches| dispatch(&program, registry, &matches, &mut io));
-    exit::finish(result, json, &mut io)
+    App::new(registry).run(args, io)
 }
 
-fn dispatch(
-    program: &str,
-    registry: Registry,
-    matches: &ArgMatches,
-    io: &mut Io<'_>,
-) -> exit::Result {
-    match matches.subcommand() {
-        Some(("list", sub)) => list::run(registry, sub, io),
-        Some(("show", sub)) => show::run(program, registry, sub, io),
-        Some(("schema", sub)) => schema::run(program, registry, sub, io),
-        Some(("call", sub)) => call::run(program, registry, matches, sub, io),
-        _ => {
-            Err(Failure::usage("a command is missing").hint(format_args!("try `{program} --help`")))
-        }
-    }
+/// The terminal of this process, when somebody can be asked there.
+#[cfg(unix)]
+fn console() -> Option<Arc<dyn Console>> {
+    tty::of_process().map(|tty| Arc::new(tty) as _)
 }
 
-/// The name under which the program was started, without folder and extension.
-fn program_name(first: Option<OsString>) -> String {
-    first
-        .as_deref()
-        .map(Path::new)
-        .and_then(Path::file_stem)
-        .map(OsStr::to_string_lossy)
-        .filter(|name| !name.is_empty())
-        .map_or_else(|| "tools".to_owned(), Into::into)
+/// Elsewhere what is typed ahead cannot be told from an answer, so nobody is asked.
+#[cfg(not(unix))]
+fn console() -> Option<Arc<dyn Console>> {
+    None
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::toy::{Ran, run};
     use super::*;
 
@@ -217,13 +206,6 @@ mod tests {
         let ran = run(args);
         assert_eq!(ran.code, expected, "{args:?}: {} {}", ran.out, ran.err);
         ran
-    }
-
-    #[test]
-    fn the_program_is_called_what_it_was_started_as() {
-        assert_eq!(program_name(Some("/usr/bin/my-tools".into())), "my-tools");
-        assert_eq!(program_name(Some("tools.exe".into())), "tools");
-        assert_eq!(program_name(None), "tools");
     }
 
     #[test]
@@ -251,25 +233,23 @@ mod tests {
         }
     }
 
-    // An option that is accepted and does nothing would let a call through that its user
-    // meant to stop.
     #[test]
-    fn options_that_guard_are_refused_until_they_do_something() {
-        for option in
-            ["--allow=x", "--ask=x", "--deny=x", "--mode=plan", "--yes", "--no-input", "--config=f"]
-        {
-            check_code(&[option, "list"], 2);
-            check_code(&["call", "echo", option], 2);
-            check_code(&["call", option, "echo"], 2);
-        }
-        for command in ["check", "batch", "serve", "approvals", "doctor"] {
+    fn commands_that_are_not_there_yet_are_unknown() {
+        for command in ["serve", "approvals", "doctor"] {
             check_code(&[command], 2);
         }
     }
 
     #[test]
     fn help_is_a_result() {
-        for args in [&["--help"][..], &["list", "--help"], &["call", "--help"], &["help", "call"]] {
+        for args in [
+            &["--help"][..],
+            &["list", "--help"],
+            &["call", "--help"],
+            &["check", "--help"],
+            &["batch", "--help"],
+            &["help", "call"],
+        ] {
             let ran = check_code(args, 0);
             assert!(ran.out.contains("Usage:"), "{}", ran.out);
             assert_eq!(ran.err, "");
@@ -288,14 +268,8 @@ mod tests {
             }
         }
         let mut err = Vec::new();
-        let mut io = Io {
-            stdin: &mut io::empty(),
-            stdout: &mut Closed,
-            stderr: &mut err,
-            terminal: false,
-            env: &|_| None,
-            current_dir: PathBuf::new(),
-        };
+        let (mut stdin, mut out) = (io::empty(), Closed);
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
         let code = super::run(toy::registry(), ["toy", "list"].map(Into::into), &mut io);
         assert_eq!((code, err.as_slice()), (0, &b""[..]));
     }

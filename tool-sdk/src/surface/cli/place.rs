@@ -4,17 +4,16 @@ use std::path::PathBuf;
 
 use clap::ArgMatches;
 
-use super::exit::{Failure, Result, USAGE};
+use super::exit::{Failure, Result};
 use super::{Io, grammar};
-use crate::error::ToolError;
+use crate::permission::ApprovalStore;
 use crate::workspace::Workspace;
 
 /// The folders that tools may touch: the command line's, else the environment's, else the
 /// current one. `levels` are the options from left to right.
 pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace> {
     Workspace::open(roots(levels, io)).map_err(|error| {
-        Failure::new(USAGE, ToolError::config(error))
-            .hint("`--root` and TOOL_SDK_ROOT name folders that exist")
+        Failure::config(error).hint("`--root` and TOOL_SDK_ROOT name folders that exist")
     })
 }
 
@@ -32,6 +31,14 @@ fn roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
         Some(list) => std::env::split_paths(&list).map(|root| io.path(root)).collect(),
         None => vec![io.current_dir.clone()],
     }
+}
+
+/// What was approved for always, for the first of the folders.
+pub(super) fn approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<ApprovalStore> {
+    let dir = state_dir(levels, io)?.join("approvals");
+    let roots = roots(levels, io);
+    let store = ApprovalStore::open(dir, roots.first()?);
+    Some(store.not_inside(&roots))
 }
 
 /// The folder for what outlives a call; none where the user has no home.
@@ -61,13 +68,11 @@ mod tests {
     fn places(args: &[&str], env: &[(&str, &str)]) -> (Vec<PathBuf>, Option<PathBuf>) {
         let env =
             |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
+        let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
         let io = Io {
-            stdin: &mut std::io::empty(),
-            stdout: &mut Vec::new(),
-            stderr: &mut Vec::new(),
-            terminal: false,
             env: &env,
             current_dir: "/here".into(),
+            ..Io::new(&mut stdin, &mut out, &mut err)
         };
         let matches = grammar::command("toy").try_get_matches_from(args).unwrap();
         let levels = [&matches, matches.subcommand().unwrap().1];

@@ -13,8 +13,7 @@ pub(super) struct Style {
 impl Style {
     /// Colours only on a terminal, and not where `NO_COLOR` is set.
     pub(super) fn of(io: &Io<'_>) -> Self {
-        let dumb = io.var("TERM").is_some_and(|term| term == "dumb");
-        Self { on: io.terminal && io.var("NO_COLOR").is_none() && !dumb }
+        Self { on: io.terminal && io.var("NO_COLOR").is_none() && !is_dumb(io) }
     }
 
     pub(super) fn bold<'t>(self, text: &'t str) -> Cow<'t, str> {
@@ -28,6 +27,11 @@ impl Style {
     fn wrap<'t>(self, code: &str, text: &'t str) -> Cow<'t, str> {
         if self.on { format!("\x1b[{code}m{text}\x1b[0m").into() } else { text.into() }
     }
+}
+
+/// Whether terminals here only take text, one line after the other.
+pub(super) fn is_dumb(io: &Io<'_>) -> bool {
+    io.var("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// `text` without control characters: what a foreign tool says of itself must not move the
@@ -87,13 +91,11 @@ mod tests {
     #[test]
     fn colours_need_a_terminal_that_wants_them() {
         let style = |terminal, variable: &'static str| {
+            let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
             Style::of(&Io {
-                stdin: &mut std::io::empty(),
-                stdout: &mut Vec::new(),
-                stderr: &mut Vec::new(),
                 terminal,
                 env: &|name| (name == variable).then(|| "dumb".into()),
-                current_dir: ".".into(),
+                ..Io::new(&mut stdin, &mut out, &mut err)
             })
         };
         assert_eq!(style(true, "").bold("x"), "\x1b[1mx\x1b[0m");

@@ -1,10 +1,13 @@
 //! Toy tools and a command line in memory, for the tests of this folder.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::io;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 
-use super::Io;
+use super::{Console, Io};
 use crate::content::{Attachment, Output};
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
@@ -26,24 +29,90 @@ pub(super) fn run(args: &[&str]) -> Ran {
 }
 
 pub(super) fn run_with(registry: Registry, args: &[&str]) -> Ran {
-    run_on(registry, args, b"")
+    Setting::default().run_with(registry, args)
 }
 
-pub(super) fn run_on(registry: Registry, args: &[&str], stdin: &[u8]) -> Ran {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let dir = tempfile::tempdir().unwrap();
-    let mut io = Io {
-        stdin: &mut &*stdin,
-        stdout: &mut out,
-        stderr: &mut err,
-        terminal: false,
-        env: &|_| None,
-        current_dir: dir.path().to_owned(),
-    };
-    let args = std::iter::once("/usr/bin/toy").chain(args.iter().copied()).map(OsString::from);
-    let code = super::run(registry, args, &mut io);
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code, out: text(out), err: text(err) }
+/// Where a command line runs.
+pub(super) struct Setting {
+    pub(super) stdin: Vec<u8>,
+    pub(super) env: Vec<(&'static str, String)>,
+    pub(super) terminal: bool,
+    pub(super) live: bool,
+    pub(super) folder: tempfile::TempDir,
+    pub(super) person: Option<Arc<Person>>,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            stdin: Vec::new(),
+            env: Vec::new(),
+            terminal: false,
+            live: false,
+            folder,
+            person: None,
+        }
+    }
+}
+
+impl Setting {
+    /// Puts somebody in front of the terminal who types these lines, and then no more.
+    pub(super) fn types(&mut self, lines: &[&str]) {
+        let lines = lines.iter().map(|line| format!("{line}\n")).collect();
+        let shown = Mutex::default();
+        self.person = Some(Arc::new(Person { lines: Mutex::new(lines), shown }));
+    }
+
+    /// What that person was shown.
+    pub(super) fn shown(&self) -> String {
+        self.person.as_ref().map(|person| person.shown.lock().unwrap().clone()).unwrap_or_default()
+    }
+
+    /// Writes a file into the current folder; gives its path.
+    pub(super) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    pub(super) fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(registry(), args)
+    }
+
+    pub(super) fn run_with(&self, registry: Registry, args: &[&str]) -> Ran {
+        let (mut stdin, mut out, mut err) = (&*self.stdin, Vec::new(), Vec::new());
+        let env = |name: &str| {
+            let found = self.env.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| value.into())
+        };
+        let mut io = Io {
+            terminal: self.terminal,
+            live: self.live,
+            console: self.person.clone().map(|person| person as _),
+            env: &env,
+            current_dir: self.folder.path().to_owned(),
+            ..Io::new(&mut stdin, &mut out, &mut err)
+        };
+        let args = std::iter::once("/usr/bin/toy").chain(args.iter().copied()).map(OsString::from);
+        let code = super::run(registry, args, &mut io);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran { code, out: text(out), err: text(err) }
+    }
+}
+
+/// Somebody at a terminal.
+pub(super) struct Person {
+    lines: Mutex<VecDeque<String>>,
+    shown: Mutex<String>,
+}
+
+impl Console for Person {
+    fn prompt(&self, text: &str, _: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+        self.shown.lock().unwrap().push_str(text);
+        Ok(self.lines.lock().unwrap().pop_front())
+    }
 }
 
 /// A definition whose parameters are `properties`, all optional.

@@ -19,6 +19,8 @@ mod walk;
 use serde_json::Value;
 
 pub(crate) use self::check::Checks;
+#[cfg(feature = "cli")]
+pub(crate) use self::fault::closest;
 pub use self::fault::{Fault, FaultKind, InvalidArgs};
 use self::fault::{Faults, Place};
 use self::json::Json;

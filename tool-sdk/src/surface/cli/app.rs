@@ -1,0 +1,213 @@
+//! A program of tools: its registry, and what it lends to their calls.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+
+use super::exit::{Failure, UntilClosed};
+use super::guard::Guard;
+use super::{Io, batch, call, check, exit, grammar, list, schema, show};
+use crate::context::Session;
+use crate::registry::{Registry, RegistryError};
+use crate::toolset::Toolset;
+
+/// A program of tools, for hosts that lend more than the workspace.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use tool_sdk::cli::App;
+///
+/// struct Shelf(Vec<String>);
+///
+/// fn main() -> ExitCode {
+///     App::linked().lending(|session| session.lend(Shelf(vec!["dictionary".to_owned()]))).main()
+/// }
+/// ```
+pub struct App {
+    pub(super) registry: Registry,
+    /// Conflicts between linked tools are told when the program runs.
+    conflicts: Option<RegistryError>,
+    lend: Vec<Box<dyn Fn(Session) -> Session>>,
+    shape: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App").field("registry", &self.registry).finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// A program of these tools.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        Self { registry, conflicts: None, lend: Vec::new(), shape: Vec::new() }
+    }
+
+    /// A program of every tool that is linked into it.
+    #[must_use]
+    pub fn linked() -> Self {
+        match Registry::linked() {
+            Ok(registry) => Self::new(registry),
+            Err(conflicts) => Self { conflicts: Some(conflicts), ..Self::new(Registry::default()) },
+        }
+    }
+
+    /// Changes the session in which every call is made, for example by lending a service.
+    #[must_use]
+    pub fn lending(mut self, lend: impl Fn(Session) -> Session + 'static) -> Self {
+        self.lend.push(Box::new(lend));
+        self
+    }
+
+    /// Shapes the toolset: profiles of models, agents, variants.
+    #[must_use]
+    pub fn shaping(mut self, shape: impl Fn(Toolset) -> Toolset + 'static) -> Self {
+        self.shape.push(Box::new(shape));
+        self
+    }
+
+    /// Runs the command line of this process.
+    #[must_use]
+    pub fn main(self) -> ExitCode {
+        let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
+        let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
+        let mut io = Io {
+            terminal,
+            live,
+            env: &|name| std::env::var_os(name),
+            current_dir: std::env::current_dir().unwrap_or_default(),
+            console: super::console(),
+            ..Io::new(&mut stdin, &mut stdout, &mut stderr)
+        };
+        self.run(std::env::args_os(), &mut io).into()
+    }
+
+    /// Runs one command line, the program's name first, and gives back its exit code.
+    ///
+    /// Calls start a runtime of their own, so this is not for async code.
+    pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
+        let mut args = args.into_iter();
+        let program = program_name(args.next());
+        let args: Vec<OsString> = args.collect();
+        let json = args.iter().any(|word| word == "--json");
+        let mut stdout = UntilClosed::new(io.stdout);
+        let mut io = Io {
+            terminal: io.terminal,
+            live: io.live,
+            env: io.env,
+            current_dir: io.current_dir.clone(),
+            console: io.console.clone(),
+            ..Io::new(io.stdin, &mut stdout, io.stderr)
+        };
+        let result = match &self.conflicts {
+            Some(conflicts) => {
+                Err(Failure::new(exit::FAILED, crate::error::ToolError::config(conflicts)))
+            }
+            None => grammar::command(&program)
+                .try_get_matches_from(args)
+                .map_err(Failure::from)
+                .and_then(|matches| self.dispatch(&program, &matches, &mut io)),
+        };
+        exit::finish(result, json, &mut io)
+    }
+
+    fn dispatch(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
+        match matches.subcommand() {
+            Some(("list", sub)) => list::run(self.tools(matches, sub, io)?, sub, io),
+            Some(("show", sub)) => show::run(program, self.tools(matches, sub, io)?, sub, io),
+            Some(("schema", sub)) => schema::run(program, self.tools(matches, sub, io)?, sub, io),
+            Some(("call", sub)) => call::run(self, program, matches, sub, io),
+            Some(("check", sub)) => check::run(self, program, matches, sub, io),
+            Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
+            _ => {
+                Err(Failure::usage("a command is missing")
+                    .hint(format_args!("try `{program} --help`")))
+            }
+        }
+    }
+
+    /// The tools that are looked at, once it is sure that the options can be understood.
+    fn tools(&self, top: &ArgMatches, sub: &ArgMatches, io: &Io<'_>) -> exit::Result<Toolset> {
+        Ok(self.toolset(&Guard::load(&[top, sub], io)?))
+    }
+
+    /// The tools as the program shapes them, behind their guard.
+    pub(super) fn toolset(&self, guard: &Guard) -> Toolset {
+        let tools = Toolset::new(self.registry.clone());
+        let tools = self.shape.iter().fold(tools, |tools, shape| shape(tools));
+        let tools = guard.agents.iter().cloned().fold(tools, Toolset::with_agent);
+        tools.with_mode(guard.mode).with_rules(guard.rules.clone())
+    }
+
+    /// What the program lends to calls.
+    pub(super) fn equip(&self, session: Session) -> Session {
+        self.lend.iter().fold(session, |session, lend| lend(session))
+    }
+}
+
+/// The name under which the program was started, without folder and extension.
+fn program_name(first: Option<OsString>) -> String {
+    first
+        .as_deref()
+        .map(Path::new)
+        .and_then(Path::file_stem)
+        .map(OsStr::to_string_lossy)
+        .filter(|name| !name.is_empty())
+        .map_or_else(|| "tools".to_owned(), Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::toy;
+    use super::*;
+    use crate::context::{Context, FromContext as _, Settings, State};
+    use crate::tool::DynamicTool;
+
+    /// A tool that tells what it is lent.
+    fn borrower() -> Registry {
+        let tool = DynamicTool::new(
+            toy::definition("tell", json!({})),
+            |_: Value, cx: Context| async move {
+                let word = State::<String>::from_context(&cx)?;
+                let safe = Settings::of(cx.session()).safe_commands;
+                Ok::<_, crate::error::ToolError>(format!("{} {safe}", *word))
+            },
+        );
+        Registry::builder().add(tool).build().unwrap()
+    }
+
+    fn told(app: &App, options: &[&str]) -> (u8, String) {
+        let (mut stdin, mut out, mut err) = (io::empty(), Vec::new(), Vec::new());
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
+        let args = [&["toy", "call", "tell", "--yes"], options].concat();
+        let code = app.run(args.into_iter().map(Into::into), &mut io);
+        (code, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn tools_get_what_the_program_and_its_user_set() {
+        let app = App::new(borrower()).lending(|session| session.lend("hello".to_owned()));
+        for (options, safe) in
+            [(&[][..], true), (&["--safe-commands"], true), (&["--no-safe-commands"], false)]
+        {
+            assert_eq!(told(&app, options), (0, format!("hello {safe}\n")), "{options:?}");
+        }
+        assert_eq!(told(&App::new(borrower()), &[]).0, 1);
+    }
+
+    #[test]
+    fn the_program_is_called_what_it_was_started_as() {
+        assert_eq!(program_name(Some("/usr/bin/my-tools".into())), "my-tools");
+        assert_eq!(program_name(Some("tools.exe".into())), "tools");
+        assert_eq!(program_name(None), "tools");
+    }
+}

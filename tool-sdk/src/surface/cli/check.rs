@@ -1,0 +1,133 @@
+//! `check`: what would be decided about a call, without making it.
+//!
+//! Nobody is asked, whatever the options say: a call that would ask is told as one. The
+//! exit code says whether there is an answer, and not which.
+
+use std::io;
+
+use clap::ArgMatches;
+
+use super::exit::Failure;
+use super::grammar::{self, Verb};
+use super::request::Request;
+use super::stage::Stage;
+use super::{App, Io, drive, exit, style};
+use crate::call::Call;
+use crate::pipeline::Checked;
+use crate::toolset::Toolset;
+
+pub(super) fn run(
+    app: &App,
+    program: &str,
+    top: &ArgMatches,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> exit::Result {
+    let request = Request::of(program, Verb::Check, top, matches)?;
+    let parsed = request.parse(program, &Toolset::new(app.registry.clone()), io)?;
+    let stage = Stage::set(app, &parsed.levels(), io)?;
+    let call = Call::new(request.name, parsed.arguments.as_str());
+    let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?
+        .map_err(|error| Failure::new(exit::code(error.kind()), error))?;
+    // For programs, unless somebody looks at it.
+    if parsed.has(grammar::JSON) || !io.terminal {
+        let document = serde_json::to_string(&checked).map_err(io::Error::from)?;
+        writeln!(io.stdout, "{document}")?;
+    } else {
+        print(&checked, io)?;
+    }
+    Ok(0)
+}
+
+fn print(checked: &Checked, io: &mut Io<'_>) -> io::Result<()> {
+    let decision = &checked.decision;
+    let mut lines = vec![format!("{}: {}", decision.action, decision.reason)];
+    lines.extend(decision.rules.iter().map(|rule| match rule.origin.as_str() {
+        "" => format!("rule: {rule}"),
+        origin => format!("rule: {rule} ({origin})"),
+    }));
+    lines.extend(decision.subjects.iter().map(|subject| format!("touches: {}", subject.text())));
+    lines.extend(checked.suggestions.iter().map(|pattern| format!("could be allowed: {pattern}")));
+    lines.push(format!("fingerprint: {}", checked.fingerprint));
+    for line in lines {
+        // A line end in a subject must not look like a line of ours.
+        writeln!(io.stdout, "{}", style::plain(&line).replace('\n', "\n  "))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::toy::{Setting, run};
+
+    #[track_caller]
+    fn check_decision(args: &[&str], decision: &str, by: &str) -> Value {
+        let ran = run(&[args, &["--json"]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?} {}", ran.out);
+        let checked: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((&checked["decision"], &checked["by"]), (&json!(decision), &json!(by)));
+        checked
+    }
+
+    #[test]
+    fn the_decision_is_told_and_nothing_runs() {
+        check_decision(&["check", "echo", "--text", "x"], "allow", "default");
+        check_decision(&["check", "kinds", "{}"], "ask", "default");
+        check_decision(&["check", "kinds", "{}", "--mode", "plan"], "deny", "mode");
+        check_decision(&["--allow", "kinds", "check", "kinds"], "allow", "rule");
+        check_decision(&["check", "--deny", "kinds", "kinds"], "deny", "rule");
+    }
+
+    #[test]
+    fn an_ask_is_an_ask_whoever_would_answer() {
+        for option in ["--yes", "--no-input"] {
+            check_decision(&[option, "check", "kinds"], "ask", "default");
+        }
+        let mut setting = Setting::default();
+        setting.types(&["y"]);
+        let ran = setting.run(&["check", "kinds", "--json"]);
+        assert!(ran.out.contains(r#""decision":"ask""#), "{}", ran.out);
+        assert_eq!(setting.shown(), "");
+    }
+
+    // The command line is a contract: these keys are there.
+    #[test]
+    fn the_document_has_every_key() {
+        let checked = check_decision(&["check", "kinds", "--ask", "kinds"], "ask", "rule");
+        for key in ["decision", "reason", "rules", "subjects", "suggestions", "fingerprint"] {
+            assert!(checked.get(key).is_some(), "{key}: {checked}");
+        }
+        assert_eq!(checked["rules"][0]["origin"], "--ask");
+        assert_eq!(checked["rules"][0]["scope"], "session");
+    }
+
+    #[test]
+    fn people_read_lines() {
+        let setting = Setting { terminal: true, ..Setting::default() };
+        let ran = setting.run(&["check", "kinds", "--deny", "kinds"]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.out.starts_with("deny: the rule `deny kinds` (session, --deny) decides\n"));
+        assert!(ran.out.contains("rule: deny kinds (--deny)\n"), "{}", ran.out);
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_wrong_usage() {
+        for args in [
+            &["check"][..],
+            &["check", "ecko", "{}"],
+            &["check", "echo", "{"],
+            &["check", "echo", "--times", "2"],
+            &["check", "echo", "{}", "--events"],
+        ] {
+            let ran = run(args);
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
+            if args.len() > 1 {
+                let ran = run(&[args, &["--json"]].concat());
+                let document: Value = serde_json::from_str(&ran.out).unwrap();
+                assert_eq!((ran.code, &document["ok"]), (2, &json!(false)), "{args:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What the options, the environment and the configuration say together about what may
+//! run.
+//!
+//! | | options | environment | file |
+//! |---|---|---|---|
+//! | rules, the last that matches decides | the session's | the user's, behind the file | the user's |
+//! | everything else | first | second | last |
+//!
+//! **Invariant:** what cannot be read ends the command; no rule is ever left out.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+
+use super::exit::{Failure, Result};
+use super::{Io, config, grammar};
+use crate::context::Settings;
+use crate::hook::external::ExternalHooks;
+use crate::permission::{Action, Mode, Rule, Scope};
+use crate::toolset::AgentProfile;
+use crate::truncate::Budget;
+
+/// What may run, and who is asked.
+#[derive(Debug)]
+pub(super) struct Guard {
+    pub(super) rules: Vec<Rule>,
+    pub(super) mode: Mode,
+    pub(super) answers: Answers,
+    pub(super) settings: Settings,
+    pub(super) agents: Vec<AgentProfile>,
+    pub(super) hooks: Option<ExternalHooks>,
+    pub(super) budget: Budget,
+    /// Where decisions and runs are written down.
+    pub(super) audit: Option<PathBuf>,
+}
+
+/// Who answers when somebody has to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// Whoever sits at the terminal.
+    Terminal,
+    /// Yes, once, to everything.
+    Yes,
+    /// Nobody, which is a no.
+    Nobody,
+}
+
+impl Guard {
+    /// `levels` are the options from left to right.
+    pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+        let config = config::load(levels, io)?;
+        let mut rules = config.rules;
+        rules.extend(rules_of_environment(io)?);
+        rules.extend(rules_of_options(levels)?);
+        let mode = mode(levels, io)?.or(config.mode).unwrap_or_default();
+        let answers = answers(levels, io)?;
+        let mut settings = Settings::default();
+        let safe = pair(levels, grammar::SAFE_COMMANDS, grammar::NO_SAFE_COMMANDS)?;
+        let safe = safe.or(switch(io, "TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
+        settings.safe_commands = safe.unwrap_or(settings.safe_commands);
+        let budget = Budget::from_env(io.env).map_err(Failure::config)?;
+        let audit = io.var("TOOL_SDK_AUDIT").map(PathBuf::from).or(config.audit);
+        Ok(Self {
+            rules,
+            mode,
+            answers,
+            settings,
+            agents: config.agents,
+            hooks: config.hooks,
+            budget,
+            audit: audit.map(|path| io.path(path)),
+        })
+    }
+}
+
+/// Rules on the command line, in the order in which they stand there.
+fn rules_of_options(levels: &[&ArgMatches]) -> Result<Vec<Rule>> {
+    let mut rules = Vec::new();
+    for matches in levels {
+        let mut given = Vec::new();
+        for action in [Action::Allow, Action::Ask, Action::Deny] {
+            let texts = matches.get_many::<String>(action.as_str()).into_iter().flatten();
+            let places = matches.indices_of(action.as_str()).into_iter().flatten();
+            given.extend(places.zip(texts).map(|(place, text)| (place, action, text)));
+        }
+        given.sort_by_key(|(place, ..)| *place);
+        for (_, action, text) in given {
+            rules.push(rule(action, text, &format!("--{action}"))?.scope(Scope::Session));
+        }
+    }
+    Ok(rules)
+}
+
+/// Rules of the environment, one a line: first what is allowed, last what is denied.
+fn rules_of_environment(io: &Io<'_>) -> Result<Vec<Rule>> {
+    let mut rules = Vec::new();
+    for (variable, action) in [
+        ("TOOL_SDK_ALLOW", Action::Allow),
+        ("TOOL_SDK_ASK", Action::Ask),
+        ("TOOL_SDK_DENY", Action::Deny),
+    ] {
+        let text = text(io, variable)?.unwrap_or_default();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            rules.push(rule(action, line, variable)?.scope(Scope::User));
+        }
+    }
+    Ok(rules)
+}
+
+fn rule(action: Action, text: &str, origin: &str) -> Result<Rule> {
+    let rule = Rule::parse(action, text)
+        .map_err(|error| Failure::usage(format_args!("{origin}: {error}")))?;
+    Ok(rule.origin(origin))
+}
+
+fn mode(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Option<Mode>> {
+    if let Some(mode) = levels.iter().rev().find_map(|it| it.get_one::<Mode>(grammar::MODE)) {
+        return Ok(Some(*mode));
+    }
+    match text(io, "TOOL_SDK_MODE")? {
+        Some(text) => match text.parse() {
+            Ok(mode) => Ok(Some(mode)),
+            Err(error) => Err(Failure::config(format_args!("TOOL_SDK_MODE: {error}"))),
+        },
+        None => Ok(None),
+    }
+}
+
+fn answers(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Answers> {
+    let said = match pair(levels, grammar::YES, grammar::NO_INPUT)? {
+        Some(yes) => (yes, !yes),
+        None => (
+            switch(io, "TOOL_SDK_YES")?.unwrap_or(false),
+            switch(io, "TOOL_SDK_NO_INPUT")?.unwrap_or(false),
+        ),
+    };
+    match said {
+        (true, true) => {
+            Err(Failure::config("TOOL_SDK_YES and TOOL_SDK_NO_INPUT exclude each other"))
+        }
+        (true, false) => Ok(Answers::Yes),
+        (false, true) => Ok(Answers::Nobody),
+        (false, false) => Ok(Answers::Terminal),
+    }
+}
+
+/// What two opposite switches say, wherever they stand.
+fn pair(levels: &[&ArgMatches], on: &str, off: &str) -> Result<Option<bool>> {
+    let given = |name| levels.iter().any(|matches| matches.get_flag(name));
+    match (given(on), given(off)) {
+        (true, true) => {
+            Err(Failure::usage(format_args!("`--{on}` and `--{off}` exclude each other")))
+        }
+        (false, false) => Ok(None),
+        (on, _) => Ok(Some(on)),
+    }
+}
+
+/// A switch of the environment.
+fn switch(io: &Io<'_>, variable: &str) -> Result<Option<bool>> {
+    match text(io, variable)?.as_deref() {
+        None => Ok(None),
+        Some("1" | "true") => Ok(Some(true)),
+        Some("0" | "false") => Ok(Some(false)),
+        Some(other) => {
+            let other = other.escape_debug();
+            Err(Failure::config(format_args!(
+                "{variable} must be `true` or `false`, not `{other}`"
+            )))
+        }
+    }
+}
+
+fn text(io: &Io<'_>, variable: &str) -> Result<Option<String>> {
+    io.var(variable)
+        .map(|value| value.into_string())
+        .transpose()
+        .map_err(|_| Failure::config(format_args!("{variable} is not UTF-8")))
+}
+
+#[cfg(test)]
+mod tests;

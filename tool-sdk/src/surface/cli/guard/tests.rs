@@ -1,0 +1,214 @@
+//! What the sources of settings say together, on toy tools.
+
+use serde_json::Value;
+
+use super::super::toy::{Ran, Setting, run};
+
+/// The decision about a call of the tool `kinds`, which may write.
+fn decision(setting: &Setting, options: &[&str]) -> Value {
+    let ran = setting.run(&[options, &["check", "kinds", "--json"]].concat());
+    assert_eq!(ran.code, 0, "{options:?} {} {}", ran.out, ran.err);
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+#[track_caller]
+fn check(setting: &Setting, options: &[&str], expected: &str) {
+    let decision = decision(setting, options);
+    assert_eq!(decision["decision"], expected, "{options:?} {decision}");
+}
+
+fn with_env(env: &[(&'static str, &str)]) -> Setting {
+    let env = env.iter().map(|&(name, value)| (name, value.to_owned())).collect();
+    Setting { env, ..Setting::default() }
+}
+
+fn with_file(text: &str) -> Setting {
+    let mut setting = Setting::default();
+    let path = setting.file("rules.toml", text);
+    setting.env.push(("TOOL_SDK_CONFIG", path));
+    setting
+}
+
+#[track_caller]
+fn check_refused(ran: &Ran, words: &str) {
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+    assert!(ran.err.contains(words), "{words}: {}", ran.err);
+}
+
+// F75: the last rule that matches decides, across the three options.
+#[test]
+fn the_order_on_the_command_line_is_kept() {
+    let here = Setting::default();
+    check(&here, &["--allow", "kinds", "--deny", "kinds"], "deny");
+    check(&here, &["--deny", "kinds", "--allow", "kinds"], "allow");
+    check(&here, &["--deny=kinds", "--allow=kinds", "--ask=kinds"], "ask");
+    check(&here, &["--allow=kinds", "--deny=other", "--ask=kinds", "--allow=kinds"], "allow");
+}
+
+#[test]
+fn options_count_wherever_they_stand() {
+    for args in [
+        &["--deny", "kinds", "call", "--allow", "kinds", "kinds"][..],
+        &["call", "--deny", "kinds", "kinds", "--allow", "kinds"],
+        &["--deny", "kinds", "call", "kinds", "{}", "--allow", "kinds"],
+    ] {
+        let ran = run(args);
+        assert_eq!((ran.code, ran.out.as_str()), (0, "{}\n"), "{args:?} {}", ran.err);
+    }
+    assert_eq!(run(&["call", "kinds", "--mode", "plan"]).code, 3);
+    assert_eq!(run(&["--mode", "plan", "call", "kinds", "--mode", "bypass"]).code, 0);
+}
+
+#[test]
+fn a_rule_says_where_it_is_written() {
+    let origin = |setting: &Setting, options: &[&str]| {
+        let rule = decision(setting, options)["rules"][0].clone();
+        let text = |key: &str| rule[key].as_str().unwrap_or_default().to_owned();
+        (text("origin"), text("scope"))
+    };
+    let said = |origin: &str, scope: &str| (origin.to_owned(), scope.to_owned());
+    assert_eq!(origin(&Setting::default(), &["--deny", "kinds"]), said("--deny", "session"));
+    assert_eq!(
+        origin(&with_env(&[("TOOL_SDK_DENY", "kinds")]), &[]),
+        said("TOOL_SDK_DENY", "user")
+    );
+    let file = with_file("\ndeny = [\"kinds\"]");
+    let place = file.folder.path().join("rules.toml");
+    assert_eq!(origin(&file, &[]), said(&format!("{}:2", place.display()), "user"));
+}
+
+// F178
+#[test]
+fn the_environment_holds_one_rule_a_line() {
+    check(&with_env(&[("TOOL_SDK_ALLOW", "echo\n\n  kinds\n")]), &[], "allow");
+    let both = with_env(&[("TOOL_SDK_ALLOW", "kinds"), ("TOOL_SDK_DENY", "k*")]);
+    check(&both, &[], "deny");
+    check(&both, &["--allow", "kinds"], "allow");
+}
+
+#[test]
+fn nearer_sources_win() {
+    let mut all = with_file("mode = \"plan\"\nallow = [\"echo\"]\ndeny = [\"kinds\"]");
+    check(&all, &[], "deny");
+    all.env.push(("TOOL_SDK_ALLOW", "kinds".to_owned()));
+    // The mode of the file forbids what may write, whatever a rule allows.
+    check(&all, &[], "deny");
+    all.env.push(("TOOL_SDK_MODE", "auto".to_owned()));
+    check(&all, &[], "allow");
+    check(&all, &["--ask", "kinds"], "ask");
+    check(&all, &["--mode", "explore"], "deny");
+}
+
+#[test]
+fn a_locked_rule_of_the_file_holds_against_the_command_line() {
+    let rule = "[[rules]]\npermission = \"kinds\"\naction = \"deny\"\n";
+    check(&with_file(rule), &["--allow", "kinds"], "allow");
+    let locked = with_file(&format!("{rule}locked = true\n"));
+    check(&locked, &["--allow", "kinds"], "deny");
+    check(&locked, &["--mode", "bypass"], "deny");
+}
+
+#[test]
+fn the_file_is_the_one_that_is_named() {
+    let mut setting = with_file("deny = [\"kinds\"]");
+    let other = setting.file("other.toml", "allow = [\"kinds\"]");
+    check(&setting, &["--config", &other], "allow");
+    check(&setting, &["--config", "other.toml"], "allow");
+
+    setting.env.clear();
+    setting.file("config/tool-sdk/config.toml", "deny = [\"kinds\"]");
+    let config = setting.folder.path().join("config").to_str().unwrap().to_owned();
+    setting.env.push(("XDG_CONFIG_HOME", config));
+    check(&setting, &[], "deny");
+    setting.env.clear();
+    check(&setting, &[], "ask");
+}
+
+// What lies in the workspace is not the user's word.
+#[test]
+fn the_workspace_has_no_say() {
+    let setting = Setting::default();
+    setting.file(".tool-sdk.toml", "allow = [\"kinds\"]");
+    setting.file("tool-sdk/config.toml", "allow = [\"kinds\"]");
+    setting.file("config.toml", "allow = [\"kinds\"]");
+    check(&setting, &[], "ask");
+}
+
+// AP4: without its rules nothing runs, and nothing is listed.
+#[test]
+fn a_file_that_cannot_be_read_ends_the_command() {
+    let setting = with_file("deny = [\"kinds\"");
+    let folder = setting.folder.path().to_str().unwrap();
+    for command in [
+        &["list"][..],
+        &["show", "echo"],
+        &["schema"],
+        &["call", "echo", "--text", "x"],
+        &["check", "echo", "--text", "x"],
+        &["batch"],
+    ] {
+        check_refused(&setting.run(command), "rules.toml:1: ");
+        check_refused(&setting.run(&[command, &["--config", "missing"]].concat()), "missing");
+        check_refused(&setting.run(&[command, &["--config", folder]].concat()), folder);
+    }
+    let ran = setting.run(&["list", "--json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (2, ""));
+    assert!(ran.out.contains(r#""kind":"config""#), "{}", ran.out);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    for (args, words) in [
+        (&["--yes", "--no-input", "list"][..], "`--yes` and `--no-input` exclude each other"),
+        (&["--yes", "call", "echo", "--text", "x", "--no-input"], "exclude each other"),
+        (&["list", "--safe-commands", "--no-safe-commands"], "exclude each other"),
+        (&["list", "--allow", "a(b"], "--allow: `a(b` is not a rule"),
+        (&["--deny", "", "list"], "--deny"),
+        (&["list", "--mode", "careless"], "careless"),
+    ] {
+        check_refused(&run(args), words);
+    }
+    for (variable, value, words) in [
+        ("TOOL_SDK_MODE", "careless", "TOOL_SDK_MODE: `careless` is not a mode"),
+        ("TOOL_SDK_YES", "maybe", "TOOL_SDK_YES must be `true` or `false`, not `maybe`"),
+        ("TOOL_SDK_DENY", "a(b", "TOOL_SDK_DENY: `a(b` is not a rule"),
+        ("TOOL_SDK_SAFE_COMMANDS", "2", "must be `true` or `false`"),
+    ] {
+        check_refused(&with_env(&[(variable, value)]).run(&["list"]), words);
+    }
+    let both = with_env(&[("TOOL_SDK_YES", "1"), ("TOOL_SDK_NO_INPUT", "true")]);
+    check_refused(&both.run(&["list"]), "TOOL_SDK_YES and TOOL_SDK_NO_INPUT");
+    assert_eq!(both.run(&["list", "--no-input"]).code, 0);
+}
+
+#[test]
+fn who_answers_follows_from_the_switches() {
+    let yes = with_env(&[("TOOL_SDK_YES", "true")]);
+    assert_eq!(yes.run(&["call", "kinds"]).code, 0);
+    assert_eq!(yes.run(&["call", "kinds", "--no-input"]).code, 3);
+    assert_eq!(run(&["call", "kinds", "--yes"]).code, 0);
+    // A yes lifts questions and no denial.
+    assert_eq!(run(&["call", "kinds", "--yes", "--deny", "kinds"]).code, 3);
+    let ran = run(&["call", "kinds"]);
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""));
+    assert!(ran.err.contains("the rule `allow kinds` would allow it"), "{}", ran.err);
+}
+
+// F71: commands of the configuration look at calls, and a denial of theirs is final.
+#[cfg(unix)]
+#[test]
+fn hooks_of_the_file_judge_calls() {
+    let hook = |event: &str, command: &str| {
+        with_file(&format!(
+            "[hooks]\n{event} = [{{ hooks = [{{ type = \"command\", command = \"{command}\" }}] }}]"
+        ))
+    };
+    let no = hook("PreToolUse", "echo not today >&2; exit 2");
+    let ran = no.run(&["call", "kinds", "--yes"]);
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
+    assert!(ran.err.contains("not today"), "{}", ran.err);
+    assert_eq!(hook("PreToolUse", "true").run(&["call", "kinds", "--yes"]).code, 0);
+    // A hook that has no opinion leaves the question open, and nobody is there.
+    assert_eq!(hook("PermissionRequest", "true").run(&["call", "kinds"]).code, 3);
+    assert_eq!(hook("PermissionRequest", "true").run(&["call", "kinds", "--yes"]).code, 0);
+}

@@ -1,0 +1,82 @@
+//! One call of one tool, as the words of a command line say it.
+//!
+//! The flags of a call follow from the tool, so the words behind its name are parsed once
+//! the tool is known.
+
+use std::ffi::OsString;
+
+use clap::ArgMatches;
+
+use super::exit::{Failure, Result};
+use super::grammar::{self, Verb};
+use super::{Io, flag, input, show};
+use crate::toolset::Toolset;
+
+/// The words of a call, up to the name of the tool and behind it.
+pub(super) struct Request<'m> {
+    verb: Verb,
+    pub(super) name: &'m str,
+    /// The options before the command, and those between it and the name.
+    before: [&'m ArgMatches; 2],
+    behind: Vec<OsString>,
+}
+
+/// A call whose tool is known.
+pub(super) struct Parsed<'m> {
+    /// The tool's name, where the request may have had an alias.
+    pub(super) tool: String,
+    /// The arguments as JSON text.
+    pub(super) arguments: String,
+    before: [&'m ArgMatches; 2],
+    behind: ArgMatches,
+}
+
+impl<'m> Request<'m> {
+    pub(super) fn of(
+        program: &str,
+        verb: Verb,
+        top: &'m ArgMatches,
+        matches: &'m ArgMatches,
+    ) -> Result<Self> {
+        let Some((name, behind)) = matches.subcommand() else {
+            return Err(Failure::usage("the name of a tool is missing")
+                .hint(format_args!("`{program} list` names the tools")));
+        };
+        let behind = behind.get_many("").into_iter().flatten().cloned().collect();
+        Ok(Self { verb, name, before: [top, matches], behind })
+    }
+
+    /// Whether JSON is wanted, also when the rest of the words cannot be parsed.
+    pub(super) fn wants_json(&self) -> bool {
+        self.before[1].get_flag(grammar::JSON) || self.behind.iter().any(|word| word == "--json")
+    }
+
+    /// Finds the tool, and takes the arguments from wherever they come.
+    pub(super) fn parse(
+        &self,
+        program: &str,
+        toolset: &Toolset,
+        io: &mut Io<'_>,
+    ) -> Result<Parsed<'m>> {
+        let definition = show::find(program, toolset, self.name)?;
+        let flags = flag::flags(&definition);
+        let behind = grammar::tool(program, self.verb, &definition, &flags)
+            .try_get_matches_from(&self.behind)
+            .map_err(|error| flag::explain(error, &flags))?;
+        let arguments = input::arguments(&flags, &behind, io)?;
+        Ok(Parsed { tool: definition.name.into(), arguments, before: self.before, behind })
+    }
+}
+
+impl Parsed<'_> {
+    /// The options from left to right.
+    pub(super) fn levels(&self) -> [&ArgMatches; 3] {
+        let [top, between] = self.before;
+        [top, between, &self.behind]
+    }
+
+    /// Whether a switch of the command is set, on either side of the name.
+    pub(super) fn has(&self, switch: &str) -> bool {
+        self.before[1].get_flag(switch) || self.behind.get_flag(switch)
+    }
+}

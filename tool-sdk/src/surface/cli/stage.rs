@@ -1,0 +1,120 @@
+//! Everything that a call needs: tools behind their guard, folders, and whoever is asked.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use tokio_util::sync::CancellationToken;
+
+use super::exit::{Failure, Result};
+use super::guard::{Answers, Guard};
+use super::terminal::{AtTerminal, Floor};
+use super::watch::Watch;
+use super::{App, Io, place, style};
+use crate::audit::AuditLog;
+use crate::context::{Client, Session};
+use crate::hook::Priority;
+use crate::hook::external::ExternalHooks;
+use crate::loop_guard::LoopGuard;
+use crate::permission::{Approver, Ask, Mode, Reply};
+use crate::pipeline::Pipeline;
+use crate::redact::Redactor;
+use crate::truncate::outputs_of;
+
+/// Where calls are made.
+pub(super) struct Stage {
+    pub(super) pipeline: Pipeline,
+    pub(super) session: Session,
+    /// Ends every call.
+    pub(super) stop: CancellationToken,
+    floor: Floor,
+}
+
+impl Stage {
+    /// `levels` are the options from left to right.
+    pub(super) fn set(app: &App, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+        let guard = Guard::load(levels, io)?;
+        let mut pipeline = Pipeline::new(app.toolset(&guard))
+            .budget(guard.budget)
+            .loop_guard(LoopGuard::default());
+        let mut workspace = place::workspace(levels, io)?;
+        if let Some(dir) = place::state_dir(levels, io) {
+            let outputs = dir.join("outputs");
+            // What an earlier call kept may be read without asking.
+            if let Ok(readable) = workspace.clone().readable(outputs_of(&outputs, SESSION)) {
+                workspace = readable;
+            }
+            pipeline = pipeline.output_dir(outputs);
+            if let Some(store) = place::approvals(levels, io) {
+                pipeline = pipeline.approvals(store);
+            }
+        }
+        if let Some(path) = &guard.audit {
+            let log = AuditLog::open(path, Redactor::from_env()).map_err(|error| {
+                Failure::config(format_args!("cannot write to `{}`: {error}", path.display()))
+            })?;
+            pipeline = pipeline.audit(log);
+        }
+        let floor = Floor::default();
+        let approver: Option<Arc<dyn Approver>> = match (guard.answers, &io.console) {
+            (Answers::Yes, _) => Some(Arc::new(Yes)),
+            (Answers::Terminal, Some(console)) => {
+                Some(Arc::new(AtTerminal::new(Arc::clone(console), floor.clone())))
+            }
+            (Answers::Terminal, None) | (Answers::Nobody, _) => None,
+        };
+        pipeline = hooked(pipeline, guard.hooks, approver, guard.mode, io);
+
+        let stop = CancellationToken::new();
+        let session =
+            Session::new(SESSION).with_client(Client::Cli).lend(workspace).lend(guard.settings);
+        let session = app.equip(session).with_cancel(stop.clone());
+        Ok(Self { pipeline, session, stop, floor })
+    }
+
+    /// Whoever is told of the calls: events as lines where that is wanted, a person at a
+    /// terminal, or nobody.
+    pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
+        match (events, io.live && !style::is_dumb(io)) {
+            (true, _) => Watch::lines(self.pipeline.subscribe()),
+            (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone()),
+            (false, false) => Watch::nobody(),
+        }
+    }
+}
+
+/// The session of every command line: what one keeps, the next may read.
+const SESSION: &str = "cli";
+
+/// Puts the configured commands in front of the calls, and of whoever is asked.
+fn hooked(
+    mut pipeline: Pipeline,
+    hooks: Option<ExternalHooks>,
+    approver: Option<Arc<dyn Approver>>,
+    mode: Mode,
+    io: &Io<'_>,
+) -> Pipeline {
+    let hooks = hooks
+        .filter(|hooks| !hooks.is_empty())
+        .map(|hooks| Arc::new(hooks.in_folder(io.current_dir.clone()).in_mode(mode)));
+    let approver = match (&hooks, approver) {
+        (Some(hooks), Some(inner)) => Some(Arc::new(Arc::clone(hooks).approver(inner)) as _),
+        (_, approver) => approver,
+    };
+    if let Some(hooks) = hooks {
+        pipeline = pipeline.shared_hook("*", Priority::DEFAULT, hooks);
+    }
+    match approver {
+        Some(approver) => pipeline.shared_approver(approver),
+        None => pipeline,
+    }
+}
+
+/// Says yes to everything, once.
+struct Yes;
+
+impl Approver for Yes {
+    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        Box::pin(std::future::ready(Some(Reply::Once)))
+    }
+}

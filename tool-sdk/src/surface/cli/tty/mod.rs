@@ -1,0 +1,89 @@
+//! The terminal of this process as a [`Console`].
+//!
+//! Lines are read from the terminal itself and not through a buffer, so that dropping what
+//! was typed ahead drops all of it.
+
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{QueueSelector, tcflush};
+
+use super::Console;
+
+/// A terminal: where lines are typed, and where text is shown.
+pub(super) struct Tty<I, O> {
+    input: I,
+    output: Mutex<O>,
+}
+
+/// The terminal of this process, when somebody can type and read there.
+pub(super) fn of_process() -> Option<Tty<io::Stdin, io::Stderr>> {
+    let (input, output) = (io::stdin(), io::stderr());
+    (input.is_terminal() && output.is_terminal()).then(|| Tty::new(input, output))
+}
+
+impl<I: AsFd, O: Write> Tty<I, O> {
+    fn new(input: I, output: O) -> Self {
+        Self { input, output: Mutex::new(output) }
+    }
+
+    fn show(&self, text: &str) -> io::Result<()> {
+        let mut output = self.output.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        output.write_all(text.as_bytes())?;
+        output.flush()
+    }
+
+    /// Whether there is something to read by now.
+    fn is_ready(&self) -> io::Result<bool> {
+        /// How soon it is noticed that nobody wants the line any more.
+        const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        match poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&TICK)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// One line; a terminal gives them one by one.
+    fn line(&self, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+        const MAX: usize = 64 << 10;
+        let mut line = Vec::new();
+        let mut part = [0; 4096];
+        while wanted() && line.len() < MAX {
+            if !self.is_ready()? {
+                continue;
+            }
+            match rustix::io::read(&self.input, &mut part) {
+                Ok(0) => return Ok(None),
+                Ok(read) => line.extend_from_slice(&part[..read]),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if line.ends_with(b"\n") {
+                return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<I: AsFd + Send + Sync + 'static, O: Write + Send + 'static> Console for Tty<I, O> {
+    fn prompt(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
+        // A line about a running call may stand there.
+        self.show("\r\x1b[2K")?;
+        self.show(text)?;
+        // What was typed before the question could be read is no answer to it.
+        tcflush(&self.input, QueueSelector::IFlush)?;
+        let line = self.line(wanted)?;
+        if line.is_none() {
+            self.show("\n")?;
+        }
+        Ok(line)
+    }
+}
+
+#[cfg(test)]
+mod tests;

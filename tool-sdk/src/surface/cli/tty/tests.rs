@@ -1,0 +1,71 @@
+//! A pair of terminals: the one that a person types on, and the one that is read.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::*;
+
+fn pair() -> (File, OwnedFd) {
+    let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&person).unwrap();
+    unlockpt(&person).unwrap();
+    let name = ptsname(&person, Vec::new()).unwrap();
+    let program = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    (person.into(), program)
+}
+
+/// Types, and waits until the terminal has it: what arrives is shown.
+fn type_in(mut person: &File, text: &str) {
+    person.write_all(text.as_bytes()).unwrap();
+    let mut shown = vec![0; text.replace('\n', "\r\n").len()];
+    person.read_exact(&mut shown).unwrap();
+}
+
+/// Asks once: `ahead` is typed before the question can be read, `behind` after that.
+fn ask(ahead: &str, behind: Option<&str>) -> Option<String> {
+    let (person, program) = pair();
+    type_in(&person, ahead);
+    let tty = Tty::new(program, Vec::new());
+    let looked = Cell::new(false);
+    let answer = tty.prompt("sure? ", &|| {
+        // It is looked for a line only behind the question.
+        if let (false, Some(behind)) = (looked.replace(true), behind) {
+            type_in(&person, behind);
+        }
+        behind.is_some()
+    });
+    let shown = tty.output.into_inner().unwrap();
+    assert!(shown.starts_with(b"\r\x1b[2Ksure? "), "{shown:?}");
+    answer.unwrap()
+}
+
+// PR6
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    for ahead in ["", "y\n", "y", "y\ny\ny\n", "yes\nye"] {
+        assert_eq!(ask(ahead, Some("n\n")).as_deref(), Some("n\n"), "{ahead:?}");
+        // Return alone does not complete what was typed ahead.
+        assert_eq!(ask(ahead, Some("\n")).as_deref(), Some("\n"), "{ahead:?}");
+    }
+}
+
+#[test]
+fn there_is_no_line_at_the_end_or_when_nobody_wants_it() {
+    assert_eq!(ask("y\n", None), None);
+    let (person, program) = pair();
+    let tty = Tty::new(program, Vec::new());
+    let looked = Cell::new(false);
+    let answer = tty.prompt("sure? ", &|| {
+        if !looked.replace(true) {
+            const END_OF_INPUT: &[u8] = b"\x04";
+            (&person).write_all(END_OF_INPUT).unwrap();
+        }
+        true
+    });
+    assert_eq!(answer.unwrap(), None);
+}

@@ -1,0 +1,216 @@
+//! Who is told what happens while calls run: a program, a person, or nobody.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write;
+
+use super::style;
+use super::terminal::Floor;
+use crate::call::CallId;
+use crate::event::{EventKind, Events, ToolEvent};
+
+/// Whoever is told of events.
+pub(super) struct Watch {
+    events: Option<Events>,
+    /// A person's view; without one, events are lines of JSON.
+    live: Option<Live>,
+}
+
+impl Watch {
+    /// Nobody is told.
+    pub(super) fn nobody() -> Self {
+        Self { events: None, live: None }
+    }
+
+    /// Every event is one line of JSON.
+    pub(super) fn lines(events: Events) -> Self {
+        Self { events: Some(events), live: None }
+    }
+
+    /// A person at a terminal sees how far the calls are.
+    pub(super) fn live(events: Events, floor: Floor) -> Self {
+        Self { events: Some(events), live: Some(Live::new(floor)) }
+    }
+
+    /// The next event; waits for ever when there will be none.
+    pub(super) async fn next(&mut self) -> ToolEvent {
+        if let Some(events) = &mut self.events
+            && let Some(event) = events.recv().await
+        {
+            return event;
+        }
+        std::future::pending().await
+    }
+
+    /// That nobody reads it is no reason to end a call.
+    pub(super) fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
+        match &mut self.live {
+            Some(live) => live.tell(event, stderr),
+            None => {
+                if let Ok(line) = serde_json::to_string(event) {
+                    let _ = writeln!(stderr, "{line}");
+                }
+            }
+        }
+    }
+
+    /// Tells what is left to tell.
+    pub(super) fn finish(mut self, stderr: &mut dyn Write) {
+        while let Some(event) = self.events.as_mut().and_then(Events::try_recv) {
+            self.tell(&event, stderr);
+        }
+        if let Some(live) = self.live {
+            live.finish(stderr);
+        }
+    }
+}
+
+/// One line about what runs now, and one above it for every call that has ended.
+struct Live {
+    floor: Floor,
+    headlines: HashMap<CallId, String>,
+    /// The call that said something last, and its line.
+    now: Option<(CallId, String)>,
+    /// Lines of calls that have ended, to be written when nobody is asked.
+    ended: String,
+    drawn: bool,
+}
+
+impl Live {
+    fn new(floor: Floor) -> Self {
+        Self { floor, headlines: HashMap::new(), now: None, ended: String::new(), drawn: false }
+    }
+
+    fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
+        match &event.kind {
+            EventKind::Pending { display, arguments, .. } => {
+                let headline = display.headline(event.tool.as_str(), arguments);
+                self.headlines.insert(event.call.clone(), headline);
+                return;
+            }
+            EventKind::Started => self.show(event, ""),
+            EventKind::Progress { message, .. } => self.show(event, message),
+            EventKind::Completed { elapsed_ms, .. } => self.end(event, '✓', "", *elapsed_ms),
+            EventKind::Failed(ending)
+            | EventKind::Aborted(ending)
+            | EventKind::TimedOut(ending) => {
+                self.end(event, '✗', ending.error.as_str(), ending.elapsed_ms);
+            }
+            _ => return,
+        }
+        self.draw(stderr);
+    }
+
+    /// A call whose arguments were not understood has a name and no headline.
+    fn headline(&self, event: &ToolEvent) -> String {
+        let known = self.headlines.get(&event.call).cloned();
+        known.unwrap_or_else(|| event.tool.to_string())
+    }
+
+    fn show(&mut self, event: &ToolEvent, message: &str) {
+        let line = format!("… {}  {message}", self.headline(event));
+        self.now = Some((event.call.clone(), one_line(line.trim_end())));
+    }
+
+    fn end(&mut self, event: &ToolEvent, mark: char, why: &str, elapsed_ms: u64) {
+        let between = if why.is_empty() { "" } else { "  " };
+        let line = format!("{mark} {}{between}{why}", self.headline(event));
+        let _ = writeln!(self.ended, "{}  {}", one_line(&line), time(elapsed_ms));
+        self.headlines.remove(&event.call);
+        if self.now.as_ref().is_some_and(|(call, _)| *call == event.call) {
+            self.now = None;
+        }
+    }
+
+    /// Everything has ended, so a question that is still open has no answer to come.
+    fn finish(mut self, stderr: &mut dyn Write) {
+        self.now = None;
+        if self.floor.try_take().is_none() {
+            self.ended.insert(0, '\n');
+            self.floor = Floor::default();
+        }
+        self.draw(stderr);
+    }
+
+    /// Writes what has changed, unless somebody is being asked on this very screen.
+    fn draw(&mut self, stderr: &mut dyn Write) {
+        let Some(_quiet) = self.floor.try_take() else { return };
+        let mut text = String::from(if self.drawn { "\r\x1b[2K" } else { "" });
+        text += &std::mem::take(&mut self.ended);
+        self.drawn = self.now.is_some();
+        if let Some((_, line)) = &self.now {
+            text += line;
+        }
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+}
+
+/// What fits on one line of most terminals with a time behind it, and cannot leave it.
+fn one_line(text: &str) -> String {
+    const MAX: usize = 70;
+    let line = style::plain(text.lines().next().unwrap_or_default()).replace('\t', " ");
+    match line.char_indices().nth(MAX) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
+    }
+}
+
+fn time(elapsed_ms: u64) -> String {
+    match elapsed_ms {
+        0..1000 => format!("{elapsed_ms} ms"),
+        _ => format!("{}.{} s", elapsed_ms / 1000, elapsed_ms % 1000 / 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::toy::Setting;
+
+    /// What stands on the screen of somebody who watches.
+    fn watched(args: &[&str]) -> String {
+        let setting = Setting { live: true, ..Setting::default() };
+        setting.run(args).err
+    }
+
+    /// The lines that stay, without the times at their ends.
+    fn kept(screen: &str) -> Vec<&str> {
+        let lines = screen.lines().filter_map(|line| line.rsplit("\x1b[2K").next());
+        lines.filter_map(|line| line.rsplit_once("  ")).map(|(line, _)| line).collect()
+    }
+
+    // F167, F173: the metadata of the tool is all that is needed.
+    #[test]
+    fn a_call_is_one_line_that_changes_until_it_ends() {
+        let screen = watched(&["call", "echo", "--text", "hi"]);
+        assert!(
+            screen.starts_with("… echo(text: hi)\r\x1b[2K… echo(text: hi)  saying it\r\x1b[2K✓")
+        );
+        assert!(screen.ends_with(" ms\n"), "{screen:?}");
+        assert_eq!(kept(&screen), ["✓ echo(text: hi)"]);
+    }
+
+    #[test]
+    fn a_failure_says_its_kind() {
+        let screen = watched(&["call", "fail", "--kind", "conflict", "--yes"]);
+        assert!(screen.contains("✗ fail(kind: conflict)  conflict  "), "{screen:?}");
+        let screen = watched(&["call", "kinds", "{}"]);
+        assert!(screen.contains("✗ kinds()  denied  "), "{screen:?}");
+        let screen = watched(&["call", "echo", "{"]);
+        assert!(screen.contains("✗ echo  invalid_args  "), "{screen:?}");
+    }
+
+    #[test]
+    fn nothing_in_a_headline_moves_the_cursor() {
+        let screen = watched(&["call", "echo", "--text", "\x1b[2J\u{7}ab"]);
+        assert_eq!(kept(&screen), ["✓ echo(text: \u{fffd}[2J\u{fffd}ab)"]);
+    }
+
+    #[test]
+    fn only_those_who_watch_at_a_terminal_see_it() {
+        assert_eq!(Setting::default().run(&["call", "echo", "--text", "hi"]).err, "");
+        assert!(!watched(&["call", "echo", "--events", "--text", "hi"]).contains('✓'));
+        let env = vec![("TERM", "dumb".to_owned())];
+        let dumb = Setting { live: true, env, ..Setting::default() };
+        assert_eq!(dumb.run(&["call", "echo", "--text", "hi"]).err, "");
+    }
+}
