@@ -145,32 +145,30 @@ pub struct InvalidName {
 /// Whether `name` matches a pattern in which `*` stands for any text and `?` for one
 /// character.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
+    let (mut pattern, mut name) = (pattern.chars(), name.chars());
     // Where to go on when the text after the last `*` turns out not to match.
-    let mut retry: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
+    let mut retry = None;
+    while let Some(next) = name.clone().next() {
+        let mut rest = pattern.clone();
+        match rest.next() {
             Some('*') => {
-                retry = Some((p + 1, n));
-                p += 1;
+                retry = Some((rest.clone(), name.clone()));
+                pattern = rest;
             }
-            Some(&c) if c == '?' || c == name[n] => {
-                p += 1;
-                n += 1;
+            Some(c) if c == '?' || c == next => {
+                pattern = rest;
+                name.next();
             }
-            _ => match retry {
+            _ => match &mut retry {
                 Some((after, from)) => {
-                    retry = Some((after, from + 1));
-                    p = after;
-                    n = from + 1;
+                    from.next();
+                    (pattern, name) = (after.clone(), from.clone());
                 }
                 None => return false,
             },
         }
     }
-    pattern[p..].iter().all(|&c| c == '*')
+    pattern.all(|c| c == '*')
 }
 
 #[cfg(test)]
@@ -195,6 +193,8 @@ mod tests {
             ("*_up", "look_up"),
             ("r?ad*", "read"),
             ("a*b*c", "aXbYbc"),
+            ("*?ä", "öäöä"),
+            ("a**", "a"),
         ] {
             assert!(matches(pattern, name), "{pattern} {name}");
         }

@@ -28,7 +28,7 @@ pub struct Session(Arc<Inner>);
 
 #[derive(Clone, Default)]
 struct Inner {
-    id: String,
+    id: Arc<str>,
     agent: Option<String>,
     conversation: Option<String>,
     project: Option<String>,
@@ -136,13 +136,19 @@ impl Session {
     /// A session with this id.
     #[must_use]
     pub fn new(id: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { id: id.into(), ..Inner::default() }))
+        Self(Arc::new(Inner { id: id.into().into(), ..Inner::default() }))
     }
 
     /// The session's id.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.0.id
+    }
+
+    /// The session's id, for what outlives it.
+    #[inline]
+    pub(crate) fn shared_id(&self) -> Arc<str> {
+        Arc::clone(&self.0.id)
     }
 
     /// Says where the calls come from.

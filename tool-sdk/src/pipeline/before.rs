@@ -1,5 +1,6 @@
 //! The hooks' part: what they think of a call before it is judged, and of its result.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
@@ -8,7 +9,7 @@ use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
 use super::frame::Frame;
-use super::run::panicked;
+use super::run::{aborted, panicked};
 use crate::content::Output;
 use crate::error::ToolError;
 use crate::event::{EventKind, millis};
@@ -24,12 +25,36 @@ pub(super) struct Heard {
     pub(super) opinions: Vec<Floor>,
 }
 
+impl Heard {
+    /// Nothing yet.
+    #[inline]
+    pub(super) fn new(prepared: Box<dyn Prepared>) -> Self {
+        Self { prepared, original: None, opinions: Vec::new() }
+    }
+
+    /// Whether no hook had a say: the call is as the model sent it.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.original.is_none() && self.opinions.is_empty()
+    }
+}
+
+/// Lets the before-hooks look at the call, while anybody wants its result.
+pub(super) async fn before(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(), ToolError> {
+    if frame.is_aborted() {
+        return Err(aborted());
+    }
+    let given_up = frame.given_up();
+    tokio::select! {
+        biased;
+        // First, because most hooks answer at once: only one that waits is watched over.
+        heard = listen(frame, heard) => heard,
+        () = given_up => Err(aborted()),
+    }
+}
+
 /// Lets the before-hooks look at the call, one after the other.
-pub(super) async fn before(
-    frame: &mut Frame<'_>,
-    prepared: Box<dyn Prepared>,
-) -> Result<Heard, ToolError> {
-    let mut heard = Heard { prepared, original: None, opinions: Vec::new() };
+async fn listen(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(), ToolError> {
     let core = frame.core;
     for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
         let hook = &*registered.hook;
@@ -55,11 +80,11 @@ pub(super) async fn before(
                 return Err(ToolError::denied(reason).source(error));
             }
         };
-        if !heed(frame, registered, opinion, &mut heard)? {
+        if !heed(frame, registered, opinion, heard)? {
             break;
         }
     }
-    Ok(heard)
+    Ok(())
 }
 
 /// Takes a hook's opinion in; says whether the next hook is asked too.
@@ -70,7 +95,9 @@ fn heed(
     heard: &mut Heard,
 ) -> Result<bool, ToolError> {
     let name = registered.hook.name();
-    frame.extra().context.extend(opinion.context);
+    if !opinion.context.is_empty() {
+        frame.extra().context.extend(opinion.context);
+    }
     let action = match opinion.verdict {
         Verdict::None => None,
         Verdict::Allow => registered.hook.may_allow().then_some(Action::Allow),
@@ -105,15 +132,12 @@ fn heed(
 /// Lets the after-hooks look at the result.
 pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
     let core = frame.core;
+    let elapsed = Some(frame.started().elapsed());
     let halted = OnceLock::new();
     for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
         let hook = &*registered.hook;
         let tell = |run| frame.event(|| EventKind::HookFinished(run));
-        let call = HookedCall {
-            elapsed: Some(frame.started().elapsed()),
-            halted: Some(&halted),
-            ..frame.hooked(&tell)
-        };
+        let call = HookedCall { elapsed, halted: Some(&halted), ..frame.hooked(&tell) };
         let run = Run::begin(frame, hook);
         // What a failing observer leaves behind is told in an event; the result stands.
         match done(|| hook.after(&call, result)).await {
@@ -138,22 +162,23 @@ pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, Too
 /// One hook at work, told to subscribers when it begins and when it is done.
 struct Run<'a> {
     frame: &'a Frame<'a>,
-    name: String,
-    started: Instant,
+    name: Cow<'a, str>,
+    /// Only where somebody listens.
+    started: Option<Instant>,
 }
 
 impl<'a> Run<'a> {
-    fn begin(frame: &'a Frame<'a>, hook: &dyn Hook) -> Self {
-        let name = hook.name().into_owned();
-        frame.event(|| EventKind::HookStarted { hook: name.clone() });
-        Self { frame, name, started: Instant::now() }
+    fn begin(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Self {
+        let name = hook.name();
+        frame.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
+        Self { frame, name, started: frame.is_heard().then(Instant::now) }
     }
 
     fn finish(self, outcome: impl Display) {
-        let elapsed_ms = millis(self.started.elapsed());
         self.frame.event(|| {
-            let outcome = outcome.to_string();
-            EventKind::HookFinished(HookRun { hook: self.name, outcome, elapsed_ms })
+            let elapsed_ms = self.started.map_or(0, |started| millis(started.elapsed()));
+            let (hook, outcome) = (self.name.into_owned(), outcome.to_string());
+            EventKind::HookFinished(HookRun { hook, outcome, elapsed_ms })
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Between the arguments and the run: hooks, rules, approvals, and whoever is asked.
+//! Between the hooks and the run: rules, approvals, and whoever is asked.
 //!
 //! **Invariant:** the value that comes out is the very one that was judged and shown.
 
@@ -26,23 +26,22 @@ use crate::toolset::names_of;
 /// Lets a call through that may run: gives the value that was judged, or why not.
 pub(super) async fn approve(
     frame: &mut Frame<'_>,
-    prepared: Box<dyn Prepared>,
+    heard: Heard,
     turn: Option<&dyn Turn>,
 ) -> Result<Box<dyn Prepared>, ToolError> {
     let given_up = frame.given_up();
     tokio::select! {
         biased;
         () = given_up => Err(aborted()),
-        approved = gates(frame, prepared, turn) => approved,
+        approved = gates(frame, heard, turn) => approved,
     }
 }
 
 async fn gates(
     frame: &mut Frame<'_>,
-    prepared: Box<dyn Prepared>,
+    mut heard: Heard,
     turn: Option<&dyn Turn>,
 ) -> Result<Box<dyn Prepared>, ToolError> {
-    let mut heard = before::before(frame, prepared).await?;
     heard.opinions.extend(looping(frame));
     let cx = frame.context();
     let decision = decide(frame, &heard, &cx);
@@ -82,7 +81,8 @@ pub(super) async fn check(
     prepared: Box<dyn Prepared>,
 ) -> Result<Checked, ToolError> {
     let subjects = prepared.subjects();
-    let heard = before::before(frame, prepared).await?;
+    let mut heard = Heard::new(prepared);
+    before::before(frame, &mut heard).await?;
     let cx = frame.context();
     let mut decision = decide(frame, &heard, &cx);
     let suggestions = match decision.action {

@@ -17,7 +17,7 @@ use crate::call::{Call, CallId, Note, Outcome, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
 use crate::error::{ErrorKind, ToolError};
-use crate::event::{Artifact, Ending, EventKind, millis};
+use crate::event::{Arguments, Artifact, Ending, EventKind, millis};
 use crate::hook::{HookRun, HookedCall};
 use crate::loop_guard::{Finding, Ticket};
 use crate::permission::{Action, Decision, Fingerprint, Reply};
@@ -152,19 +152,18 @@ impl<'a> Frame<'a> {
         self.event(|| EventKind::Pending {
             display: Arc::clone(display),
             source: self.definition.source.clone(),
-            arguments: display.masked(self.arguments()),
+            arguments: Arguments::new(self.arguments(), display),
             summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
             notes: prepared.notes().to_vec(),
         });
         self.open = true;
     }
 
-    /// Whether nothing has a say in this call but what allows it anyway.
+    /// Whether, but for hooks, nothing has a say in this call but what allows it anyway.
     #[inline]
     pub(super) fn is_settled(&self, prepared: &dyn Prepared) -> bool {
         let silent = || prepared.subjects().is_none() && prepared.has_no_wish();
         self.known.is_some_and(|known| known.policy.settled == Some(Action::Allow))
-            && !self.is_hooked()
             && self.core.audit.is_none()
             && self.session.policy().is_none()
             && catch_unwind(AssertUnwindSafe(silent)).unwrap_or(false)
@@ -388,7 +387,7 @@ impl<'a> Frame<'a> {
     /// The end of every call: its text is cut, exactly one terminal event goes out.
     #[inline]
     pub(super) fn end(
-        mut self,
+        &mut self,
         mut result: Result<Output, ToolError>,
         notes: Vec<Note>,
     ) -> Outcome {
@@ -406,7 +405,7 @@ impl<'a> Frame<'a> {
             // What ran has run: that this could not be written down changes nothing for it.
             let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
         }
-        let truncated = fit::fit(&self, &mut result);
+        let truncated = fit::fit(self, &mut result);
         self.open = false;
         self.event(|| self.terminal(&result));
         let halted = self.extra.take().and_then(|extra| extra.halted);
@@ -441,12 +440,17 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Whether anybody listens.
+    #[inline]
+    pub(super) fn is_heard(&self) -> bool {
+        self.core.hub.is_open()
+    }
+
     /// Sends an event, which is not even built when nobody listens.
     #[inline]
     pub(super) fn event(&self, kind: impl FnOnce() -> EventKind) {
-        let hub = &self.core.hub;
-        if hub.is_open() {
-            hub.send(self.session, &self.definition.name, &self.id, kind());
+        if self.is_heard() {
+            self.core.hub.send(self.session, &self.definition.name, &self.id, kind());
         }
     }
 }

@@ -32,6 +32,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::before::Heard;
 use self::core::Core;
 use self::frame::Frame;
 pub(crate) use self::turn::{Facts, Permit, Turn};
@@ -298,14 +299,14 @@ impl Pipeline {
     ///
     /// Panics outside a tokio runtime with its timer, once a tool waits for something.
     pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
-        self.call_in_turn(session, call, None).await
+        self.call_in_turn(session, &call, None).await
     }
 
     /// Runs one call, which waits for its turn between being approved and being run.
     pub(crate) async fn call_in_turn(
         &self,
         session: &Session,
-        call: Call<'_>,
+        call: &Call<'_>,
         turn: Option<&dyn Turn>,
     ) -> Outcome {
         // resolve
@@ -313,7 +314,7 @@ impl Pipeline {
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
             return self.unresolved(session, call);
         };
-        let mut frame = Frame::new(&self.core, session, &call, &**tool, policy);
+        let mut frame = Frame::new(&self.core, session, call, &**tool, policy);
 
         // admit
         if let Err(error) = frame.admit() {
@@ -321,19 +322,32 @@ impl Pipeline {
         }
 
         // prepare
-        let mut prepared = match frame.prepare() {
-            Ok(prepared) => prepared,
+        let mut heard = match frame.prepare() {
+            Ok(prepared) => Heard::new(prepared),
             Err(error) => return frame.end(Err(error), Vec::new()),
         };
-        frame.announce(&*prepared);
+        frame.announce(&*heard.prepared);
 
-        // hooks, guard, decide, ask
-        if !(frame.is_settled(&*prepared) && frame.is_no_loop()) {
-            match Box::pin(decide::approve(&mut frame, prepared, turn)).await {
-                Ok(approved) => prepared = approved,
+        // hooks
+        let mut is_current = true;
+        if frame.is_hooked() {
+            if let Err(error) = before::before(&mut frame, &mut heard).await {
+                return frame.end(Err(error), Vec::new());
+            }
+            // A hook may have waited for long, or changed the rules itself.
+            is_current = self.core.toolset.shows(&view);
+        }
+
+        // guard, decide, ask
+        let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
+        let prepared = if is_settled && frame.is_no_loop() {
+            heard.prepared
+        } else {
+            match Box::pin(decide::approve(&mut frame, heard, turn)).await {
+                Ok(approved) => approved,
                 Err(error) => return frame.end(Err(error), Vec::new()),
             }
-        }
+        };
         let permit = match turn {
             Some(turn) => frame.wait(turn, &*prepared).await.map(Some),
             None => Ok(None),
@@ -377,13 +391,13 @@ impl Pipeline {
 
     /// Ends a call of a tool that there is not.
     #[cold]
-    fn unresolved(&self, session: &Session, call: Call<'_>) -> Outcome {
+    fn unresolved(&self, session: &Session, call: &Call<'_>) -> Outcome {
         let error = self.unknown(&call.name);
         // A name that no tool can have does not go into an event either.
         let name = ToolName::new(call.name.clone().into_owned());
         let name = name.unwrap_or(const { ToolName::from_static("_") });
         let nothing = Definition::new(name, "", Schema::default());
-        Frame::of(&self.core, session, &call, &nothing).end(Err(error), Vec::new())
+        Frame::of(&self.core, session, call, &nothing).end(Err(error), Vec::new())
     }
 
     #[cold]

@@ -19,11 +19,9 @@ pub(super) async fn run(frame: &Frame<'_>, prepared: Box<dyn Prepared>) -> Resul
     if frame.is_aborted() {
         return Err(aborted());
     }
-    let mut begin = Some((prepared, frame.context()));
+    let mut prepared = Some(prepared);
     let first = poll_fn(|task| {
-        let begun = begin.take().map(|(prepared, cx)| {
-            contained(|| first(prepared.run(cx, Approved::by_pipeline()), task))
-        });
+        let begun = prepared.take().map(|prepared| contained(|| begin(frame, prepared, task)));
         Poll::Ready(begun)
     });
     match first.await {
@@ -42,7 +40,8 @@ enum First {
 }
 
 #[inline]
-fn first(mut running: Running, task: &mut task::Context<'_>) -> First {
+fn begin(frame: &Frame<'_>, prepared: Box<dyn Prepared>, task: &mut task::Context<'_>) -> First {
+    let mut running = prepared.run(frame.context(), Approved::by_pipeline());
     match running.as_mut().poll(task) {
         Poll::Ready(result) => First::Done(result),
         Poll::Pending => First::Waiting(running),

@@ -296,6 +296,11 @@ impl Toolset {
         Arc::clone(&self.read().view)
     }
 
+    /// Whether `view` is what this audience sees now.
+    pub(crate) fn shows(&self, view: &Arc<View>) -> bool {
+        Arc::ptr_eq(&self.read().view, view)
+    }
+
     /// The tool called `name`, when this audience has it.
     #[must_use]
     #[inline]

@@ -1,0 +1,237 @@
+//! What happens to calls, told as it happens to whoever listens.
+//!
+//! An event is plain data; what many of them say is shared and not copied.
+
+mod arguments;
+mod hub;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use self::arguments::Arguments;
+pub use self::hub::Events;
+pub(crate) use self::hub::{Hub, HubOwner};
+use crate::call::{CallId, Note, Truncated};
+use crate::error::ErrorKind;
+use crate::hook::HookRun;
+use crate::loop_guard::Finding;
+use crate::name::ToolName;
+use crate::permission::{Ask, AskId, Decision};
+use crate::tool::{Display, Source};
+
+/// Something that happened to a call.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ToolEvent {
+    /// Grows with every event of the pipeline.
+    pub seq: u64,
+    /// The call.
+    pub call: CallId,
+    /// The tool's name, as the registry has it.
+    pub tool: ToolName,
+    /// The session's id.
+    pub session: Arc<str>,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// The call was understood.
+    Pending {
+        /// How the tool is shown.
+        display: Arc<Display>,
+        /// Where the tool comes from.
+        source: Source,
+        /// The arguments, sensitive values masked.
+        arguments: Arguments,
+        /// One line for people.
+        summary: Option<String>,
+        /// What was accepted beyond the contract.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<Note>,
+    },
+    /// A hook looks at the call.
+    HookStarted {
+        /// Its name.
+        hook: String,
+    },
+    /// A hook has looked at the call.
+    HookFinished(HookRun),
+    /// Somebody is asked.
+    PermissionAsked(Arc<Ask>),
+    /// An ask has its answer.
+    PermissionReplied {
+        /// The ask.
+        ask: AskId,
+        /// The answer: `once`, `session`, `always`, `reject`, `reject_with`, `covered` by
+        /// an approval for another ask, `expired`, or `aborted`.
+        reply: Cow<'static, str>,
+    },
+    /// Something that the host should know, which changes nothing for the call.
+    Warned {
+        /// What it is.
+        message: String,
+    },
+    /// The call may not run; its end follows.
+    Denied(Decision),
+    /// The call repeats what was done before.
+    Looped {
+        /// How often.
+        times: u32,
+        /// The length of the cycle; 1 for one call again and again.
+        cycle: usize,
+        /// Whether it is refused for good.
+        stopped: bool,
+    },
+    /// The tool runs.
+    Started,
+    /// The tool says how far it is.
+    Progress {
+        /// Steps done.
+        done: u64,
+        /// Steps in all, when known.
+        total: Option<u64>,
+        /// What it does now.
+        message: String,
+    },
+    /// The tool says something about itself.
+    Metadata {
+        /// Its name.
+        key: String,
+        /// Its value.
+        value: Value,
+    },
+    /// The tool sends an event of its own kind.
+    Emitted {
+        /// The kind.
+        kind: String,
+        /// What belongs to it.
+        data: Value,
+    },
+    /// A part of the output.
+    Output {
+        /// The text.
+        text: String,
+    },
+    /// The result's text was cut.
+    Truncated(Truncated),
+    /// The end: the tool gave a result.
+    Completed {
+        /// How the tool is shown.
+        display: Arc<Display>,
+        /// Where the tool comes from.
+        source: Source,
+        /// How long it took.
+        elapsed_ms: u64,
+        /// A short title.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// Typed data for a screen.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<Value>,
+        /// The attachments, by media type and name.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<Artifact>,
+    },
+    /// The end: the call failed.
+    Failed(Ending),
+    /// The end: the call was cancelled.
+    Aborted(Ending),
+    /// The end: the time was up.
+    TimedOut(Ending),
+    /// Events were lost because the subscriber did not keep up.
+    Lost {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// What the guard against loops found.
+impl From<Finding> for EventKind {
+    fn from(finding: Finding) -> Self {
+        match finding {
+            Finding::Fine => Self::Looped { times: 0, cycle: 0, stopped: false },
+            Finding::Repeated { times, cycle } => Self::Looped { times, cycle, stopped: false },
+            Finding::Stopped { times } => Self::Looped { times, cycle: 1, stopped: true },
+        }
+    }
+}
+
+impl EventKind {
+    /// Whether it is the end of a call.
+    #[must_use]
+    pub const fn is_terminal(&self) -> bool {
+        matches!(
+            self,
+            Self::Completed { .. } | Self::Failed(_) | Self::Aborted(_) | Self::TimedOut(_)
+        )
+    }
+
+    /// Whether a subscriber that does not keep up may lose it.
+    const fn may_be_lost(&self) -> bool {
+        matches!(
+            self,
+            Self::Progress { .. }
+                | Self::Metadata { .. }
+                | Self::Output { .. }
+                | Self::Emitted { .. }
+        )
+    }
+}
+
+/// How a call ended that gave no result.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Ending {
+    /// How the tool is shown.
+    pub display: Arc<Display>,
+    /// Where the tool comes from.
+    pub source: Source,
+    /// What kind of failure it was.
+    pub error: ErrorKind,
+    /// What the model reads.
+    pub message: String,
+    /// How long it took.
+    pub elapsed_ms: u64,
+}
+
+impl Ending {
+    pub(crate) fn new(
+        display: Arc<Display>,
+        source: Source,
+        error: ErrorKind,
+        message: String,
+        elapsed: Duration,
+    ) -> Self {
+        Self { display, source, error, message, elapsed_ms: millis(elapsed) }
+    }
+}
+
+/// Something that came with a result.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Artifact {
+    /// The media type.
+    pub mime: String,
+    /// A name for people.
+    pub name: Option<String>,
+}
+
+impl Artifact {
+    pub(crate) fn new(mime: String, name: Option<String>) -> Self {
+        Self { mime, name }
+    }
+}
+
+pub(crate) fn millis(elapsed: Duration) -> u64 {
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
