@@ -3,6 +3,7 @@
 mod support;
 
 mod contract;
+mod dodges;
 mod guards;
 mod kept;
 mod registry;

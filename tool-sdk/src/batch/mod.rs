@@ -228,6 +228,10 @@ impl Turn for Place {
     fn rejected(&self) {
         self.hall.state().rejected = true;
     }
+
+    fn is_rejected(&self) -> bool {
+        self.hall.state().rejected
+    }
 }
 
 /// A call that ends in any way makes room.

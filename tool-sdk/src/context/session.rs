@@ -95,7 +95,7 @@ impl Message {
 }
 
 macro_rules! names {
-    ($($(#[$doc:meta])* $field:ident, $with:ident;)*) => {
+    ($($(#[$doc:meta])* $field:ident, $with:ident, whose approvals $whose:literal;)*) => {
         /// Who a session is for.
         impl Session {$(
             $(#[$doc])*
@@ -109,8 +109,10 @@ macro_rules! names {
             pub fn $with(mut self, value: impl Into<String>) -> Self {
                 let inner = self.inner();
                 inner.$field = Some(value.into());
-                // What was approved for one of them was not approved for another.
-                inner.kept = Arc::default();
+                if $whose {
+                    // What was approved for one of them was not approved for another.
+                    inner.kept = Arc::default();
+                }
                 self
             }
         )*}
@@ -119,17 +121,17 @@ macro_rules! names {
 
 names! {
     /// The agent that calls.
-    agent, with_agent;
+    agent, with_agent, whose approvals true;
     /// The conversation.
-    conversation, with_conversation;
+    conversation, with_conversation, whose approvals false;
     /// The project.
-    project, with_project;
+    project, with_project, whose approvals true;
     /// The user on whose behalf the calls are made.
-    user, with_user;
+    user, with_user, whose approvals true;
     /// The request that led to the calls.
-    request, with_request;
+    request, with_request, whose approvals false;
     /// The model that makes the calls.
-    model, with_model;
+    model, with_model, whose approvals false;
 }
 
 impl Session {
@@ -206,6 +208,11 @@ impl Session {
     #[inline]
     pub(crate) fn lent(&self) -> &Lent {
         &self.0.lent
+    }
+
+    /// Whether both are one session: clones, on behalf of the same user and agent.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.kept, &other.0.kept)
     }
 
     /// What a pipeline keeps for the session and all its clones, made at first use.

@@ -369,7 +369,15 @@ impl Registered {
     /// Whether it looks at calls of this tool.
     #[inline]
     pub(crate) fn sees(&self, definition: &Definition) -> bool {
-        self.pattern == "*" || matches(&self.pattern, definition.name.as_str())
+        let names = || std::iter::once(&definition.name).chain(&definition.aliases);
+        self.pattern == "*"
+            || names().any(|name| {
+                matches(&self.pattern, name.as_str())
+                    || matches(
+                        &self.pattern.to_ascii_lowercase(),
+                        &name.as_str().to_ascii_lowercase(),
+                    )
+            })
     }
 }
 

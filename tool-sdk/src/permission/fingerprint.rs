@@ -93,6 +93,7 @@ pub(crate) fn definition_hash(definition: &Definition) -> String {
         "parameters": definition.parameters,
         "output": definition.output,
         "risk": definition.risk,
+        "source": definition.source,
     })
     .to_string();
     let mut hash = Fields::new("tool-sdk definition 1");
@@ -295,11 +296,13 @@ mod tests {
     fn a_definition_counts_by_what_it_says() {
         let says = definition_hash(&tool("run"));
         let mut moved = tool("run");
-        moved.source = Source::Native;
         moved.examples.push("{}".into());
         assert_eq!(definition_hash(&moved), says);
         moved.description = "Runs a program!".into();
         assert_ne!(definition_hash(&moved), says);
+        let mut elsewhere = tool("run");
+        elsewhere.source = Source::Mcp { server: "another".to_owned() };
+        assert_ne!(definition_hash(&elsewhere), says);
     }
 
     /// A value written with its keys turned round and blanks in between.

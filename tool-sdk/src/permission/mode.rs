@@ -61,6 +61,20 @@ impl Mode {
         }
     }
 
+    /// The one of two modes that does less without asking.
+    pub(crate) const fn stricter(self, other: Self) -> Self {
+        if other.strictness() > self.strictness() { other } else { self }
+    }
+
+    const fn strictness(self) -> u8 {
+        match self {
+            Self::Bypass => 0,
+            Self::Auto => 1,
+            Self::Strict => 2,
+            Self::Plan | Self::Explore => 3,
+        }
+    }
+
     /// Whether the mode forbids what is of this class, whatever a rule allows.
     #[must_use]
     pub const fn forbids(self, class: RiskClass) -> bool {

@@ -3,7 +3,8 @@
 //! `*` stands for any text, also across `/` and line breaks, `?` for one character, and
 //! everything else for itself. The whole subject must match. A pattern that ends in ` *`
 //! also matches without that end, so that `git *` covers `git`. At the start, `~` and
-//! `$HOME` stand for the home folder. `\` and `/` are the same.
+//! `$HOME` stand for the home folder. In paths, and wherever a rule forbids, `\` and `/` are
+//! the same.
 
 use std::fmt;
 
@@ -36,7 +37,7 @@ impl Pattern {
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let home = std::env::home_dir().map(|home| home.display().to_string());
-        let parts = normal(&expand_home(&text, home.as_deref()));
+        let parts = expand_home(&text, home.as_deref()).into_bytes().into();
         Self { text, parts }
     }
 
@@ -52,7 +53,7 @@ impl Pattern {
     #[must_use]
     pub fn exactly(text: &str) -> Option<Self> {
         let special = text.contains(['*', '?']) || text.starts_with(['~', '$']);
-        (!special).then(|| Self { text: text.to_owned(), parts: normal(text) })
+        (!special).then(|| Self { text: text.to_owned(), parts: text.as_bytes().into() })
     }
 
     /// Whether it matches everything.
@@ -70,8 +71,25 @@ impl Pattern {
     /// Whether the whole of `subject` matches.
     #[must_use]
     pub fn matches(&self, subject: &str) -> bool {
-        glob(&self.parts, subject.as_bytes())
-            || self.parts.strip_suffix(b" *").is_some_and(|head| glob(head, subject.as_bytes()))
+        self.matches_with(slashed, subject)
+    }
+
+    /// Whether the whole of `subject` matches, where `\` is no `/`: in a command it is what
+    /// keeps two words together.
+    #[must_use]
+    pub fn matches_literally(&self, subject: &str) -> bool {
+        self.matches_with(|byte| byte, subject)
+    }
+
+    /// Whether the whole of `subject` matches, in any case of its letters.
+    pub(crate) fn matches_any_case(&self, subject: &str) -> bool {
+        self.matches_with(|byte| byte.to_ascii_lowercase(), subject)
+    }
+
+    fn matches_with(&self, fold: fn(u8) -> u8, subject: &str) -> bool {
+        let subject = subject.as_bytes();
+        glob(&self.parts, subject, fold)
+            || self.parts.strip_suffix(b" *").is_some_and(|head| glob(head, subject, fold))
     }
 
     /// Whether `subject`, or what comes after any `/` in it, matches.
@@ -83,13 +101,13 @@ impl Pattern {
         if self.matches(subject) {
             return true;
         }
-        let is_bare = !self.parts.iter().any(|byte| matches!(byte, b'/' | b' '));
+        let is_bare = !self.parts.iter().any(|byte| matches!(byte, b'/' | b'\\' | b' '));
         is_bare
             && subject
                 .bytes()
                 .enumerate()
                 .filter(|&(_, byte)| slashed(byte) == b'/')
-                .any(|(at, _)| glob(&self.parts, &subject.as_bytes()[at + 1..]))
+                .any(|(at, _)| glob(&self.parts, &subject.as_bytes()[at + 1..], slashed))
     }
 }
 
@@ -135,12 +153,8 @@ fn expand_home(text: &str, home: Option<&str>) -> String {
     text.to_owned()
 }
 
-fn normal(text: &str) -> Box<[u8]> {
-    text.bytes().map(slashed).collect()
-}
-
 /// Linear but for the retries after the last `*`, which never go further back.
-fn glob(pattern: &[u8], subject: &[u8]) -> bool {
+fn glob(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
     let (mut p, mut s) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     while s < subject.len() {
@@ -153,7 +167,7 @@ fn glob(pattern: &[u8], subject: &[u8]) -> bool {
                 p += 1;
                 s = next_char(subject, s);
             }
-            Some(&byte) if byte == slashed(subject[s]) => {
+            Some(&byte) if fold(byte) == fold(subject[s]) => {
                 p += 1;
                 s += 1;
             }
@@ -219,6 +233,14 @@ mod tests {
         assert!(env.matches_at_any_depth("a/b/.env") && !env.matches("a/b/.env"));
         assert!(!env.matches_at_any_depth("a/.env.local"));
         assert!(!Pattern::new("src/.env").matches_at_any_depth("a/src/.env"));
+    }
+
+    #[test]
+    fn a_backslash_is_a_slash_only_in_paths() {
+        let pattern = Pattern::new("rm build\\ old");
+        assert!(pattern.matches("rm build/ old"));
+        assert!(!pattern.matches_literally("rm build/ old"));
+        assert!(pattern.matches_literally("rm build\\ old"));
     }
 
     #[test]

@@ -85,6 +85,8 @@ impl fmt::Display for Scope {
 /// # Ok::<(), tool_sdk::InvalidRule>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+// A misspelt `pattern` would be a rule for everything.
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Rule {
     /// The permission, or the tool, that it speaks of.

@@ -33,7 +33,8 @@ impl Session {
         self.lend(policy)
     }
 
-    /// Sets how much the session does without asking, instead of the toolset's mode.
+    /// Sets how much the session does without asking, when that is less than the toolset's
+    /// mode allows.
     #[must_use]
     pub fn with_mode(self, mode: Mode) -> Self {
         let policy = self.policy().as_deref().cloned().unwrap_or_default();

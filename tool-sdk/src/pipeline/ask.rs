@@ -1,7 +1,6 @@
 //! Asking about a call, and what becomes of the answer.
 
 use std::borrow::Cow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use serde_json::Value;
 
 use super::before::Heard;
 use super::core::Core;
-use super::decide::{decide, grantee, suggestions};
+use super::decide::{decide, grantee, grantees, quietly, suggestions};
 use super::frame::Frame;
 use super::turn::Turn;
 use crate::context::Context;
@@ -17,10 +16,11 @@ use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{
-    Action, Answering, Ask, AskId, By, Case, Decision, Grant, GrantSource, Grantee, Pattern, Reply,
+    Action, Answering, Ask, AskId, By, Case, Decision, Grant, GrantSource, Pattern, Reply,
     ReplyError, Settled, Taken,
 };
 use crate::tool::{Prepared, Subject};
+use crate::toolset::names_of;
 
 /// What became of an ask: the decision now, and the value that was shown.
 pub(super) struct Answered {
@@ -43,13 +43,17 @@ pub(super) async fn ask(
         let nobody = Decision { action: Action::Deny, by: By::Nobody, ..decision };
         return answered(nobody, None, heard);
     };
+    if turn.is_some_and(Turn::is_rejected) {
+        let no = decision.replied(Action::Deny, "the user rejected another call of the batch");
+        return answered(no, None, heard);
+    }
     let ask = make(frame, &heard, &decision, cx)?;
     let kept = frame.core.kept(frame.session);
     if kept.was_rejected(frame.call, &ask.fingerprint) {
         let no = decision.replied(Action::Deny, "the user rejected this very call a moment ago");
         return answered(no, None, heard);
     }
-    let fingerprint = ask.fingerprint.clone();
+    let shown = ask.fingerprint.clone();
     let mut waiting = frame.core.desk.put_up(ask, frame.session, &approver, answering(frame.core));
     let id = waiting.ask().id.clone();
     let replied = |reply: &'static str| {
@@ -100,13 +104,24 @@ pub(super) async fn ask(
     };
     let yes = reply.as_ref().is_some_and(Reply::is_yes);
     if !yes && reply.is_some() {
-        kept.reject(frame.call, fingerprint);
+        kept.reject(frame.call, shown.clone());
     }
     if let (Some(Reply::Reject), Some(turn)) = (&reply, turn) {
         turn.rejected();
     }
-    let action = if yes { Action::Allow } else { Action::Deny };
-    answered(decision.replied(action, reason), reply, heard)
+    if yes {
+        // What was shown is what runs, and only when nothing forbids it by now.
+        let now = decide(frame, &heard, cx);
+        if now.action == Action::Deny {
+            return answered(now, reply, heard);
+        }
+        if String::from(frame.fingerprint(&*heard.prepared)) != shown {
+            let changed = "what the call touches changed while somebody was asked";
+            return answered(decision.replied(Action::Deny, changed), reply, heard);
+        }
+        return answered(decision.replied(Action::Allow, reason), reply, heard);
+    }
+    answered(decision.replied(Action::Deny, reason), reply, heard)
 }
 
 /// What is shown: made from the value that will run.
@@ -132,31 +147,18 @@ fn make(
         permission: definition.permission().to_owned(),
         arguments: display.masked(frame.arguments()),
         original: original.then(|| display.masked(frame.call.arguments.text())),
-        summary: quietly(|| prepared.summary()),
+        summary: quietly(|| prepared.summary()).flatten(),
         subjects: decision.subjects.clone(),
-        grantees: grantees(frame, &decision.subjects),
-        suggestions: quietly(|| Some(suggestions(prepared, decision))).unwrap_or_default(),
+        grantees: grantees(frame.definition, &decision.subjects),
+        suggestions: quietly(|| suggestions(frame, prepared, decision)).unwrap_or_default(),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),
         rules: decision.rules.clone(),
-        preview: quietly(|| prepared.preview(cx)),
-        dangerous: quietly(|| Some(prepared.is_dangerous())).unwrap_or(true),
+        preview: quietly(|| prepared.preview(cx)).flatten(),
+        dangerous: quietly(|| prepared.is_dangerous()).unwrap_or(true),
         fingerprint: frame.fingerprint(prepared).into(),
         expires_in: frame.core.ask_timeout,
     })
-}
-
-/// To whom an approval of these subjects is given, each once.
-fn grantees(frame: &Frame<'_>, subjects: &[Subject]) -> Vec<Grantee> {
-    let mut to: Vec<Grantee> = subjects.iter().map(|it| grantee(frame.definition, it)).collect();
-    to.sort();
-    to.dedup();
-    to
-}
-
-/// What a tool's hook says; nothing when it panics.
-fn quietly<T>(say: impl FnOnce() -> Option<T>) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(say)).ok().flatten()
 }
 
 /// 128 random bits; without them nobody could be asked safely.
@@ -198,7 +200,7 @@ pub(super) async fn answer(core: &Arc<Core>, id: &AskId, reply: Reply) -> Result
     match &reply {
         Reply::Session { patterns } => keep(core, &taken, grants(patterns)),
         Reply::Always { patterns } => store(core, &taken, grants(patterns)).await,
-        Reply::Reject => core.desk.reject_beside(taken.session().id()),
+        Reply::Reject => core.desk.reject_beside(taken.session()),
         Reply::Once | Reply::RejectWith { .. } => {}
     }
     taken.settle(Settled::Reply(reply));
@@ -242,20 +244,22 @@ pub(super) async fn while_running(
     what: String,
 ) -> bool {
     let subject = [Subject::new(what).under(permission)];
-    let view = core.toolset.view();
+    let Some(definition) = core.toolset.view().definition(cx.tool().as_str()).cloned() else {
+        return false;
+    };
     let policy = cx.session().policy();
-    let rules = match &policy {
-        Some(policy) => view.rules().with(&policy.rules),
-        None => view.rules().clone(),
-    };
-    let to = |subject: &Subject| {
-        Grantee::new(cx.tool().clone(), subject.permission().unwrap_or_default())
-    };
+    let to = |subject: &Subject| grantee(&definition, subject);
     let decide = |core: &Core| {
+        let view = core.toolset.view();
+        let rules = match &policy {
+            Some(policy) => view.rules().with(&policy.rules),
+            None => view.rules().clone(),
+        };
+        let mode = policy.as_ref().and_then(|policy| policy.mode);
         Case {
-            own: &rules,
+            own: &rules.about(&names_of(&definition)),
             all: &rules,
-            mode: policy.as_ref().and_then(|policy| policy.mode).unwrap_or_else(|| view.mode()),
+            mode: mode.map_or(view.mode(), |mode| mode.stricter(view.mode())),
             class: RiskClass::Execute,
             subjects: Some(&subject),
             argument: &|_| None,
@@ -279,9 +283,6 @@ pub(super) async fn while_running(
     let Some(approver) = cx.session().approver().or_else(|| core.approver.clone()) else {
         return false;
     };
-    let definition = view.definition(cx.tool().as_str()).cloned();
-    let Some(definition) = definition else { return false };
-    let [subject] = subject;
     let Ok(id) = new_id() else { return false };
     let ask = Ask {
         id,
@@ -292,19 +293,19 @@ pub(super) async fn while_running(
         display: Arc::clone(&definition.display),
         source: definition.source.clone(),
         risk: definition.risk,
-        permission: subject.permission().unwrap_or_default().to_owned(),
+        permission: subject[0].permission().unwrap_or_default().to_owned(),
         arguments: Value::Null,
         original: None,
         summary: None,
-        suggestions: Pattern::exactly(subject.text()).map(String::from).into_iter().collect(),
-        grantees: vec![to(&subject)],
+        suggestions: Pattern::exactly(subject[0].text()).map(String::from).into_iter().collect(),
+        grantees: vec![to(&subject[0])],
         by: decision.by,
         reason: "the running tool asks for it".to_owned(),
         rules: decision.rules,
         preview: None,
         dangerous: false,
-        fingerprint: format!("{}:{}", cx.call(), subject.text()),
-        subjects: vec![subject],
+        fingerprint: format!("{}:{}", cx.call(), subject[0].text()),
+        subjects: subject.to_vec(),
         expires_in: core.ask_timeout,
     };
     let shown = Arc::new(ask.clone());
@@ -317,5 +318,5 @@ pub(super) async fn while_running(
     };
     let ask = waiting.ask().id.clone();
     core.hub.tell(&cx, EventKind::PermissionReplied { ask, reply: reply.as_str().into() });
-    reply.is_yes()
+    reply.is_yes() && decide(&core).action != Action::Deny
 }

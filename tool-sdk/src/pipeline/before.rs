@@ -123,6 +123,12 @@ fn heed(
             let message = format!("the hook `{name}` changed the arguments to invalid ones");
             ToolError::denied(message).source(error)
         })?;
+        // What was allowed was another call.
+        heard.opinions.retain(|opinion| opinion.action != Action::Allow);
+        if action == Some(Action::Allow) {
+            let reason = format!("the hook `{name}` allows what it made of the call");
+            heard.opinions.push(Floor { action: Action::Allow, by: By::Hook, reason });
+        }
         let before = std::mem::replace(&mut heard.prepared, rewritten);
         heard.original.get_or_insert(before);
     }
@@ -130,7 +136,18 @@ fn heed(
 }
 
 /// Lets the after-hooks look at the result.
+///
+/// A result that not every hook has seen is nobody's: what cancels the call ends the hooks.
 pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
+    let given_up = frame.given_up();
+    tokio::select! {
+        biased;
+        () = look_back(frame, result) => {}
+        () = given_up => *result = Err(aborted()),
+    }
+}
+
+async fn look_back(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
     let core = frame.core;
     let elapsed = Some(frame.started().elapsed());
     let halted = OnceLock::new();

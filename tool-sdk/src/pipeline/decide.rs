@@ -20,7 +20,7 @@ use crate::loop_guard::Finding;
 use crate::permission::{
     Action, By, Case, Decision, Floor, Grantee, Loaded, Pattern, definition_hash,
 };
-use crate::tool::{Definition, Prepared, Source, Subject};
+use crate::tool::{Definition, Prepared, Source, Subject, is_strict};
 use crate::toolset::names_of;
 
 /// Lets a call through that may run: gives the value that was judged, or why not.
@@ -37,27 +37,36 @@ pub(super) async fn approve(
     }
 }
 
+/// Judges an approved call once more, after it waited for its turn.
+pub(super) fn still_stands(frame: &Frame<'_>, prepared: &dyn Prepared) -> Result<(), ToolError> {
+    let now = judge(frame, prepared, frame.arguments(), &[], &frame.context());
+    match now.action {
+        Action::Deny => Err(denied(frame, now)),
+        Action::Allow | Action::Ask => Ok(()),
+    }
+}
+
 async fn gates(
     frame: &mut Frame<'_>,
     mut heard: Heard,
     turn: Option<&dyn Turn>,
 ) -> Result<Box<dyn Prepared>, ToolError> {
+    strictly(frame.arguments())?;
     heard.opinions.extend(looping(frame));
     let cx = frame.context();
     let decision = decide(frame, &heard, &cx);
     let Answered { decision, reply, shown } = match decision.action {
         Action::Allow | Action::Deny => Answered { decision, reply: None, shown: heard.prepared },
-        Action::Ask => {
-            let answered = ask::ask(frame, heard, decision, &cx, turn).await?;
-            // Nobody waits for a person on the call's account.
-            frame.begin_now();
-            answered
-        }
+        Action::Ask => ask::ask(frame, heard, decision, &cx, turn).await?,
     };
     frame.record(&*shown, &decision, reply.as_ref())?;
     match decision.action {
         Action::Allow => {
-            frame.allow_repeat();
+            if reply.is_some() {
+                // Somebody looked at the repeats and said yes.
+                frame.allow_repeat();
+            }
+            frame.begin_now();
             Ok(shown)
         }
         Action::Ask | Action::Deny => Err(denied(frame, decision)),
@@ -80,17 +89,18 @@ pub(super) async fn check(
     frame: &mut Frame<'_>,
     prepared: Box<dyn Prepared>,
 ) -> Result<Checked, ToolError> {
-    let subjects = prepared.subjects();
+    strictly(frame.arguments())?;
     let mut heard = Heard::new(prepared);
     before::before(frame, &mut heard).await?;
     let cx = frame.context();
     let mut decision = decide(frame, &heard, &cx);
     let suggestions = match decision.action {
-        Action::Ask => suggestions(&*heard.prepared, &decision),
-        Action::Allow | Action::Deny => Vec::new(),
+        Action::Ask => quietly(|| suggestions(frame, &*heard.prepared, &decision)),
+        Action::Allow | Action::Deny => None,
     };
+    let suggestions = suggestions.unwrap_or_default();
     // All that the call touches, not only what led to the answer.
-    decision.subjects = heard.prepared.subjects().or(subjects).unwrap_or_default();
+    decision.subjects = quietly(|| heard.prepared.subjects()).flatten().unwrap_or_default();
     Ok(Checked { decision, suggestions, fingerprint: frame.fingerprint(&*heard.prepared) })
 }
 
@@ -118,9 +128,9 @@ fn judge(
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let subjects = prepared.subjects();
         // As they are now: a person may have thought about the call for a while.
-        let view = frame.core.toolset.view();
+        let view = frame.core.toolset.view_for(frame.session);
         let known = view.find(frame.definition.name.as_str()).and_then(|at| view.at(at));
-        let Some((_, policy)) = known else {
+        let Some((_, policy)) = known.filter(|(tool, _)| frame.is_of(tool)) else {
             return Decision::new(Action::Deny, By::Default, "the tool was taken away");
         };
         let session = frame.session.policy();
@@ -144,7 +154,9 @@ fn judge(
         Case {
             own: own.as_ref().unwrap_or(view_rules),
             all: all.as_ref().unwrap_or_else(|| view.rules()),
-            mode: session.and_then(|policy| policy.mode).unwrap_or_else(|| view.mode()),
+            mode: session
+                .and_then(|policy| policy.mode)
+                .map_or(view.mode(), |mode| mode.stricter(view.mode())),
             class: frame.definition.risk.class,
             subjects: subjects.as_deref(),
             argument: &argument,
@@ -171,6 +183,14 @@ fn approved(
     let to = grantee(frame.definition, subject);
     let approvals = &frame.core.kept(frame.session).approvals;
     let stored = stored.get_or_init(|| frame.core.store.as_ref().map(|store| store.grants()));
+    if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
+        frame.event(|| EventKind::Warned { message: warning });
+    }
+    if subject.is_opaque() {
+        // Nobody knows what a pattern would cover, but one for everything.
+        return approvals.covers(&to, subject)
+            || stored.as_ref().is_some_and(|stored| stored.covers(&to, subject));
+    }
     let mut patterns = approvals.patterns(&to);
     patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
     let by_tool = |pattern: &Pattern| prepared.covered_by(pattern.as_str());
@@ -195,11 +215,36 @@ pub(super) fn grantee(definition: &Definition, subject: &Subject) -> Grantee {
     }
 }
 
+/// To whom an approval of these subjects is given, each once.
+pub(super) fn grantees(definition: &Definition, subjects: &[Subject]) -> Vec<Grantee> {
+    let mut to: Vec<Grantee> = subjects.iter().map(|it| grantee(definition, it)).collect();
+    to.sort();
+    to.dedup();
+    to
+}
+
+/// What a tool's hook says; nothing when it panics.
+pub(super) fn quietly<T>(say: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(say)).ok()
+}
+
+/// Arguments that two readers could understand in two ways are refused, whoever decodes
+/// them.
+fn strictly(arguments: &str) -> Result<(), ToolError> {
+    is_strict(arguments).map_err(ToolError::invalid_args)
+}
+
 /// The patterns that an approval could grant, from specific to general.
-pub(super) fn suggestions(prepared: &dyn Prepared, decision: &Decision) -> Vec<String> {
-    // An approval lifts neither of these, so that none is offered.
-    if matches!(decision.by, By::Hook | By::Loop)
+pub(super) fn suggestions(
+    frame: &Frame<'_>,
+    prepared: &dyn Prepared,
+    decision: &Decision,
+) -> Vec<String> {
+    let grantees = grantees(frame.definition, &decision.subjects);
+    // What is granted is shown for one permission. An approval lifts neither of these, so that none is offered.
+    if matches!(decision.by, By::Hook | By::Loop | By::Unjudged)
         || prepared.is_dangerous()
+        || grantees.len() > 1
         || decision.subjects.iter().any(Subject::is_opaque)
     {
         return Vec::new();

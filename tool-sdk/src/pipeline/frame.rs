@@ -20,7 +20,7 @@ use crate::error::{ErrorKind, ToolError};
 use crate::event::{Arguments, Artifact, Ending, EventKind, millis};
 use crate::hook::{HookRun, HookedCall};
 use crate::loop_guard::{Finding, Ticket};
-use crate::permission::{Action, Decision, Fingerprint, Reply};
+use crate::permission::{Action, By, Decision, Fingerprint, Reply};
 use crate::tool::{Definition, Prepared, Subject, Tool};
 use crate::toolset::Policy;
 
@@ -233,12 +233,32 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Whether the call is one of this very tool.
+    pub(super) fn is_of(&self, tool: &Arc<dyn Tool>) -> bool {
+        self.known.is_some_and(|known| std::ptr::addr_eq(known.tool, Arc::as_ptr(tool)))
+    }
+
     /// The value of the argument `name`, under whichever name it came, or its default.
     pub(super) fn argument(&self, arguments: &Value, name: &str) -> Option<Value> {
         let known = self.known?;
+        let lenient = self.call.arguments.lenient;
         let sent = known.tool.spellings(name).into_iter().find_map(|name| arguments.get(name));
-        let default = || self.definition.parameters.default_of(name);
-        sent.or_else(default).cloned()
+        match sent {
+            Some(Value::Null) if lenient.null_is_absent => known.tool.default_of(name),
+            Some(Value::String(text)) if lenient.stringified => {
+                let text = Value::String(text.clone());
+                // Whichever way the tool takes it, a rule sees both.
+                let inner = serde_json::from_str::<Value>(text.as_str().unwrap_or_default());
+                Some(match inner {
+                    Ok(inner) if inner.is_array() || inner.is_object() => {
+                        Value::Array(vec![text, inner])
+                    }
+                    _ => text,
+                })
+            }
+            Some(sent) => Some(sent.clone()),
+            None => known.tool.default_of(name),
+        }
     }
 
     /// What tells this call from any other.
@@ -294,6 +314,20 @@ impl<'a> Frame<'a> {
             let message = "the call may not run, because its decision could not be written down";
             ToolError::unavailable(message).source(error)
         })
+    }
+
+    /// Writes down that a call was refused before it could be judged.
+    pub(super) fn refused(&mut self, prepared: &dyn Prepared, error: ToolError) -> ToolError {
+        if error.kind() == ErrorKind::Aborted {
+            return error;
+        }
+        let reason = error.message().to_owned();
+        let decision = Decision::new(Action::Deny, By::Hook, reason);
+        self.event(|| EventKind::Denied(decision.clone()));
+        match self.record(prepared, &decision, None) {
+            Ok(()) => error,
+            Err(unwritten) => unwritten,
+        }
     }
 
     fn write_down(&self, what: Audited<'_>) -> io::Result<()> {

@@ -140,16 +140,13 @@ impl Pipeline {
     /// Judges calls by these rules too.
     #[must_use]
     pub fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
-        let rules = self.core.toolset.view().rules().with(&Ruleset::new(rules));
-        self.core.toolset.set_rules(rules);
-        self
+        self.with(|core| core.toolset = Arc::new((*core.toolset).clone().with_rules(rules)))
     }
 
     /// Sets how much is done without asking; [`Mode::Auto`] by default.
     #[must_use]
     pub fn mode(self, mode: Mode) -> Self {
-        self.core.toolset.set_mode(mode);
-        self
+        self.with(|core| core.toolset = Arc::new((*core.toolset).clone().with_mode(mode)))
     }
 
     /// Sets who is asked; nobody by default, which is a no to everything that asks.
@@ -310,7 +307,7 @@ impl Pipeline {
         turn: Option<&dyn Turn>,
     ) -> Outcome {
         // resolve
-        let view = self.core.toolset.view();
+        let view = self.core.toolset.view_for(session);
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
             return self.unresolved(session, call);
         };
@@ -332,8 +329,11 @@ impl Pipeline {
         let mut is_current = true;
         if frame.is_hooked() {
             if let Err(error) = before::before(&mut frame, &mut heard).await {
+                let error = frame.refused(&*heard.prepared, error);
                 return frame.end(Err(error), Vec::new());
             }
+            // Only the tool itself is on its time.
+            frame.begin_now();
             // A hook may have waited for long, or changed the rules itself.
             is_current = self.core.toolset.shows(&view);
         }
@@ -352,6 +352,11 @@ impl Pipeline {
             Some(turn) => frame.wait(turn, &*prepared).await.map(Some),
             None => Ok(None),
         };
+        let permit = permit.and_then(|permit| match &permit {
+            // Others were asked meanwhile, and something may have been forbidden.
+            Some(_) => decide::still_stands(&frame, &*prepared).map(|()| permit),
+            None => Ok(None),
+        });
         if let Err(error) = permit {
             return frame.end(Err(error), Vec::new());
         }
@@ -379,7 +384,7 @@ impl Pipeline {
     ///
     /// Fails like a call whose tool is unknown or whose arguments are invalid.
     pub async fn check(&self, session: &Session, call: Call<'_>) -> Result<Checked, ToolError> {
-        let view = self.core.toolset.view();
+        let view = self.core.toolset.view_for(session);
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
             return Err(self.unknown(&call.name));
         };

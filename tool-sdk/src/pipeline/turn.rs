@@ -26,4 +26,7 @@ pub(crate) trait Turn: Send + Sync {
 
     /// Hears that somebody plainly rejected the call.
     fn rejected(&self);
+
+    /// Whether somebody plainly rejected one of the calls.
+    fn is_rejected(&self) -> bool;
 }

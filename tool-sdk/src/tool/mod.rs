@@ -23,6 +23,7 @@ use std::sync::Arc;
 pub use self::approval::{Approved, Subject};
 #[cfg(feature = "cli")]
 pub(crate) use self::args::closest;
+pub(crate) use self::args::is_strict;
 pub use self::args::{Fault, FaultKind, InvalidArgs};
 pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Source, Truncate};
 pub use self::display::Display;
@@ -60,9 +61,14 @@ pub trait Tool: Send + Sync + 'static {
     /// Fails with every fault of the arguments at once.
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
 
-    /// Every name by which a model may send the argument `name`, itself first.
+    /// Every name by which a model may send an argument, of which `name` is one.
     fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
         vec![name]
+    }
+
+    /// What the argument `name` is when nobody sends it.
+    fn default_of(&self, name: &str) -> Option<serde_json::Value> {
+        self.definition().parameters.default_of(name).cloned()
     }
 
     /// How the definition differs in `session`; not at all by default.

@@ -139,6 +139,15 @@ pub enum DefaultSpec {
     Value(fn() -> Value),
 }
 
+impl DefaultSpec {
+    fn value(self) -> Option<Value> {
+        match self {
+            Self::Json(text) => serde_json::from_str(text).ok(),
+            Self::Value(value) => Some(value()),
+        }
+    }
+}
+
 /// The bounds of a number, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
@@ -182,15 +191,32 @@ impl Table {
         self.definition.get_or_init(|| Box::new(define(self.spec)))
     }
 
-    /// Every name by which the argument `name` may come, itself first.
-    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
-        let aliases = match &self.spec.args {
+    /// The parameter that is called `name`, or that `name` is an alias of.
+    fn param(&self, name: &str) -> Option<&'static ParamSpec> {
+        match &self.spec.args {
             ArgsSpec::Params(params) => {
-                params.iter().find(|param| param.name == name).map_or(&[][..], |it| it.aliases)
+                params.iter().find(|it| it.name == name || it.aliases.contains(&name))
             }
-            ArgsSpec::Struct(_) => &[],
-        };
-        std::iter::once(name).chain(aliases.iter().copied()).collect()
+            ArgsSpec::Struct(_) => None,
+        }
+    }
+
+    /// Every name by which an argument may come, of which `name` is one.
+    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        match self.param(name) {
+            Some(param) => {
+                std::iter::once(param.name).chain(param.aliases.iter().copied()).collect()
+            }
+            None => vec![name],
+        }
+    }
+
+    /// What an argument is when nobody sends it, also one that models are not told about.
+    fn default_of(&self, name: &str) -> Option<Value> {
+        match self.param(name) {
+            Some(param) => param.default.and_then(|default| default.value()),
+            None => self.definition().parameters.default_of(name).cloned(),
+        }
     }
 
     /// The checks that decoding alone does not make.
@@ -232,11 +258,7 @@ pub(super) fn all_params(params: &[ParamSpec]) -> Schema {
 }
 
 fn property(param: &ParamSpec) -> Property<'_> {
-    let default = match param.default {
-        Some(DefaultSpec::Json(text)) => serde_json::from_str(text).ok(),
-        Some(DefaultSpec::Value(value)) => Some(value()),
-        None => None,
-    };
+    let default = param.default.and_then(|default| default.value());
     let mut property = Property {
         name: param.name,
         schema: param.ty.schema,
@@ -534,6 +556,10 @@ impl Tool for &'static FnTool {
         self.table.spellings(name)
     }
 
+    fn default_of(&self, name: &str) -> Option<Value> {
+        self.table.default_of(name)
+    }
+
     fn refine(&self, session: &Session) -> Refinement {
         self.table.spec.init.map(|init| init(session)).unwrap_or_default()
     }
@@ -583,6 +609,10 @@ impl<S: Send + Sync + 'static> Tool for MethodTool<S> {
 
     fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
         self.table.spellings(name)
+    }
+
+    fn default_of(&self, name: &str) -> Option<Value> {
+        self.table.default_of(name)
     }
 
     fn refine(&self, session: &Session) -> Refinement {

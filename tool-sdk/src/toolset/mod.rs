@@ -296,6 +296,18 @@ impl Toolset {
         Arc::clone(&self.read().view)
     }
 
+    /// What the session's agent sees now, also when the toolset was not made for it.
+    #[inline]
+    pub(crate) fn view_for(&self, session: &Session) -> Arc<View> {
+        let state = self.read();
+        let filter = &state.filter;
+        if filter.agents.is_empty() || filter.session.agent() == session.agent() {
+            return Arc::clone(&state.view);
+        }
+        drop(state);
+        self.clone().for_session(session).view()
+    }
+
     /// Whether `view` is what this audience sees now.
     pub(crate) fn shows(&self, view: &Arc<View>) -> bool {
         Arc::ptr_eq(&self.read().view, view)

@@ -48,6 +48,8 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     let said = answers.into_iter().map(|(entry, answer)| compose::weighed(entry, answer));
     let opinion = compose::opinion(said.collect(), &ask.arguments);
     match opinion.verdict {
+        // What is asked about is frozen, so that a yes to something else is no answer.
+        Verdict::Allow if opinion.arguments.is_some() => None,
         Verdict::None | Verdict::Ask => None,
         Verdict::Allow => Some(Reply::Once),
         Verdict::Deny | Verdict::Halt => Some(Reply::RejectWith { feedback: opinion.reason }),

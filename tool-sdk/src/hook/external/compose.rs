@@ -35,7 +35,12 @@ fn reason(entry: &Entry, verdict: Verdict) -> Option<String> {
 /// The opinion of all: the strictest verdict with the reasons of those that gave it, every
 /// context, and the changes to `arguments` one after the other where the call may still run.
 pub(super) fn opinion(said: Vec<Said>, arguments: &Value) -> Opinion {
-    let verdict = said.iter().map(|said| said.verdict).max().unwrap_or_default();
+    let mut verdict = said.iter().map(|said| said.verdict).max().unwrap_or_default();
+    // What one of them allowed is not what another of them made of it.
+    let changed = |said: &Said| !said.patch.is_empty() && said.verdict != Verdict::Allow;
+    if verdict == Verdict::Allow && said.iter().any(changed) {
+        verdict = Verdict::None;
+    }
     let mut opinion = Opinion { reason: reasons(&said, verdict), verdict, ..Opinion::none() };
     if verdict < Verdict::Deny {
         opinion.arguments = patched(&said, arguments);

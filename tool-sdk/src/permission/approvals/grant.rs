@@ -84,6 +84,9 @@ impl Grant {
         if subject.is_opaque() {
             return self.pattern.is_any();
         }
-        subject.spellings().any(|text| self.pattern.matches(text))
+        match subject.absolute() {
+            Some(_) => subject.spellings().any(|text| self.pattern.matches(text)),
+            None => self.pattern.matches_literally(subject.text()),
+        }
     }
 }

@@ -70,6 +70,7 @@ struct State {
 struct Entry {
     ask: Arc<Ask>,
     session: Session,
+    approver: Arc<dyn Approver>,
     verdict: watch::Sender<Option<Settled>>,
     /// How many calls wait for it.
     askers: usize,
@@ -123,15 +124,25 @@ impl Desk {
         let offers_always = ask.offers_always();
         let mut state = self.state();
         let same = |entry: &&mut Entry| {
-            entry.ask.session == ask.session && entry.ask.fingerprint == ask.fingerprint
+            entry.session.is_same(session)
+                && Arc::ptr_eq(&entry.approver, approver)
+                && entry.ask.fingerprint == ask.fingerprint
+                && (&entry.ask.reason, &entry.ask.original) == (&ask.reason, &ask.original)
         };
         if let Some(entry) = state.waiting.iter_mut().find(same) {
             entry.askers += 1;
             return self.waiting_for(entry);
         }
         let verdict = watch::Sender::new(state.closed.then_some(Settled::Gone));
-        let (ask, session) = (Arc::new(ask), session.clone());
-        let mut entry = Entry { ask, session, verdict, askers: 1, driver: None, offers_always };
+        let mut entry = Entry {
+            ask: Arc::new(ask),
+            session: session.clone(),
+            approver: Arc::clone(approver),
+            verdict,
+            askers: 1,
+            driver: None,
+            offers_always,
+        };
         let (approver, shown) = (Arc::clone(approver), Arc::clone(&entry.ask));
         let driver = async move {
             let id = shown.id.clone();
@@ -176,12 +187,12 @@ impl Desk {
     }
 
     /// Settles everything else that the session asks.
-    pub(crate) fn reject_beside(&self, session: &str) {
+    pub(crate) fn reject_beside(&self, session: &Session) {
         let mut state = self.state();
         let beside: Vec<AskId> = state
             .waiting
             .iter()
-            .filter(|entry| *entry.ask.session == *session)
+            .filter(|entry| entry.session.is_same(session))
             .map(|entry| entry.ask.id.clone())
             .collect();
         for id in beside {

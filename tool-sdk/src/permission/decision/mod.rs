@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 
 use serde::Serialize;
 
@@ -49,6 +49,8 @@ pub enum By {
     Mode,
     /// The folders that may be written.
     Roots,
+    /// A rule that could not be judged, because the tool does not say what it touches.
+    Unjudged,
     /// A hook.
     Hook,
     /// The guard against loops.
@@ -99,7 +101,7 @@ impl Case<'_> {
         };
         let mut decision: Option<Decision> = None;
         for subject in subjects {
-            let one = self.about(subject);
+            let one = self.about(subject, subjects.len() == 1);
             match &mut decision {
                 Some(so_far) if so_far.action == one.action => so_far.join(one),
                 Some(so_far) if so_far.action > one.action => {}
@@ -108,32 +110,49 @@ impl Case<'_> {
         }
         let decision = decision
             .unwrap_or_else(|| Decision::new(Action::Deny, By::Default, "nothing was judged"));
+        let decision = self.unjudged().iter().fold(decision, Decision::heed);
         // What lifts comes first, so that nothing lifts what another opinion asks for.
         let (lifting, tightening): (Vec<_>, Vec<_>) =
             self.opinions.iter().partition(|opinion| opinion.action == Action::Allow);
         lifting.into_iter().chain(tightening).fold(decision, Decision::heed)
     }
 
-    fn about(&self, subject: &Subject) -> Decision {
+    /// A rule about some of what the tool touches is no rule at all for a tool that does not
+    /// say what it touches; somebody has to look.
+    fn unjudged(&self) -> Option<Floor> {
+        let rule = if self.subjects.is_none() { self.own.unanswered() } else { None }?;
+        let reason = format!(
+            "the tool does not say what it touches, so that the rule `{rule}`{} cannot be judged",
+            origin(rule)
+        );
+        Some(Floor { action: Action::Ask, by: By::Unjudged, reason })
+    }
+
+    fn about(&self, subject: &Subject, alone: bool) -> Decision {
         let class = subject.risk_class().unwrap_or(self.class);
-        let decided = self.by_rules(subject, class);
+        let decided = self.by_rules(subject, class, alone);
         let lifted =
             if decided.action == Action::Ask { self.lifted(subject, decided) } else { decided };
         let bound = self.bound(subject, class, lifted);
         Decision { subjects: vec![subject.clone()], ..bound }
     }
 
-    fn by_rules(&self, subject: &Subject, class: RiskClass) -> Decision {
-        let rules = match subject.permission() {
-            None => Cow::Borrowed(self.own),
-            Some(permission) => Cow::Owned(self.all.about(&[permission])),
+    fn by_rules(&self, subject: &Subject, class: RiskClass, alone: bool) -> Decision {
+        let own = self.own.decisive(subject, self.argument, alone);
+        let elsewhere = subject.permission().map(|permission| self.all.about(&[permission]));
+        let rule = match &elsewhere {
+            None => own,
+            // Under another permission, what is said of the tool itself only tightens.
+            Some(others) => [others.decisive(subject, self.argument, alone), own]
+                .into_iter()
+                .enumerate()
+                .filter_map(|(at, rule)| rule.filter(|it| at == 0 || it.action != Action::Allow))
+                .max_by_key(|rule| rule.action),
         };
-        if let Some(rule) = rules.decisive(subject, self.argument) {
+        if let Some(rule) = rule {
             let reason = format!("the rule `{rule}`{} decides", origin(rule));
-            return Decision {
-                rules: vec![rule.clone()],
-                ..Decision::new(rule.action, By::Rule, reason)
-            };
+            let decision = Decision::new(rule.action, By::Rule, reason);
+            return Decision { rules: vec![rule.clone()], ..decision };
         }
         if subject.is_opaque() {
             return Decision::new(
@@ -195,7 +214,8 @@ impl Case<'_> {
         }
         if let (Some(roots), Some(path)) = (self.writable, subject.absolute())
             && class != RiskClass::Read
-            && !roots.iter().any(|root| path.starts_with(root))
+            && (path.components().any(|part| part == Component::ParentDir)
+                || !roots.iter().any(|root| path.starts_with(root)))
         {
             let reason = format!("`{}` is outside the folders that may be written", subject.text());
             return Decision::new(Action::Deny, By::Roots, reason);
@@ -232,14 +252,17 @@ impl Decision {
     }
 
     /// The decision after one more opinion: it tightens, or lifts an ask, never a denial.
-    fn heed(self, opinion: &Floor) -> Self {
+    fn heed(mut self, opinion: &Floor) -> Self {
         let lifts = opinion.action == Action::Allow && self.action == Action::Ask;
         if opinion.action > self.action || lifts {
             let subjects = self.subjects;
-            return Self {
-                subjects,
-                ..Self::new(opinion.action, opinion.by, opinion.reason.clone())
-            };
+            let heeded = Self::new(opinion.action, opinion.by, opinion.reason.clone());
+            return Self { subjects, ..heeded };
+        }
+        if opinion.action == self.action && self.action != Action::Allow {
+            // Whoever is asked reads every reason, and what no approval lifts comes first.
+            self.by = opinion.by;
+            self.reason = format!("{}; {}", opinion.reason, self.reason).into();
         }
         self
     }

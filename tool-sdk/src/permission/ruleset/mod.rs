@@ -91,9 +91,29 @@ impl Ruleset {
 
     /// The rule that decides about `subject`: the first locked one that matches, or the
     /// last one.
-    pub(crate) fn decisive(&self, subject: &Subject, argument: Argument<'_>) -> Option<&Rule> {
-        let matching = || self.0.iter().filter(|rule| rule.matches(subject, argument));
+    ///
+    /// `alone` says that the call touches nothing else.
+    pub(crate) fn decisive(
+        &self,
+        subject: &Subject,
+        argument: Argument<'_>,
+        alone: bool,
+    ) -> Option<&Rule> {
+        let matching = || self.0.iter().filter(|rule| rule.matches(subject, argument, alone));
         matching().find(|rule| rule.locked).or_else(|| matching().last())
+    }
+
+    /// A rule that forbids or asks about some of what a tool touches, and that no later
+    /// rule for everything overrides: what becomes of it when the tool does not say what it
+    /// touches?
+    pub(crate) fn unanswered(&self) -> Option<&Rule> {
+        let whole = |rule: &Rule| rule.argument.is_none() && rule.pattern.is_any();
+        let last = self.0.iter().rposition(whole);
+        self.0.iter().enumerate().find_map(|(at, rule)| {
+            let stands = rule.locked || last.is_none_or(|last| at > last);
+            let partial = rule.argument.is_none() && !rule.pattern.is_any();
+            (stands && partial && rule.action != Action::Allow).then_some(rule)
+        })
     }
 }
 
@@ -105,14 +125,24 @@ impl FromIterator<Rule> for Ruleset {
 
 impl Rule {
     fn speaks_of(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.permission.matches(name))
+        let matches = |name: &&str| match self.action {
+            Action::Allow => self.permission.matches_literally(name),
+            // A tool is found by its aliases in any case, so a denial holds in any case.
+            Action::Ask | Action::Deny => self.permission.matches_any_case(name),
+        };
+        names.iter().any(matches)
     }
 
-    fn matches(&self, subject: &Subject, argument: Argument<'_>) -> bool {
+    fn matches(&self, subject: &Subject, argument: Argument<'_>, alone: bool) -> bool {
         match &self.argument {
+            // One argument does not vouch for everything else that a call touches.
+            Some(_) if self.action == Action::Allow && (subject.is_opaque() || !alone) => false,
             Some(name) => argument(name).is_some_and(|value| self.matches_value(&value)),
             // Nobody understood it, so nothing but a rule for everything allows it.
             None if subject.is_opaque() && self.action == Action::Allow => self.pattern.is_any(),
+            None if self.action == Action::Allow && subject.absolute().is_none() => {
+                self.pattern.matches_literally(subject.text())
+            }
             None => subject.spellings().any(|text| self.matches_text(text)),
         }
     }

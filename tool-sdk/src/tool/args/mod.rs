@@ -55,6 +55,15 @@ pub(super) fn take_struct<T>(
     }
 }
 
+/// Whether every reader understands the text in the same way: one object, no key twice, not
+/// too long, not too deep.
+pub(crate) fn is_strict(text: &str) -> Result<(), String> {
+    if text.len() > MAX_BYTES {
+        return Err(format!("the arguments are longer than {MAX_BYTES} bytes"));
+    }
+    Json::parse_arguments(text).map(|_| ()).map_err(|fault| fault.message)
+}
+
 /// Decodes arguments that only a schema describes.
 pub(crate) fn take_value(
     name: &str,
