@@ -24,7 +24,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use tool_sdk::{
-    Action, Budget, Call, Hook, LoopGuard, Output, Pipeline, Priority, Registry, Rule, Session, tools,
+    Action, Budget, Call, Hook, LoopGuard, Output, Pipeline, Priority, Registry, Rule, Session,
+    tools,
 };
 
 /// Rounds per case; the least of them is reported.
