@@ -19,7 +19,7 @@ use crate::tool::Display;
 #[derive(Clone)]
 pub struct Arguments {
     text: Arc<str>,
-    value: OnceLock<Value>,
+    value: OnceLock<Arc<Value>>,
 }
 
 impl Arguments {
@@ -28,7 +28,7 @@ impl Arguments {
         if display.sensitive.is_empty() {
             return Self { text: text.into(), value: OnceLock::new() };
         }
-        Self { text: Arc::default(), value: display.masked(text).into() }
+        Self { text: Arc::default(), value: Arc::new(display.masked(text)).into() }
     }
 }
 
@@ -36,7 +36,8 @@ impl Deref for Arguments {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        self.value.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+        let read = || Arc::new(serde_json::from_str(&self.text).unwrap_or_default());
+        self.value.get_or_init(read)
     }
 }
 

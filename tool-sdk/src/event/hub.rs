@@ -148,42 +148,56 @@ impl Queue {
     /// How many events that may be lost are kept for a slow subscriber.
     const ROOM: usize = 1024;
 
-    fn push(&self, event: ToolEvent) {
-        lock(&self.state).push(event);
+    #[inline]
+    fn push(&self, mut event: ToolEvent) {
+        let mut state = lock(&self.state);
+        if state.has_place_for(&mut event.kind) {
+            state.events.push_back(event);
+        }
+        drop(state);
         self.ready.notify_one();
     }
 
-    /// The next event, or whether there will never be another.
-    fn next(&self) -> Result<ToolEvent, bool> {
-        let mut state = lock(&self.state);
-        let closed = state.closed;
-        state.pop().ok_or(closed)
+    /// The next event, if there is one.
+    #[inline]
+    fn next(&self) -> Option<ToolEvent> {
+        lock(&self.state).pop()
+    }
+
+    /// Whether there will never be another event once these are read.
+    fn is_closed(&self) -> bool {
+        lock(&self.state).closed
     }
 }
 
 impl State {
-    fn push(&mut self, event: ToolEvent) {
-        if !event.kind.may_be_lost() {
-            self.events.push_back(event);
-        } else if self.losable < Queue::ROOM {
-            self.losable += 1;
-            self.events.push_back(event);
-        } else if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) =
-            self.events.back_mut()
-        {
-            *count += 1;
-        } else {
-            // Stands where the loss began, in the place of the first event that is lost.
-            self.events.push_back(ToolEvent { kind: EventKind::Lost { count: 1 }, ..event });
+    /// Whether there is a place for an event of this kind.
+    ///
+    /// What is lost is counted where the loss began, in the place of the first event that
+    /// is lost.
+    #[inline]
+    fn has_place_for(&mut self, kind: &mut EventKind) -> bool {
+        if !kind.may_be_lost() {
+            return true;
         }
+        if self.losable < Queue::ROOM {
+            self.losable += 1;
+            return true;
+        }
+        if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) = self.events.back_mut() {
+            *count += 1;
+            return false;
+        }
+        *kind = EventKind::Lost { count: 1 };
+        true
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<ToolEvent> {
-        let event = self.events.pop_front()?;
-        if event.kind.may_be_lost() {
+        if self.events.front()?.kind.may_be_lost() {
             self.losable -= 1;
         }
-        Some(event)
+        self.events.pop_front()
     }
 }
 
@@ -207,17 +221,21 @@ impl Events {
             tokio::pin!(ready);
             // Registered before looking, so that nothing is missed in between.
             ready.as_mut().enable();
-            match self.queue.next() {
-                Ok(event) => return Some(event),
-                Err(true) => return None,
-                Err(false) => ready.await,
+            // In this order, since nothing comes after the end.
+            let closed = self.queue.is_closed();
+            if let Some(event) = self.queue.next() {
+                return Some(event);
             }
+            if closed {
+                return None;
+            }
+            ready.await;
         }
     }
 
     /// The next event, if there is one already.
     pub fn try_recv(&mut self) -> Option<ToolEvent> {
-        self.queue.next().ok()
+        self.queue.next()
     }
 }
 

@@ -135,9 +135,9 @@ pub enum EventKind {
         /// A short title.
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// Typed data for a screen.
+        /// Typed data for a screen; shared, because it may be large.
         #[serde(skip_serializing_if = "Option::is_none")]
-        data: Option<Value>,
+        data: Option<Arc<Value>>,
         /// The attachments, by media type and name.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<Artifact>,

@@ -246,13 +246,27 @@ impl History {
 }
 
 /// The last calls of a session, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Recent {
     calls: VecDeque<Past>,
+    /// How many of the calls have a key that ends with this byte: most calls are alone
+    /// there, and need not be compared.
+    endings: [u8; 256],
     /// The number of the next call.
     next: u64,
     /// The number of the first call that counts towards a threshold.
     counted_from: u64,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { calls: VecDeque::new(), endings: [0; 256], next: 0, counted_from: 0 }
+    }
+}
+
+/// Where a key stands among the endings.
+const fn ending(key: u64) -> usize {
+    (key & 0xff) as usize
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -272,10 +286,13 @@ impl Past {
 
 impl Recent {
     fn push(&mut self, key: u64) -> Ticket {
-        if self.calls.len() == WINDOW {
-            self.calls.pop_front();
+        if self.calls.len() == WINDOW
+            && let Some(oldest) = self.calls.pop_front()
+        {
+            self.endings[ending(oldest.key)] -= 1;
         }
         self.calls.push_back(Past { key, result: None });
+        self.endings[ending(key)] += 1;
         self.next += 1;
         Ticket(Some(self.next - 1))
     }
@@ -288,6 +305,11 @@ impl Recent {
 
     /// What the newest call, whose key is `key`, repeats.
     fn judge(&self, key: u64, threshold: u32, settings: &Settings) -> Finding {
+        let is_alone = self.endings[ending(key)] == 1
+            || !self.calls.iter().rev().skip(1).any(|call| call.key == key);
+        if is_alone {
+            return Finding::Fine;
+        }
         let identical = self.calls.iter().rev().filter(|call| call.key == key);
         let times = rounds(identical, 1);
         if times >= settings.hard_stop {

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::OnceLock;
 
 use futures_util::FutureExt as _;
+use futures_util::future::{Either, select};
 use tokio::time::Instant;
 
 use super::frame::Frame;
@@ -44,12 +46,11 @@ pub(super) async fn before(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(
     if frame.is_aborted() {
         return Err(aborted());
     }
-    let given_up = frame.given_up();
-    tokio::select! {
-        biased;
-        // First, because most hooks answer at once: only one that waits is watched over.
-        heard = listen(frame, heard) => heard,
-        () = given_up => Err(aborted()),
+    let given_up = pin!(frame.given_up());
+    // In this order, because most hooks answer at once: only one that waits is watched over.
+    match select(pin!(listen(frame, heard)), given_up).await {
+        Either::Left((heard, _)) => heard,
+        Either::Right(_) => Err(aborted()),
     }
 }
 
@@ -94,7 +95,6 @@ fn heed(
     opinion: Opinion,
     heard: &mut Heard,
 ) -> Result<bool, ToolError> {
-    let name = registered.hook.name();
     if !opinion.context.is_empty() {
         frame.extra().context.extend(opinion.context);
     }
@@ -108,6 +108,7 @@ fn heed(
         frame.extra().halted = Some(opinion.reason.clone());
     }
     if let Some(action) = action {
+        let name = registered.hook.name();
         let reason = match opinion.reason.as_str() {
             "" => format!("the hook `{name}` says so"),
             reason => format!("the hook `{name}` says: {reason}"),
@@ -120,6 +121,7 @@ fn heed(
     if let Some(arguments) = opinion.arguments {
         frame.rewrite(arguments);
         let rewritten = frame.prepare().map_err(|error| {
+            let name = registered.hook.name();
             let message = format!("the hook `{name}` changed the arguments to invalid ones");
             ToolError::denied(message).source(error)
         })?;
@@ -179,24 +181,27 @@ async fn look_back(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>
 /// One hook at work, told to subscribers when it begins and when it is done.
 struct Run<'a> {
     frame: &'a Frame<'a>,
-    name: Cow<'a, str>,
     /// Only where somebody listens.
-    started: Option<Instant>,
+    told: Option<(Cow<'a, str>, Instant)>,
 }
 
 impl<'a> Run<'a> {
+    #[inline]
     fn begin(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Self {
-        let name = hook.name();
-        frame.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
-        Self { frame, name, started: frame.is_heard().then(Instant::now) }
+        let told = frame.is_heard().then(|| (hook.name(), Instant::now()));
+        if let Some((name, _)) = &told {
+            frame.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
+        }
+        Self { frame, told }
     }
 
+    #[inline]
     fn finish(self, outcome: impl Display) {
-        self.frame.event(|| {
-            let elapsed_ms = self.started.map_or(0, |started| millis(started.elapsed()));
-            let (hook, outcome) = (self.name.into_owned(), outcome.to_string());
-            EventKind::HookFinished(HookRun { hook, outcome, elapsed_ms })
-        });
+        if let Some((name, started)) = self.told {
+            let (hook, outcome) = (name.into_owned(), outcome.to_string());
+            let run = HookRun { hook, outcome, elapsed_ms: millis(started.elapsed()) };
+            self.frame.event(|| EventKind::HookFinished(run));
+        }
     }
 }
 
@@ -209,4 +214,81 @@ where
 {
     let work = async move { step().done().await };
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, OnceLock};
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::call::Call;
+    use crate::context::{Context, Session};
+    use crate::effect::{Risk, RiskClass};
+    use crate::error::ErrorKind;
+    use crate::hook::Priority;
+    use crate::name::ToolName;
+    use crate::permission::{Rule, Ruleset};
+    use crate::pipeline::Pipeline;
+    use crate::registry::Registry;
+    use crate::schema::Schema;
+    use crate::tool::{Definition, DynamicTool};
+
+    /// A pipeline around one harmless tool that everything allows.
+    fn pipeline() -> Pipeline {
+        let schema = Schema::from_value(json!({ "type": "object", "properties": {} })).unwrap();
+        let definition = Definition::new(ToolName::from_static("look"), "Looks.", schema)
+            .risk(Risk::new(RiskClass::Read));
+        let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "seen" });
+        Pipeline::new(Registry::builder().add(tool).build().unwrap())
+    }
+
+    /// Has nothing to say about a call, but forbids the tool while it looks at one.
+    #[derive(Default)]
+    struct Forbids {
+        pipeline: OnceLock<Pipeline>,
+        waits: bool,
+    }
+
+    impl Hook for Arc<Forbids> {
+        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+            let forbid = || {
+                let rules = Ruleset::new([Rule::new(Action::Deny, "look", "*")]);
+                self.pipeline.get().unwrap().set_rules(rules);
+                Ok(Opinion::none())
+            };
+            if !self.waits {
+                return Step::now(forbid());
+            }
+            Step::later(async move {
+                tokio::task::yield_now().await;
+                forbid()
+            })
+        }
+    }
+
+    // What holds is what holds when the hooks are done, whether they waited or not.
+    #[tokio::test]
+    async fn silent_hooks_do_not_keep_old_rules_alive() {
+        for waits in [false, true] {
+            let hook = Arc::new(Forbids { waits, ..Forbids::default() });
+            let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
+            assert!(hook.pipeline.set(pipeline.clone()).is_ok());
+            let outcome = pipeline.call(&Session::default(), Call::new("look", "{}")).await;
+            assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied, "{waits}");
+        }
+    }
+
+    // Nobody wants the result: the hooks are not even asked.
+    #[tokio::test]
+    async fn cancelled_calls_reach_no_hook() {
+        let hook = Arc::new(Forbids::default());
+        let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+        let token = tokio_util::sync::CancellationToken::new();
+        token.cancel();
+        let call = Call::new("look", "{}").cancelled_by(token);
+        let outcome = pipeline.call(&Session::default(), call).await;
+        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+    }
 }

@@ -456,7 +456,7 @@ impl<'a> Frame<'a> {
                 source,
                 elapsed_ms: millis(elapsed),
                 title: output.title_text().map(str::to_owned),
-                data: output.display_data().cloned(),
+                data: output.display_data().cloned().map(Arc::new),
                 artifacts: output
                     .attachments()
                     .iter()

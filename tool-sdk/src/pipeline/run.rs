@@ -21,15 +21,16 @@ pub(super) async fn run(frame: &Frame<'_>, prepared: Box<dyn Prepared>) -> Resul
     }
     let mut prepared = Some(prepared);
     let first = poll_fn(|task| {
-        let begun = prepared.take().map(|prepared| contained(|| begin(frame, prepared, task)));
-        Poll::Ready(begun)
+        let begun = match prepared.take() {
+            Some(prepared) => contained(|| begin(frame, prepared, task)),
+            None => Err(ToolError::internal("the call was begun twice")),
+        };
+        Poll::Ready(begun.unwrap_or_else(|error| First::Done(Err(error))))
     });
     match first.await {
-        Some(Ok(First::Done(result))) => result,
+        First::Done(result) => result,
         // Boxed, because most calls never wait and none should carry its room around.
-        Some(Ok(First::Waiting(running))) => Box::pin(wait(frame, Guarded(Some(running)))).await,
-        Some(Err(error)) => Err(error),
-        None => Err(ToolError::internal("the call was begun twice")),
+        First::Waiting(running) => Box::pin(wait(frame, Guarded(Some(running)))).await,
     }
 }
 
