@@ -99,7 +99,7 @@ pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Tr
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
     Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Signal,
-    Sink, State, Stop,
+    Sink, State, Stop, ToolFacts,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};

@@ -5,6 +5,7 @@
 //! | [`read_file`](fn@fs::read_file) | `fs` | shows a text file page by page, an image or a PDF as it is |
 //! | [`list_dir`](fn@fs::list_dir) | `fs` | lists a folder and what is below it |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
+//! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
 //!
 //! Each tool is a function that a program may also call itself. The host lends the folders
 //! that tools may touch as a [`Workspace`](tool_sdk::Workspace); nothing outside is read.
@@ -33,6 +34,8 @@ pub mod fs;
 mod patch;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(feature = "tools")]
+pub mod tools;
 
 mod profiles;
 #[cfg(any(feature = "fs", feature = "search"))]

@@ -26,6 +26,8 @@ mod frame;
 mod run;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(not(test), expect(dead_code, reason = "calls are traced once the stages are settled"))]
+mod trace;
 mod turn;
 
 use std::path::PathBuf;
