@@ -83,6 +83,11 @@ mod guide {
     mod command_line {}
     #[doc = include_str!("../guide/errors.md")]
     mod errors {}
+    #[doc = include_str!("../guide/guards.md")]
+    mod guards {}
+    #[cfg(feature = "hooks")]
+    #[doc = include_str!("../guide/hooks.md")]
+    mod hooks {}
     #[doc = include_str!("../README.md")]
     mod readme {}
     #[doc = include_str!("../guide/testing.md")]

@@ -26,7 +26,10 @@ mod frame;
 mod run;
 #[cfg(test)]
 mod tests;
-#[cfg_attr(not(test), expect(dead_code, reason = "calls are traced once the stages are settled"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "calls are traced once the stages are settled")
+)]
 mod trace;
 mod turn;
 
