@@ -14,7 +14,7 @@ use tool_sdk::{Context, Output, ToolFacts, tool};
 #[tool(
     read,
     category = "tools",
-    display(name = "Tools", primary = query, summary = "Searching tools for {query}"),
+    display(name = "Tools", primary = query, summary = "Searching the tools"),
     example = r#"{"query": "read file"}"#
 )]
 pub fn tool_search(

@@ -1,3 +1,5 @@
+//! What a subscriber hears of a call, and what it must not hear.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
