@@ -5,7 +5,7 @@
 //! OpenTelemetry's conventions for generative AI give the execution of a tool.
 //!
 //! **Invariant:** neither arguments nor results are in a span, only names, ids and kinds,
-//! and without a subscriber nothing is made of them.
+//! and a call that nobody listens to pays for one look at whether somebody does.
 
 #[cfg(not(feature = "otel"))]
 mod plain;
@@ -14,17 +14,32 @@ mod semantic;
 #[cfg(test)]
 mod tests;
 
-use tracing::Span;
+use tracing::level_filters::LevelFilter;
+use tracing::{Instrument as _, Level, Span};
 
 #[cfg(not(feature = "otel"))]
 pub(super) use self::plain::call_span;
 #[cfg(feature = "otel")]
 pub(super) use self::semantic::call_span;
+use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::ToolError;
 
 /// The name that filters know spans and events by.
 const TARGET: &str = "tool_sdk";
+
+/// Whether anybody could listen to the spans of calls.
+#[inline]
+pub(super) fn is_on() -> bool {
+    LevelFilter::current() >= Level::INFO
+}
+
+/// Lets a call run inside its span, which hears how it ends.
+pub(super) async fn traced(span: Span, call: impl Future<Output = Outcome>) -> Outcome {
+    let outcome = call.instrument(span.clone()).await;
+    end(&span, &outcome.result);
+    outcome
+}
 
 /// Says, inside a call's span, that the call has come through a stage.
 #[inline]
@@ -33,11 +48,7 @@ pub(super) fn stage(stage: &'static str) {
 }
 
 /// Writes into a call's span how the call ended.
-#[inline]
-pub(super) fn end(span: &Span, result: &Result<Output, ToolError>) {
-    if span.is_disabled() {
-        return;
-    }
+fn end(span: &Span, result: &Result<Output, ToolError>) {
     match result {
         Ok(_) => {
             span.record("outcome", "ok");

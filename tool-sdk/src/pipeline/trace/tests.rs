@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use futures_util::FutureExt as _;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -61,13 +62,17 @@ impl Subscriber for Listener {
 }
 
 /// What is heard of a call that ends in `result`.
-fn heard(result: &Result<Output, ToolError>) -> BTreeMap<String, String> {
+fn heard(result: Result<Output, ToolError>) -> BTreeMap<String, String> {
     let listener = Listener::default();
-    with_default(listener.clone(), || {
-        let span = span();
-        span.in_scope(|| stage("prepare"));
-        end(&span, result);
+    let call = async {
+        stage("prepare");
+        Outcome { call: id(), result, truncated: None, notes: Vec::new(), halted: None }
+    };
+    let outcome = with_default(listener.clone(), || {
+        assert!(is_on());
+        traced(span(), call).now_or_never()
     });
+    assert!(outcome.is_some());
     assert_eq!(listener.spans.load(Ordering::Relaxed), 1);
     listener.fields.lock().unwrap().clone()
 }
@@ -76,7 +81,11 @@ fn span() -> Span {
     let schema = Schema::from_value(json!({ "type": "object" })).unwrap();
     let definition = Definition::new(ToolName::from_static("dig"), "Digs a hole.", schema);
     let session = Session::new("s1").with_conversation("c1");
-    call_span(&session, &definition, &CallId::given("call-7"))
+    call_span(&session, &definition, &id())
+}
+
+fn id() -> CallId {
+    CallId::given("call-7")
 }
 
 #[track_caller]
@@ -89,12 +98,12 @@ fn check(heard: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
 // F36
 #[test]
 fn a_span_says_which_call_it_is_and_how_it_ended() {
-    let done = heard(&Ok(Output::text("secret words")));
+    let done = heard(Ok(Output::text("secret words")));
     check(&done, &[("tool", "dig"), ("call", "call-7"), ("session", "s1"), ("outcome", "ok")]);
     check(&done, &[("stage", "prepare")]);
     assert!(!done.values().any(|value| value.contains("secret")), "{done:?}");
 
-    let failed = heard(&Err(ToolError::timeout("secret words")));
+    let failed = heard(Err(ToolError::timeout("secret words")));
     check(&failed, &[("outcome", "timeout")]);
     assert!(!failed.values().any(|value| value.contains("secret")), "{failed:?}");
 }
@@ -102,7 +111,7 @@ fn a_span_says_which_call_it_is_and_how_it_ended() {
 #[cfg(feature = "otel")]
 #[test]
 fn the_attributes_are_those_of_the_convention() {
-    let failed = heard(&Err(ToolError::denied("no")));
+    let failed = heard(Err(ToolError::denied("no")));
     check(
         &failed,
         &[
@@ -118,7 +127,7 @@ fn the_attributes_are_those_of_the_convention() {
         ],
     );
     assert!(!failed.contains_key("gen_ai.agent.name"));
-    let done = heard(&Ok(Output::text("")));
+    let done = heard(Ok(Output::text("")));
     assert!(!done.contains_key("error.type") && !done.contains_key("otel.status_code"));
 }
 
