@@ -52,7 +52,8 @@ impl Counter {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let counter = Arc::new(Counter { value: AtomicI64::new(0), most: 5 });
     let registry = Registry::builder().add(Arc::clone(&counter)).build()?;
-    let pipeline = Pipeline::new(registry);
+    // Changing something asks, unless a rule allows it.
+    let pipeline = Pipeline::new(registry).rules(["allow add".parse()?]);
     for (name, arguments) in
         [("add", "{}"), ("add", r#"{"amount": 3}"#), ("add", r#"{"amount": 3}"#), ("value", "{}")]
     {

@@ -83,6 +83,11 @@ mod guide {
     mod command_line {}
     #[doc = include_str!("../guide/errors.md")]
     mod errors {}
+    #[doc = include_str!("../guide/guards.md")]
+    mod guards {}
+    #[cfg(feature = "hooks")]
+    #[doc = include_str!("../guide/hooks.md")]
+    mod hooks {}
     #[doc = include_str!("../README.md")]
     mod readme {}
     #[doc = include_str!("../guide/testing.md")]
@@ -99,7 +104,7 @@ pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Tr
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
     Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Settings,
-    Signal, Sink, State, Stop,
+    Signal, Sink, State, Stop, ToolFacts,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};

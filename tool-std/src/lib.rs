@@ -5,6 +5,7 @@
 //! | [`read_file`](fn@fs::read_file) | `fs` | shows a text file page by page, an image or a PDF as it is |
 //! | [`list_dir`](fn@fs::list_dir) | `fs` | lists a folder and what is below it |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
+//! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
 //!
 //! `shell` has no tool yet; it understands what a command line will do.
 //!
@@ -37,6 +38,8 @@ mod patch;
 pub mod search;
 #[cfg(feature = "shell")]
 pub mod shell;
+#[cfg(feature = "tools")]
+pub mod tools;
 
 mod profiles;
 #[cfg(any(feature = "fs", feature = "search"))]

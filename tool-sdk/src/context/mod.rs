@@ -7,6 +7,7 @@
 //! [`Client`] that the host names.
 
 mod cancel;
+mod facts;
 mod progress;
 mod session;
 mod settings;
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::{Interrupted, Stop};
+pub use self::facts::ToolFacts;
 pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::settings::Settings;
@@ -288,6 +290,15 @@ impl Context {
             Some(sink) => Arc::clone(sink).ask(self.clone(), permission.into(), what.into()).await,
             None => false,
         }
+    }
+
+    /// The tools that fit `query` best among those that the session can see, at most `limit`;
+    /// without words in it, the first by name.
+    ///
+    /// Without a pipeline around the call there are none.
+    #[must_use]
+    pub fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
+        self.sink.as_ref().map(|sink| sink.search_tools(query, limit)).unwrap_or_default()
     }
 
     fn signal(&self, signal: impl FnOnce() -> Signal) {

@@ -1,4 +1,4 @@
-//! What a running tool tells the outside: the port through which it does.
+//! What a running tool tells and asks the outside: the port through which it does.
 
 use std::future::ready;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Context;
+use super::{Context, ToolFacts};
 
 /// Something that a tool says while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,6 +58,12 @@ pub trait Sink: Send + Sync {
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
         let _ = (cx, permission, what);
         Box::pin(ready(false))
+    }
+
+    /// The tools that fit `query` best among those that the session can see; none by default.
+    fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
+        let _ = (query, limit);
+        Vec::new()
     }
 }
 

@@ -128,6 +128,7 @@ fn heed(
         // What was allowed was another call.
         heard.opinions.retain(|opinion| opinion.action != Action::Allow);
         if action == Some(Action::Allow) {
+            let name = registered.hook.name();
             let reason = format!("the hook `{name}` allows what it made of the call");
             heard.opinions.push(Floor { action: Action::Allow, by: By::Hook, reason });
         }

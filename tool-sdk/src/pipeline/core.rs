@@ -1,6 +1,7 @@
 //! What all calls of a pipeline share: its settings, its asks, and what it keeps for a
 //! session.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,11 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
 use crate::call::Call;
-use crate::context::{Asking, Context, Session, Signal, Sink};
+use crate::context::{Asking, Context, Session, Signal, Sink, ToolFacts};
 use crate::event::Hub;
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk};
+use crate::tool::Definition;
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
@@ -109,4 +111,21 @@ impl Sink for Core {
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
         Box::pin(super::ask::while_running(self, cx, permission, what))
     }
+
+    fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
+        self.toolset.view().search(query, limit).into_iter().map(facts).collect()
+    }
+}
+
+/// What a tool may learn of another.
+fn facts(definition: &Definition) -> ToolFacts {
+    let text = |text: &Cow<'static, str>| text.clone().into_owned();
+    let mut facts = ToolFacts::new(
+        definition.name.clone(),
+        text(&definition.description),
+        definition.parameters.to_value(),
+    );
+    facts.title = definition.title.as_ref().map(text);
+    facts.category = definition.category.as_ref().map(text);
+    facts
 }

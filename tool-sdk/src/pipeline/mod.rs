@@ -26,6 +26,7 @@ mod frame;
 mod run;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod turn;
 
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ use self::core::Core;
 use self::frame::Frame;
 pub(crate) use self::turn::{Facts, Permit, Turn};
 use crate::audit::Audit;
-use crate::call::{Call, Outcome};
+use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{Events, HubOwner};
@@ -306,6 +307,30 @@ impl Pipeline {
         call: &Call<'_>,
         turn: Option<&dyn Turn>,
     ) -> Outcome {
+        // Whoever traces pays for the span; nobody else does.
+        if trace::is_on() {
+            return Box::pin(self.traced(session, call, turn)).await;
+        }
+        self.through_the_gates(session, call, turn).await
+    }
+
+    #[cold]
+    async fn traced(&self, session: &Session, call: &Call<'_>, turn: Option<&dyn Turn>) -> Outcome {
+        let mut call = call.clone();
+        let id = call.id.get_or_insert_with(CallId::next).clone();
+        let view = self.core.toolset.view_for(session);
+        let span = view.definition(&call.name).map(|it| trace::call_span(session, it, &id));
+        let running = self.through_the_gates(session, &call, turn);
+        trace::traced(span.unwrap_or_else(tracing::Span::none), running).await
+    }
+
+    /// The whole way of a call.
+    async fn through_the_gates(
+        &self,
+        session: &Session,
+        call: &Call<'_>,
+        turn: Option<&dyn Turn>,
+    ) -> Outcome {
         // resolve
         let view = self.core.toolset.view_for(session);
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
@@ -324,6 +349,7 @@ impl Pipeline {
             Err(error) => return frame.end(Err(error), Vec::new()),
         };
         frame.announce(&*heard.prepared);
+        trace::stage("prepare");
 
         // hooks
         let mut is_current = true;
@@ -348,6 +374,7 @@ impl Pipeline {
                 Err(error) => return frame.end(Err(error), Vec::new()),
             }
         };
+        trace::stage("decide");
         let permit = match turn {
             Some(turn) => frame.wait(turn, &*prepared).await.map(Some),
             None => Ok(None),
@@ -366,6 +393,7 @@ impl Pipeline {
         frame.start();
         let mut result = run::run(&frame, prepared).await;
         drop(permit);
+        trace::stage("run");
 
         // after
         if frame.is_hooked() {

@@ -1,0 +1,95 @@
+//! Asking somebody: what arrives on a screen, and how far an answer goes.
+//!
+//! A yes is for this call, for the rest of the session, or for always. The last two grant
+//! patterns, those that are offered or what somebody makes of them.
+
+use std::path::Path;
+
+use tokio::task::JoinHandle;
+use tool_sdk::{
+    ApprovalStore, Call, Pipeline, Registry, Reply, Session, Subject, ask_channel, tool,
+};
+
+/// Open a page.
+#[tool(execute, open_world, approval(subjects = opened))]
+fn open_page(
+    /// Its address.
+    url: String,
+) -> String {
+    format!("opened {url}")
+}
+
+fn opened(args: &OpenPageArgs) -> Vec<Subject> {
+    vec![Subject::new(args.url.clone())]
+}
+
+/// Somebody at a screen: gives these answers, then says what was shown.
+fn somebody(
+    pipeline: Pipeline,
+    replies: impl IntoIterator<Item = Reply, IntoIter: Send> + 'static,
+) -> (Pipeline, JoinHandle<Vec<String>>) {
+    let (approver, mut inbox) = ask_channel();
+    let mut replies = replies.into_iter();
+    let screen = tokio::spawn(async move {
+        let mut shown = Vec::new();
+        while let Some(pending) = inbox.recv().await {
+            shown.push(pending.ask().suggestions.join(", "));
+            pending.reply(replies.next().unwrap_or(Reply::Reject));
+        }
+        shown
+    });
+    (pipeline.approver(approver), screen)
+}
+
+/// Opens pages; says which calls ran, and what was asked.
+async fn open(
+    registry: Registry,
+    state: &Path,
+    replies: Vec<Reply>,
+    pages: &[&str],
+) -> Result<(Vec<bool>, Vec<String>), Box<dyn std::error::Error>> {
+    let store = ApprovalStore::open(state.join("approvals"), state);
+    let (pipeline, screen) = somebody(Pipeline::new(registry).approvals(store), replies);
+    let (session, mut ran) = (Session::new("example"), Vec::new());
+    for page in pages {
+        let call = Call::new("open_page", format!(r#"{{"url": "{page}"}}"#));
+        ran.push(pipeline.call(&session, call).await.result.is_ok());
+    }
+    // The inbox ends with the last pipeline that asks.
+    drop(pipeline);
+    Ok((ran, screen.await?))
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what it does")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let state = tempfile::tempdir()?;
+    let patterns = |pattern: &str| vec![pattern.to_owned()];
+    let open = async |replies, pages| open(Registry::linked()?, state.path(), replies, pages).await;
+
+    // Once is for one call: the same page asks again, and the list of answers is at its end.
+    let (ran, shown) = open(vec![Reply::Once], &["https://a.example", "https://a.example"]).await?;
+    assert_eq!((ran, shown.len()), (vec![true, false], 2));
+
+    // For the session: what the pattern covers is not asked any more.
+    let reply = Reply::Session { patterns: patterns("https://b.example/*") };
+    let pages = ["https://b.example/1", "https://b.example/2", "https://c.example"];
+    let (ran, shown) = open(vec![reply], &pages).await?;
+    assert_eq!(ran, [true, true, false]);
+    assert_eq!(shown, ["https://b.example/1", "https://c.example"]);
+
+    // For always: a later session, in the same workspace, does not ask either.
+    let reply = Reply::Always { patterns: patterns("https://d.example/*") };
+    let (ran, _) = open(vec![reply], &["https://d.example/1"]).await?;
+    let (later, shown) = open(Vec::new(), &["https://d.example/2", "https://b.example/3"]).await?;
+    assert_eq!((ran, later), (vec![true], vec![true, false]));
+    println!("asked in the last session: {shown:?}");
+    Ok(())
+}
+
+// F76
+#[cfg(test)]
+#[test]
+fn an_answer_goes_as_far_as_it_says() {
+    main().expect("what it shows holds");
+}

@@ -1,0 +1,91 @@
+//! Many calls in one message: everything is asked first, then what may run at the same
+//! time does, and the outcomes come in the order of the calls.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Barrier;
+use tool_sdk::{Batch, Call, Pipeline, Registry, Reply, Scripted, Session, State, Subject, tool};
+
+/// Where readers meet, who answers, and how many files are being written.
+struct Desk {
+    readers: Barrier,
+    somebody: Arc<Scripted>,
+    writing: AtomicUsize,
+}
+
+/// Read a file.
+#[tool(read)]
+async fn look_up(
+    /// Which one.
+    path: String,
+    desk: State<Desk>,
+) -> String {
+    // Goes on only when somebody else reads at the same time.
+    desk.readers.wait().await;
+    format!("read {path} after {} answers", desk.somebody.asked().len())
+}
+
+/// Write a file, one call after the other for each path.
+#[tool(write, parallel = by(path), approval(subjects = written))]
+async fn write_down(
+    /// Which one.
+    path: String,
+    /// What to write.
+    text: String,
+    desk: State<Desk>,
+) -> String {
+    let beside = desk.writing.fetch_add(1, Ordering::Relaxed);
+    tokio::task::yield_now().await;
+    desk.writing.fetch_sub(1, Ordering::Relaxed);
+    format!("wrote {text} to {path} beside {beside} others")
+}
+
+fn written(args: &WriteDownArgs) -> Vec<Subject> {
+    vec![Subject::new(args.path.clone())]
+}
+
+/// What becomes of the calls, when somebody gives these answers.
+async fn run(
+    answers: [Reply; 2],
+    calls: [(&'static str, &'static str); 4],
+) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let somebody = Arc::new(Scripted::new(answers));
+    let pipeline = Pipeline::new(Registry::linked()?).shared_approver(Arc::clone(&somebody) as _);
+    let desk = Desk { readers: Barrier::new(2), somebody, writing: AtomicUsize::new(0) };
+    let session = Session::new("example").lend(desk);
+    let calls = calls.map(|(name, arguments)| Call::new(name, arguments));
+    let outcomes = Batch::new(&pipeline).most(8).run(&session, calls).await;
+    Ok(outcomes.iter().map(|outcome| outcome.text().into_owned()).collect())
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what it does")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (read_a, read_b) = (("look_up", r#"{"path": "a"}"#), ("look_up", r#"{"path": "b"}"#));
+    let write_1 = ("write_down", r#"{"path": "c", "text": "1"}"#);
+    let write_2 = ("write_down", r#"{"path": "c", "text": "2"}"#);
+
+    // The reads meet, which they could not do one after the other; the writes do not.
+    let texts = run([Reply::Once, Reply::Once], [read_a, write_1, write_2, read_b]).await?;
+    println!("{}\n", texts.join("\n"));
+    assert_eq!(texts[0], "read a after 2 answers");
+    assert_eq!(texts[1], "wrote 1 to c beside 0 others");
+    assert_eq!(texts[2], "wrote 2 to c beside 0 others");
+    assert_eq!(texts[3], "read b after 2 answers");
+
+    // A call that fails, or is refused with a reason, stops no other.
+    let no = Reply::RejectWith { feedback: "use another file".to_owned() };
+    let texts = run([no, Reply::Once], [read_a, write_1, ("erase", "{}"), read_b]).await?;
+    println!("{}", texts.join("\n"));
+    assert!(texts[1].contains("use another file") && texts[2].contains("no tool `erase`"));
+    assert_eq!((&*texts[0], &*texts[3]), ("read a after 1 answers", "read b after 1 answers"));
+    Ok(())
+}
+
+// F47, F48
+#[cfg(test)]
+#[test]
+fn a_batch_keeps_its_order_and_its_promises() {
+    main().expect("what it shows holds");
+}

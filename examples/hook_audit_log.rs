@@ -1,0 +1,99 @@
+//! What is written down: every decision and every run in an audit log, and what a hook
+//! after the call adds to it.
+//!
+//! The audit log is the pipeline's own. A call whose decision cannot be written down does
+//! not run, which a hook could not promise; a hook is for what a host wants besides.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tool_sdk::{
+    AuditLog, Call, Hook, HookedCall, Output, Pipeline, Priority, Redactor, Registry, Rule,
+    Session, Step, ToolError, tool,
+};
+
+/// Send a letter.
+#[tool(write)]
+fn send_letter(
+    /// To whom.
+    to: String,
+) -> Result<String, ToolError> {
+    match to.as_str() {
+        "nobody" => Err(ToolError::not_found("nobody lives nowhere")),
+        to => Ok(format!("sent to {to}")),
+    }
+}
+
+/// Keeps a line for each call that took its time.
+#[derive(Clone, Default)]
+struct Slow {
+    limit: Duration,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Hook for Slow {
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'_>,
+        result: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        let elapsed = call.elapsed().unwrap_or_default();
+        if elapsed >= self.limit {
+            let ended = result.as_ref().map_or_else(|error| error.kind().as_str(), |_| "ok");
+            let line = format!("{} {}: {ended}", call.id(), call.definition().name);
+            self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        }
+        Step::now(Ok(()))
+    }
+}
+
+fn pipeline(
+    registry: Registry,
+    log: &Path,
+    slow: Slow,
+) -> Result<Pipeline, Box<dyn std::error::Error>> {
+    Ok(Pipeline::new(registry)
+        .rules(["allow send_letter".parse::<Rule>()?, "deny send_letter(to: king)".parse()?])
+        .audit(AuditLog::open(log, Redactor::from_env())?)
+        .hook("*", Priority::LOGGING, slow))
+}
+
+/// Sends three letters; gives the records, and the lines of the hook.
+async fn three_letters(registry: Registry) -> Result<[String; 2], Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let (log, slow) = (folder.path().join("audit.jsonl"), Slow::default());
+    let pipeline = pipeline(registry, &log, slow.clone())?;
+    for (id, to) in [("1", "ada"), ("2", "nobody"), ("3", "king")] {
+        let call = Call::new("send_letter", format!(r#"{{"to": "{to}"}}"#)).id(id);
+        pipeline.call(&Session::new("example").with_user("bob"), call).await;
+    }
+    let lines = slow.lines.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
+    Ok([std::fs::read_to_string(log)?, lines])
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what it does")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let [records, lines] = three_letters(Registry::linked()?).await?;
+    println!("{records}\n{lines}");
+    Ok(())
+}
+
+// F68, F91
+#[cfg(test)]
+#[tokio::test]
+async fn decisions_and_runs_are_in_the_log() {
+    let registry = Registry::builder().add(tool_sdk::tools![send_letter]).build().unwrap();
+    let [records, lines] = three_letters(registry).await.unwrap();
+    let records: Vec<serde_json::Value> =
+        records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |call: &str, key: &str| -> Vec<_> {
+        records.iter().filter(|it| it["call"] == call).map(|it| it[key].to_string()).collect()
+    };
+    assert_eq!(of("1", "what"), [r#""decided""#, r#""ran""#]);
+    assert_eq!(of("2", "outcome"), ["null", r#""not_found""#]);
+    assert_eq!(of("3", "decision"), [r#""deny""#]);
+    assert_eq!(of("1", "fingerprint")[0], of("1", "fingerprint")[1]);
+    assert_eq!(lines, "1 send_letter: ok\n2 send_letter: not_found");
+}

@@ -1,0 +1,96 @@
+//! A hook on both sides of the call: it counts what each session spends on which tool, and
+//! ends the model's turn when the budget is gone.
+//!
+//! What ran is paid for, also when it failed; what was refused is not. Calls that run at the
+//! same time may together spend more than is left.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tool_sdk::{
+    Call, Hook, HookedCall, Opinion, Output, Pipeline, Priority, Registry, Session, Step,
+    ToolError, tool,
+};
+
+/// Ask a library for a book.
+#[tool(read)]
+fn find_book(
+    /// Its title.
+    title: String,
+) -> Result<String, ToolError> {
+    match title.as_str() {
+        "" => Err(ToolError::not_found("a book without a title is hard to find")),
+        title => Ok(format!("`{title}` is on the third shelf")),
+    }
+}
+
+/// What was spent, by session and tool.
+#[derive(Clone, Default)]
+struct Spent(Arc<Mutex<BTreeMap<(String, String), u64>>>);
+
+impl Spent {
+    fn books(&self) -> MutexGuard<'_, BTreeMap<(String, String), u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn by(&self, session: &str) -> u64 {
+        self.books().iter().filter(|((who, _), _)| who == session).map(|(_, cost)| cost).sum()
+    }
+}
+
+/// Lets every session spend so much.
+struct Costs {
+    budget: u64,
+    price_of: fn(&str) -> u64,
+    spent: Spent,
+}
+
+impl Hook for Costs {
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        let spent = self.spent.by(call.session().id());
+        Step::now(Ok(match spent < self.budget {
+            true => Opinion::none(),
+            false => Opinion::halt(format!("{spent} of {} are spent", self.budget)),
+        }))
+    }
+
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'_>,
+        _: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        let (session, tool) = (call.session().id(), call.definition().name.as_str());
+        let key = (session.to_owned(), tool.to_owned());
+        *self.spent.books().entry(key).or_default() += (self.price_of)(tool);
+        Step::now(Ok(()))
+    }
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what it does")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let spent = Spent::default();
+    let costs = Costs { budget: 4, price_of: |_| 2, spent: spent.clone() };
+    let pipeline = Pipeline::new(Registry::linked()?).hook("*", Priority::DEFAULT, costs);
+    let (reader, other) = (Session::new("reader"), Session::new("other"));
+    for (session, title, halted) in [
+        (&reader, "Emma", None),
+        (&reader, "", None),
+        (&reader, "Dune", Some("4 of 4 are spent")),
+        (&other, "Dune", None),
+    ] {
+        let call = Call::new("find_book", format!(r#"{{"title": "{title}"}}"#));
+        let outcome = pipeline.call(session, call).await;
+        println!("{}", outcome.text());
+        assert_eq!(outcome.halted.as_deref(), halted);
+    }
+    assert_eq!((spent.by("reader"), spent.by("other")), (4, 2));
+    Ok(())
+}
+
+// F68
+#[cfg(test)]
+#[test]
+fn a_session_ends_when_its_budget_does() {
+    main().expect("what it shows holds");
+}

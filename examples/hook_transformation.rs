@@ -1,0 +1,82 @@
+//! A hook before the call that rewrites its arguments.
+//!
+//! What a hook makes of a call is decoded and judged like any other: what was allowed for
+//! the one that the model sent is not allowed for the one that would run. Whoever is asked
+//! sees both.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tool_sdk::{
+    Call, Hook, HookedCall, Opinion, Pipeline, Priority, Registry, Reply, Rule, Scripted, Session,
+    Step, ToolError, tool,
+};
+
+/// Write a file.
+#[tool(write)]
+fn save(
+    /// Where to write it.
+    path: String,
+    /// What to write.
+    text: String,
+) -> String {
+    format!("{} bytes in {path}", text.len())
+}
+
+/// Puts everything into the folder of the session's project.
+struct IntoProject;
+
+impl Hook for IntoProject {
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        let Some(project) = call.session().project() else {
+            return Step::now(Err(ToolError::config("the session has no project")));
+        };
+        let mut arguments = call.value();
+        if let Some(Value::String(path)) = arguments.get_mut("path") {
+            *path = format!("{project}/{path}");
+        }
+        Step::now(Ok(Opinion::none().rewrite(&arguments).context("(paths are in the project)")))
+    }
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what it does")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let asked = Arc::new(Scripted::new([Reply::Once]));
+    let pipeline = Pipeline::new(Registry::linked()?)
+        .rules(["allow save(path: notes/*)".parse()?])
+        .shared_approver(Arc::clone(&asked) as _)
+        .hook("save", Priority::VALIDATION, IntoProject);
+    let arguments = r#"{"path": "notes/a.txt", "text": "hello"}"#;
+
+    // The rule is about `notes/a.txt`, which is not what would run, so somebody is asked.
+    let session = Session::new("example").with_project("garden");
+    let outcome = pipeline.call(&session, Call::new("save", arguments)).await;
+    assert_eq!(outcome.text(), "5 bytes in garden/notes/a.txt\n\n(paths are in the project)");
+    let ask = &asked.asked()[0];
+    assert_eq!(ask.arguments["path"], "garden/notes/a.txt");
+    assert_eq!(ask.original.as_ref().map(|sent| &sent["path"]), Some(&"notes/a.txt".into()));
+    println!("{}", outcome.text());
+
+    // A hook that fails decides nothing, and the call does not run.
+    let nowhere = Session::new("nowhere");
+    let outcome = pipeline.call(&nowhere, Call::new("save", arguments)).await;
+    assert_eq!(outcome.text(), "the hook `IntoProject` failed, so the call is refused");
+    println!("{}", outcome.text());
+
+    // What the hook leaves may be denied as well.
+    let rules = ["allow save".parse::<Rule>()?, "deny save(path: secret/*)".parse()?];
+    pipeline.set_rules(rules.into_iter().collect());
+    let secret = Session::new("secret").with_project("secret");
+    let outcome = pipeline.call(&secret, Call::new("save", arguments)).await;
+    assert!(outcome.text().contains("`deny save(path: secret/*)`"), "{}", outcome.text());
+    println!("{}", outcome.text());
+    Ok(())
+}
+
+// F68, F64
+#[cfg(test)]
+#[test]
+fn a_rewritten_call_is_judged_anew() {
+    main().expect("what it shows holds");
+}

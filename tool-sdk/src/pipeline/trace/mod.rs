@@ -1,0 +1,64 @@
+//! What `tracing` hears of calls: a span for each, an event when a stage is done.
+//!
+//! It is for whoever looks at a whole program; what happens in one call is told by the
+//! pipeline's own events. With the feature `otel` the span carries the attributes that
+//! OpenTelemetry's conventions for generative AI give the execution of a tool.
+//!
+//! **Invariant:** neither arguments nor results are in a span, only names, ids and kinds,
+//! and a call that nobody listens to pays for one look at whether somebody does.
+
+#[cfg(not(feature = "otel"))]
+mod plain;
+#[cfg(feature = "otel")]
+mod semantic;
+#[cfg(test)]
+mod tests;
+
+use tracing::level_filters::LevelFilter;
+use tracing::{Instrument as _, Level, Span};
+
+#[cfg(not(feature = "otel"))]
+pub(super) use self::plain::call_span;
+#[cfg(feature = "otel")]
+pub(super) use self::semantic::call_span;
+use crate::call::Outcome;
+use crate::content::Output;
+use crate::error::ToolError;
+
+/// The name that filters know spans and events by.
+const TARGET: &str = "tool_sdk";
+
+/// Whether anybody could listen to the spans of calls.
+#[inline]
+pub(super) fn is_on() -> bool {
+    LevelFilter::current() >= Level::INFO
+}
+
+/// Lets a call run inside its span, which hears how it ends.
+pub(super) async fn traced(span: Span, call: impl Future<Output = Outcome>) -> Outcome {
+    let outcome = call.instrument(span.clone()).await;
+    end(&span, &outcome.result);
+    outcome
+}
+
+/// Says, inside a call's span, that the call has come through a stage.
+#[inline]
+pub(super) fn stage(stage: &'static str) {
+    tracing::debug!(target: TARGET, stage);
+}
+
+/// Writes into a call's span how the call ended.
+fn end(span: &Span, result: &Result<Output, ToolError>) {
+    match result {
+        Ok(_) => {
+            span.record("outcome", "ok");
+        }
+        Err(error) => {
+            let kind = error.kind().as_str();
+            // A span without such a field leaves it out.
+            span.record("outcome", kind)
+                .record("error.type", kind)
+                .record("otel.status_code", "ERROR");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What a subscriber hears of a call, and what it must not hear.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt as _;
+use serde_json::json;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::{NoSubscriber, with_default};
+use tracing::{Event, Metadata, Subscriber};
+
+use super::*;
+use crate::call::CallId;
+use crate::context::Session;
+use crate::name::ToolName;
+use crate::schema::Schema;
+use crate::tool::Definition;
+
+/// Writes down every field of every span and event.
+#[derive(Clone, Default)]
+struct Listener {
+    fields: Arc<Mutex<BTreeMap<String, String>>>,
+    spans: Arc<AtomicU64>,
+}
+
+struct Fields<'a>(&'a Mutex<BTreeMap<String, String>>);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.lock().unwrap().insert(field.name().to_owned(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.lock().unwrap().insert(field.name().to_owned(), value.to_owned());
+    }
+}
+
+impl Subscriber for Listener {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == TARGET
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        span.record(&mut Fields(&self.fields));
+        Id::from_u64(self.spans.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        values.record(&mut Fields(&self.fields));
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut Fields(&self.fields));
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// What is heard of a call that ends in `result`.
+fn heard(result: Result<Output, ToolError>) -> BTreeMap<String, String> {
+    let listener = Listener::default();
+    let call = async {
+        stage("prepare");
+        Outcome { call: id(), result, truncated: None, notes: Vec::new(), halted: None }
+    };
+    let outcome = with_default(listener.clone(), || {
+        assert!(is_on());
+        traced(span(), call).now_or_never()
+    });
+    assert!(outcome.is_some());
+    assert_eq!(listener.spans.load(Ordering::Relaxed), 1);
+    listener.fields.lock().unwrap().clone()
+}
+
+fn span() -> Span {
+    let schema = Schema::from_value(json!({ "type": "object" })).unwrap();
+    let definition = Definition::new(ToolName::from_static("dig"), "Digs a hole.", schema);
+    let session = Session::new("s1").with_conversation("c1");
+    call_span(&session, &definition, &id())
+}
+
+fn id() -> CallId {
+    CallId::given("call-7")
+}
+
+#[track_caller]
+fn check(heard: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
+    for (field, value) in expected {
+        assert_eq!(heard.get(*field).map(String::as_str), Some(*value), "{field}");
+    }
+}
+
+// F36
+#[test]
+fn a_span_says_which_call_it_is_and_how_it_ended() {
+    let done = heard(Ok(Output::text("secret words")));
+    check(&done, &[("tool", "dig"), ("call", "call-7"), ("session", "s1"), ("outcome", "ok")]);
+    check(&done, &[("stage", "prepare")]);
+    assert!(!done.values().any(|value| value.contains("secret")), "{done:?}");
+
+    let failed = heard(Err(ToolError::timeout("secret words")));
+    check(&failed, &[("outcome", "timeout")]);
+    assert!(!failed.values().any(|value| value.contains("secret")), "{failed:?}");
+}
+
+#[cfg(feature = "otel")]
+#[test]
+fn the_attributes_are_those_of_the_convention() {
+    let failed = heard(Err(ToolError::denied("no")));
+    check(
+        &failed,
+        &[
+            ("otel.name", "execute_tool dig"),
+            ("otel.status_code", "ERROR"),
+            ("error.type", "denied"),
+            ("gen_ai.operation.name", "execute_tool"),
+            ("gen_ai.tool.name", "dig"),
+            ("gen_ai.tool.call.id", "call-7"),
+            ("gen_ai.tool.type", "function"),
+            ("gen_ai.tool.description", "Digs a hole."),
+            ("gen_ai.conversation.id", "c1"),
+        ],
+    );
+    assert!(!failed.contains_key("gen_ai.agent.name"));
+    let done = heard(Ok(Output::text("")));
+    assert!(!done.contains_key("error.type") && !done.contains_key("otel.status_code"));
+}
+
+#[test]
+fn without_a_subscriber_there_is_no_span() {
+    with_default(NoSubscriber::default(), || assert!(span().is_disabled()));
+}
