@@ -81,16 +81,16 @@ pub(super) async fn check(
     frame: &mut Frame<'_>,
     prepared: Box<dyn Prepared>,
 ) -> Result<Checked, ToolError> {
-    let subjects = prepared.subjects();
-    let heard = before::before(frame, prepared).await?;
     let cx = frame.context();
+    let subjects = prepared.subjects(&cx);
+    let heard = before::before(frame, prepared).await?;
     let mut decision = decide(frame, &heard, &cx);
     let suggestions = match decision.action {
         Action::Ask => suggestions(&*heard.prepared, &decision),
         Action::Allow | Action::Deny => Vec::new(),
     };
     // All that the call touches, not only what led to the answer.
-    decision.subjects = heard.prepared.subjects().or(subjects).unwrap_or_default();
+    decision.subjects = heard.prepared.subjects(&cx).or(subjects).unwrap_or_default();
     Ok(Checked { decision, suggestions, fingerprint: frame.fingerprint(&*heard.prepared) })
 }
 
@@ -116,7 +116,7 @@ fn judge(
     cx: &Context,
 ) -> Decision {
     let judged = catch_unwind(AssertUnwindSafe(|| {
-        let subjects = prepared.subjects();
+        let subjects = prepared.subjects(cx);
         // As they are now: a person may have thought about the call for a while.
         let view = frame.core.toolset.view();
         let known = view.find(frame.definition.name.as_str()).and_then(|at| view.at(at));
@@ -235,6 +235,7 @@ fn how_to_allow(frame: &Frame<'_>, decision: &Decision) -> String {
     let permission = frame.definition.permission();
     match decision.subjects.as_slice() {
         [one] if one.text() != "*" && !one.is_opaque() => {
+            let permission = one.permission().unwrap_or(permission);
             format!(
                 "nobody can be asked here; the rule `allow {permission}({})` would allow it",
                 one.text()

@@ -30,6 +30,7 @@ fn ask(arguments: Value, subjects: &[&str]) -> Ask {
         summary: None,
         subjects: subjects.iter().map(|&subject| subject.into()).collect(),
         suggestions: vec!["git status *".to_owned()],
+        grantees: Vec::new(),
         by: By::Default,
         reason: "no rule speaks of it".to_owned(),
         rules: Vec::new(),

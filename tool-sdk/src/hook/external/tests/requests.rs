@@ -33,6 +33,7 @@ fn ask() -> Arc<Ask> {
         summary: None,
         subjects: Vec::new(),
         suggestions: Vec::new(),
+        grantees: Vec::new(),
         by: By::Default,
         reason: String::new(),
         rules: Vec::new(),
