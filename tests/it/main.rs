@@ -3,6 +3,7 @@
 mod support;
 
 mod contract;
+mod files;
 mod guards;
 mod registry;
 mod schema;

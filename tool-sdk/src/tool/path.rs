@@ -132,14 +132,12 @@ impl WorkspacePath {
 
     fn about(&self, Places { asked, real }: &Places, writes: bool) -> Vec<Subject> {
         let path = |place: &Located| Subject::path(place.display(), place.absolute());
-        let mut subjects = vec![match asked {
-            Some(asked) => path(asked),
-            None => Subject::new(&self.text),
-        }];
+        let sent = asked.as_ref().map_or_else(|| Subject::new(&self.text), path);
         let target = path(real);
-        if subjects[0] != target {
-            subjects.push(target);
-        }
+        let mut subjects = match sent.text() == target.text() {
+            true => vec![target],
+            false => vec![sent, target],
+        };
         let mut also = Vec::new();
         if asked.is_none() {
             // Reading there is no more a matter of course than writing.
@@ -231,11 +229,13 @@ mod tests {
     #[test]
     fn a_path_is_one_subject_in_plain_form() {
         let (_folder, workspace, cx) = folder();
-        let path = WorkspacePath::from("./src//a");
-        let subjects = path.written(&cx);
-        assert_eq!(said(&subjects), ["-:src/a"]);
-        let place = path.locate(&workspace).unwrap();
-        assert_eq!(subjects[0].absolute(), Some(&*place.absolute()));
+        for text in ["src/a", "./src//a", "src/./a", "src/a/"] {
+            let path = WorkspacePath::from(text);
+            let subjects = path.written(&cx);
+            assert_eq!(said(&subjects), ["-:src/a"], "{text}");
+            let place = path.locate(&workspace).unwrap();
+            assert_eq!(subjects[0].absolute(), Some(&*place.absolute()), "{text}");
+        }
         assert_eq!(
             said(&WorkspacePath::from("src/../src/new").written(&cx)),
             ["-:src/../src/new", "-:src/new"]
