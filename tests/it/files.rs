@@ -1,5 +1,7 @@
 //! The standard tools that write files, run through a pipeline on real folders.
 
+#![expect(clippy::unwrap_used, reason = "what these tests are made of unwraps as they do")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
@@ -127,6 +129,18 @@ fn patch(body: &str) -> String {
 
 fn named(files: &[(&str, &str)]) -> Vec<(String, String)> {
     files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn every_example_works() {
+    let desk = Desk::new(&[("src/main.rs", "fn main() {}\n")]);
+    let view = desk.pipeline.toolset().view();
+    for definition in view.definitions() {
+        assert!(!definition.examples.is_empty(), "{}", definition.name);
+        for example in &definition.examples {
+            desk.ok(definition.name.as_str(), serde_json::from_str(example).unwrap()).await;
+        }
+    }
 }
 
 // F142
@@ -509,7 +523,8 @@ fn whoever_leaves_early_leaves_no_litter() {
     for (tool, arguments) in calls {
         for polls in 0..12 {
             let desk = Desk::new(&[("f", "old"), ("g", "g")]);
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
                 let mut call = pin!(desk.call(tool, arguments.clone()));
                 let mut context = std::task::Context::from_waker(Waker::noop());

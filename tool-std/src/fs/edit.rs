@@ -48,10 +48,8 @@ pub struct TextEdit {
     ),
     aliases("edit"),
     parallel = by(path),
-    example = r#"{"path": "src/main.rs", "old_string": "fn old(", "new_string": "fn new("}"#,
-    example = r#"{"path": "a.txt", "edits": [{"old_string": "one", "new_string": "1"}]}"#
+    example = r#"{"path": "src/main.rs", "old_string": "fn main() {}", "new_string": "fn main() { run() }", "replace_all": true}"#
 )]
-#[expect(clippy::too_many_arguments, reason = "one replacement and several are both usual")]
 pub async fn edit_file(
     /// Path of the file, relative to the workspace or absolute inside it.
     path: WorkspacePath,
