@@ -40,7 +40,7 @@ fn overwrite(
     format!("overwrote {path}")
 }
 
-fn overwritten(args: &OverwriteArgs) -> Vec<Subject> {
+fn overwritten(args: &OverwriteArgs, _: &Context) -> Vec<Subject> {
     vec![Subject::new(args.path.clone())]
 }
 
@@ -98,7 +98,7 @@ impl Prepared for Ready {
         })
     }
 
-    fn subjects(&self) -> Option<Vec<Subject>> {
+    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
         Some(vec![self.path.as_str().into()])
     }
 }
@@ -265,7 +265,7 @@ impl Prepared for FaultyCall {
         Box::pin(async { Ok(Output::text("ran")) })
     }
 
-    fn subjects(&self) -> Option<Vec<Subject>> {
+    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
         assert!(self.0 != Fault::Subjects, "subjects");
         None
     }

@@ -4,6 +4,7 @@ mod support;
 
 mod contract;
 mod dodges;
+mod files;
 mod guards;
 mod kept;
 mod registry;

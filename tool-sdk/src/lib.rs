@@ -131,6 +131,8 @@ pub use self::schema::{Schema, SchemaError};
 #[cfg(feature = "cli")]
 pub use self::surface::cli;
 pub use self::surface::provider;
+#[cfg(feature = "workspace")]
+pub use self::tool::WorkspacePath;
 pub use self::tool::{
     Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, IntoOutput,
     IntoTools, InvalidArgs, Json, Parallel, Param, Place, Prepared, Refinement, Running, Source,
@@ -139,6 +141,9 @@ pub use self::tool::{
 pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Variants, View};
 pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
 #[cfg(feature = "workspace")]
-pub use self::workspace::{DirEntry, FileKind, FileMetadata, Located, Workspace, WorkspaceError};
+pub use self::workspace::{
+    Changes, DirEntry, FileKind, FileLocks, FileMetadata, Located, Snapshot, Workspace,
+    WorkspaceError,
+};
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

@@ -4,13 +4,17 @@
 //! |---|---|---|
 //! | [`read_file`](fn@fs::read_file) | `fs` | shows a text file page by page, an image or a PDF as it is |
 //! | [`list_dir`](fn@fs::list_dir) | `fs` | lists a folder and what is below it |
+//! | [`write_file`](fn@fs::write_file) | `fs` | makes a file or writes it anew |
+//! | [`edit_file`](fn@fs::edit_file) | `fs` | replaces quoted text in a file |
+//! | [`apply_patch`](fn@fs::apply_patch) | `fs` | changes several files together, or none |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
 //! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
 //!
 //! `shell` has no tool yet; it understands what a command line will do.
 //!
 //! Each tool is a function that a program may also call itself. The host lends the folders
-//! that tools may touch as a [`Workspace`](tool_sdk::Workspace); nothing outside is read.
+//! that tools may touch as a [`Workspace`](tool_sdk::Workspace); nothing outside is
+//! touched unless somebody allowed that very path.
 //!
 //! A library takes what it needs, and no command line:
 //!
@@ -21,18 +25,12 @@
 //! The binary `tool-std` holds all of them.
 
 #[cfg(feature = "fs")]
-#[cfg_attr(not(test), expect(dead_code, reason = "the tools that write come with the workspace"))]
 mod diff;
 #[cfg(feature = "fs")]
-#[cfg_attr(not(test), expect(dead_code, reason = "the tools that write come with the workspace"))]
 mod edit;
 #[cfg(feature = "fs")]
 pub mod fs;
 #[cfg(feature = "fs")]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the tools that write come with the workspace")
-)]
 mod patch;
 #[cfg(feature = "search")]
 pub mod search;

@@ -100,7 +100,7 @@ pub(super) async fn check(
     };
     let suggestions = suggestions.unwrap_or_default();
     // All that the call touches, not only what led to the answer.
-    decision.subjects = quietly(|| heard.prepared.subjects()).flatten().unwrap_or_default();
+    decision.subjects = quietly(|| heard.prepared.subjects(&cx)).flatten().unwrap_or_default();
     Ok(Checked { decision, suggestions, fingerprint: frame.fingerprint(&*heard.prepared) })
 }
 
@@ -126,7 +126,7 @@ fn judge(
     cx: &Context,
 ) -> Decision {
     let judged = catch_unwind(AssertUnwindSafe(|| {
-        let subjects = prepared.subjects();
+        let subjects = prepared.subjects(cx);
         // As they are now: a person may have thought about the call for a while.
         let view = frame.core.toolset.view_for(frame.session);
         let known = view.find(frame.definition.name.as_str()).and_then(|at| view.at(at));
@@ -277,14 +277,27 @@ pub(super) fn denied(frame: &Frame<'_>, decision: Decision) -> ToolError {
 
 /// What the person behind the host could do about an ask that nobody answers.
 fn how_to_allow(frame: &Frame<'_>, decision: &Decision) -> String {
-    let permission = frame.definition.permission();
-    match decision.subjects.as_slice() {
-        [one] if one.text() != "*" && !one.is_opaque() => {
-            format!(
-                "nobody can be asked here; the rule `allow {permission}({})` would allow it",
-                one.text()
-            )
-        }
-        _ => format!("nobody can be asked here; the rule `allow {permission}` would allow it"),
+    let of = |subject: &Subject| {
+        subject.permission().unwrap_or_else(|| frame.definition.permission()).to_owned()
+    };
+    if let [one] = decision.subjects.as_slice()
+        && one.text() != "*"
+        && !one.is_opaque()
+    {
+        let (permission, text) = (of(one), one.text());
+        return format!(
+            "nobody can be asked here; the rule `allow {permission}({text})` would allow it"
+        );
+    }
+    let mut permissions: Vec<String> = decision.subjects.iter().map(of).collect();
+    permissions.sort();
+    permissions.dedup();
+    match permissions.as_slice() {
+        [] => "nobody can be asked here".to_owned(),
+        [one] => format!("nobody can be asked here; the rule `allow {one}` would allow it"),
+        all => format!(
+            "nobody can be asked here; the rules `allow {}` would allow it",
+            all.join("` and `allow ")
+        ),
     }
 }

@@ -162,11 +162,10 @@ impl<'a> Frame<'a> {
     /// Whether, but for hooks, nothing has a say in this call but what allows it anyway.
     #[inline]
     pub(super) fn is_settled(&self, prepared: &dyn Prepared) -> bool {
-        let silent = || prepared.subjects().is_none() && prepared.has_no_wish();
         self.known.is_some_and(|known| known.policy.settled == Some(Action::Allow))
             && self.core.audit.is_none()
             && self.session.policy().is_none()
-            && catch_unwind(AssertUnwindSafe(silent)).unwrap_or(false)
+            && catch_unwind(AssertUnwindSafe(|| prepared.has_no_wish())).unwrap_or(false)
     }
 
     /// Whether a hook looks at the call.
@@ -263,8 +262,8 @@ impl<'a> Frame<'a> {
 
     /// What tells this call from any other.
     pub(super) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
-        let subjects = catch_unwind(AssertUnwindSafe(|| prepared.subjects())).unwrap_or_default();
-        let subjects = subjects.unwrap_or_default();
+        let subjects = AssertUnwindSafe(|| prepared.subjects(&self.context()));
+        let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
         let who = [("user", self.session.user()), ("agent", self.session.agent())];
         let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
         let facts: Vec<(&str, &str)> = subjects

@@ -14,6 +14,8 @@ mod dynamic;
 pub(crate) mod native;
 mod output;
 mod param;
+#[cfg(feature = "workspace")]
+mod path;
 pub(crate) mod shown;
 
 use std::future::Future;
@@ -36,6 +38,8 @@ pub use self::output::{IntoOutput, Json, OutputType, output_type};
 pub use self::param::{
     Args, Lengthy, Param, ParamType, Patterned, Ranged, Slot, StructType, param_type, struct_type,
 };
+#[cfg(feature = "workspace")]
+pub use self::path::WorkspacePath;
 pub use self::shown::Shown;
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
@@ -89,7 +93,8 @@ pub trait Prepared: Send {
     }
 
     /// What the call touches, for rules to match; `None` when the tool does not say.
-    fn subjects(&self) -> Option<Vec<Subject>> {
+    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
+        let _ = cx;
         None
     }
 
@@ -99,8 +104,8 @@ pub trait Prepared: Send {
         None
     }
 
-    /// Whether [`approval_required`](Self::approval_required) leaves everything to the
-    /// rules, whatever the context.
+    /// Whether neither [`subjects`](Self::subjects) nor
+    /// [`approval_required`](Self::approval_required) says anything, whatever the context.
     fn has_no_wish(&self) -> bool {
         false
     }

@@ -320,7 +320,7 @@ fn display(spec: &'static ToolSpec) -> Display {
 #[expect(missing_docs, reason = "the fields are the items of `approval(..)` and `display(..)`")]
 pub struct Hooks<A> {
     pub required: Option<fn(&A, &Context) -> bool>,
-    pub subjects: Option<fn(&A) -> Vec<Subject>>,
+    pub subjects: Option<fn(&A, &Context) -> Vec<Subject>>,
     pub suggest: Option<fn(&A) -> Vec<String>>,
     pub covers: Option<fn(&A, &str) -> bool>,
     pub dangerous: Option<fn(&A) -> bool>,
@@ -443,8 +443,8 @@ where
         Some(self.hooks.summary?(self.args()?))
     }
 
-    fn subjects(&self) -> Option<Vec<Subject>> {
-        Some(self.hooks.subjects?(self.args()?))
+    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
+        Some(self.hooks.subjects?(self.args()?, cx))
     }
 
     fn approval_required(&self, cx: &Context) -> Option<bool> {
@@ -452,7 +452,7 @@ where
     }
 
     fn has_no_wish(&self) -> bool {
-        self.hooks.required.is_none()
+        self.hooks.required.is_none() && self.hooks.subjects.is_none()
     }
 
     fn suggestions(&self) -> Vec<String> {

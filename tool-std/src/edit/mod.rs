@@ -121,7 +121,7 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
 }
 
 /// `text` with its lines ended by `end`.
-fn with_ends(text: &str, end: &str) -> String {
+pub(crate) fn with_ends(text: &str, end: &str) -> String {
     let text = text.replace("\r\n", "\n");
     if end == "\n" { text } else { text.replace('\n', end) }
 }

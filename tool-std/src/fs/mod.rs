@@ -1,8 +1,15 @@
-//! Tools that read the workspace's files and folders.
+//! Tools that read and change the workspace's files and folders.
 
 // A tool is a type of its function's name, so the module must have another one.
+mod edit;
 mod list;
+mod patch;
 mod read;
+mod target;
+mod write;
 
+pub use self::edit::{TextEdit, edit_file};
 pub use self::list::list_dir;
+pub use self::patch::{PatchText, apply_patch};
 pub use self::read::read_file;
+pub use self::write::write_file;

@@ -8,6 +8,7 @@
 
 mod apply;
 mod grammar;
+#[cfg_attr(not(test), expect(dead_code, reason = "commands that carry a patch are no tool yet"))]
 mod invocation;
 mod seek;
 #[cfg(test)]
@@ -17,8 +18,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-pub(crate) use self::apply::{ApplyError, Updated, update};
+pub(crate) use self::apply::{ApplyError, update};
 pub(crate) use self::grammar::ParseError;
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "commands that carry a patch are no tool yet")
+)]
 pub(crate) use self::invocation::Invocation;
 pub(crate) use self::seek::Pass;
 

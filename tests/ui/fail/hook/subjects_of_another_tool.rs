@@ -1,8 +1,8 @@
-use tool_sdk::{Subject, tool};
+use tool_sdk::{Context, Subject, tool};
 
 struct Other;
 
-fn subjects(_: &Other) -> Vec<Subject> {
+fn subjects(_: &Other, _: &Context) -> Vec<Subject> {
     Vec::new()
 }
 

@@ -12,7 +12,7 @@ mod rules {
         args.path.starts_with('/')
     }
 
-    pub(super) fn subjects(args: &HooksByPathArgs) -> Vec<Subject> {
+    pub(super) fn subjects(args: &HooksByPathArgs, _: &Context) -> Vec<Subject> {
         vec![Subject::new(&args.path)]
     }
 }
@@ -54,7 +54,7 @@ async fn hooks_by_path(
     write,
     approval(
         required = |args, cx: &Context| args.path.len() > cx.tool().as_str().len(),
-        subjects = |args: &HooksByClosureArgs| vec![args.path.as_str().into()],
+        subjects = |args: &HooksByClosureArgs, _| vec![args.path.as_str().into()],
         suggest = |args| { let path = &args.path; vec![format!("{path}/*")] },
     ),
     display(preview = |_, _| None, summary = "Writing")
@@ -76,7 +76,7 @@ fn hooks_are_asked_about_the_decoded_arguments() {
     };
     let root = prepared(tools![hooks_by_path], "/");
     assert_eq!(root.approval_required(&cx), Some(true));
-    assert_eq!(root.subjects(), Some(vec![Subject::new("/")]));
+    assert_eq!(root.subjects(&cx), Some(vec![Subject::new("/")]));
     assert_eq!(root.covered_by("*"), Some(false));
     assert!(root.is_dangerous());
     assert_eq!(root.summary(), None);

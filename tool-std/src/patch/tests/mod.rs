@@ -4,7 +4,8 @@ mod choices;
 mod fixtures;
 mod laws;
 
-use super::{ApplyError, Chunk, Hunk, Pass, Updated, parse, update};
+use super::apply::Updated;
+use super::{ApplyError, Chunk, Hunk, Pass, parse, update};
 
 /// The chunks of a patch that changes one file.
 #[track_caller]

@@ -1,12 +1,15 @@
 //! Paths that stay inside, and paths that would lead out.
 
+mod changes;
+
 use std::fs;
 use std::io::Read;
 
 use tempfile::TempDir;
 
+use super::form::is_special_on_windows;
 use super::*;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, ToolError};
 
 fn folder() -> (TempDir, Workspace) {
     let folder = TempDir::new().unwrap();

@@ -1,0 +1,348 @@
+//! A path as a parameter, which says what a call touches.
+//!
+//! A path is resolved once, when the call is judged. The place that rules and people saw is
+//! the place that the tool gets, whatever becomes of the links that led there.
+//!
+//! **Invariant:** nothing here opens a file.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::OnceLock;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Subject;
+use crate::context::Context;
+use crate::effect::RiskClass;
+use crate::error::ToolError;
+use crate::workspace::{Located, Workspace};
+
+/// The permission under which paths outside of the workspace are judged.
+const OUTSIDE: &str = "external_directory";
+
+/// The permission under which files are judged that something executes or obeys later.
+const PROTECTED: &str = "protected_path";
+
+/// A path that a model sends.
+///
+/// As a parameter it is a text like any other. What makes it more are its subjects for the
+/// rules: the path as it was sent and the place to which links lead, each judged by itself.
+/// On top of that, what is outside of the workspace is asked about as `external_directory`,
+/// and a change of what is executed or obeyed later (hooks of git, start-up files, settings
+/// of agents) as `protected_path`, so that allowing a tool's own permission allows neither.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Changes, Context, State, ToolError, Workspace, WorkspacePath, tool};
+///
+/// /// Empty a file.
+/// #[tool(write, permission = "edit", approval(subjects = |args, cx| args.path.written(cx)))]
+/// async fn clear(
+///     /// The file.
+///     path: WorkspacePath,
+///     workspace: State<Workspace>,
+///     cx: &Context,
+/// ) -> Result<String, ToolError> {
+///     let place = path.locate(&workspace)?;
+///     let locks = workspace.lock([&place]).await;
+///     cx.blocking(move |stop| {
+///         let _locks = locks;
+///         let before = place.snapshot(1024 * 1024)?;
+///         Changes::new().write(place, before, "").apply(|| stop.is_stopped())
+///     })
+///     .await?;
+///     Ok(format!("{path} is empty"))
+/// }
+/// ```
+#[derive(Clone, Default)]
+pub struct WorkspacePath {
+    text: String,
+    /// Where it led when the call was judged; `None` when that was nowhere.
+    judged: OnceLock<Option<Places>>,
+}
+
+/// Where a path leads.
+#[derive(Clone)]
+struct Places {
+    /// As it was sent; `None` when that is outside of the workspace.
+    asked: Option<Located>,
+    /// Without links.
+    real: Located,
+}
+
+impl WorkspacePath {
+    /// The path as it was sent.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The place without links: the one that was judged, or, where nobody judged it, the
+    /// one inside the workspace.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Workspace::resolve`] and [`Located::real`], and with `conflict` when the
+    /// path meant nothing while the call was judged.
+    pub fn locate(&self, workspace: &Workspace) -> Result<Located, ToolError> {
+        let now = || workspace.resolve(&self.text)?.real();
+        match self.judged.get() {
+            None => now(),
+            Some(Some(places)) => Ok(places.real.clone()),
+            Some(None) => {
+                now()?;
+                Err(ToolError::conflict(format_args!(
+                    "`{self}` was just made, after it was decided about; try again"
+                )))
+            }
+        }
+    }
+
+    /// What a call touches that reads the path.
+    #[must_use]
+    pub fn read(&self, cx: &Context) -> Vec<Subject> {
+        self.subjects(cx, false)
+    }
+
+    /// What a call touches that writes the path.
+    #[must_use]
+    pub fn written(&self, cx: &Context) -> Vec<Subject> {
+        self.subjects(cx, true)
+    }
+
+    fn subjects(&self, cx: &Context, writes: bool) -> Vec<Subject> {
+        match self.judged.get_or_init(|| self.places(cx).ok()) {
+            Some(places) => self.about(places, writes),
+            // The call will say what is wrong, and touch nothing: nobody has to be asked.
+            None => vec![Subject::new(&self.text).class(RiskClass::Read)],
+        }
+    }
+
+    fn places(&self, cx: &Context) -> Result<Places, ToolError> {
+        let workspace = cx.state::<Workspace>()?;
+        let asked = workspace.find(&self.text)?;
+        let real = match &asked {
+            Some(asked) => asked.real()?,
+            None => workspace.outside(&self.text)?,
+        };
+        Ok(Places { asked, real })
+    }
+
+    fn about(&self, Places { asked, real }: &Places, writes: bool) -> Vec<Subject> {
+        let path = |place: &Located| Subject::path(place.display(), place.absolute());
+        let sent = asked.as_ref().map_or_else(|| Subject::new(&self.text), path);
+        let target = path(real);
+        let mut subjects = match sent.text() == target.text() {
+            true => vec![target],
+            false => vec![sent, target],
+        };
+        let mut also = Vec::new();
+        if asked.is_none() {
+            // Reading there is no more a matter of course than writing.
+            let under = |it: &Subject| it.clone().under(OUTSIDE).class(RiskClass::Write);
+            also.extend(subjects.iter().map(under));
+        }
+        if writes {
+            let places = asked.iter().chain([real]).filter(|place| place.is_protected());
+            also.extend(places.map(|place| path(place).under(PROTECTED)));
+            also.dedup();
+        }
+        subjects.extend(also);
+        subjects
+    }
+}
+
+impl<T: Into<String>> From<T> for WorkspacePath {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+impl fmt::Display for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkspacePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl Serialize for WorkspacePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl JsonSchema for WorkspacePath {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "WorkspacePath".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::call::CallId;
+    use crate::context::Session;
+    use crate::error::ErrorKind;
+    use crate::name::ToolName;
+
+    fn folder() -> (TempDir, Workspace, Context) {
+        let folder = TempDir::new().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        fs::write(folder.path().join("src/a"), "text").unwrap();
+        let workspace = Workspace::open([folder.path()]).unwrap();
+        let session = Session::new("s").lend(workspace.clone());
+        let cx = Context::new(session, ToolName::from_static("t"), CallId::given("c"));
+        (folder, workspace, cx)
+    }
+
+    /// Each subject as `permission:text`.
+    fn said(subjects: &[Subject]) -> Vec<String> {
+        let said = |it: &Subject| format!("{}:{}", it.permission().unwrap_or("-"), it.text());
+        subjects.iter().map(said).collect()
+    }
+
+    #[test]
+    fn a_path_is_one_subject_in_plain_form() {
+        let (_folder, workspace, cx) = folder();
+        for text in ["src/a", "./src//a", "src/./a", "src/a/"] {
+            let path = WorkspacePath::from(text);
+            let subjects = path.written(&cx);
+            assert_eq!(said(&subjects), ["-:src/a"], "{text}");
+            let place = path.locate(&workspace).unwrap();
+            assert_eq!(subjects[0].absolute(), Some(&*place.absolute()), "{text}");
+        }
+        assert_eq!(
+            said(&WorkspacePath::from("src/../src/new").written(&cx)),
+            ["-:src/../src/new", "-:src/new"]
+        );
+    }
+
+    // PA7: by name, in any folder, whether it exists or not; only for writing.
+    #[test]
+    fn what_runs_later_is_asked_about() {
+        let (_folder, _, cx) = folder();
+        let path = WorkspacePath::from(".git/hooks/pre-commit");
+        assert_eq!(said(&path.read(&cx)), ["-:.git/hooks/pre-commit"]);
+        assert_eq!(
+            said(&path.written(&cx)),
+            ["-:.git/hooks/pre-commit", "protected_path:.git/hooks/pre-commit"]
+        );
+    }
+
+    #[test]
+    fn what_is_outside_is_asked_about() {
+        let (_folder, workspace, cx) = folder();
+        let other = TempDir::new().unwrap();
+        let real = other.path().canonicalize().unwrap().join("new");
+        let (asked, real) = (other.path().join("./new"), real.to_str().unwrap());
+        let path = WorkspacePath::from(asked.to_str().unwrap());
+        assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Denied);
+
+        let subjects = path.read(&cx);
+        let asked = asked.to_str().unwrap();
+        assert_eq!(
+            said(&subjects),
+            [
+                format!("-:{asked}"),
+                format!("-:{real}"),
+                format!("external_directory:{asked}"),
+                format!("external_directory:{real}"),
+            ]
+        );
+        assert!(subjects[2..].iter().all(|it| it.risk_class() == Some(RiskClass::Write)));
+
+        // Whoever reads it now has been judged.
+        let place = path.locate(&workspace).unwrap();
+        assert_eq!(place.display(), real);
+        fs::write(real, "text").unwrap();
+        assert_eq!(place.snapshot(9).unwrap().content(), Some(&b"text"[..]));
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_asked_about() {
+        let (folder, workspace, cx) = folder();
+        for (text, kind) in [("", ErrorKind::InvalidArgs), ("nope/../a", ErrorKind::NotFound)] {
+            let path = WorkspacePath::from(text);
+            assert_eq!(path.written(&cx)[0].risk_class(), Some(RiskClass::Read), "{text:?}");
+            assert_eq!(path.locate(&workspace).unwrap_err().kind(), kind, "{text:?}");
+        }
+        let path = WorkspacePath::from("nope/../a");
+        let _ = path.written(&cx);
+        fs::create_dir(folder.path().join("nope")).unwrap();
+        assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Conflict);
+    }
+
+    #[cfg(unix)]
+    mod links {
+        use std::os::unix::fs::symlink;
+
+        use super::*;
+
+        // PA6: rules on either spelling hold.
+        #[test]
+        fn a_link_and_its_target_are_subjects() {
+            let (folder, _, cx) = folder();
+            symlink("src", folder.path().join("link")).unwrap();
+            let path = WorkspacePath::from("link/a");
+            assert_eq!(said(&path.written(&cx)), ["-:link/a", "-:src/a"]);
+            symlink("../.git", folder.path().join("src/git")).unwrap();
+            fs::create_dir(folder.path().join(".git")).unwrap();
+            assert_eq!(
+                said(&WorkspacePath::from("src/git/config").written(&cx)),
+                ["-:src/git/config", "-:.git/config", "protected_path:.git/config"]
+            );
+        }
+
+        #[test]
+        fn what_was_judged_is_what_is_opened() {
+            let (folder, workspace, cx) = folder();
+            fs::create_dir(folder.path().join("other")).unwrap();
+            fs::write(folder.path().join("other/a"), "secret").unwrap();
+            symlink("src", folder.path().join("link")).unwrap();
+            let path = WorkspacePath::from("link/a");
+            let _ = path.read(&cx);
+            fs::remove_file(folder.path().join("link")).unwrap();
+            symlink("other", folder.path().join("link")).unwrap();
+            let place = path.locate(&workspace).unwrap();
+            assert_eq!(place.snapshot(9).unwrap().content(), Some(&b"text"[..]));
+
+            fs::remove_dir_all(folder.path().join("src")).unwrap();
+            symlink("other", folder.path().join("src")).unwrap();
+            assert!(place.open_file().is_err());
+        }
+
+        #[test]
+        fn a_link_that_leads_out_stays_refused() {
+            let (folder, workspace, cx) = folder();
+            symlink("/etc", folder.path().join("out")).unwrap();
+            let path = WorkspacePath::from("out/passwd");
+            assert_eq!(path.read(&cx)[0].risk_class(), Some(RiskClass::Read));
+            assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Denied);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Changes of files that are made together, or not at all.
+
+use super::staged::{Change, Folders, Staged};
+use super::{Located, Snapshot};
+use crate::error::ToolError;
+
+/// Changes of files that are made together, or not at all.
+///
+/// Each file changes at once: its new content is written beside it and takes its name, so
+/// that a reader sees the old file or the new one, and a disk that is full keeps the old
+/// one. A file that is no longer what the [`Snapshot`] says is a `conflict`. When one change
+/// fails, those before it are undone.
+///
+/// Folders on the way are made. A file that is replaced keeps its mode, and its owner where
+/// the system allows that; a file of several names (hard links) is replaced under this one
+/// only. Whatever ends the work early, no temporary file stays.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Changes, ErrorKind, Workspace};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let workspace = Workspace::open([folder.path()])?;
+/// let place = workspace.resolve("new/notes.txt")?;
+///
+/// let before = place.snapshot(1024)?;
+/// assert_eq!(before.content(), None);
+/// Changes::new().write(place.clone(), before.clone(), "hello").apply(|| false)?;
+/// assert_eq!(place.snapshot(1024)?.content(), Some(&b"hello"[..]));
+///
+/// // Somebody else was faster.
+/// let error = Changes::new().write(place, before, "bye").apply(|| false).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Conflict);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing changes before `apply`"]
+pub struct Changes {
+    list: Vec<Change>,
+    durable: bool,
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self { list: Vec::new(), durable: true }
+    }
+}
+
+impl Changes {
+    /// No changes yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives a file new content, which was made from `before`; makes it when there was none.
+    pub fn write(self, place: Located, before: Snapshot, content: impl Into<Vec<u8>>) -> Self {
+        let like = before.clone();
+        self.and(Change { place, before, after: Some(content.into()), like })
+    }
+
+    /// Removes a file that was read as `before`.
+    pub fn remove(self, place: Located, before: Snapshot) -> Self {
+        let like = Snapshot::absent();
+        self.and(Change { place, before, after: None, like })
+    }
+
+    /// Gives a file another place, and new content while it is at it; what was read at `to`
+    /// is replaced. The file keeps its mode.
+    pub fn rename(
+        self,
+        (from, before): (Located, Snapshot),
+        (to, replaced): (Located, Snapshot),
+        content: impl Into<Vec<u8>>,
+    ) -> Self {
+        let after = Some(content.into());
+        self.and(Change { place: to, before: replaced, after, like: before.clone() })
+            .remove(from, before)
+    }
+
+    /// Whether the files are on the disk, and not only in the system's memory, when
+    /// [`apply`](Self::apply) returns; so it is unless told otherwise.
+    ///
+    /// A power failure after that loses nothing. Without, it may lose the change, but it
+    /// still leaves the old or the new file on most file systems. For very many files the
+    /// difference is seconds.
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    fn and(mut self, change: Change) -> Self {
+        self.list.push(change);
+        self
+    }
+
+    /// Makes the changes, unless `stopped` says before the first that nobody wants them any
+    /// more.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `conflict` when a file is not what its snapshot says, with `denied` when
+    /// it may not be written, with `aborted` when it was stopped, and with `failed` for what
+    /// else can go wrong. Nothing has changed then; where something could not be undone
+    /// because others changed it, the hint says so.
+    pub fn apply(self, stopped: impl Fn() -> bool) -> Result<(), ToolError> {
+        // Declared first, so that files are gone before the folders that were made for them.
+        let mut folders = Folders::default();
+        let mut staged = Vec::with_capacity(self.list.len());
+        for change in self.list {
+            go_on(&stopped)?;
+            let change = Change { place: change.place.real()?, ..change };
+            staged.push(Staged::new(change, &mut folders, self.durable)?);
+        }
+        go_on(&stopped)?;
+        for at in 0..staged.len() {
+            if let Err(error) = staged[at].commit() {
+                return Err(undo(&staged[..at], error));
+            }
+        }
+        folders.keep(self.durable);
+        Ok(())
+    }
+}
+
+fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
+    match stopped() {
+        true => Err(ToolError::aborted("the call ended before anything was written")),
+        false => Ok(()),
+    }
+}
+
+/// Undoes what was done, the last first; says what could not be.
+fn undo(done: &[Staged], error: ToolError) -> ToolError {
+    let stuck: Vec<String> = done
+        .iter()
+        .rev()
+        .filter_map(|change| {
+            let error = change.undo().err()?;
+            Some(format!("`{}` ({error})", change.place().display()))
+        })
+        .collect();
+    match stuck.is_empty() {
+        true => error,
+        false => error.hint(format_args!(
+            "the change of {} could not be undone; look at what is there before you go on",
+            stuck.join(" and ")
+        )),
+    }
+}
+
+impl std::fmt::Debug for Changes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.list.iter().map(|change| &change.place)).finish()
+    }
+}

@@ -1,0 +1,368 @@
+//! A place in a workspace: what is there, and how it is opened.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
+use cap_std::fs::{Dir, OpenOptions};
+
+use super::protected::is_protected;
+use super::{Access, Root, Workspace};
+use crate::error::ToolError;
+
+/// A place in a [`Workspace`], whether anything is there or not.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{ErrorKind, Workspace};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::create_dir(folder.path().join("src"))?;
+/// let workspace = Workspace::open([folder.path()])?;
+/// let source = workspace.resolve("./src/")?;
+///
+/// assert_eq!(source.display(), "src");
+/// assert_eq!(source.join("main.rs").display(), "src/main.rs");
+/// assert_eq!(source.open_file().unwrap_err().kind(), ErrorKind::Failed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Located {
+    pub(super) workspace: Workspace,
+    pub(super) root: usize,
+    pub(super) relative: PathBuf,
+    /// Whether there were no links on the way, so that none is followed any more.
+    pub(super) is_real: bool,
+}
+
+/// What kind of thing something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+    /// A symbolic link, wherever it leads.
+    Symlink,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+impl FileKind {
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_file(self) -> bool {
+        self == Self::File
+    }
+
+    /// Whether it is a folder.
+    #[must_use]
+    pub fn is_dir(self) -> bool {
+        self == Self::Directory
+    }
+
+    /// Whether it is a symbolic link.
+    #[must_use]
+    pub fn is_symlink(self) -> bool {
+        self == Self::Symlink
+    }
+}
+
+/// One thing in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DirEntry {
+    /// Its name.
+    pub name: OsString,
+    /// What it is; a link is not followed for the answer.
+    pub kind: FileKind,
+}
+
+/// Facts about a place where something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileMetadata {
+    /// What is there, links followed.
+    pub kind: FileKind,
+    /// Its size in bytes.
+    pub len: u64,
+    /// When it was last written, where the system says so.
+    pub modified: Option<SystemTime>,
+}
+
+impl Located {
+    /// The path for people and models: relative to the first root and with `/`.
+    ///
+    /// In a further root it is the absolute path, so that what is shown always leads back
+    /// to the same file.
+    #[must_use]
+    pub fn display(&self) -> String {
+        if self.root > 0 {
+            return self.absolute().display().to_string();
+        }
+        let names: Vec<_> =
+            self.relative.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        if names.is_empty() { ".".to_owned() } else { names.join("/") }
+    }
+
+    /// The absolute path, to show or to hand to a walker; what is opened is never this.
+    #[must_use]
+    pub fn absolute(&self) -> PathBuf {
+        // Joining an empty path would add a separator.
+        match self.relative.as_os_str().is_empty() {
+            true => self.root().real.clone(),
+            false => self.root().real.join(&self.relative),
+        }
+    }
+
+    /// Whether it lies in a folder that is lent for reading only.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.root().access == Access::Read
+    }
+
+    /// Whether it is a file that something executes or obeys later, such as a hook of git, a
+    /// start-up file of a shell, or the settings of an agent: by its name, whether it exists
+    /// or not.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        is_protected(&self.relative)
+    }
+
+    /// The same place without symbolic links, as they are now.
+    ///
+    /// What is opened through it is that place and no other: when a link appears on the way
+    /// later, opening fails. The part of the path that does not exist yet stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `denied` when a link leads out of the workspace.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Workspace;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # std::fs::create_dir(folder.path().join("src"))?;
+    /// let workspace = Workspace::open([folder.path()])?;
+    /// let new = workspace.resolve("src/../src/new/file.rs")?.real()?;
+    /// assert_eq!(new.display(), "src/new/file.rs");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn real(&self) -> Result<Self, ToolError> {
+        if self.is_real {
+            return Ok(self.clone());
+        }
+        let dir = &self.root().dir;
+        let real = settle(self.below_root(), |path| dir.canonicalize(path));
+        let real = real.map_err(|error| self.error("open", error))?;
+        let relative = real.components().filter(|part| *part != Component::CurDir).collect();
+        Ok(Self { relative, is_real: true, ..self.clone() })
+    }
+
+    /// The last name of the path; a root has none.
+    #[must_use]
+    pub fn file_name(&self) -> Option<&OsStr> {
+        self.relative.file_name()
+    }
+
+    /// The place `below` this one.
+    ///
+    /// A path that leads out is refused when it is opened.
+    #[must_use]
+    pub fn join(&self, below: impl AsRef<Path>) -> Self {
+        Self { relative: self.relative.join(below), is_real: false, ..self.clone() }
+    }
+
+    /// The folder that holds this place; a root has none.
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        self.file_name()?;
+        Some(Self { relative: self.relative.parent()?.to_owned(), ..self.clone() })
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `not_found` when nothing is there, with `denied` when it may not be read
+    /// or a link leads out of the workspace, and with `failed` when it is a folder, a pipe
+    /// or a device.
+    pub fn open_file(&self) -> Result<File, ToolError> {
+        let mut options = OpenOptions::new();
+        // A pipe is not waited for.
+        options.read(true).nonblock(true);
+        let opened = if self.is_real {
+            let options = options.follow(FollowSymlinks::No);
+            self.holder().and_then(|dir| dir.open_with(self.last_name(), options))
+        } else {
+            self.root().dir.open_with(self.below_root(), &options)
+        };
+        let file = opened.map_err(|error| self.error("read", error))?.into_std();
+        let kind = file.metadata().map_err(|error| self.error("read", error))?.file_type();
+        if kind.is_file() {
+            return Ok(file);
+        }
+        let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
+        Err(ToolError::failed(format_args!("`{}` is {what}, not a file", self.display())))
+    }
+
+    /// Looks what is there.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `not_found` when nothing is there, and with `denied` when a link leads
+    /// out of the workspace.
+    pub fn metadata(&self) -> Result<FileMetadata, ToolError> {
+        let found = if self.is_real {
+            self.holder().and_then(|dir| dir.symlink_metadata(self.last_name()))
+        } else {
+            self.root().dir.metadata(self.below_root())
+        };
+        let found = found.map_err(|error| self.error("read", error))?;
+        Ok(FileMetadata {
+            kind: FileKind::of(found.file_type()),
+            len: found.len(),
+            modified: found.modified().ok().map(cap_std::time::SystemTime::into_std),
+        })
+    }
+
+    /// Lists a folder, in no particular order.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `not_found` when nothing is there, with `denied` when it may not be read
+    /// or a link leads out of the workspace, and with `failed` when it is no folder. An
+    /// entry fails when the system cannot read on.
+    pub fn read_dir(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<DirEntry, ToolError>> + use<>, ToolError> {
+        let opened = if self.is_real {
+            self.holder().and_then(|dir| dir.open_dir_nofollow(self.last_name())?.entries())
+        } else {
+            self.root().dir.read_dir(self.below_root())
+        };
+        let entries = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory if self.metadata().is_ok() => {
+                ToolError::failed(format_args!("`{}` is not a folder", self.display()))
+                    .source(error)
+            }
+            _ => self.error("read", error),
+        })?;
+        let place = self.clone();
+        Ok(entries.map(move |entry| {
+            let entry = entry.map_err(|error| place.error("read", error))?;
+            let kind = entry.file_type().map_or(FileKind::Other, FileKind::of);
+            Ok(DirEntry { name: entry.file_name(), kind })
+        }))
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        &self.workspace.roots[self.root]
+    }
+
+    /// The folder that holds a real place, without following a link to it.
+    fn holder(&self) -> io::Result<Dir> {
+        let mut dir = self.root().dir.try_clone()?;
+        for name in self.relative.parent().into_iter().flatten() {
+            dir = dir.open_dir_nofollow(name)?;
+        }
+        Ok(dir)
+    }
+
+    /// The name by which its holder knows it.
+    pub(super) fn last_name(&self) -> &Path {
+        self.file_name().map_or(Path::new("."), Path::new)
+    }
+
+    /// The path for the handle, which does not know the empty one.
+    fn below_root(&self) -> &Path {
+        match self.relative.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => &self.relative,
+        }
+    }
+
+    /// What the model should know about a failure to `verb` what is here.
+    pub(super) fn error(&self, verb: &str, error: io::Error) -> ToolError {
+        let path = self.display();
+        let told = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                ToolError::not_found(format_args!("there is no `{path}`"))
+            }
+            // The handle's own refusal carries no error number of the system.
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+                ToolError::denied(format_args!("`{path}` leads outside the workspace"))
+                    .hint(format_args!("{}, also through links", self.workspace.advice()))
+            }
+            io::ErrorKind::PermissionDenied => {
+                ToolError::denied(format_args!("the system denies access to `{path}`"))
+            }
+            _ if is_link(&error) => ToolError::conflict(format_args!(
+                "`{path}` is a symbolic link that leads nowhere, or that was just made"
+            )),
+            _ => ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")),
+        };
+        told.source(error)
+    }
+}
+
+/// The path without links, as far as `canonicalize` finds it; what does not exist follows
+/// as it is.
+pub(super) fn settle(
+    path: &Path,
+    canonicalize: impl Fn(&Path) -> io::Result<PathBuf>,
+) -> io::Result<PathBuf> {
+    let mut missing = Vec::new();
+    let mut there = path;
+    loop {
+        let error = match canonicalize(there) {
+            Ok(real) => return Ok(missing.iter().rev().fold(real, |path, name| path.join(name))),
+            Err(error) => error,
+        };
+        let is_missing =
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        // Where nothing is, `..` leads nowhere.
+        let (true, Some(name)) = (is_missing, there.file_name()) else { return Err(error) };
+        missing.push(name);
+        there = match there.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+    }
+}
+
+/// Whether a link was met that may not be followed.
+#[cfg(unix)]
+fn is_link(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+#[cfg(not(unix))]
+fn is_link(_: &io::Error) -> bool {
+    false
+}
+
+impl fmt::Debug for Located {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Located").field(&self.absolute()).finish()
+    }
+}
+
+impl FileKind {
+    fn of(kind: cap_std::fs::FileType) -> Self {
+        match kind {
+            _ if kind.is_file() => Self::File,
+            _ if kind.is_dir() => Self::Directory,
+            _ if kind.is_symlink() => Self::Symlink,
+            _ => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a file held when it was read: the base of a change, and the proof that nobody else
+//! made one meanwhile.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use cap_std::fs::Permissions;
+
+use super::Located;
+use crate::error::{ErrorKind, ToolError};
+
+/// A file as it was at one moment, or that there was none.
+///
+/// Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Snapshot(Option<Arc<Taken>>);
+
+struct Taken {
+    content: Vec<u8>,
+    facts: Facts,
+}
+
+/// What a file has beside its content, and what its successor gets.
+#[derive(Clone)]
+pub(super) struct Facts {
+    pub(super) permissions: Permissions,
+    #[cfg(unix)]
+    pub(super) owner: (u32, u32),
+}
+
+impl Snapshot {
+    /// That there is no file.
+    #[must_use]
+    pub fn absent() -> Self {
+        Self::default()
+    }
+
+    /// What the file held; `None` when there was none.
+    #[must_use]
+    pub fn content(&self) -> Option<&[u8]> {
+        self.0.as_deref().map(|taken| &*taken.content)
+    }
+
+    pub(super) fn facts(&self) -> Option<&Facts> {
+        self.0.as_deref().map(|taken| &taken.facts)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Snapshot").field(&self.content().map(<[u8]>::len)).finish()
+    }
+}
+
+impl Located {
+    /// Reads a whole file in order to change it; that there is none is an answer, too.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`open_file`](Self::open_file), and with `failed` when the file has more
+    /// than `limit` bytes.
+    pub fn snapshot(&self, limit: u64) -> Result<Snapshot, ToolError> {
+        let file = match self.open_file() {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Snapshot::absent()),
+            Err(error) => return Err(error),
+        };
+        let failed = |error: io::Error| self.error("read", error);
+        let metadata = file.metadata().map_err(failed)?;
+        let mut content = Vec::with_capacity(metadata.len().min(limit) as usize + 1);
+        // The size comes from reading: what the system claims may be out of date.
+        (&file).take(limit.saturating_add(1)).read_to_end(&mut content).map_err(failed)?;
+        if content.len() as u64 > limit {
+            return Err(ToolError::failed(format_args!(
+                "`{}` has more than {limit} bytes, too many to change it",
+                self.display()
+            )));
+        }
+        Ok(Snapshot(Some(Arc::new(Taken { content, facts: Facts::of(&metadata) }))))
+    }
+}
+
+impl Facts {
+    fn of(metadata: &std::fs::Metadata) -> Self {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt as _;
+
+        Self {
+            permissions: Permissions::from_std(metadata.permissions()),
+            #[cfg(unix)]
+            owner: (metadata.uid(), metadata.gid()),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Changes that are made whole or not at all.
+
+use std::cell::Cell;
+
+use futures_util::FutureExt as _;
+
+use super::*;
+
+const LIMIT: u64 = 1024 * 1024;
+
+fn at(workspace: &Workspace, path: &str) -> Located {
+    workspace.resolve(path).unwrap()
+}
+
+fn read(workspace: &Workspace, path: &str) -> (Located, Snapshot) {
+    let place = at(workspace, path);
+    let before = place.snapshot(LIMIT).unwrap();
+    (place, before)
+}
+
+fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), ToolError> {
+    let (place, before) = read(workspace, path);
+    Changes::new().write(place, before, content).durable(false).apply(|| false)
+}
+
+/// Every file and folder below a folder, with the text of the files.
+fn tree(folder: &TempDir) -> Vec<String> {
+    fn walk(folder: &Path, top: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(top).unwrap().display().to_string();
+            if path.is_dir() {
+                found.push(format!("{name}/"));
+                walk(&path, top, found);
+            } else {
+                found.push(format!("{name}={}", fs::read_to_string(&path).unwrap_or_default()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(folder.path(), folder.path(), &mut found);
+    found.sort();
+    found
+}
+
+const UNTOUCHED: [&str; 2] = ["src/", "src/main.rs=fn main() {}"];
+
+#[test]
+fn a_file_is_made_with_its_folders_and_replaced() {
+    let (folder, workspace) = folder();
+    write(&workspace, "a/b/c", "one").unwrap();
+    write(&workspace, "a/b/c", "two").unwrap();
+    assert_eq!(tree(&folder), ["a/", "a/b/", "a/b/c=two", "src/", "src/main.rs=fn main() {}"]);
+}
+
+#[test]
+fn a_file_is_removed_and_renamed() {
+    let (folder, workspace) = folder();
+    let (from, to) = (read(&workspace, "src/main.rs"), read(&workspace, "lib/lib.rs"));
+    Changes::new().rename(from, to, "fn lib() {}").apply(|| false).unwrap();
+    assert_eq!(tree(&folder), ["lib/", "lib/lib.rs=fn lib() {}", "src/"]);
+    let (place, before) = read(&workspace, "lib/lib.rs");
+    Changes::new().remove(place, before).apply(|| false).unwrap();
+    assert_eq!(tree(&folder), ["lib/", "src/"]);
+}
+
+// PA5: what was read is looked at again right before it is replaced.
+#[test]
+fn what_changed_meanwhile_is_kept() {
+    let (folder, workspace) = folder();
+    let file = folder.path().join("src/main.rs");
+    let theirs: [fn(&Path); 4] = [
+        |file| fs::write(file, "fn THEM() {}").unwrap(),
+        |file| fs::write(file, "longer than it was before").unwrap(),
+        |file| fs::remove_file(file).unwrap(),
+        |file| {
+            let _ = fs::remove_file(file);
+            fs::create_dir(file).unwrap();
+        },
+    ];
+    for change in theirs {
+        let _ = fs::remove_dir(&file);
+        fs::write(&file, "fn main() {}").unwrap();
+        let (place, before) = read(&workspace, "src/main.rs");
+        change(&file);
+        let now = tree(&folder);
+        for changes in [
+            Changes::new().write(place.clone(), before.clone(), "fn us() {}"),
+            Changes::new().remove(place.clone(), before.clone()),
+        ] {
+            let error = changes.apply(|| false).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+            assert_eq!(tree(&folder), now);
+        }
+    }
+    let (place, before) = read(&workspace, "new");
+    fs::write(folder.path().join("new"), "theirs").unwrap();
+    let error = Changes::new().write(place, before, "ours").apply(|| false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "theirs");
+}
+
+// F140: all or nothing, folders included.
+#[test]
+fn what_fails_undoes_the_rest() {
+    let (folder, workspace) = folder();
+    fs::write(folder.path().join("old"), "old").unwrap();
+    fs::write(folder.path().join("gone"), "gone").unwrap();
+    let stale = at(&workspace, "src/main.rs");
+    let before = tree(&folder);
+    let (old, gone, new) =
+        (read(&workspace, "old"), read(&workspace, "gone"), read(&workspace, "x/y/new"));
+    let changes = Changes::new()
+        .write(old.0, old.1, "changed")
+        .remove(gone.0, gone.1)
+        .write(new.0, new.1, "new")
+        .write(stale, Snapshot::absent(), "is there already");
+    let error = changes.apply(|| false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(tree(&folder), before);
+}
+
+#[test]
+fn whoever_gives_up_finds_nothing_changed() {
+    let (folder, workspace) = folder();
+    for patience in 0..3 {
+        let asked = Cell::new(0);
+        let stopped = || asked.replace(asked.get() + 1) >= patience;
+        let (a, b) = (read(&workspace, "new/a"), read(&workspace, "new/b"));
+        let changes = Changes::new().write(a.0, a.1, "a").write(b.0, b.1, "b");
+        let error = changes.apply(stopped).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Aborted);
+        assert_eq!(tree(&folder), UNTOUCHED, "after {patience}");
+    }
+}
+
+#[test]
+fn folders_are_not_written_and_files_are_no_folders() {
+    let (folder, workspace) = folder();
+    assert_eq!(at(&workspace, "src").snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
+    for (path, kind) in [
+        ("src", ErrorKind::Conflict),
+        (".", ErrorKind::Failed),
+        ("src/main.rs/x", ErrorKind::Failed),
+    ] {
+        let changes = Changes::new().write(at(&workspace, path), Snapshot::absent(), "x");
+        let error = changes.apply(|| false).unwrap_err();
+        assert_eq!(error.kind(), kind, "{path}: {error}");
+    }
+    assert_eq!(tree(&folder), UNTOUCHED);
+}
+
+#[test]
+fn what_is_lent_for_reading_is_not_written() {
+    let (_folder, workspace) = folder();
+    let lent = TempDir::new().unwrap();
+    fs::write(lent.path().join("page"), "text").unwrap();
+    let workspace = workspace.readable(lent.path()).unwrap();
+    let path = lent.path().join("page");
+    let error = write(&workspace, path.to_str().unwrap(), "x").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().ends_with("is in a folder that may only be read"), "{error}");
+    assert_eq!(tree(&lent), ["page=text"]);
+}
+
+#[test]
+fn a_file_may_be_too_large() {
+    let (_folder, workspace) = folder();
+    let place = at(&workspace, "src/main.rs");
+    assert!(place.snapshot(12).is_ok());
+    let error = place.snapshot(11).unwrap_err();
+    assert_eq!(error.message(), "`src/main.rs` has more than 11 bytes, too many to change it");
+}
+
+#[tokio::test]
+async fn a_lock_is_one_for_every_name_of_a_file() {
+    let (_folder, workspace) = folder();
+    let clone = workspace.clone();
+    let held = workspace.lock([&at(&workspace, "src/main.rs").real().unwrap()]).await;
+    let other = at(&clone, "src/../src/main.rs").real().unwrap();
+    let places = [other.clone(), other];
+    let second = clone.lock(&places);
+    tokio::pin!(second);
+    assert!((&mut second).now_or_never().is_none());
+    drop(held);
+    let _both = second.await;
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    use std::process::Command;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn the_mode_stays() {
+        let (folder, workspace) = folder();
+        let script = folder.path().join("run.sh");
+        fs::write(&script, "old").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o751)).unwrap();
+        write(&workspace, "run.sh", "new").unwrap();
+        assert_eq!(mode(&script), 0o751);
+        let (from, to) = (read(&workspace, "run.sh"), read(&workspace, "run2.sh"));
+        Changes::new().rename(from, to, "new").apply(|| false).unwrap();
+        assert_eq!(mode(&folder.path().join("run2.sh")), 0o751);
+
+        // A new file gets what any program's would.
+        write(&workspace, "new", "new").unwrap();
+        fs::write(folder.path().join("like"), "").unwrap();
+        assert_eq!(mode(&folder.path().join("new")), mode(&folder.path().join("like")));
+    }
+
+    #[test]
+    fn what_was_undone_has_its_mode() {
+        let (folder, workspace) = folder();
+        let script = folder.path().join("run.sh");
+        fs::write(&script, "old").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+        let (place, before) = read(&workspace, "run.sh");
+        let stale = at(&workspace, "src/main.rs");
+        let changes = Changes::new().remove(place, before).remove(stale, Snapshot::absent());
+        changes
+            .write(at(&workspace, "src/main.rs"), Snapshot::absent(), "x")
+            .apply(|| false)
+            .unwrap_err();
+        assert_eq!((mode(&script), fs::read_to_string(&script).unwrap()), (0o700, "old".into()));
+    }
+
+    #[test]
+    fn a_file_that_is_marked_read_only_stays() {
+        let (folder, workspace) = folder();
+        let file = folder.path().join("src/main.rs");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+        assert_eq!(write(&workspace, "src/main.rs", "x").unwrap_err().kind(), ErrorKind::Denied);
+        assert_eq!(tree(&folder), UNTOUCHED);
+    }
+
+    #[test]
+    fn pipes_are_refused_at_once() {
+        let (folder, workspace) = folder();
+        let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
+        assert!(made.success());
+        let pipe = at(&workspace, "pipe").real().unwrap();
+        assert_eq!(pipe.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
+        let changes = Changes::new().write(pipe, Snapshot::absent(), "x");
+        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+    }
+
+    #[test]
+    fn a_link_is_followed_inside_and_never_replaced() {
+        let (folder, workspace) = folder();
+        symlink("src/main.rs", folder.path().join("link")).unwrap();
+        symlink("nowhere", folder.path().join("broken")).unwrap();
+        write(&workspace, "link", "new").unwrap();
+        assert!(fs::symlink_metadata(folder.path().join("link")).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(folder.path().join("src/main.rs")).unwrap(), "new");
+        let broken = at(&workspace, "broken").real().unwrap();
+        assert_eq!(broken.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Conflict);
+        let changes = Changes::new().write(broken, Snapshot::absent(), "x");
+        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+    }
+
+    // PA1: a folder that turns into a link while it is written through leads nowhere else.
+    #[test]
+    fn a_race_against_links_is_never_lost() {
+        let (folder, workspace) = folder();
+        let outside = TempDir::new().unwrap();
+        fs::write(outside.path().join("file"), "secret").unwrap();
+        let inside = folder.path().join("dir");
+        fs::create_dir(&inside).unwrap();
+        fs::write(inside.join("file"), "ours").unwrap();
+        symlink(outside.path(), folder.path().join("trap")).unwrap();
+        let done = AtomicBool::new(false);
+        let (mut written, mut seen) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let dir = fs::File::open(folder.path()).unwrap();
+                while !done.load(Ordering::Relaxed) {
+                    let flags = rustix::fs::RenameFlags::EXCHANGE;
+                    rustix::fs::renameat_with(&dir, "dir", &dir, "trap", flags).unwrap();
+                }
+            });
+            for round in 0..20_000 {
+                let place = at(&workspace, "dir/file");
+                // Either way of opening: links followed inside, and none at all.
+                let place = if round % 2 == 0 { Ok(place) } else { place.real() };
+                let Ok(place) = place else { continue };
+                let Ok(before) = place.snapshot(LIMIT) else { continue };
+                assert_ne!(before.content(), Some(&b"secret"[..]), "it was read outside");
+                seen += 1;
+                let changes = Changes::new().write(place, before, "ours").durable(false);
+                written += usize::from(changes.apply(|| false).is_ok());
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(tree(&outside), ["file=secret"]);
+        assert!(written > 0 && seen > 0, "{written} written, {seen} seen");
+        let litter = |folder: &Path| fs::read_dir(folder).unwrap().count();
+        let real = if inside.is_symlink() { folder.path().join("trap") } else { inside };
+        assert_eq!((litter(folder.path()), litter(&real)), (3, 1));
+    }
+}

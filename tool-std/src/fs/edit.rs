@@ -1,0 +1,158 @@
+//! `edit_file`: quoted text is replaced by other text.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tool_sdk::{
+    Changes, Context, Output, RiskClass, State, Stop, Subject, ToolError, Workspace, WorkspacePath,
+    tool,
+};
+
+use super::read::with_similar;
+use super::target::{Target, counts, display, preview};
+use crate::edit::{Edit, EditError, Edited, Fault, replace};
+use crate::stop;
+
+/// One replacement of several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+#[non_exhaustive]
+pub struct TextEdit {
+    /// The text to replace.
+    pub old_string: String,
+    /// The text to put there.
+    pub new_string: String,
+    /// Whether to replace every place; without it there must be only one.
+    #[serde(default)]
+    pub replace_all: bool,
+}
+
+/// Replace text in a file.
+///
+/// The text to replace must be in the file exactly as quoted, with its indentation, and
+/// only once unless `replace_all` is set. Give either `old_string` and `new_string`, or
+/// `edits` for several replacements, which are made in their order, all or none. Line ends
+/// and the byte order mark stay as they are.
+#[tool(
+    write,
+    category = "filesystem",
+    permission = "edit",
+    approval(subjects = subjects),
+    display(
+        name = "Edit",
+        primary = path,
+        show(path),
+        summary = "Editing {path}",
+        preview = shown_before,
+    ),
+    aliases("edit"),
+    parallel = by(path),
+    example = r#"{"path": "src/main.rs", "old_string": "fn main() {}", "new_string": "fn main() { run() }", "replace_all": true}"#
+)]
+pub async fn edit_file(
+    /// Path of the file, relative to the workspace or absolute inside it.
+    path: WorkspacePath,
+    /// The text to replace.
+    old_string: Option<String>,
+    /// The text to put there.
+    new_string: Option<String>,
+    /// Whether to replace every place; without it there must be only one.
+    #[arg(default = false)]
+    replace_all: bool,
+    /// Several replacements instead of one.
+    edits: Option<Vec<TextEdit>>,
+    workspace: State<Workspace>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let place = path.locate(&workspace)?;
+    let locks = workspace.lock([&place]).await;
+    cx.blocking(move |stop| {
+        let _locks = locks;
+        stop::check(stop)?;
+        let target = Target::read(place.clone())?;
+        let edits = wanted(&old_string, &new_string, replace_all, &edits)?;
+        let edited = edit(&target, &edits).map_err(|error| with_similar(error, &place, stop))?;
+        write(target, edited, stop)
+    })
+    .await
+}
+
+fn subjects(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
+    match args.wanted() {
+        Ok(_) => args.path.written(cx),
+        // It will say what is wrong, and touch nothing.
+        Err(_) => vec![Subject::new(args.path.as_str()).class(RiskClass::Read)],
+    }
+}
+
+fn shown_before(args: &EditFileArgs, cx: &Context) -> Option<Value> {
+    let diff = || {
+        let target = Target::read(args.path.locate(&*cx.state::<Workspace>()?)?)?;
+        let edited = edit(&target, &args.wanted()?)?;
+        Ok(target.diff(Some(&edited.text)).to_json())
+    };
+    preview(diff())
+}
+
+impl EditFileArgs {
+    fn wanted(&self) -> Result<Vec<Edit<'_>>, ToolError> {
+        wanted(&self.old_string, &self.new_string, self.replace_all, &self.edits)
+    }
+}
+
+/// The edits of a call, which come in one of two forms.
+fn wanted<'a>(
+    old: &'a Option<String>,
+    new: &'a Option<String>,
+    replace_all: bool,
+    edits: &'a Option<Vec<TextEdit>>,
+) -> Result<Vec<Edit<'a>>, ToolError> {
+    match (old, new, edits.as_deref()) {
+        (Some(old), Some(new), None | Some([])) => Ok(vec![Edit { old, new, replace_all }]),
+        (None, None, Some(edits @ [_, ..])) => Ok(edits
+            .iter()
+            .map(|edit| Edit {
+                old: &edit.old_string,
+                new: &edit.new_string,
+                replace_all: edit.replace_all || replace_all,
+            })
+            .collect()),
+        (Some(_), None, None) | (None, Some(_), None) => Err(ToolError::invalid_args(
+            "`old_string` and `new_string` belong together, and one of them is missing",
+        )),
+        _ => Err(ToolError::invalid_args(
+            "send either `old_string` and `new_string`, or `edits` with at least one edit",
+        )),
+    }
+}
+
+fn edit(target: &Target, edits: &[Edit<'_>]) -> Result<Edited, ToolError> {
+    replace(target.text()?, edits).map_err(|error| refused(&target.path(), error))
+}
+
+fn refused(path: &str, error: EditError) -> ToolError {
+    let message = format!("`{path}`: {error}");
+    match error.fault {
+        Fault::Empty | Fault::Identical => ToolError::invalid_args(message),
+        Fault::NotFound(_) | Fault::Ambiguous { .. } => ToolError::failed(message),
+    }
+    .source(error)
+}
+
+fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolError> {
+    let (path, diff) = (target.path(), target.diff(Some(&edited.text)));
+    let note = edited.note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
+    let places = match edited.replaced {
+        1 => "1 place".to_owned(),
+        places => format!("{places} places"),
+    };
+    target.change(Changes::new(), Some(edited.text)).apply(|| stop.is_stopped())?;
+    Ok(Output::text(format!("Edited `{path}` in {places} ({}).{note}", counts(&diff.diff)))
+        .metadata("path", path)
+        .metadata("replaced", edited.replaced)
+        .metadata("match_strategy", edited.strategy.as_str())
+        .metadata("added", diff.diff.added)
+        .metadata("removed", diff.diff.removed)
+        .display(display("edit", &diff)))
+}

@@ -1,0 +1,86 @@
+//! A file that a tool changes: what it says now, and what becomes of it.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use tool_sdk::{Changes, Located, Snapshot, ToolError};
+
+use crate::diff::{Diff, FileDiff};
+
+/// The largest file that is changed. Old and new text are in memory at the same time.
+const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+/// A file that is to be changed, as it is now.
+pub(super) struct Target {
+    place: Located,
+    before: Snapshot,
+}
+
+impl Target {
+    /// Reads the file; that there is none is no failure.
+    pub(super) fn read(place: Located) -> Result<Self, ToolError> {
+        let before = place.snapshot(MAX_FILE)?;
+        Ok(Self { place, before })
+    }
+
+    /// The file, for people and models.
+    pub(super) fn path(&self) -> String {
+        self.place.display()
+    }
+
+    /// Whether there is a file.
+    pub(super) fn exists(&self) -> bool {
+        self.before.content().is_some()
+    }
+
+    /// What the file says.
+    pub(super) fn text(&self) -> Result<&str, ToolError> {
+        let Some(content) = self.before.content() else {
+            return Err(ToolError::not_found(format_args!("there is no `{}`", self.path())));
+        };
+        std::str::from_utf8(content).map_err(|error| {
+            let message = format_args!("`{}` is not UTF-8 text, and cannot be edited", self.path());
+            ToolError::failed(message).source(error)
+        })
+    }
+
+    /// The difference to what the file is to say; `None` when there is to be no file.
+    pub(super) fn diff(&self, new: Option<&str>) -> FileDiff {
+        let old = self.before.content().map(String::from_utf8_lossy);
+        FileDiff::new(&self.path(), old.as_deref(), new)
+    }
+
+    /// Adds to `changes` what is to become of the file.
+    pub(super) fn change(self, changes: Changes, new: Option<String>) -> Changes {
+        match new {
+            Some(text) => changes.write(self.place, self.before, text),
+            None => changes.remove(self.place, self.before),
+        }
+    }
+
+    /// Adds to `changes` that the file gets the place of `to`, and a new text.
+    pub(super) fn change_place(self, changes: Changes, to: Self, text: String) -> Changes {
+        changes.rename((self.place, self.before), (to.place, to.before), text)
+    }
+}
+
+/// What a person is shown before a call runs; a call that cannot run says so.
+pub(super) fn preview(shown: Result<Value, ToolError>) -> Option<Value> {
+    Some(shown.unwrap_or_else(|error| json!({ "error": error.to_string() })))
+}
+
+/// What a screen can draw of one changed file.
+pub(super) fn display(operation: &str, diff: &FileDiff) -> Value {
+    let mut data = diff.to_json();
+    data["type"] = "diff".into();
+    data["operation"] = operation.into();
+    data
+}
+
+/// How many lines a change adds and removes.
+pub(super) fn counts(diff: &Diff) -> Cow<'static, str> {
+    match (diff.added, diff.removed) {
+        (0, 0) => "no line changed".into(),
+        (added, removed) => format!("+{added} -{removed} lines").into(),
+    }
+}

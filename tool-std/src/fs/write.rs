@@ -1,0 +1,88 @@
+//! `write_file`: a file as a whole.
+
+use serde_json::Value;
+use tool_sdk::{Changes, Context, Output, State, ToolError, Workspace, WorkspacePath, tool};
+
+use super::target::{Target, counts, display, preview};
+use crate::edit::with_ends;
+use crate::stop;
+use crate::text::lines::{line_end, split_bom};
+
+/// Write a file as a whole: make it, or replace all that it says.
+///
+/// Missing folders are made. To change a part of a file, edit it instead. A file that is
+/// replaced keeps its line ends and its byte order mark.
+#[tool(
+    write,
+    destructive,
+    idempotent,
+    category = "filesystem",
+    permission = "edit",
+    approval(subjects = |args, cx| args.path.written(cx)),
+    display(
+        name = "Write",
+        primary = path,
+        show(path),
+        summary = "Writing {path}",
+        preview = shown_before,
+    ),
+    aliases("write"),
+    parallel = by(path),
+    example = r##"{"path": "notes/plan.md", "content": "# Plan\n"}"##
+)]
+pub async fn write_file(
+    /// Path of the file, relative to the workspace or absolute inside it.
+    path: WorkspacePath,
+    /// The whole new text.
+    content: String,
+    workspace: State<Workspace>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let place = path.locate(&workspace)?;
+    let locks = workspace.lock([&place]).await;
+    cx.blocking(move |stop| {
+        let _locks = locks;
+        stop::check(stop)?;
+        let target = Target::read(place)?;
+        let text = fitting(&target, content);
+        write(target, text, || stop.is_stopped())
+    })
+    .await
+}
+
+fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Output, ToolError> {
+    let diff = target.diff(Some(&text));
+    let (did, operation) = match (target.exists(), diff.diff.unified.is_empty()) {
+        (false, _) => ("Created", "create"),
+        (true, false) => ("Overwrote", "write"),
+        (true, true) => ("Rewrote", "write"),
+    };
+    let (path, created) = (target.path(), !target.exists());
+    target.change(Changes::new(), Some(text)).apply(stopped)?;
+    Ok(Output::text(format!("{did} `{path}` ({}).", counts(&diff.diff)))
+        .metadata("path", path)
+        .metadata("created", created)
+        .metadata("added", diff.diff.added)
+        .metadata("removed", diff.diff.removed)
+        .display(display(operation, &diff)))
+}
+
+fn shown_before(args: &WriteFileArgs, cx: &Context) -> Option<Value> {
+    let diff = || {
+        let target = Target::read(args.path.locate(&*cx.state::<Workspace>()?)?)?;
+        let text = fitting(&target, args.content.clone());
+        Ok(target.diff(Some(&text)).to_json())
+    };
+    preview(diff())
+}
+
+/// The new text with the byte order mark and the line ends of the old one.
+fn fitting(target: &Target, content: String) -> String {
+    let Ok(old) = target.text() else { return content };
+    let (bom, old) = split_bom(old);
+    let new = split_bom(&content).1;
+    match line_end(old) {
+        Some(end) => format!("{bom}{}", with_ends(new, end)),
+        None => format!("{bom}{new}"),
+    }
+}
