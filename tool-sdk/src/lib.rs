@@ -58,7 +58,7 @@ mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
-#[cfg(feature = "hooks")]
+#[cfg(feature = "process")]
 pub mod process;
 mod redact;
 mod registry;
@@ -98,8 +98,8 @@ pub use self::batch::Batch;
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
-    Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Signal,
-    Sink, State, Stop,
+    Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Settings,
+    Signal, Sink, State, Stop,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};

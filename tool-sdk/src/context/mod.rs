@@ -9,6 +9,7 @@
 mod cancel;
 mod progress;
 mod session;
+mod settings;
 mod state;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::cancel::{Interrupted, Stop};
 pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
+pub use self::settings::Settings;
 pub use self::state::{FromContext, FromContextRef, State};
 use crate::call::{Call, CallId};
 use crate::error::ToolError;

@@ -256,6 +256,7 @@ pub(super) async fn while_running(
             own: &rules,
             all: &rules,
             mode: policy.as_ref().and_then(|policy| policy.mode).unwrap_or_else(|| view.mode()),
+            trusting: false,
             class: RiskClass::Execute,
             subjects: Some(&subject),
             argument: &|_| None,

@@ -13,7 +13,7 @@ use super::before::{self, Heard};
 use super::frame::Frame;
 use super::run::aborted;
 use super::turn::Turn;
-use crate::context::Context;
+use crate::context::{Context, Settings};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::loop_guard::Finding;
@@ -145,6 +145,7 @@ fn judge(
             own: own.as_ref().unwrap_or(view_rules),
             all: all.as_ref().unwrap_or_else(|| view.rules()),
             mode: session.and_then(|policy| policy.mode).unwrap_or_else(|| view.mode()),
+            trusting: Settings::of(&frame.session).safe_commands,
             class: frame.definition.risk.class,
             subjects: subjects.as_deref(),
             argument: &argument,
