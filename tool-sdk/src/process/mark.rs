@@ -75,9 +75,7 @@ mod linux {
     use std::fs::{self, File};
     use std::io::Read as _;
 
-    use rustix::process::{
-        Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal,
-    };
+    use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
     use super::{Ending, Mark, NAME};
 

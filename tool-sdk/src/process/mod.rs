@@ -12,11 +12,7 @@ mod env;
 mod group;
 #[cfg(unix)]
 mod kept;
-#[cfg(unix)]
-mod live;
 mod mark;
-#[cfg(unix)]
-mod terminal;
 mod tree;
 
 use std::ffi::OsString;
@@ -37,9 +33,7 @@ use self::capture::Capture;
 pub use self::capture::Captured;
 pub use self::env::{ChildEnv, ForbiddenName};
 #[cfg(unix)]
-pub use self::kept::Processes;
-#[cfg(unix)]
-pub use self::live::{Look, Process, Spawn, TypeError};
+pub use self::kept::{Look, Process, Processes, Spawn, TypeError};
 use self::tree::Tree;
 
 /// How long output is waited for after the child has ended: what it started may hold its

@@ -198,7 +198,7 @@ fn setups() -> impl Strategy<Value = Setup> {
             required,
             approved,
             opinions,
-            writable: None,
+            ..Setup::default()
         })
 }
 

@@ -23,12 +23,12 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::capture::{CHUNK, Capture};
-use super::group::Group;
-use super::mark::Mark;
+use super::super::capture::{CHUNK, Capture};
+use super::super::group::Group;
+use super::super::mark::Mark;
+use super::super::tree::Tree;
+use super::super::{Captured, ChildEnv, DRAIN, Exit, RunError};
 use super::terminal::{self, Input};
-use super::tree::Tree;
-use super::{Captured, ChildEnv, DRAIN, Exit, RunError};
 
 /// A program to start and to keep, and how.
 #[derive(Clone, Debug)]
@@ -153,11 +153,9 @@ impl Process {
     /// Starts `spawn`; `mark` is what it and everything below it carries.
     pub(super) fn start(id: u32, spawn: &Spawn, mark: Mark) -> Result<Self, RunError> {
         let started = Instant::now();
-        let (child, reader, input) =
-            terminal::spawn(spawn, &mark).map_err(|source| RunError::Spawn {
-                program: spawn.program.to_string_lossy().into_owned(),
-                source,
-            })?;
+        let (child, reader, input) = terminal::spawn(spawn, &mark).map_err(|source| {
+            RunError::Spawn { program: spawn.program.to_string_lossy().into_owned(), source }
+        })?;
         let tree = Tree::of(child, mark, spawn.grace);
         let output = Output { capture: Capture::new(spawn.keep), listener: None };
         let shared =
@@ -215,15 +213,22 @@ impl Process {
         within: Duration,
         listener: impl FnMut(&[u8]) + Send + 'static,
     ) -> Look {
-        self.shared.output().listener = Some(Box::new(listener));
-        let quiet = Quiet(&self.shared);
-        let mut ended = self.shared.ended.subscribe();
         // Either way the state is looked at below.
-        let _ = timeout(within, ended.wait_for(Option::is_some)).await;
-        drop(quiet);
+        let _ = timeout(within, self.ended(listener)).await;
         // The end is set after the last output, so that none is missed.
         let exit = self.exit();
         Look { output: self.shared.output().capture.take(), exit }
+    }
+
+    /// Waits until it has ended, and takes nothing.
+    ///
+    /// `listener` hears every part of the output as it comes.
+    pub async fn ended(&self, listener: impl FnMut(&[u8]) + Send + 'static) {
+        self.shared.output().listener = Some(Box::new(listener));
+        let _quiet = Quiet(&self.shared);
+        let mut ended = self.shared.ended.subscribe();
+        // The sender lives as long as this does.
+        let _ = ended.wait_for(Option::is_some).await;
     }
 
     /// Types `text` into its terminal.

@@ -4,14 +4,17 @@
 //! **Invariant:** when the last handle is dropped, nothing that was started here is left,
 //! also not what an ended process had put into the background.
 
+mod live;
+mod terminal;
+
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+pub use self::live::{Look, Process, Spawn, TypeError};
 use super::RunError;
-use super::live::{Process, Spawn};
 use super::mark::Mark;
 use crate::context::Session;
 
@@ -196,3 +199,6 @@ impl Drop for Left {
         self.0.kill();
     }
 }
+
+#[cfg(test)]
+mod tests;

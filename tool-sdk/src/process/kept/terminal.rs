@@ -11,9 +11,9 @@ use tokio::io::{AsyncRead, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
-use super::group::Group;
+use super::super::group::Group;
+use super::super::mark::{self, Mark};
 use super::live::{Spawn, TypeError};
-use super::mark::{self, Mark};
 
 /// The size of a terminal: wide enough that programs do not wrap their lines.
 const ROWS: u16 = 40;
