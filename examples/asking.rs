@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tokio::task::JoinHandle;
 use tool_sdk::{
-    ApprovalStore, Call, Pipeline, Registry, Reply, Session, Subject, ask_channel, tool,
+    ApprovalStore, Call, Context, Pipeline, Registry, Reply, Session, Subject, ask_channel, tool,
 };
 
 /// Open a page.
@@ -19,7 +19,7 @@ fn open_page(
     format!("opened {url}")
 }
 
-fn opened(args: &OpenPageArgs) -> Vec<Subject> {
+fn opened(args: &OpenPageArgs, _: &Context) -> Vec<Subject> {
     vec![Subject::new(args.url.clone())]
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Barrier;
-use tool_sdk::{Batch, Call, Pipeline, Registry, Reply, Scripted, Session, State, Subject, tool};
+use tool_sdk::{
+    Batch, Call, Context, Pipeline, Registry, Reply, Scripted, Session, State, Subject, tool,
+};
 
 /// Where readers meet, who answers, and how many files are being written.
 struct Desk {
@@ -41,7 +43,7 @@ async fn write_down(
     format!("wrote {text} to {path} beside {beside} others")
 }
 
-fn written(args: &WriteDownArgs) -> Vec<Subject> {
+fn written(args: &WriteDownArgs, _: &Context) -> Vec<Subject> {
     vec![Subject::new(args.path.clone())]
 }
 

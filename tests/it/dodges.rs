@@ -40,7 +40,7 @@ impl Prepared for ToyCall {
     fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
         Box::pin(async move { Ok(Output::text(format!("RAN {}", self.v))) })
     }
-    fn subjects(&self) -> Option<Vec<Subject>> {
+    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
         (self.subjects_of)(&self.v)
     }
     fn covered_by(&self, p: &str) -> Option<bool> {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    ApprovalStore, Audit, AuditLog, AuditRecord, Call, ErrorKind, Events, LoopGuard, Mode, Outcome,
-    Pipeline, Redactor, Registry, Reply, Rule, Scripted, Session, Subject, tool, tools,
+    ApprovalStore, Audit, AuditLog, AuditRecord, Call, Context, ErrorKind, Events, LoopGuard, Mode,
+    Outcome, Pipeline, Redactor, Registry, Reply, Rule, Scripted, Session, Subject, tool, tools,
 };
 
 /// Remove something.
@@ -20,7 +20,7 @@ fn remove(
     format!("removed {path}")
 }
 
-fn removed(args: &RemoveArgs) -> Vec<Subject> {
+fn removed(args: &RemoveArgs, _: &Context) -> Vec<Subject> {
     vec![Subject::new(args.path.clone())]
 }
 

@@ -58,7 +58,7 @@ mod loop_guard;
 mod name;
 mod permission;
 mod pipeline;
-#[cfg(feature = "hooks")]
+#[cfg(feature = "process")]
 pub mod process;
 mod redact;
 mod registry;

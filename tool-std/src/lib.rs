@@ -10,7 +10,13 @@
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
 //! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
 //!
-//! `shell` has no tool yet; it understands what a command line will do.
+//! | [`exec_command`](fn@exec::exec_command) | `exec` | runs a command, which may run on after the call |
+//! | [`write_stdin`](fn@exec::write_stdin) | `exec` | types into such a command, or waits for its output |
+//! | [`list_sessions`](fn@exec::list_sessions), [`kill_session`](fn@exec::kill_session) | `exec` | lists and ends such commands |
+//! | [`shell`](fn@exec::shell), [`shell_command`](fn@exec::shell_command) | `exec` | run a command to its end |
+//!
+//! [`shell`](mod@shell) has no tool; it understands what a command line will do. Of the
+//! families of tools that run commands a model gets one: see [`variants`](exec::variants).
 //!
 //! Each tool is a function that a program may also call itself. The host lends the folders
 //! that tools may touch as a [`Workspace`](tool_sdk::Workspace); nothing outside is
@@ -28,6 +34,8 @@
 mod diff;
 #[cfg(feature = "fs")]
 mod edit;
+#[cfg(all(feature = "exec", unix))]
+pub mod exec;
 #[cfg(feature = "fs")]
 pub mod fs;
 #[cfg(feature = "fs")]

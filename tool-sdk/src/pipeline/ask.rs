@@ -260,6 +260,7 @@ pub(super) async fn while_running(
             own: &rules.about(&names_of(&definition)),
             all: &rules,
             mode: mode.map_or(view.mode(), |mode| mode.stricter(view.mode())),
+            trusting: false,
             class: RiskClass::Execute,
             subjects: Some(&subject),
             argument: &|_| None,

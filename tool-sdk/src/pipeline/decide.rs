@@ -13,7 +13,7 @@ use super::before::{self, Heard};
 use super::frame::Frame;
 use super::run::aborted;
 use super::turn::Turn;
-use crate::context::Context;
+use crate::context::{Context, Settings};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::loop_guard::Finding;
@@ -157,6 +157,7 @@ fn judge(
             mode: session
                 .and_then(|policy| policy.mode)
                 .map_or(view.mode(), |mode| mode.stricter(view.mode())),
+            trusting: Settings::of(frame.session).safe_commands,
             class: frame.definition.risk.class,
             subjects: subjects.as_deref(),
             argument: &argument,

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// What is read at once.
-const CHUNK: usize = 32 << 10;
+pub(super) const CHUNK: usize = 32 << 10;
 
 /// Keeps the two ends of a stream as it comes.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub(super) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
+    lines: u64,
 }
 
 /// What a child wrote: its start, its end, and how much lies between.
@@ -28,12 +29,14 @@ pub struct Captured {
     pub tail: Vec<u8>,
     /// How many bytes between the two were left out.
     pub omitted: u64,
+    /// How many line ends are among them.
+    pub omitted_lines: u64,
 }
 
 impl Capture {
     /// Keeps at most `keep` bytes.
     pub(super) fn new(keep: usize) -> Self {
-        Self { half: keep / 2, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+        Self { half: keep / 2, head: Vec::new(), tail: VecDeque::new(), total: 0, lines: 0 }
     }
 
     /// Reads `stream` to its end. Whatever was read stays when this is dropped before.
@@ -46,8 +49,9 @@ impl Capture {
         }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
+        self.lines += line_ends(bytes);
         let (first, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));
         self.head.extend_from_slice(first);
         let rest = &rest[rest.len().saturating_sub(self.half)..];
@@ -56,14 +60,23 @@ impl Capture {
         self.tail.extend(rest);
     }
 
+    /// Gives what has come until now, and goes on with nothing.
+    #[cfg(unix)]
+    pub(super) fn take(&mut self) -> Captured {
+        let fresh = Self::new(self.half * 2);
+        std::mem::replace(self, fresh).finish()
+    }
+
     pub(super) fn finish(self) -> Captured {
-        let Self { mut head, tail, total, .. } = self;
+        let Self { mut head, tail, total, lines, .. } = self;
         let omitted = total - (head.len() + tail.len()) as u64;
         if omitted > 0 {
-            return Captured { head, tail: tail.into(), omitted };
+            let tail: Vec<u8> = tail.into();
+            let omitted_lines = lines - line_ends(&head) - line_ends(&tail);
+            return Captured { head, tail, omitted, omitted_lines };
         }
         head.extend(tail);
-        Captured { head, tail: Vec::new(), omitted }
+        Captured { head, ..Captured::default() }
     }
 }
 
@@ -107,6 +120,10 @@ impl Captured {
     pub const fn is_whole(&self) -> bool {
         self.omitted == 0
     }
+}
+
+fn line_ends(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// Where `bytes` end without the start of a character that was cut.
@@ -156,6 +173,8 @@ mod tests {
             let kept = captured.head.len() + captured.tail.len();
             prop_assert!(kept <= keep);
             prop_assert_eq!(kept as u64 + captured.omitted, bytes.len() as u64);
+            let between = &bytes[captured.head.len()..bytes.len() - captured.tail.len()];
+            prop_assert_eq!(line_ends(between), captured.omitted_lines);
             prop_assert!(captured.is_whole() || kept >= keep - 1);
             let _ = captured.text();
         }

@@ -22,6 +22,16 @@ impl Group {
         Self(id.and_then(rustix::process::Pid::from_raw))
     }
 
+    /// The number of the group and of its leader.
+    pub(super) fn number(self) -> Option<i32> {
+        self.0.map(|group| group.as_raw_nonzero().get())
+    }
+
+    /// Interrupts every member, as a terminal does.
+    pub(super) fn interrupt(self) {
+        self.signal(rustix::process::Signal::INT);
+    }
+
     /// Asks every member to end.
     pub(super) fn terminate(self) {
         self.signal(rustix::process::Signal::TERM);
@@ -53,6 +63,10 @@ impl Group {
 
     pub(super) fn of(_child: &Child) -> Self {
         Self
+    }
+
+    pub(super) fn number(self) -> Option<i32> {
+        None
     }
 
     pub(super) fn terminate(self) {}

@@ -1,6 +1,7 @@
 //! Child processes: what they see, how long they run, how much they say.
 //!
-//! [`run`] starts one program, feeds it, and waits for it with a limit. The child sees a
+//! [`run`] starts one program, feeds it, and waits for it with a limit. [`Processes`] keep
+//! programs that run on while others look at them now and then. Every child sees a
 //! [`ChildEnv`] and nothing else of the environment, and leads a process group of its own
 //! that is ended with it.
 //!
@@ -9,6 +10,9 @@
 mod capture;
 mod env;
 mod group;
+#[cfg(unix)]
+mod kept;
+mod mark;
 mod tree;
 
 use std::ffi::OsString;
@@ -28,6 +32,8 @@ use tokio::time::timeout;
 use self::capture::Capture;
 pub use self::capture::Captured;
 pub use self::env::{ChildEnv, ForbiddenName};
+#[cfg(unix)]
+pub use self::kept::{Look, Process, Processes, Spawn, TypeError};
 use self::tree::Tree;
 
 /// How long output is waited for after the child has ended: what it started may hold its

@@ -12,12 +12,13 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::group::Group;
+use super::mark::{self, Mark};
 
 /// How long a killed child is waited for. One that hangs in the kernel is left to the
 /// runtime, which reaps it when it goes.
 const REAP: Duration = Duration::from_millis(500);
 
-/// A child with its process group.
+/// A child with everything below it.
 #[derive(Debug)]
 pub(super) struct Tree {
     /// Taken when it is ended.
@@ -26,16 +27,26 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Starts `command`; when it has to end early, its group has `grace` to tidy up.
+    /// Starts `command`; when it has to end early, its tree has `grace` to tidy up.
     pub(super) fn spawn(command: &mut Command, grace: Duration) -> io::Result<Self> {
+        let mark = Mark::random()?;
         Group::lead(command);
-        let child = command.spawn()?;
+        let child = command.env(mark::NAME, mark.as_str()).spawn()?;
+        Ok(Self::of(child, mark, grace))
+    }
+
+    /// A child that leads its own group and carries `mark`.
+    pub(super) fn of(child: Child, mark: Mark, grace: Duration) -> Self {
         let group = Group::of(&child);
-        Ok(Self { running: Some(Running { child, group }), grace })
+        Self { running: Some(Running { child, group, mark }), grace }
     }
 
     pub(super) fn child(&mut self) -> Option<&mut Child> {
         self.running.as_mut().map(|running| &mut running.child)
+    }
+
+    pub(super) fn group(&self) -> Option<Group> {
+        self.running.as_ref().map(|running| running.group)
     }
 
     /// Waits for the child, not for what it started.
@@ -46,19 +57,18 @@ impl Tree {
         }
     }
 
-    /// Ends the group.
-    pub(super) async fn end(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.group.terminate();
-            running.end_after(self.grace).await;
-        }
+    /// Ends the tree; how its child ended, where that can be known.
+    pub(super) async fn end(&mut self) -> Option<ExitStatus> {
+        let running = self.running.take()?;
+        running.terminate();
+        running.end_after(self.grace).await
     }
 }
 
 impl Drop for Tree {
     fn drop(&mut self) {
         let Some(running) = self.running.take().filter(Running::is_alive) else { return };
-        running.group.terminate();
+        running.terminate();
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(running.end_after(self.grace));
         }
@@ -70,6 +80,7 @@ impl Drop for Tree {
 struct Running {
     child: Child,
     group: Group,
+    mark: Mark,
 }
 
 impl Running {
@@ -78,18 +89,31 @@ impl Running {
         self.child.id().is_some()
     }
 
-    async fn end_after(mut self, grace: Duration) {
-        // What comes of the waiting is the same either way: the group is ended.
-        let _ = timeout(grace, self.child.wait()).await;
+    fn terminate(&self) {
+        self.group.terminate();
+        self.mark.terminate(self.group.number());
+    }
+
+    fn kill(&mut self) {
         self.group.kill(&mut self.child);
-        let _ = timeout(REAP, self.child.wait()).await;
+        self.mark.kill();
+    }
+
+    async fn end_after(mut self, grace: Duration) -> Option<ExitStatus> {
+        let early = timeout(grace, self.child.wait()).await;
+        // What the child left behind does not outlive it.
+        self.kill();
+        match early {
+            Ok(status) => status.ok(),
+            Err(_) => timeout(REAP, self.child.wait()).await.ok()?.ok(),
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         if self.is_alive() {
-            self.group.kill(&mut self.child);
+            self.kill();
         }
     }
 }

@@ -39,6 +39,8 @@ pub struct Subject {
     permission: Option<Cow<'static, str>>,
     class: Option<RiskClass>,
     opaque: bool,
+    known_safe: bool,
+    forbidden_as: Option<Cow<'static, str>>,
 }
 
 impl Subject {
@@ -52,7 +54,15 @@ impl Subject {
     pub(crate) const ANY: Self = Self::of(Cow::Borrowed("*"));
 
     const fn of(text: Cow<'static, str>) -> Self {
-        Self { text, path: None, permission: None, class: None, opaque: false }
+        Self {
+            text,
+            path: None,
+            permission: None,
+            class: None,
+            opaque: false,
+            known_safe: false,
+            forbidden_as: None,
+        }
     }
 
     /// A file or folder: as it was asked for, and where it is.
@@ -85,13 +95,40 @@ impl Subject {
         self
     }
 
+    /// Marks it as something that is on a list of what does nothing but read.
+    ///
+    /// It counts as reading, until a person sets
+    /// [`safe_commands`](crate::Settings::safe_commands) to no.
+    #[must_use]
+    pub fn known_safe(mut self) -> Self {
+        self.known_safe = true;
+        self
+    }
+
+    /// Adds a spelling that only rules that forbid or ask look at.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// // A rule against `rm *` means this one too; a rule that allows it does not.
+    /// let hidden = Subject::new("/tmp/rm -r notes").also_forbidden_as("rm -r notes");
+    /// assert!(hidden.spellings().eq(["/tmp/rm -r notes"]));
+    /// ```
+    #[must_use]
+    pub fn also_forbidden_as(mut self, text: impl Into<Cow<'static, str>>) -> Self {
+        self.forbidden_as = Some(text.into());
+        self
+    }
+
     /// The text that rules match and people read.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Every text that rules may match.
+    /// Every text that any rule may match.
     pub fn spellings(&self) -> impl Iterator<Item = &str> {
         let absolute = self.path.as_deref().and_then(Path::to_str);
         std::iter::once(&*self.text).chain(absolute.filter(|&path| path != self.text))
@@ -113,6 +150,16 @@ impl Subject {
     #[must_use]
     pub fn risk_class(&self) -> Option<RiskClass> {
         self.class
+    }
+
+    /// What the call can do to it, when `trusting` lists of what does nothing but read.
+    pub(crate) fn class_when(&self, trusting: bool) -> Option<RiskClass> {
+        if self.known_safe && trusting { Some(RiskClass::Read) } else { self.class }
+    }
+
+    /// The spelling for rules that forbid or ask.
+    pub(crate) fn forbidden_as(&self) -> Option<&str> {
+        self.forbidden_as.as_deref()
     }
 
     /// Whether it was not understood.

@@ -77,6 +77,8 @@ pub(crate) struct Case<'a> {
     /// All rules, for subjects under another permission.
     pub(crate) all: &'a Ruleset,
     pub(crate) mode: Mode,
+    /// Whether lists of what does nothing but read count.
+    pub(crate) trusting: bool,
     /// What the tool can do at worst.
     pub(crate) class: RiskClass,
     /// What the call touches, when the tool says.
@@ -129,7 +131,7 @@ impl Case<'_> {
     }
 
     fn about(&self, subject: &Subject, alone: bool) -> Decision {
-        let class = subject.risk_class().unwrap_or(self.class);
+        let class = subject.class_when(self.trusting).unwrap_or(self.class);
         let decided = self.by_rules(subject, class, alone);
         let lifted =
             if decided.action == Action::Ask { self.lifted(subject, decided) } else { decided };

@@ -13,6 +13,7 @@ struct Setup {
     rules: Vec<Rule>,
     subjects: Vec<Subject>,
     mode: Mode,
+    distrusting: bool,
     required: Option<bool>,
     approved: Vec<String>,
     opinions: Vec<Floor>,
@@ -34,6 +35,7 @@ impl Setup {
             own: &all.about(NAMES),
             all: &all,
             mode: self.mode,
+            trusting: !self.distrusting,
             class,
             subjects: Some(&self.subjects),
             argument: &|_| None::<Value>,
@@ -79,6 +81,23 @@ fn no_rule_lifts_the_ban_of_a_mode() {
     assert!(setup.decide().reason.contains("`explore`"));
     let reading = Subject::new("ls").class(RiskClass::Read);
     assert_eq!(Setup { subjects: vec![reading], ..setup }.decide().action, Action::Allow);
+}
+
+// F89: a person can switch lists of safe commands off.
+#[test]
+fn what_is_known_to_be_safe_counts_as_reading_until_that_is_switched_off() {
+    use Action::{Allow, Ask, Deny};
+    for (mode, trusting, distrusting) in [
+        (Mode::Auto, Allow, Ask),
+        (Mode::Strict, Ask, Ask),
+        (Mode::Plan, Allow, Deny),
+        (Mode::Bypass, Allow, Allow),
+    ] {
+        let subjects = vec![Subject::new("ls").known_safe()];
+        let setup = Setup { mode, subjects, ..Setup::default() };
+        assert_eq!(setup.decide().action, trusting, "{mode}");
+        assert_eq!(Setup { distrusting: true, ..setup }.decide().action, distrusting, "{mode}");
+    }
 }
 
 // F83: the tool's own wish.
@@ -179,7 +198,7 @@ fn setups() -> impl Strategy<Value = Setup> {
             required,
             approved,
             opinions,
-            writable: None,
+            ..Setup::default()
         })
 }
 

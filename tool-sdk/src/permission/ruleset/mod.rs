@@ -68,6 +68,7 @@ impl Ruleset {
             own: self,
             all: self,
             mode,
+            trusting: true,
             class,
             subjects: None,
             argument: &|_| None,
@@ -140,11 +141,16 @@ impl Rule {
             Some(name) => argument(name).is_some_and(|value| self.matches_value(&value)),
             // Nobody understood it, so nothing but a rule for everything allows it.
             None if subject.is_opaque() && self.action == Action::Allow => self.pattern.is_any(),
-            None if self.action == Action::Allow && subject.absolute().is_none() => {
-                self.pattern.matches_literally(subject.text())
-            }
-            None => subject.spellings().any(|text| self.matches_text(text)),
+            None => self.matches_spelling(subject),
         }
+    }
+
+    fn matches_spelling(&self, subject: &Subject) -> bool {
+        if self.action == Action::Allow && subject.absolute().is_none() {
+            return self.pattern.matches_literally(subject.text());
+        }
+        let forbidden_as = subject.forbidden_as().filter(|_| self.action != Action::Allow);
+        subject.spellings().chain(forbidden_as).any(|text| self.matches_text(text))
     }
 
     fn matches_value(&self, value: &Value) -> bool {

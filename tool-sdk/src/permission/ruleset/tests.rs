@@ -210,3 +210,18 @@ proptest! {
         prop_assert_ne!(action(&silent, &subjects), Some(Action::Allow));
     }
 }
+
+// SH4, SH10: a program behind a path is the program to rules that forbid, and no other.
+#[test]
+fn a_spelling_for_rules_that_forbid_allows_nothing() {
+    let hidden = Subject::new("/tmp/rm x").also_forbidden_as("rm x");
+    for (rule, expected) in [
+        ("deny run(rm *)", Some(Action::Deny)),
+        ("ask run(rm *)", Some(Action::Ask)),
+        ("allow run(rm *)", None),
+        ("allow run(/tmp/rm *)", Some(Action::Allow)),
+    ] {
+        let rules: Ruleset = [rule.parse::<Rule>().unwrap()].into_iter().collect();
+        assert_eq!(strictest(&rules, std::slice::from_ref(&hidden)), expected, "{rule}");
+    }
+}

@@ -1,0 +1,359 @@
+//! A process that is kept: it runs on between calls, and its output waits for the next one.
+//!
+//! A task of its own reads what it writes and waits for its end, so that the process is never
+//! blocked, and reaped at once. Whoever looks after it only waits for news and takes what has
+//! come.
+//!
+//! **Invariant:** output is given out once, and a wait that is dropped takes nothing.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use futures_util::future::FusedFuture;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::{MutexGuard as Turn, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::super::capture::{CHUNK, Capture};
+use super::super::group::Group;
+use super::super::mark::Mark;
+use super::super::tree::Tree;
+use super::super::{Captured, ChildEnv, DRAIN, Exit, RunError};
+use super::terminal::{self, Input};
+
+/// A program to start and to keep, and how.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Spawn {
+    pub(super) program: OsString,
+    pub(super) args: Vec<OsString>,
+    pub(super) folder: Option<PathBuf>,
+    pub(super) env: ChildEnv,
+    pub(super) terminal: bool,
+    pub(super) title: String,
+    keep: usize,
+    grace: Duration,
+}
+
+impl Spawn {
+    /// A program with arguments; no shell reads them.
+    pub fn exec<A: Into<OsString>>(
+        program: impl Into<OsString>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            folder: None,
+            env: ChildEnv::inherited(),
+            terminal: false,
+            title: String::new(),
+            keep: 1 << 20,
+            grace: Duration::from_secs(2),
+        }
+    }
+
+    /// The folder that it runs in; the host's own when nothing is said.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// The environment; [`ChildEnv::inherited`] when nothing is said.
+    pub fn env(mut self, env: ChildEnv) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// Whether it gets a terminal of its own, which can be typed into. Without one it has
+    /// nothing to read.
+    pub fn terminal(mut self, terminal: bool) -> Self {
+        self.terminal = terminal;
+        self
+    }
+
+    /// What it is, for lists.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// How many bytes of output are kept between two looks at it, half of them from the
+    /// start; 1 MiB when nothing is said.
+    pub fn keep(mut self, bytes: usize) -> Self {
+        self.keep = bytes;
+        self
+    }
+
+    /// How long it may tidy up when it is ended; two seconds when nothing is said.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+}
+
+/// A running or ended program, with the output that nobody took yet.
+pub struct Process {
+    id: u32,
+    title: String,
+    started: Instant,
+    group: Option<Group>,
+    input: tokio::sync::Mutex<Input>,
+    typed: Mutex<String>,
+    shared: Arc<Shared>,
+    kill: CancellationToken,
+    driver: JoinHandle<()>,
+}
+
+/// What a process and the task that looks after it share.
+struct Shared {
+    output: Mutex<Output>,
+    ended: watch::Sender<Option<Exit>>,
+}
+
+struct Output {
+    capture: Capture,
+    listener: Option<Listener>,
+}
+
+type Listener = Box<dyn FnMut(&[u8]) + Send>;
+
+/// What a process wrote since the last look, and whether it has ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Look {
+    /// The output.
+    pub output: Captured,
+    /// How it ended, when it did.
+    pub exit: Option<Exit>,
+}
+
+/// Why nothing could be typed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypeError {
+    /// It was started without a terminal.
+    #[error("the process has no terminal to type into")]
+    Closed,
+    /// It has ended, or reads no more.
+    #[error("the process reads no more")]
+    Gone(#[source] io::Error),
+}
+
+impl Process {
+    /// Starts `spawn`; `mark` is what it and everything below it carries.
+    pub(super) fn start(id: u32, spawn: &Spawn, mark: Mark) -> Result<Self, RunError> {
+        let started = Instant::now();
+        let (child, reader, input) = terminal::spawn(spawn, &mark).map_err(|source| {
+            RunError::Spawn { program: spawn.program.to_string_lossy().into_owned(), source }
+        })?;
+        let tree = Tree::of(child, mark, spawn.grace);
+        let output = Output { capture: Capture::new(spawn.keep), listener: None };
+        let shared =
+            Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
+        let kill = CancellationToken::new();
+        let group = tree.group();
+        let driver = tokio::spawn(drive(tree, reader, Arc::clone(&shared), kill.clone()));
+        Ok(Self {
+            id,
+            title: spawn.title.clone(),
+            started,
+            group,
+            input: tokio::sync::Mutex::new(input),
+            typed: Mutex::default(),
+            shared,
+            kill,
+            driver,
+        })
+    }
+
+    /// The number by which a model speaks of it.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// What it is, for lists.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// How long ago it was started.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// How it ended, when it did.
+    #[must_use]
+    pub fn exit(&self) -> Option<Exit> {
+        *self.shared.ended.borrow()
+    }
+
+    /// Whether it has a terminal to type into.
+    pub async fn has_terminal(&self) -> bool {
+        self.input.lock().await.is_open()
+    }
+
+    /// Waits until it has ended, at most for `within`, and takes what it wrote.
+    ///
+    /// `listener` hears every part of the output as it comes.
+    pub async fn look(
+        &self,
+        within: Duration,
+        listener: impl FnMut(&[u8]) + Send + 'static,
+    ) -> Look {
+        // Either way the state is looked at below.
+        let _ = timeout(within, self.ended(listener)).await;
+        // The end is set after the last output, so that none is missed.
+        let exit = self.exit();
+        Look { output: self.shared.output().capture.take(), exit }
+    }
+
+    /// Waits until it has ended, and takes nothing.
+    ///
+    /// `listener` hears every part of the output as it comes.
+    pub async fn ended(&self, listener: impl FnMut(&[u8]) + Send + 'static) {
+        self.shared.output().listener = Some(Box::new(listener));
+        let _quiet = Quiet(&self.shared);
+        let mut ended = self.shared.ended.subscribe();
+        // The sender lives as long as this does.
+        let _ = ended.wait_for(Option::is_some).await;
+    }
+
+    /// Types `text` into its terminal.
+    ///
+    /// # Errors
+    ///
+    /// Fails when it has no terminal, or has ended.
+    pub async fn type_in(&self, text: &str) -> Result<(), TypeError> {
+        let mut input: Turn<'_, Input> = self.input.lock().await;
+        input.write(text.as_bytes()).await?;
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        typed.push_str(text);
+        if let Some(end) = typed.rfind(['\n', '\r', '\u{3}', '\u{4}']) {
+            typed.drain(..=end);
+        }
+        Ok(())
+    }
+
+    /// The start of a line that was typed and not yet ended.
+    #[must_use]
+    pub fn typed(&self) -> String {
+        self.typed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Interrupts it, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        if let Some(group) = self.group.filter(|_| self.exit().is_none()) {
+            group.interrupt();
+        }
+    }
+
+    /// Ends it and everything below it, and waits until that is done.
+    pub async fn kill(&self) -> Exit {
+        self.kill.cancel();
+        let mut ended = self.shared.ended.subscribe();
+        let exit = ended.wait_for(Option::is_some).await.ok().and_then(|exit| *exit);
+        exit.unwrap_or(Exit::Signal(KILLED))
+    }
+}
+
+/// The number of the signal that nothing survives.
+const KILLED: i32 = 9;
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // What the task holds ends the tree when it is dropped.
+        self.driver.abort();
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process")
+            .field("id", &self.id)
+            .field("title", &self.title)
+            .field("exit", &self.exit())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn output(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let mut output = self.output();
+        output.capture.push(bytes);
+        if let Some(listener) = &mut output.listener {
+            listener(bytes);
+        }
+    }
+}
+
+/// Takes the listener away, also when the wait is dropped.
+struct Quiet<'a>(&'a Shared);
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        let listener = self.0.output().listener.take();
+        // Dropped without the lock: nobody knows what hangs on it.
+        drop(listener);
+    }
+}
+
+/// Looks after a process until it has ended.
+async fn drive(
+    mut tree: Tree,
+    reader: Box<dyn AsyncRead + Send + Unpin>,
+    shared: Arc<Shared>,
+    kill: CancellationToken,
+) {
+    let mut reading = pin!(read(reader, &shared).fuse());
+    let status = beside(reading.as_mut(), async {
+        tokio::select! {
+            status = tree.wait() => status.ok(),
+            () = kill.cancelled() => tree.end().await,
+        }
+    });
+    let status = status.await;
+    if !reading.is_terminated() {
+        // What it left behind may hold the pipe open for ever.
+        let _ = timeout(DRAIN, reading).await;
+    }
+    shared.ended.send_replace(Some(status.map_or(Exit::Signal(KILLED), Exit::of)));
+}
+
+async fn read(mut reader: impl AsyncRead + Unpin, shared: &Shared) {
+    let mut chunk = vec![0; CHUNK];
+    // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
+    while let Ok(count @ 1..) = reader.read(&mut chunk).await {
+        shared.push(&chunk[..count]);
+    }
+}
+
+/// Waits for `main`, and lets `other` go on meanwhile.
+async fn beside<T>(
+    mut other: Pin<&mut impl FusedFuture<Output = ()>>,
+    main: impl Future<Output = T>,
+) -> T {
+    let mut main = pin!(main);
+    loop {
+        tokio::select! {
+            done = main.as_mut() => return done,
+            () = other.as_mut(), if !other.is_terminated() => {}
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The processes that a conversation keeps: by number, within a limit, and no longer than
+//! the conversation.
+//!
+//! **Invariant:** when the last handle is dropped, nothing that was started here is left,
+//! also not what an ended process had put into the background.
+
+mod live;
+mod terminal;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+pub use self::live::{Look, Process, Spawn, TypeError};
+use super::RunError;
+use super::mark::Mark;
+use crate::context::Session;
+
+/// How many processes are kept, ended ones whose output nobody took among them.
+const MOST: usize = 64;
+
+/// How many of the last used ones are never ended for a new one.
+const PROTECTED: usize = 8;
+
+/// Numbers that models are given: easy to copy, and hard to guess from one another.
+const IDS: std::ops::Range<u32> = 1_000..100_000;
+
+/// How long what is left may tidy up at the end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// No pipeline has this number.
+const KEPT: usize = usize::MAX;
+
+/// The processes of a conversation.
+///
+/// Cheap to clone: clones keep the same processes.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(unix)]
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use std::time::Duration;
+/// use tool_sdk::process::{Exit, Processes, Spawn};
+///
+/// let processes = Processes::default();
+/// let cat = processes.start(&Spawn::exec("cat", ["-"]).terminal(true))?;
+/// cat.type_in("hello\n\u{4}").await.expect("it reads");
+///
+/// let look = cat.look(Duration::from_secs(30), |_| {}).await;
+/// assert_eq!(look.exit, Some(Exit::Code(0)));
+/// assert!(look.output.text().contains("hello"));
+/// # Ok::<(), tool_sdk::process::RunError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Processes(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// The least recently used first.
+    processes: Vec<Arc<Process>>,
+    /// What everything that was started here carries; made for the first process.
+    mark: Option<Mark>,
+    started: u64,
+}
+
+impl Processes {
+    /// Those of `session`: what the host lent, or its own, which end with its last clone.
+    ///
+    /// Sessions of different users or agents never share them.
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        match session.lent().get::<Self>() {
+            Some(lent) => (*lent).clone(),
+            None => (*session.kept(KEPT, Self::default)).clone(),
+        }
+    }
+
+    /// Starts a process and keeps it; when there are too many, one that has ended or was not
+    /// used for long makes room.
+    ///
+    /// # Errors
+    ///
+    /// Fails when it cannot be started.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn start(&self, spawn: &Spawn) -> Result<Arc<Process>, RunError> {
+        let cannot = |source| RunError::Spawn {
+            program: spawn.program.to_string_lossy().into_owned(),
+            source,
+        };
+        let mut table = self.0.table();
+        let id = table.free_id().map_err(cannot)?;
+        let mark = table.next_mark().map_err(cannot)?;
+        let process = Arc::new(Process::start(id, spawn, mark)?);
+        let removed = table.make_room();
+        table.processes.push(Arc::clone(&process));
+        drop(table);
+        // Dropped without the lock: that ends it.
+        drop(removed);
+        Ok(process)
+    }
+
+    /// The process of this number, which counts as used.
+    #[must_use]
+    pub fn get(&self, id: u32) -> Option<Arc<Process>> {
+        let mut table = self.0.table();
+        let at = table.processes.iter().position(|process| process.id() == id)?;
+        let process = table.processes.remove(at);
+        table.processes.push(Arc::clone(&process));
+        Some(process)
+    }
+
+    /// Takes a process out; it ends with its last handle.
+    pub fn forget(&self, id: u32) -> Option<Arc<Process>> {
+        let mut table = self.0.table();
+        let at = table.processes.iter().position(|process| process.id() == id)?;
+        Some(table.processes.remove(at))
+    }
+
+    /// All of them, the least recently used first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<Process>> {
+        self.0.table().processes.clone()
+    }
+}
+
+impl Inner {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn free_id(&self) -> io::Result<u32> {
+        loop {
+            let mut bytes = [0; 4];
+            getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+            let id = IDS.start + u32::from_ne_bytes(bytes) % (IDS.end - IDS.start);
+            if self.processes.iter().all(|process| process.id() != id) {
+                return Ok(id);
+            }
+        }
+    }
+
+    fn next_mark(&mut self) -> io::Result<Mark> {
+        let mark = match self.mark.take() {
+            Some(mark) => mark,
+            None => Mark::random()?,
+        };
+        self.started += 1;
+        let next = mark.below(self.started);
+        self.mark = Some(mark);
+        Ok(next)
+    }
+
+    /// Takes out what has to go for one more.
+    fn make_room(&mut self) -> Option<Arc<Process>> {
+        if self.processes.len() < MOST {
+            return None;
+        }
+        let idle = self.processes.len().saturating_sub(PROTECTED);
+        let ended = self.processes[..idle].iter().position(|process| process.exit().is_some());
+        Some(self.processes.remove(ended.unwrap_or(0)))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let table = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Each is asked to end, and ended after its grace.
+        table.processes.clear();
+        let Some(mark) = table.mark.take() else { return };
+        mark.terminate(None);
+        let left = Left(mark);
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                tokio::time::sleep(GRACE).await;
+                drop(left);
+            });
+        }
+    }
+}
+
+/// Whatever is left: dropping it gives no more grace.
+struct Left(Mark);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests;

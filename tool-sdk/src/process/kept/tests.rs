@@ -1,0 +1,317 @@
+//! Kept programs, many of which misbehave.
+//!
+//! Whether a tree has ended is seen from a pipe that all of it holds open, so nothing here
+//! measures time.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::*;
+use crate::process::Exit;
+
+/// Long enough to be a failure.
+const HANGS: Duration = Duration::from_secs(30);
+
+/// Too short for any of these programs to end.
+const SHORT: Duration = Duration::from_millis(300);
+
+fn bash(script: &str) -> Spawn {
+    Spawn::exec("bash", ["--noprofile", "--norc", "-c", script]).title(script)
+}
+
+async fn finished(spawn: &Spawn) -> Look {
+    let look = Processes::default().start(spawn).unwrap().look(HANGS, |_| {}).await;
+    assert!(look.exit.is_some(), "{spawn:?}");
+    look
+}
+
+/// A pipe that a tree of processes holds open as descriptor 3, until its last one ends.
+struct Held {
+    folder: tempfile::TempDir,
+}
+
+impl Held {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap().success());
+        Self { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("pipe")
+    }
+
+    fn by(&self, script: &str) -> Spawn {
+        let script = format!("exec 3>'{}'; {script}", self.path().display());
+        bash(&script).grace(Duration::from_millis(100))
+    }
+
+    /// Waits until the tree has begun to hold it.
+    async fn open(&self) -> File {
+        let path = self.path();
+        let opened = spawn_blocking(move || File::open(path));
+        timeout(HANGS, opened).await.expect("somebody holds it").unwrap().unwrap()
+    }
+}
+
+async fn let_go(mut held: File) {
+    let ended = spawn_blocking(move || held.read_to_end(&mut Vec::new()));
+    timeout(HANGS, ended).await.expect("nobody holds the pipe").unwrap().unwrap();
+}
+
+/// How a tree makes itself hard to end. Each tells when it is complete.
+const ESCAPES: &[&str] = &[
+    "sleep 300 & echo ready; wait",
+    "trap '' TERM; sleep 300 & echo ready; wait; sleep 300",
+    "setsid sleep 300 & echo ready; wait",
+    "setsid setsid -f sleep 300; echo ready; sleep 300",
+    "(setsid bash -c 'trap \"\" TERM; sleep 300 & wait; sleep 300' &) ; echo ready; sleep 300",
+    "setsid -f bash -c 'echo ready; trap \"\" TERM HUP; while :; do sleep 1; done'; sleep 300",
+    "env -i PATH=\"$PATH\" setsid sleep 300 & echo ready; wait",
+];
+
+// F6, F59, CH6: however it hides, the whole tree is gone, and the call is back.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_survives_the_end_of_its_tree() {
+    for terminal in [false, true] {
+        for script in ESCAPES {
+            let held = Held::new();
+            let processes = Processes::default();
+            let process = processes.start(&held.by(script).terminal(terminal)).unwrap();
+            let pipe = held.open().await;
+            heard(&process, "ready").await;
+            timeout(HANGS, process.kill()).await.expect("it is back");
+            let_go(pipe).await;
+        }
+    }
+}
+
+/// Waits until the process has written `text`.
+async fn heard(process: &Process, text: &str) {
+    let mut seen = String::new();
+    for _ in 0..100 {
+        seen += &process.look(Duration::from_millis(50), |_| {}).await.output.text();
+        if seen.contains(text) {
+            return;
+        }
+    }
+    panic!("it never said {text}: {seen}");
+}
+
+// F15: whoever drops the store leaves nothing, also not what an ended process left behind.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_outlives_the_store() {
+    let held = Held::new();
+    let processes = Processes::default();
+    let running = processes.start(&held.by("sleep 300 & wait")).unwrap();
+    let ended = processes.start(&held.by("setsid sleep 300 & true")).unwrap();
+    let pipe = held.open().await;
+    assert_eq!(ended.look(HANGS, |_| {}).await.exit, Some(Exit::Code(0)));
+    drop((running, ended));
+    drop(processes);
+    let_go(pipe).await;
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_outlives_the_runtime() {
+    let held = Held::new();
+    let spawn = held.by("trap '' TERM; setsid sleep 300 & wait; sleep 300");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let processes = Processes::default();
+    let _process = runtime.block_on(async { processes.start(&spawn) }).unwrap();
+    let mut pipe = runtime.block_on(held.open());
+    drop(runtime);
+    pipe.read_to_end(&mut Vec::new()).unwrap();
+}
+
+// F5: a wait that is given up loses nothing and ends nothing.
+#[tokio::test]
+async fn a_wait_that_is_dropped_takes_nothing() {
+    let processes = Processes::default();
+    let process = processes.start(&bash("echo one; sleep 1; echo two")).unwrap();
+    for _ in 0..3 {
+        let _ = timeout(Duration::from_millis(50), process.look(HANGS, |_| {})).await;
+    }
+    let look = process.look(HANGS, |_| {}).await;
+    assert_eq!((look.output.text().as_str(), look.exit), ("one\ntwo\n", Some(Exit::Code(0))));
+    let again = process.look(HANGS, |_| {}).await;
+    assert_eq!((again.output.text().as_str(), again.exit), ("", Some(Exit::Code(0))));
+}
+
+// F7, CH8: what is not kept is counted, and what is kept does not grow.
+#[tokio::test]
+async fn floods_are_counted_and_not_kept() {
+    let million = 1_000_000;
+    for (script, total, lines) in [
+        ("yes | head -c 20000000", 20 * million, 10 * million),
+        ("head -c 20000000 /dev/zero", 20 * million, 0),
+        ("head -c 3000000 /dev/zero | tr '\\0' x", 3 * million, 0),
+        ("head -c 3000000 /dev/zero | tr '\\0' '\\377'", 3 * million, 0),
+    ] {
+        let output = finished(&bash(script)).await.output;
+        assert_eq!((output.head.len(), output.tail.len()), (512 << 10, 512 << 10), "{script}");
+        assert_eq!(output.omitted, total - (1 << 20), "{script}");
+        let kept = output.head.iter().chain(&output.tail).filter(|&&byte| byte == b'\n').count();
+        assert_eq!(output.omitted_lines, lines - kept as u64, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn slow_output_comes_as_it_is_written() {
+    let processes = Processes::default();
+    let process = processes.start(&bash("for i in a b c; do printf $i; sleep 0.4; done")).unwrap();
+    let parts = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&parts);
+    let look = process.look(HANGS, move |part| heard.lock().unwrap().push(part.to_vec())).await;
+    assert_eq!(look.output.text(), "abc");
+    assert_eq!(*parts.lock().unwrap(), [b"a", b"b", b"c"]);
+}
+
+// Both outputs come in the order in which they were written.
+#[tokio::test]
+async fn output_and_complaints_keep_their_order() {
+    let look = finished(&bash("for i in 1 2 3; do echo o$i; echo e$i >&2; done")).await;
+    assert_eq!(look.output.text(), "o1\ne1\no2\ne2\no3\ne3\n");
+}
+
+// CH7
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
+    let look = finished(&bash("sleep 300 & echo started")).await;
+    assert_eq!((look.output.text().as_str(), look.exit), ("started\n", Some(Exit::Code(0))));
+}
+
+// F138: a terminal echoes what is typed, and Ctrl-C interrupts.
+#[tokio::test]
+async fn a_terminal_can_be_typed_into() {
+    let processes = Processes::default();
+    let cat = processes.start(&Spawn::exec("cat", ["-"]).terminal(true)).unwrap();
+    cat.type_in("hel").await.unwrap();
+    assert_eq!(cat.typed(), "hel");
+    cat.type_in("lo\n").await.unwrap();
+    assert_eq!(cat.typed(), "");
+    heard(&cat, "hello\r\nhello").await;
+    cat.type_in("\u{3}").await.unwrap();
+    assert_eq!(cat.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)));
+
+    let terminal = bash("tty && stty size").terminal(true);
+    let told = finished(&terminal).await.output.text();
+    assert!(told.contains("/dev/") && told.contains("40 200"), "{told}");
+}
+
+#[tokio::test]
+async fn without_a_terminal_there_is_nothing_to_read() {
+    let processes = Processes::default();
+    let process = processes.start(&bash("cat; echo end; exec sleep 300")).unwrap();
+    heard(&process, "end").await;
+    assert!(matches!(process.type_in("x").await, Err(TypeError::Closed)));
+    process.interrupt();
+    assert_eq!(process.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)));
+    // Interrupting what has ended reaches nobody.
+    process.interrupt();
+}
+
+// CH4, CH5: three descriptors, and a group of its own.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_child_gets_its_three_descriptors_only() {
+    let _open = tempfile::tempfile().unwrap();
+    for terminal in [false, true] {
+        let spawn = Spawn::exec("ls", ["/proc/self/fd"]).terminal(terminal);
+        let listed = finished(&spawn).await.output.text();
+        // The last one is the folder that is listed.
+        assert_eq!(listed.split_whitespace().collect::<Vec<_>>(), ["0", "1", "2", "3"]);
+        let group = finished(&bash("echo $$; ps -o pgid= -p $$").terminal(terminal)).await;
+        let group = group.output.text();
+        let numbers: Vec<_> = group.split_whitespace().collect();
+        assert_eq!(numbers[0], numbers[1], "{group}");
+    }
+}
+
+// CH9: there is room for so many; ended ones and those not used for long go first.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_least_used_make_room() {
+    let processes = Processes::default();
+    let sleep = Spawn::exec("sleep", ["300"]);
+    let first: Vec<u32> = (0..MOST).map(|_| processes.start(&sleep).unwrap().id()).collect();
+    assert!(first.iter().all(|id| IDS.contains(id)));
+
+    // The fourth has ended, and the first was used again.
+    let fourth = processes.list()[3].clone();
+    fourth.kill().await;
+    processes.get(first[0]).unwrap();
+    let ids = |processes: &Processes| -> Vec<u32> {
+        processes.list().iter().map(|process| process.id()).collect()
+    };
+    processes.start(&sleep).unwrap();
+    assert!(!ids(&processes).contains(&first[3]));
+    processes.start(&sleep).unwrap();
+    assert!(ids(&processes).contains(&first[0]) && !ids(&processes).contains(&first[1]));
+
+    // One of the last used stays, also when it has ended.
+    let last = processes.list().pop().unwrap();
+    last.kill().await;
+    processes.start(&sleep).unwrap();
+    assert_eq!(processes.list().len(), MOST);
+    assert!(processes.get(last.id()).is_some());
+}
+
+#[test]
+fn each_session_has_its_own() {
+    let session = Session::new("s");
+    let same = |a: &Session, b: &Session| Arc::ptr_eq(&Processes::of(a).0, &Processes::of(b).0);
+    assert!(same(&session, &session.clone()));
+    assert!(!same(&session, &Session::new("s")));
+    assert!(!same(&session, &session.clone().with_user("ada")));
+    let shared = Processes::default();
+    let lent = |id| Session::new(id).lend(shared.clone());
+    assert!(same(&lent("a"), &lent("b")));
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_an_error() {
+    for terminal in [false, true] {
+        for spawn in [
+            Spawn::exec("no-such-program-anywhere", ["x"]),
+            Spawn::exec("true", ["x"]).folder(Path::new("/no/such/folder")),
+        ] {
+            let started = Processes::default().start(&spawn.terminal(terminal));
+            assert!(matches!(started, Err(RunError::Spawn { .. })));
+        }
+    }
+}
+
+// F8, F14: nothing is left of what has ended: no zombie, no descriptor.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_of_what_has_ended() {
+    let processes = Processes::default();
+    for _ in 0..100 {
+        let process = processes.start(&bash("true & wait")).unwrap();
+        assert_eq!(process.look(HANGS, |_| {}).await.exit, Some(Exit::Code(0)));
+        processes.forget(process.id());
+    }
+    let own = std::process::id().to_string();
+    let zombies = Command::new("ps").args(["-o", "stat=,args=", "--ppid", &own]).output().unwrap();
+    let zombies = String::from_utf8_lossy(&zombies.stdout).into_owned();
+    assert!(
+        !zombies.lines().any(|line| line.starts_with('Z') && line.contains("bash")),
+        "{zombies}"
+    );
+}
+
+#[expect(unused_variables, reason = "only the compiler looks at it")]
+fn handles_can_be_sent(process: Process, processes: Processes) {
+    fn is_send<T: Send + Sync>(_: T) {}
+    is_send(process);
+    is_send(processes);
+}

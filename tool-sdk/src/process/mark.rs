@@ -1,0 +1,170 @@
+//! Finding what a child started, wherever it went.
+//!
+//! A program that starts a session of its own, or lets its parent end, leaves the process
+//! group. So every child carries a [`Mark`] in its environment, which everything below it
+//! inherits; a descendant that dropped it is found by its parents. Only Linux shows both, in
+//! `/proc`; elsewhere the group is all there is.
+//!
+//! **Invariant:** a signal goes through a handle on the very process that was looked at, so
+//! that no other one gets it that took its number.
+
+use std::io;
+
+/// The variable that holds a mark.
+pub(super) const NAME: &str = "TOOL_SDK_PROCESS";
+
+/// What a child and everything below it carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark(String);
+
+impl Mark {
+    /// A mark that nothing else has.
+    pub(super) fn random() -> io::Result<Self> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Self(format!("{:032x}", u128::from_ne_bytes(bytes))))
+    }
+
+    /// A mark below this one: what ends this one ends that one too.
+    pub(super) fn below(&self, number: u64) -> Self {
+        Self(format!("{}.{number}", self.0))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Asks all that carry it to end, but for those in `group`, who were asked.
+    pub(super) fn terminate(&self, group: Option<i32>) {
+        self.sweep(Ending::Gently { group });
+    }
+
+    /// Ends all that carry it, also what they start meanwhile.
+    pub(super) fn kill(&self) {
+        // Whoever starts processes faster than they are ended is met again and again.
+        for _ in 0..ROUNDS {
+            if self.sweep(Ending::AtOnce) == 0 {
+                break;
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn sweep(&self, ending: Ending) -> usize {
+        linux::sweep(self, ending)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn sweep(&self, _: Ending) -> usize {
+        0
+    }
+}
+
+/// How often is looked again for what was started meanwhile.
+const ROUNDS: usize = 32;
+
+#[derive(Clone, Copy)]
+enum Ending {
+    Gently { group: Option<i32> },
+    AtOnce,
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashMap;
+    use std::fs::{self, File};
+    use std::io::Read as _;
+
+    use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+
+    use super::{Ending, Mark, NAME};
+
+    /// The longest environment that is looked through.
+    const MOST_ENVIRONMENT: u64 = 4 << 20;
+
+    /// Signals every process below `mark`, and says how many there were.
+    pub(super) fn sweep(mark: &Mark, ending: Ending) -> usize {
+        let (signal, spared) = match ending {
+            Ending::Gently { group } => (Signal::TERM, group),
+            Ending::AtOnce => (Signal::KILL, None),
+        };
+        members(mark)
+            .into_iter()
+            .filter(|(_, process)| Some(process.group) != spared)
+            .filter(|(pid, process)| send(*pid, process.start, signal))
+            .count()
+    }
+
+    /// Signals the process `pid`, if it is still the one that began at `start`.
+    fn send(pid: i32, start: u64, signal: Signal) -> bool {
+        let Some(id) = Pid::from_raw(pid) else { return false };
+        let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else { return false };
+        Process::of(pid).is_some_and(|now| now.start == start)
+            && pidfd_send_signal(handle, signal).is_ok()
+    }
+
+    /// What is below `mark`.
+    fn members(mark: &Mark) -> Vec<(i32, Process)> {
+        let all: HashMap<i32, Process> = numbers()
+            .into_iter()
+            .filter(|&pid| pid != getpid().as_raw_nonzero().get())
+            .filter_map(|pid| Some((pid, Process::of(pid)?)))
+            .collect();
+        let mut known: HashMap<i32, bool> =
+            all.keys().map(|&pid| (pid, carries(pid, mark))).collect();
+        loop {
+            let more: Vec<i32> = all
+                .iter()
+                .filter(|(pid, process)| !known[*pid] && known.get(&process.parent) == Some(&true))
+                .map(|(&pid, _)| pid)
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            known.extend(more.into_iter().map(|pid| (pid, true)));
+        }
+        all.into_iter().filter(|(pid, _)| known[pid]).collect()
+    }
+
+    fn numbers() -> Vec<i32> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+        entries.flatten().filter_map(number).collect()
+    }
+
+    /// Whether the environment of `pid` holds the mark, or one below it.
+    fn carries(pid: i32, mark: &Mark) -> bool {
+        let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return false };
+        let mut environment = Vec::new();
+        // The environment of a process of somebody else cannot be read.
+        let _ = file.take(MOST_ENVIRONMENT).read_to_end(&mut environment);
+        environment.split(|&byte| byte == 0).any(|variable| {
+            let value = variable
+                .strip_prefix(NAME.as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="))
+                .and_then(|value| value.strip_prefix(mark.as_str().as_bytes()));
+            value.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
+        })
+    }
+
+    /// What `/proc` says of a process that lives.
+    struct Process {
+        parent: i32,
+        group: i32,
+        start: u64,
+    }
+
+    impl Process {
+        fn of(pid: i32) -> Option<Self> {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // The name may hold blanks and brackets; what comes behind it does not.
+            let (_, fields) = stat.rsplit_once(") ")?;
+            let fields: Vec<&str> = fields.split(' ').collect();
+            let is_dead = matches!(*fields.first()?, "Z" | "X");
+            let parent = fields.get(1)?.parse().ok()?;
+            let group = fields.get(2)?.parse().ok()?;
+            let start = fields.get(19)?.parse().ok()?;
+            (!is_dead).then_some(Self { parent, group, start })
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `shell`: a program with its arguments, which no shell reads.
+
+use tool_sdk::process::Spawn;
+use tool_sdk::{Context, Output, Subject, ToolError, tool};
+
+use super::judged::Judged;
+use super::once;
+use super::program::{environment, folder};
+
+/// Run a program with its arguments and give back what it wrote.
+///
+/// No shell reads the arguments: for pipes, redirections and lists of commands, run
+/// `["bash", "-c", "..."]`. The program has nothing to read, and ends with the call.
+#[tool(
+    execute,
+    category = "shell",
+    permission = "exec_command",
+    display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}"),
+    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
+    timeout = "620s",
+    truncate = middle,
+    example = r#"{"command": ["git", "status"]}"#
+)]
+pub async fn shell(
+    /// The program, and then each of its arguments.
+    #[arg(length = 1..)]
+    command: Vec<String>,
+    /// The folder to run it in, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    workdir: String,
+    /// How long it may run, in milliseconds.
+    #[arg(default = 120_000, range = 1..=600_000)]
+    timeout_ms: u64,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let [program, args @ ..] = command.as_slice() else {
+        return Err(ToolError::invalid("command", "there is no program"));
+    };
+    let spawn = Spawn::exec(program, args)
+        .env(environment(&[])?)
+        .folder(folder(cx, &workdir)?)
+        .title(command.join(" "));
+    once::run(&spawn, timeout_ms, cx).await
+}
+
+fn subjects(args: &ShellArgs, _: &Context) -> Vec<Subject> {
+    Judged::argv(&args.command).subjects()
+}
+
+fn suggestions(args: &ShellArgs) -> Vec<String> {
+    Judged::argv(&args.command).suggestions()
+}
+
+fn is_dangerous(args: &ShellArgs) -> bool {
+    Judged::argv(&args.command).understood().is_dangerous()
+}

@@ -1,0 +1,91 @@
+//! `exec_command`: a command that may run on after the call.
+
+use std::time::{Duration, Instant};
+
+use tool_sdk::process::Processes;
+use tool_sdk::{Context, Output, Subject, ToolError, tool};
+
+use super::program::{Line, folder};
+use super::report::{Chunk, not_started, showing};
+
+/// How long a call waits for the command, in milliseconds.
+const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
+
+/// Run a command and give back what it wrote.
+///
+/// A command that still runs after `yield_time_ms` goes on in the background: the result
+/// then has a session ID, with which `write_stdin` waits for more output, types into it or
+/// interrupts it. The command is read by bash, without start-up files. Commands that are
+/// plain words, joined by `&&`, `||`, `;` and `|`, are the ones that need the fewest
+/// questions. Long output loses its middle.
+#[tool(
+    execute,
+    category = "shell",
+    display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env), summary = "Running {cmd}"),
+    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
+    parallel = shared,
+    timeout = "60s",
+    truncate = middle,
+    example = r#"{"cmd": "git status"}"#
+)]
+pub async fn exec_command(
+    /// The command line.
+    cmd: String,
+    /// The folder to run it in, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    workdir: String,
+    /// Another shell than bash to read it.
+    shell: Option<String>,
+    /// Whether the shell reads its start-up files.
+    #[arg(default = false)]
+    login: bool,
+    /// Variables for the command, each as `NAME=value`.
+    #[arg(default = vec![])]
+    env: Vec<String>,
+    /// Whether it gets a terminal, so that `write_stdin` can type into it.
+    #[arg(default = false)]
+    tty: bool,
+    /// How long to wait for it, in milliseconds: at least 250, at most 30000.
+    #[arg(default = 10_000)]
+    yield_time_ms: u64,
+    /// How many tokens of output to give back at most.
+    #[arg(default = 10_000)]
+    max_output_tokens: u32,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env };
+    let spawn = line.spawn()?.folder(folder(cx, &workdir)?).terminal(tty);
+    let processes = Processes::of(cx.session());
+    let started = Instant::now();
+    // It is kept before anybody waits, so that an interrupted call loses nothing.
+    let process = processes.start(&spawn).map_err(not_started)?;
+    let within = Duration::from_millis(yield_time_ms.clamp(*YIELD.start(), *YIELD.end()));
+    let look = process.look(within, showing(cx)).await;
+    if look.exit.is_some() {
+        processes.forget(process.id());
+    }
+    let chunk = Chunk {
+        title: process.title(),
+        session: process.id(),
+        wall: started.elapsed(),
+        look: &look,
+        max_tokens: max_output_tokens as usize,
+    };
+    Ok(chunk.output())
+}
+
+fn line(args: &ExecCommandArgs) -> Line<'_> {
+    Line { script: &args.cmd, shell: args.shell.as_deref(), login: args.login, env: &args.env }
+}
+
+fn subjects(args: &ExecCommandArgs, _: &Context) -> Vec<Subject> {
+    line(args).judged().subjects()
+}
+
+fn suggestions(args: &ExecCommandArgs) -> Vec<String> {
+    line(args).judged().suggestions()
+}
+
+fn is_dangerous(args: &ExecCommandArgs) -> bool {
+    line(args).judged().understood().is_dangerous()
+}

@@ -1,0 +1,130 @@
+//! What a command line touches, as rules and people see it.
+//!
+//! One subject for each command, for each file that a redirection writes, under the
+//! permission `edit`, and for each that one reads, under `read`.
+//!
+//! **Invariant:** a command line that is not understood has no subject that a rule for some
+//! commands could allow.
+
+use tool_sdk::{RiskClass, Subject};
+
+use crate::shell::{self, Simple, Understood, Why};
+
+/// A command line that somebody has to answer for.
+pub(super) struct Judged {
+    script: String,
+    understood: Understood,
+}
+
+impl Judged {
+    /// A script for bash.
+    pub(super) fn script(script: &str) -> Self {
+        Self { script: script.to_owned(), understood: shell::understand(script) }
+    }
+
+    /// A program and its arguments.
+    pub(super) fn argv(argv: &[String]) -> Self {
+        Self { script: argv.join(" "), understood: shell::understand_argv(argv) }
+    }
+
+    /// Counts it as not understood, when `why` is something.
+    pub(super) fn doubted(mut self, why: Option<Why>) -> Self {
+        self.understood.opaque = self.understood.opaque.or(why);
+        self
+    }
+
+    /// Takes no command for safe: what reads them may be no shell.
+    pub(super) fn unsure(mut self) -> Self {
+        for command in &mut self.understood.commands {
+            command.safe = false;
+        }
+        self
+    }
+
+    pub(super) fn understood(&self) -> &Understood {
+        &self.understood
+    }
+
+    pub(super) fn subjects(&self) -> Vec<Subject> {
+        let is_opaque = self.understood.opaque.is_some();
+        let mut subjects: Vec<Subject> =
+            self.understood.commands.iter().map(|command| subject(command, is_opaque)).collect();
+        // There is always something to judge.
+        if subjects.is_empty() {
+            subjects.push(Subject::new(self.script.clone()).opaque());
+        }
+        subjects.extend(
+            self.understood
+                .writes
+                .iter()
+                .map(|path| Subject::new(path.clone()).under("edit").class(RiskClass::Write)),
+        );
+        subjects.extend(
+            self.understood
+                .reads
+                .iter()
+                .map(|path| Subject::new(path.clone()).under("read").class(RiskClass::Read)),
+        );
+        subjects
+    }
+
+    /// What "always" may stand for.
+    pub(super) fn suggestions(&self) -> Vec<String> {
+        shell::suggestions(&self.understood, &|_| false)
+    }
+}
+
+fn subject(command: &Simple, is_opaque: bool) -> Subject {
+    let mut subject = Subject::new(command.text.clone());
+    if let Some(bare) = command.bare() {
+        subject = subject.also_forbidden_as(bare);
+    }
+    if is_opaque || command.asks.is_some_and(|why| !why.may_be_allowed()) {
+        return subject.opaque();
+    }
+    if command.safe { subject.known_safe() } else { subject }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(script: &str) -> Vec<String> {
+        let tell = |subject: &Subject| {
+            let permission = subject.permission().unwrap_or("-");
+            let opaque = if subject.is_opaque() { " ?" } else { "" };
+            format!("{permission} {}{opaque}", subject.text())
+        };
+        Judged::script(script).subjects().iter().map(tell).collect()
+    }
+
+    // F72, SH10: every command and every file is a subject of its own.
+    #[test]
+    fn each_command_and_each_file_is_a_subject() {
+        for (script, expected) in [
+            ("git status && rm x", &["- git status", "- rm x"][..]),
+            ("timeout 5 rm x", &["- timeout 5 rm x", "- rm x"]),
+            ("cat < in > out", &["- cat", "edit out", "read in"]),
+            ("ls 2>/dev/null", &["- ls"]),
+            ("> out", &["- '> out' ?", "edit out"]),
+            ("", &["-  ?"]),
+        ] {
+            let told = told(script);
+            // How a script without a command is spelled is not promised.
+            if script != "> out" {
+                assert_eq!(told, expected, "{script}");
+            }
+            assert!(!told.is_empty(), "{script}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_opaque_as_a_whole() {
+        for script in ["if true; then ls; fi", "ls `id`", "x() { ls; }; x", "ls &"] {
+            let subjects = Judged::script(script).subjects();
+            let commands = subjects.iter().filter(|subject| subject.permission().is_none());
+            assert!(commands.clone().count() > 0, "{script}");
+            assert!(commands.clone().all(Subject::is_opaque), "{script}: {subjects:?}");
+        }
+    }
+}

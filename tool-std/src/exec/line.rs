@@ -1,0 +1,56 @@
+//! `shell_command`: a command line that ends with the call.
+
+use tool_sdk::{Context, Output, Subject, ToolError, tool};
+
+use super::judged::Judged;
+use super::once;
+use super::program::{Line, folder};
+
+/// Run a command line and give back what it wrote.
+///
+/// It is read by bash, without start-up files; it has nothing to read, and ends with the
+/// call.
+#[tool(
+    execute,
+    category = "shell",
+    permission = "exec_command",
+    display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}"),
+    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
+    timeout = "620s",
+    truncate = middle,
+    example = r#"{"command": "git status"}"#
+)]
+pub async fn shell_command(
+    /// The command line.
+    command: String,
+    /// The folder to run it in, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    workdir: String,
+    /// How long it may run, in milliseconds.
+    #[arg(default = 120_000, range = 1..=600_000)]
+    timeout_ms: u64,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let spawn = line(&command).spawn()?.folder(folder(cx, &workdir)?);
+    once::run(&spawn, timeout_ms, cx).await
+}
+
+fn line(script: &str) -> Line<'_> {
+    Line { script, shell: None, login: false, env: &[] }
+}
+
+fn judged(args: &ShellCommandArgs) -> Judged {
+    line(&args.command).judged()
+}
+
+fn subjects(args: &ShellCommandArgs, _: &Context) -> Vec<Subject> {
+    judged(args).subjects()
+}
+
+fn suggestions(args: &ShellCommandArgs) -> Vec<String> {
+    judged(args).suggestions()
+}
+
+fn is_dangerous(args: &ShellCommandArgs) -> bool {
+    judged(args).understood().is_dangerous()
+}

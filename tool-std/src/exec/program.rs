@@ -1,0 +1,144 @@
+//! How a command line is run: exactly as it was judged.
+//!
+//! A single plain command is started without any shell. Everything else is read by a bash
+//! that reads no start-up files; what would change its meaning from the environment is not
+//! passed on.
+
+use tool_sdk::process::{ChildEnv, Spawn};
+use tool_sdk::{Context, ToolError, Workspace};
+
+use super::judged::Judged;
+use crate::shell::Why;
+
+/// What programs are told, so that they write plain text and never wait at a pager.
+const QUIET: &[(&str, &str)] = &[
+    ("COLORTERM", ""),
+    ("GH_PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("LANG", "C.UTF-8"),
+    ("LC_ALL", "C.UTF-8"),
+    ("LC_CTYPE", "C.UTF-8"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("TERM", "dumb"),
+];
+
+/// The shell whose scripts are understood.
+const BASH: &str = "bash";
+
+/// A command line with everything that decides what it means.
+pub(super) struct Line<'a> {
+    pub(super) script: &'a str,
+    pub(super) shell: Option<&'a str>,
+    pub(super) login: bool,
+    pub(super) env: &'a [String],
+}
+
+impl Line<'_> {
+    pub(super) fn judged(&self) -> Judged {
+        // Start-up files and variables may change what every word means.
+        let is_strange = self.login || self.shell.is_some_and(|shell| !is_bash(shell));
+        let why = if is_strange {
+            Some(Why::OtherShell)
+        } else {
+            (!self.env.is_empty()).then_some(Why::Assignment)
+        };
+        Judged::script(self.script).doubted(why)
+    }
+
+    /// What to start.
+    pub(super) fn spawn(&self) -> Result<Spawn, ToolError> {
+        let is_plain = !self.login && self.shell.is_none();
+        let spawn = match self.judged().understood().direct().filter(|_| is_plain) {
+            Some([program, args @ ..]) => Spawn::exec(program, args),
+            _ => Spawn::exec(self.shell.unwrap_or(BASH), self.args()),
+        };
+        Ok(spawn.env(environment(self.env)?).title(self.script))
+    }
+
+    fn args(&self) -> Vec<&str> {
+        match (self.shell.is_none_or(is_bash), self.login) {
+            (true, false) => vec!["--noprofile", "--norc", "-c", self.script],
+            (_, true) => vec!["-l", "-c", self.script],
+            (false, false) => vec!["-c", self.script],
+        }
+    }
+}
+
+fn is_bash(shell: &str) -> bool {
+    matches!(shell, BASH | "/bin/bash" | "/usr/bin/bash")
+}
+
+/// What a child sees: what is passed on, what keeps it quiet, and what was asked for.
+pub(super) fn environment(asked: &[String]) -> Result<ChildEnv, ToolError> {
+    let quiet = |env: ChildEnv, (name, value): &(&str, &str)| env.with(*name, *value);
+    let env = QUIET.iter().fold(ChildEnv::inherited(), quiet);
+    asked.iter().try_fold(env, |env, variable| {
+        let Some((name, value)) = variable.split_once('=') else {
+            return Err(ToolError::invalid("env", format_args!("`{variable}` has no `=`"))
+                .hint("write `NAME=value`"));
+        };
+        env.with_untrusted(name, value).map_err(|error| ToolError::invalid("env", error))
+    })
+}
+
+/// The folder to run in, which must be in the workspace.
+pub(super) fn folder(cx: &Context, workdir: &str) -> Result<std::path::PathBuf, ToolError> {
+    let place = cx.state::<Workspace>()?.resolve(workdir)?;
+    if !place.metadata()?.kind.is_dir() {
+        return Err(ToolError::invalid("workdir", format_args!("`{workdir}` is no folder")));
+    }
+    Ok(place.absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(script: &str) -> Line<'_> {
+        Line { script, shell: None, login: false, env: &[] }
+    }
+
+    fn started(line: &Line<'_>) -> String {
+        let shown = format!("{:?}", line.spawn().unwrap());
+        let (program, rest) = shown.split_once("args: ").unwrap();
+        let args = rest.split_once("]").unwrap().0;
+        format!("{} {args}]", program.trim_start_matches("Spawn { program: "))
+    }
+
+    // SH8: what was judged is what runs.
+    #[test]
+    fn one_plain_command_needs_no_shell() {
+        assert_eq!(started(&line("echo 'a b'")), r#""echo",  ["a b"]"#);
+        for script in ["echo a; echo b", "cd x", "echo *", "echo $X", "ls > x"] {
+            let expected = format!(r#""bash",  ["--noprofile", "--norc", "-c", {script:?}]"#);
+            assert_eq!(started(&line(script)), expected);
+        }
+        let login = Line { login: true, ..line("echo a") };
+        assert_eq!(started(&login), r#""bash",  ["-l", "-c", "echo a"]"#);
+    }
+
+    // SH8, CH2: what may mean something else is never allowed by a rule for commands.
+    #[test]
+    fn other_shells_and_variables_ask() {
+        let env = ["A=1".to_owned()];
+        for line in [
+            Line { shell: Some("zsh"), ..line("ls") },
+            Line { shell: Some("./bash"), ..line("ls") },
+            Line { login: true, ..line("ls") },
+            Line { env: &env, ..line("ls") },
+        ] {
+            assert!(line.judged().subjects().iter().all(tool_sdk::Subject::is_opaque));
+            assert!(line.judged().suggestions().is_empty());
+        }
+        assert!(!line("ls").judged().subjects()[0].is_opaque());
+    }
+
+    #[test]
+    fn variables_that_steer_programs_are_refused() {
+        for variable in ["LD_PRELOAD=x", "API_KEY=x", "novalue"] {
+            assert!(environment(&[variable.to_owned()]).is_err(), "{variable}");
+        }
+        assert!(environment(&["RUST_LOG=debug".to_owned()]).is_ok());
+    }
+}

@@ -1,0 +1,203 @@
+//! What a model reads about a process.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::json;
+use tool_sdk::process::{Captured, Exit, Look};
+use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
+
+use super::plain::plain;
+
+/// How many bytes count as one token.
+const TOKEN: usize = 4;
+
+/// How much of the output of one call is shown while it runs.
+const MOST_SHOWN: usize = 1 << 20;
+
+/// The code that says that the time was up.
+pub(super) const TIMED_OUT: i32 = 124;
+
+/// A command that may still run.
+pub(super) struct Chunk<'a> {
+    pub(super) title: &'a str,
+    pub(super) session: u32,
+    pub(super) wall: Duration,
+    pub(super) look: &'a Look,
+    pub(super) max_tokens: usize,
+}
+
+impl Chunk<'_> {
+    pub(super) fn output(&self) -> Output {
+        let text = plain(&self.look.output.text());
+        let mut report = format!("Chunk ID: {}\n", chunk_id());
+        let _ = writeln!(report, "Wall time: {:.4} seconds", self.wall.as_secs_f64());
+        let _ = match self.look.exit {
+            Some(exit) => writeln!(report, "Process exited with {}", in_words(exit)),
+            None => writeln!(report, "Process running with session ID {}", self.session),
+        };
+        let _ = writeln!(report, "Original token count: {}", tokens(&self.look.output));
+        report.push_str("Output:\n");
+        report.push_str(&fitted(&text, self.max_tokens));
+        let session = self.look.exit.is_none().then_some(self.session);
+        finished(report, &self.look.output, self.title, self.look.exit.map(code), self.wall)
+            .metadata("session_id", session)
+    }
+}
+
+/// A command that ran to its end or its time limit.
+pub(super) fn once(title: &str, wall: Duration, look: &Look, timed_out: Option<u64>) -> Output {
+    let text = plain(&look.output.text());
+    let mut report = String::new();
+    let exit = match (timed_out, look.exit) {
+        (Some(limit), _) => {
+            let _ = writeln!(report, "command timed out after {limit} milliseconds");
+            let _ = writeln!(report, "Exit code: {TIMED_OUT}");
+            TIMED_OUT
+        }
+        (None, exit) => {
+            let exit = exit.unwrap_or(Exit::Signal(9));
+            let words = in_words(exit);
+            let _ = writeln!(report, "Exit code: {}", words.trim_start_matches("code "));
+            code(exit)
+        }
+    };
+    let _ = writeln!(report, "Wall time: {:.4} seconds", wall.as_secs_f64());
+    if !look.output.is_whole() {
+        let lines = look.output.omitted_lines as usize + text.lines().count();
+        let _ = writeln!(report, "Total output lines: {lines}");
+    }
+    report.push_str("Output:\n");
+    report.push_str(if text.is_empty() { "(no output)" } else { &text });
+    finished(report, &look.output, title, Some(exit), wall)
+}
+
+fn finished(
+    report: String,
+    captured: &Captured,
+    title: &str,
+    exit: Option<i32>,
+    wall: Duration,
+) -> Output {
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let display = json!({
+        "type": "shell",
+        "command": title,
+        "exit_code": exit,
+        "duration_ms": u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+        "is_background": exit.is_none(),
+    });
+    Output::text(report)
+        .title(title)
+        .metadata("exit_code", exit)
+        .display(display)
+        .dropped(count(captured.omitted_lines), count(captured.omitted))
+}
+
+/// The exit code as shells count it.
+fn code(exit: Exit) -> i32 {
+    match exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128 + signal,
+        _ => TIMED_OUT,
+    }
+}
+
+fn in_words(exit: Exit) -> String {
+    match exit {
+        Exit::Signal(signal) => format!("code {} (ended by signal {signal})", code(exit)),
+        _ => format!("code {}", code(exit)),
+    }
+}
+
+/// How many tokens the process wrote, kept or not.
+fn tokens(captured: &Captured) -> u64 {
+    let kept = (captured.head.len() + captured.tail.len()) as u64;
+    (kept + captured.omitted).div_ceil(TOKEN as u64)
+}
+
+/// Both ends of a text that is longer than the caller wants.
+fn fitted(text: &str, max_tokens: usize) -> String {
+    match Budget::tokens(max_tokens).fit(text, Truncate::Middle) {
+        None => text.to_owned(),
+        Some(fitted) => format!(
+            "{}\n... {} bytes omitted ...\n{}",
+            fitted.head, fitted.omitted_bytes, fitted.tail
+        ),
+    }
+}
+
+/// Six digits by which people can speak of one part of a long output.
+fn chunk_id() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    format!("{:06x}", RandomState::new().hash_one(()) & 0x00ff_ffff)
+}
+
+/// Shows output to whoever watches the call, as it comes.
+pub(super) fn showing(cx: &Context) -> impl FnMut(&[u8]) + Send + 'static {
+    let cx = cx.clone();
+    let mut left = MOST_SHOWN;
+    // The start of a character whose end has not come yet.
+    let mut begun = Vec::new();
+    move |bytes| {
+        if left == 0 {
+            return;
+        }
+        left = left.saturating_sub(bytes.len());
+        begun.extend_from_slice(bytes);
+        let end = begun.len() - unfinished(&begun);
+        let part: Vec<u8> = begun.drain(..end).collect();
+        let text = plain(&String::from_utf8_lossy(&part));
+        if !text.is_empty() {
+            cx.output(text);
+        }
+    }
+}
+
+/// How many bytes at the end are the start of a character.
+fn unfinished(bytes: &[u8]) -> usize {
+    match str::from_utf8(&bytes[bytes.len().saturating_sub(4)..]) {
+        Err(error) if error.error_len().is_none() => bytes.len().min(4) - error.valid_up_to(),
+        _ => 0,
+    }
+}
+
+/// For `map_err`: the program could not be started.
+pub(super) fn not_started(error: tool_sdk::process::RunError) -> ToolError {
+    ToolError::failed(&error)
+        .hint("look whether the program is installed, and how its name is spelled")
+        .source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_by_a_signal_says_its_cause() {
+        assert_eq!(in_words(Exit::Code(0)), "code 0");
+        assert_eq!(in_words(Exit::Signal(15)), "code 143 (ended by signal 15)");
+    }
+
+    #[test]
+    fn characters_are_not_torn_apart() {
+        for (bytes, expected) in [
+            (&b"ab"[..], 0),
+            ("ä".as_bytes(), 0),
+            (b"a\xc3", 1),
+            (b"\xf0\x9f\x98", 3),
+            (b"\xff", 0),
+        ] {
+            assert_eq!(unfinished(bytes), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn long_output_keeps_both_ends() {
+        let text = "line\n".repeat(100);
+        let fitted = fitted(&text, 10);
+        assert!(fitted.starts_with("line\n") && fitted.ends_with("line\n"), "{fitted}");
+        assert!(fitted.contains("bytes omitted"), "{fitted}");
+        assert_eq!(super::fitted("short", 10), "short");
+    }
+}

@@ -1,0 +1,145 @@
+//! `write_stdin`: types into a command that runs on, or waits for more of its output.
+//!
+//! What is typed is judged like a script, whatever program reads it: nobody can be sure that
+//! it does not run what it is told.
+
+use std::time::{Duration, Instant};
+
+use tool_sdk::process::{Process, Processes, TypeError};
+use tool_sdk::{Context, Output, RiskClass, Subject, ToolError, tool};
+
+use super::judged::Judged;
+use super::report::{Chunk, showing};
+use crate::shell::Why;
+
+/// What Ctrl-C types.
+const INTERRUPT: &str = "\u{3}";
+
+/// How long a call waits after something was typed, in milliseconds.
+const AFTER_TYPING: std::ops::RangeInclusive<u64> = 250..=30_000;
+
+/// How long a call waits that types nothing.
+const EMPTY: std::ops::RangeInclusive<u64> = 5_000..=300_000;
+
+/// Type into a running command, or wait for more of its output.
+///
+/// Without `chars` it only waits, and returns early when the command ends. `\u0003` alone
+/// interrupts it. Anything else needs a command that was started with `tty`; end a line with
+/// a newline. When the command has ended, the rest of its output comes once.
+#[tool(
+    execute,
+    category = "shell",
+    permission = "exec_command",
+    display(name = "Type", primary = chars, show(session_id, chars), summary = "Typing into session {session_id}"),
+    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
+    parallel = by(session_id),
+    timeout = "310s",
+    truncate = middle,
+    example = r#"{"session_id": 31415, "chars": ""}"#
+)]
+pub async fn write_stdin(
+    /// The session ID of the command.
+    session_id: u32,
+    /// What to type; nothing to only wait.
+    #[arg(default = "")]
+    chars: String,
+    /// How long to wait for output, in milliseconds: at most 30000 after typing, and between
+    /// 5000 and 300000 without.
+    #[arg(default = 250)]
+    yield_time_ms: u64,
+    /// How many tokens of output to give back at most.
+    #[arg(default = 10_000)]
+    max_output_tokens: u32,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let processes = Processes::of(cx.session());
+    let process = processes.get(session_id).ok_or_else(|| unknown(session_id))?;
+    let started = Instant::now();
+    // What has ended reads nothing; the rest of its output is still to be had.
+    if process.exit().is_none() && !chars.is_empty() {
+        type_in(&process, &chars, cx).await?;
+    }
+    let range = if chars.is_empty() { EMPTY } else { AFTER_TYPING };
+    let within = Duration::from_millis(yield_time_ms.clamp(*range.start(), *range.end()));
+    let look = process.look(within, showing(cx)).await;
+    if look.exit.is_some() {
+        processes.forget(session_id);
+    }
+    let chunk = Chunk {
+        title: process.title(),
+        session: session_id,
+        wall: started.elapsed(),
+        look: &look,
+        max_tokens: max_output_tokens as usize,
+    };
+    Ok(chunk.output())
+}
+
+async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), ToolError> {
+    if !process.has_terminal().await {
+        if chars != INTERRUPT {
+            return Err(closed());
+        }
+        process.interrupt();
+        return Ok(());
+    }
+    let line = process.typed() + chars;
+    if line.len() > chars.len() && chars != INTERRUPT {
+        continued(&line, cx).await?;
+    }
+    match process.type_in(chars).await {
+        // It has just ended: what it wrote says why.
+        Ok(()) | Err(TypeError::Gone(_)) => Ok(()),
+        Err(_) => Err(closed()),
+    }
+}
+
+/// Judges a line of which a part was typed before: only together they say what is run.
+async fn continued(line: &str, cx: &Context) -> Result<(), ToolError> {
+    for command in &Judged::script(line).understood().commands {
+        for text in std::iter::once(command.text.clone()).chain(command.bare()) {
+            if !cx.ask("exec_command", text).await {
+                return Err(ToolError::denied(format_args!("`{line}` may not be typed")));
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn unknown(session: u32) -> ToolError {
+    ToolError::not_found(format_args!("Unknown process id {session}"))
+        .hint("`list_sessions` lists those that there are; ended ones are forgotten once read")
+}
+
+fn closed() -> ToolError {
+    ToolError::failed(
+        "stdin is closed for this session; rerun exec_command with tty=true to keep stdin open",
+    )
+}
+
+fn judged(args: &WriteStdinArgs) -> Option<Judged> {
+    let chars = args.chars.as_str();
+    if chars.is_empty() || chars == INTERRUPT {
+        return None;
+    }
+    // How a line goes on that is not ended yet nobody knows.
+    let why = (!chars.ends_with(['\n', '\r'])).then_some(Why::Unclosed);
+    Some(Judged::script(&chars.replace('\r', "\n")).doubted(why))
+}
+
+fn subjects(args: &WriteStdinArgs, _: &Context) -> Vec<Subject> {
+    match judged(args) {
+        // Whoever started it may look at it and stop it.
+        None => vec![Subject::new("*").class(RiskClass::Read)],
+        // A list of safe commands says nothing about what else than a shell makes of them.
+        Some(judged) => judged.unsure().subjects(),
+    }
+}
+
+fn suggestions(args: &WriteStdinArgs) -> Vec<String> {
+    judged(args).map(|judged| judged.suggestions()).unwrap_or_default()
+}
+
+fn is_dangerous(args: &WriteStdinArgs) -> bool {
+    judged(args).is_some_and(|judged| judged.understood().is_dangerous())
+}
