@@ -206,7 +206,7 @@ pub(super) fn suggestions(prepared: &dyn Prepared, decision: &Decision) -> Vec<S
         return Vec::new();
     }
     let suggested = prepared.suggestions();
-    if !suggested.is_empty() {
+    if !suggested.is_empty() || prepared.suggests() {
         return suggested;
     }
     let exact = |subject: &Subject| match subject.text() {
