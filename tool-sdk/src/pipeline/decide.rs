@@ -251,7 +251,7 @@ pub(super) fn suggestions(
         return Vec::new();
     }
     let suggested = prepared.suggestions();
-    if !suggested.is_empty() {
+    if !suggested.is_empty() || prepared.suggests() {
         return suggested;
     }
     let exact = |subject: &Subject| match subject.text() {

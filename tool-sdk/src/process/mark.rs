@@ -2,45 +2,60 @@
 //!
 //! A program that starts a session of its own, or lets its parent end, leaves the process
 //! group. So every child carries a [`Mark`] in its environment, which everything below it
-//! inherits; a descendant that dropped it is found by its parents. Only Linux shows both, in
+//! inherits; a descendant that dropped it is found by its parents, and remembered. Only Linux shows both, in
 //! `/proc`; elsewhere the group is all there is.
 //!
 //! **Invariant:** a signal goes through a handle on the very process that was looked at, so
 //! that no other one gets it that took its number.
 
+#[cfg(target_os = "linux")]
+use std::collections::HashSet;
 use std::io;
 
 /// The variable that holds a mark.
 pub(super) const NAME: &str = "TOOL_SDK_PROCESS";
 
 /// What a child and everything below it carries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mark(String);
+#[derive(Debug)]
+pub(super) struct Mark {
+    text: String,
+    /// What was found: its parents may end before it does.
+    #[cfg(target_os = "linux")]
+    found: HashSet<(i32, u64)>,
+}
 
 impl Mark {
     /// A mark that nothing else has.
     pub(super) fn random() -> io::Result<Self> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Self(format!("{:032x}", u128::from_ne_bytes(bytes))))
+        Ok(Self::of(format!("{:032x}", u128::from_ne_bytes(bytes))))
     }
 
     /// A mark below this one: what ends this one ends that one too.
     pub(super) fn below(&self, number: u64) -> Self {
-        Self(format!("{}.{number}", self.0))
+        Self::of(format!("{}.{number}", self.text))
+    }
+
+    fn of(text: String) -> Self {
+        Self {
+            text,
+            #[cfg(target_os = "linux")]
+            found: HashSet::new(),
+        }
     }
 
     pub(super) fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
-    /// Asks all that carry it to end, but for those in `group`, who were asked.
-    pub(super) fn terminate(&self, group: Option<i32>) {
+    /// Asks all that carry it to end, but for those in `group`, who are asked together.
+    pub(super) fn terminate(&mut self, group: Option<i32>) {
         self.sweep(Ending::Gently { group });
     }
 
     /// Ends all that carry it, also what they start meanwhile.
-    pub(super) fn kill(&self) {
+    pub(super) fn kill(&mut self) {
         // Whoever starts processes faster than they are ended is met again and again.
         for _ in 0..ROUNDS {
             if self.sweep(Ending::AtOnce) == 0 {
@@ -50,12 +65,12 @@ impl Mark {
     }
 
     #[cfg(target_os = "linux")]
-    fn sweep(&self, ending: Ending) -> usize {
+    fn sweep(&mut self, ending: Ending) -> usize {
         linux::sweep(self, ending)
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn sweep(&self, _: Ending) -> usize {
+    fn sweep(&mut self, _: Ending) -> usize {
         0
     }
 }
@@ -83,12 +98,14 @@ mod linux {
     const MOST_ENVIRONMENT: u64 = 4 << 20;
 
     /// Signals every process below `mark`, and says how many there were.
-    pub(super) fn sweep(mark: &Mark, ending: Ending) -> usize {
+    pub(super) fn sweep(mark: &mut Mark, ending: Ending) -> usize {
         let (signal, spared) = match ending {
             Ending::Gently { group } => (Signal::TERM, group),
             Ending::AtOnce => (Signal::KILL, None),
         };
-        members(mark)
+        let members = members(mark);
+        mark.found.extend(members.iter().map(|(pid, process)| (*pid, process.start)));
+        members
             .into_iter()
             .filter(|(_, process)| Some(process.group) != spared)
             .filter(|(pid, process)| send(*pid, process.start, signal))
@@ -110,8 +127,10 @@ mod linux {
             .filter(|&pid| pid != getpid().as_raw_nonzero().get())
             .filter_map(|pid| Some((pid, Process::of(pid)?)))
             .collect();
-        let mut known: HashMap<i32, bool> =
-            all.keys().map(|&pid| (pid, carries(pid, mark))).collect();
+        let mut known: HashMap<i32, bool> = all
+            .iter()
+            .map(|(&pid, it)| (pid, mark.found.contains(&(pid, it.start)) || carries(pid, mark)))
+            .collect();
         loop {
             let more: Vec<i32> = all
                 .iter()

@@ -59,7 +59,7 @@ impl Tree {
 
     /// Ends the tree; how its child ended, where that can be known.
     pub(super) async fn end(&mut self) -> Option<ExitStatus> {
-        let running = self.running.take()?;
+        let mut running = self.running.take()?;
         running.terminate();
         running.end_after(self.grace).await
     }
@@ -67,7 +67,7 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        let Some(running) = self.running.take().filter(Running::is_alive) else { return };
+        let Some(mut running) = self.running.take().filter(Running::is_alive) else { return };
         running.terminate();
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(running.end_after(self.grace));
@@ -89,14 +89,15 @@ impl Running {
         self.child.id().is_some()
     }
 
-    fn terminate(&self) {
-        self.group.terminate();
+    /// Those outside of the group come first: it is their parents that lead to them.
+    fn terminate(&mut self) {
         self.mark.terminate(self.group.number());
+        self.group.terminate();
     }
 
     fn kill(&mut self) {
-        self.group.kill(&mut self.child);
         self.mark.kill();
+        self.group.kill(&mut self.child);
     }
 
     async fn end_after(mut self, grace: Duration) -> Option<ExitStatus> {

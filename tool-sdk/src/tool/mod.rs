@@ -115,6 +115,12 @@ pub trait Prepared: Send {
         Vec::new()
     }
 
+    /// Whether nothing but [`suggestions`](Self::suggestions) is offered: without any there
+    /// is no "always" then.
+    fn suggests(&self) -> bool {
+        false
+    }
+
     /// Whether an approved pattern covers this call; `None` means plain pattern matching.
     fn covered_by(&self, pattern: &str) -> Option<bool> {
         let _ = pattern;

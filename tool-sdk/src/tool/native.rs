@@ -462,6 +462,10 @@ where
         }
     }
 
+    fn suggests(&self) -> bool {
+        self.hooks.suggest.is_some()
+    }
+
     fn covered_by(&self, pattern: &str) -> Option<bool> {
         Some(self.hooks.covers?(self.args()?, pattern))
     }

@@ -179,7 +179,7 @@ impl Drop for Inner {
         let table = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         // Each is asked to end, and ended after its grace.
         table.processes.clear();
-        let Some(mark) = table.mark.take() else { return };
+        let Some(mut mark) = table.mark.take() else { return };
         mark.terminate(None);
         let left = Left(mark);
         if let Ok(runtime) = Handle::try_current() {

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 
 use pty_process::{OwnedWritePty, Size};
 use tokio::io::{AsyncRead, AsyncWriteExt as _};
@@ -41,8 +42,13 @@ impl Input {
 
 type Wired = (Child, Box<dyn AsyncRead + Send + Unpin>, Input);
 
+/// Held while a child is started: a terminal is opened in two steps, and a child that starts
+/// between them would get it too.
+static STARTING: Mutex<()> = Mutex::new(());
+
 /// Starts `spawn`; what it writes can be read from the stream.
 pub(super) fn spawn(spawn: &Spawn, mark: &Mark) -> io::Result<Wired> {
+    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = Command::new(&spawn.program);
     command.args(&spawn.args).env_clear().envs(spawn.env.vars()).env(mark::NAME, mark.as_str());
     if let Some(folder) = &spawn.folder {

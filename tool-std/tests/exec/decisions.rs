@@ -1,0 +1,211 @@
+//! What rules and modes make of commands, through a whole pipeline.
+
+use serde_json::{Value, json};
+use tool_sdk::Action::{self, Allow, Ask, Deny};
+use tool_sdk::{Call, Checked, Mode, RiskClass, ToolError};
+
+use crate::support::Host;
+
+async fn check(host: &Host, tool: &'static str, arguments: &Value) -> Checked {
+    let call = Call::new(tool, arguments.to_string());
+    let checked: Result<Checked, ToolError> = host.pipeline.check(&host.session, call).await;
+    checked.unwrap()
+}
+
+async fn decide(mode: Mode, rules: &[&str], cmd: &str) -> Action {
+    let host = Host::new(mode, rules);
+    let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+    // The other families judge alike.
+    let line = check(&host, "shell_command", &json!({ "command": cmd })).await;
+    assert_eq!(checked.decision.action, line.decision.action, "{cmd}");
+    checked.decision.action
+}
+
+const GIT: &[&str] = &["allow exec_command(git *)"];
+const NO_RM: &[&str] = &["allow exec_command", "deny exec_command(rm *)"];
+const ALL: &[&str] = &["allow exec_command"];
+
+// F86, F72, SH10: every command is judged, and deny sees through everything.
+#[tokio::test]
+async fn rules_judge_every_command() {
+    for (rules, cmd, expected) in [
+        (GIT, "git push", Allow),
+        (GIT, "git   push\torigin", Allow),
+        (GIT, "git add . && git commit -m 'x y'", Allow),
+        (GIT, "git status && rm -rf x", Ask),
+        (GIT, "git status; rm x", Ask),
+        (GIT, "git status | sh", Ask),
+        (GIT, "git status\nrm x", Ask),
+        (GIT, "git status & rm x", Ask),
+        (GIT, "git log > out", Ask),
+        (GIT, "git log > /dev/null 2>&1", Allow),
+        (GIT, "git status $(rm x)", Ask),
+        (GIT, "git status `rm x`", Ask),
+        (GIT, "git push && ls", Allow),
+        (GIT, "GIT_SSH_COMMAND=x git push", Ask),
+        (GIT, "git -c core.pager=x log", Ask),
+        (GIT, "git log --output=x", Ask),
+        (GIT, "./git push", Ask),
+        (GIT, "/tmp/git push", Ask),
+        (GIT, "timeout 5 git push", Allow),
+        (GIT, "timeout 5 rm x", Ask),
+        (GIT, "if true; then git push; fi", Ask),
+        (GIT, "eval git push", Ask),
+        (GIT, "gitk", Ask),
+        (NO_RM, "ls", Allow),
+        (NO_RM, "npm test", Allow),
+        (NO_RM, "rm x", Deny),
+        (NO_RM, "ls && rm x", Deny),
+        (NO_RM, "sudo rm x", Deny),
+        (NO_RM, "env A=1 nice -n 5 rm x", Deny),
+        (NO_RM, "timeout 5 rm x", Deny),
+        (NO_RM, "/bin/rm x", Deny),
+        (NO_RM, "/tmp/evil/rm x", Deny),
+        (NO_RM, r"r\m x", Deny),
+        (NO_RM, "'r'\"m\" x", Deny),
+        (NO_RM, "bash -c 'ls; rm x'", Deny),
+        (NO_RM, "find . -exec rm {} +", Deny),
+        (NO_RM, "ls | xargs rm", Deny),
+        (NO_RM, "echo $(rm x)", Deny),
+        (NO_RM, "for i in 1 2; do rm $i; done", Deny),
+        (NO_RM, "if true; then ls; fi", Allow),
+        (NO_RM, "rmdir x", Allow),
+        (ALL, "echo hi > out", Ask),
+        (&["allow exec_command", "allow edit(out)"], "echo hi > out", Allow),
+        (&["allow exec_command", "deny edit(*.env)"], "echo hi > .env", Deny),
+        (&["allow exec_command", "deny read(*.env)"], "cat < .env", Deny),
+        (&["allow exec_command(./x *)"], "./x 1", Allow),
+        (&["deny exec_command(ls *)"], "ls", Deny),
+        (&["ask exec_command(ls *)"], "ls", Ask),
+    ] {
+        assert_eq!(decide(Mode::Auto, rules, cmd).await, expected, "{rules:?}: {cmd}");
+    }
+}
+
+// F89, F80: without rules, what only looks is reading; plan lets nothing else run.
+#[tokio::test]
+async fn safe_commands_are_reading() {
+    for (cmd, auto, plan) in [
+        ("ls -la", Allow, Allow),
+        ("git status && git diff | head -n 5", Allow, Allow),
+        ("grep -n x < notes", Allow, Allow),
+        ("cat a 2>/dev/null", Allow, Allow),
+        ("ls $(cat a)", Allow, Allow),
+        ("cat a > b", Ask, Deny),
+        ("git commit -m x", Ask, Deny),
+        ("python3 -c 'x'", Ask, Deny),
+        ("find . -delete", Ask, Deny),
+        ("ls; rm x", Ask, Deny),
+        ("ls $(rm x)", Ask, Deny),
+        ("for i in 1; do ls; done", Ask, Deny),
+    ] {
+        assert_eq!(decide(Mode::Auto, &[], cmd).await, auto, "{cmd}");
+        assert_eq!(decide(Mode::Plan, &[], cmd).await, plan, "{cmd}");
+        assert_eq!(decide(Mode::Strict, &[], cmd).await, Ask, "{cmd}");
+        let distrusting = Host::new(Mode::Auto, &[]).distrusting();
+        let checked = check(&distrusting, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, Ask, "{cmd}");
+    }
+}
+
+// F85, F87: what "always" may stand for.
+#[tokio::test]
+async fn always_is_offered_with_care() {
+    let host = Host::new(Mode::Auto, &[]);
+    for (cmd, expected) in [
+        ("git push origin main", &["git push origin main", "git push *"][..]),
+        ("ls && git push", &["git push", "git push *"]),
+        ("rm -rf x", &[]),
+        ("sudo rm -rf x", &[]),
+        ("bash -c 'rm -rf x'", &[]),
+        ("git push && rm x", &[]),
+        ("python3 x.py", &[]),
+        ("if true; then git push; fi", &[]),
+        ("git push > log", &[]),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.suggestions, expected, "{cmd}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_arguments_is_judged_as_what_it_runs() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(git *)", "deny exec_command(rm *)"]);
+    for (command, expected) in [
+        (&["git", "push"][..], Allow),
+        (&["ls", "-la"], Allow),
+        (&["bash", "-c", "git push; rm x"], Deny),
+        (&["bash", "-lc", "rm x"], Deny),
+        (&["git", "push", ";", "rm", "x"], Allow),
+        (&["env", "rm", "x"], Deny),
+        (&["npm", "test"], Ask),
+    ] {
+        let checked = check(&host, "shell", &json!({ "command": command })).await;
+        assert_eq!(checked.decision.action, expected, "{command:?}");
+    }
+}
+
+// SH8, CH2: another shell, its start-up files and variables always ask.
+#[tokio::test]
+async fn what_changes_the_meaning_asks() {
+    let host = Host::new(Mode::Auto, GIT);
+    for more in [json!({ "shell": "zsh" }), json!({ "login": true }), json!({ "env": ["A=1"] })] {
+        for cmd in ["git status", "ls"] {
+            let mut arguments = json!({ "cmd": cmd });
+            arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let checked = check(&host, "exec_command", &arguments).await;
+            assert_eq!(checked.decision.action, Ask, "{arguments}");
+            assert!(checked.suggestions.is_empty());
+        }
+    }
+}
+
+// SH9: what is typed is judged like a script; looking and stopping ask nobody.
+#[tokio::test]
+async fn typing_is_judged() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(git *)", "deny exec_command(rm *)"]);
+    for (chars, expected) in [
+        ("", Allow),
+        ("\u{3}", Allow),
+        ("git push\n", Allow),
+        ("git push", Ask),
+        ("ls\n", Ask),
+        ("y\n", Ask),
+        ("git push; rm x\n", Deny),
+        ("git push\rrm x\r", Deny),
+        ("rm", Deny),
+        ("import os\n", Ask),
+    ] {
+        let arguments = json!({ "session_id": 1, "chars": chars });
+        let checked = check(&host, "write_stdin", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{chars:?}");
+    }
+    let plan = Host::new(Mode::Plan, ALL);
+    for (chars, expected) in [("", Allow), ("\u{3}", Allow), ("ls\n", Deny)] {
+        let arguments = json!({ "session_id": 1, "chars": chars });
+        let checked = check(&plan, "write_stdin", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{chars:?}");
+    }
+}
+
+// SH9: a line that is typed in parts is judged as a whole.
+#[tokio::test]
+async fn a_denied_line_cannot_be_typed_in_parts() {
+    let host = Host::new(Mode::Auto, &["allow exec_command", "deny exec_command(rm *)"]);
+    let cmd = json!({ "cmd": "cat", "tty": true, "yield_time_ms": 250 });
+    let session = crate::support::session_of(&host.call("exec_command", cmd).await);
+    host.call("write_stdin", json!({ "session_id": session, "chars": "r" })).await;
+    let error = host.error("write_stdin", json!({ "session_id": session, "chars": "m x\n" })).await;
+    assert_eq!(error.kind(), tool_sdk::ErrorKind::Denied);
+    host.call("kill_session", json!({ "session_id": session })).await;
+}
+
+// F79: the file of a redirection is a subject of its own.
+#[tokio::test]
+async fn a_redirection_is_an_edit() {
+    let host = Host::new(Mode::Auto, &[]);
+    let checked = check(&host, "exec_command", &json!({ "cmd": "echo hi > out" })).await;
+    let subjects = &checked.decision.subjects;
+    let edit = subjects.iter().find(|subject| subject.permission() == Some("edit")).unwrap();
+    assert_eq!((edit.text(), edit.risk_class()), ("out", Some(RiskClass::Write)));
+}

@@ -1,0 +1,9 @@
+//! The tools that run commands, through a pipeline and with real programs.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
+
+mod decisions;
+mod once;
+mod sessions;
+mod support;

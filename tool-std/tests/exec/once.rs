@@ -1,0 +1,80 @@
+//! Commands that end with the call.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tool_sdk::process::Processes;
+use tool_sdk::{Call, ErrorKind};
+
+use crate::support::{Host, field, output};
+
+// F139
+#[tokio::test]
+async fn both_forms_run_to_the_end() {
+    let host = Host::open();
+    for (tool, arguments) in [
+        ("shell", json!({ "command": ["bash", "-c", "echo out; echo err >&2; exit 3"] })),
+        ("shell_command", json!({ "command": "echo out; echo err >&2; exit 3" })),
+    ] {
+        let report = host.call(tool, arguments).await;
+        assert_eq!(field(&report, "Exit code: "), "3");
+        assert!(field(&report, "Wall time: ").ends_with(" seconds"));
+        assert_eq!(output(&report), "out\nerr\n");
+    }
+    let silent = host.call("shell", json!({ "command": ["true"] })).await;
+    assert_eq!(output(&silent), "(no output)");
+    // No shell reads the arguments.
+    let literal = host.call("shell", json!({ "command": ["echo", "$HOME", "a b", ">x"] })).await;
+    assert_eq!(output(&literal), "$HOME a b >x\n");
+}
+
+// F139, F59: the time limit ends everything.
+#[tokio::test]
+async fn the_time_limit_ends_the_command() {
+    let host = Host::open();
+    let command = "echo begun; sleep 300 & sleep 300";
+    let arguments = json!({ "command": command, "timeout_ms": 500 });
+    let report = host.call("shell_command", arguments).await;
+    assert!(report.starts_with("command timed out after 500 milliseconds\nExit code: 124\n"));
+    assert_eq!(output(&report), "begun\n");
+    assert!(Processes::of(&host.session).list().is_empty());
+}
+
+// F5: a call that is dropped leaves nothing in the list.
+#[tokio::test]
+async fn a_dropped_call_ends_its_command() {
+    let host = Host::open();
+    let call = Call::new("shell", r#"{"command": ["sleep", "300"]}"#);
+    let running = host.pipeline.call(&host.session, call);
+    assert!(tokio::time::timeout(Duration::from_millis(300), running).await.is_err());
+    for _ in 0..100 {
+        if Processes::of(&host.session).list().is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it is still there");
+}
+
+// SH8: what changes the meaning of a script from outside is not there.
+#[tokio::test]
+async fn nothing_from_outside_changes_a_script() {
+    let host = Host::open();
+    let home =
+        json!({ "command": "set -o | grep -c posix; echo \"[$BASH_ENV$ENV$CDPATH]\"; declare -F" });
+    assert_eq!(output(&host.call("shell_command", home).await), "1\n[]\n");
+}
+
+#[tokio::test]
+async fn faults_say_what_is_wrong() {
+    let host = Host::open();
+    std::fs::write(host.folder.path().join("file"), "x").unwrap();
+    let missing = host.error("shell", json!({ "command": ["no-such-program-anywhere"] })).await;
+    assert_eq!(missing.kind(), ErrorKind::Failed);
+    assert!(missing.message().contains("no-such-program-anywhere"));
+    for workdir in ["missing", "file", "../"] {
+        let arguments = json!({ "command": "true", "workdir": workdir });
+        host.error("shell_command", arguments).await;
+    }
+    host.error("shell", json!({ "command": [] })).await;
+}

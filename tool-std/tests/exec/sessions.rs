@@ -1,0 +1,132 @@
+//! Commands that run on between calls.
+
+use serde_json::json;
+use tool_sdk::{Session, Workspace};
+
+use crate::support::{Host, field, output, session_of};
+
+// F137: the report of a command that ends at once.
+#[tokio::test]
+async fn a_short_command_reports_its_end() {
+    let host = Host::open();
+    let report = host.call("exec_command", json!({ "cmd": "echo hello; exit 2" })).await;
+    assert_eq!(field(&report, "Chunk ID: ").len(), 6);
+    assert!(field(&report, "Wall time: ").ends_with(" seconds"));
+    assert_eq!(field(&report, "Process exited with code "), "2");
+    assert_eq!(field(&report, "Original token count: "), "2");
+    assert_eq!(output(&report), "hello\n");
+    let list = host.call("list_sessions", json!({})).await;
+    assert_eq!(list, "no sessions");
+}
+
+#[tokio::test]
+async fn it_runs_where_it_is_told() {
+    let host = Host::open();
+    std::fs::create_dir(host.folder.path().join("sub")).unwrap();
+    let report = host.call("exec_command", json!({ "cmd": "pwd", "workdir": "sub" })).await;
+    assert!(output(&report).ends_with("/sub\n"), "{report}");
+    let env = json!({ "cmd": "echo $COLOUR $PAGER", "env": ["COLOUR=red"] });
+    assert_eq!(output(&host.call("exec_command", env).await), "red cat\n");
+    host.error("exec_command", json!({ "cmd": "ls", "env": ["LD_PRELOAD=x"] })).await;
+}
+
+// F137, F138: it goes on after the call, and its last output comes once.
+#[tokio::test]
+async fn a_long_command_goes_on() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": "echo one; sleep 2; echo two; exit 5", "yield_time_ms": 250 });
+    let report = host.call("exec_command", cmd).await;
+    assert_eq!(output(&report), "one\n");
+    let session = session_of(&report);
+    assert!((1_000..100_000).contains(&session));
+    let list = host.call("list_sessions", json!({})).await;
+    assert!(list.contains(&session.to_string()) && list.contains("running"), "{list}");
+
+    // An empty poll waits at least five seconds, and returns with the end.
+    let rest = host.call("write_stdin", json!({ "session_id": session })).await;
+    assert_eq!((field(&rest, "Process exited with code "), output(&rest)), ("5", "two\n"));
+    let gone = host.error("write_stdin", json!({ "session_id": session })).await;
+    assert_eq!(gone.message(), format!("Unknown process id {session}"));
+}
+
+// F138: whoever types too late gets the last output all the same.
+#[tokio::test]
+async fn typing_after_the_end_gives_the_rest() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": "sleep 0.6; echo last", "tty": true, "yield_time_ms": 250 });
+    let session = session_of(&host.call("exec_command", cmd).await);
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    let rest = host.call("write_stdin", json!({ "session_id": session, "chars": "\u{3}" })).await;
+    assert_eq!((field(&rest, "Process exited with code "), output(&rest)), ("0", "last\n"));
+    host.error("write_stdin", json!({ "session_id": session })).await;
+}
+
+// F138
+#[tokio::test]
+async fn a_terminal_answers() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": "cat", "tty": true, "yield_time_ms": 250 });
+    let session = session_of(&host.call("exec_command", cmd).await);
+    let typed = json!({ "session_id": session, "chars": "hello\n" });
+    let report = host.call("write_stdin", typed).await;
+    assert_eq!((session_of(&report), output(&report)), (session, "hello\nhello\n"));
+    let interrupted = json!({ "session_id": session, "chars": "\u{3}", "yield_time_ms": 10_000 });
+    let report = host.call("write_stdin", interrupted).await;
+    assert!(field(&report, "Process exited with code ").starts_with("130"), "{report}");
+}
+
+#[tokio::test]
+async fn without_a_terminal_only_an_interrupt_gets_through() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": "sleep 300", "yield_time_ms": 250 });
+    let session = session_of(&host.call("exec_command", cmd).await);
+    let refused = host.error("write_stdin", json!({ "session_id": session, "chars": "x" })).await;
+    assert_eq!(
+        refused.message(),
+        "stdin is closed for this session; rerun exec_command with tty=true to keep stdin open"
+    );
+    let interrupt = json!({ "session_id": session, "chars": "\u{3}", "yield_time_ms": 10_000 });
+    let report = host.call("write_stdin", interrupt).await;
+    assert!(field(&report, "Process exited with code ").starts_with("130"), "{report}");
+}
+
+#[tokio::test]
+async fn a_session_can_be_ended() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": "echo begun; exec sleep 300", "yield_time_ms": 250 });
+    let session = session_of(&host.call("exec_command", cmd).await);
+    let report = host.call("kill_session", json!({ "session_id": session })).await;
+    let exit = field(&report, "Process exited with code ");
+    assert_eq!(exit, "143 (ended by signal 15)");
+    host.error("kill_session", json!({ "session_id": session })).await;
+}
+
+// SH9: a session of another conversation is unknown.
+#[tokio::test]
+async fn sessions_belong_to_their_conversation() {
+    let mut host = Host::open();
+    let cmd = json!({ "cmd": "sleep 300", "yield_time_ms": 250 });
+    let session = session_of(&host.call("exec_command", cmd).await);
+    let workspace = Workspace::open([host.folder.path()]).unwrap();
+    let first = std::mem::replace(&mut host.session, Session::new("other").lend(workspace));
+    for tool in ["write_stdin", "kill_session"] {
+        host.error(tool, json!({ "session_id": session })).await;
+    }
+    host.session = first;
+    host.call("kill_session", json!({ "session_id": session })).await;
+}
+
+// F7, CH8: what was lost is said exactly, and controls are taken out.
+#[tokio::test]
+async fn long_output_loses_its_middle_and_says_how_much() {
+    let host = Host::open();
+    let flood = json!({ "cmd": "yes | head -c 4000000", "max_output_tokens": 20 });
+    let report = host.call("exec_command", flood).await;
+    assert_eq!(field(&report, "Original token count: "), "1000000");
+    let lost = 4_000_000 - (1 << 20);
+    assert!(report.contains(&format!("{lost} bytes were never captured")), "{report}");
+    assert!(report.len() < 2000, "{report}");
+
+    let colours = json!({ "cmd": r"printf '\033[31mred\033[0m\0\r\n\377'" });
+    assert_eq!(output(&host.call("exec_command", colours).await), "red\n\u{fffd}");
+}

@@ -1,0 +1,73 @@
+//! A pipeline over the tools, in a folder of its own.
+
+use serde_json::Value;
+use tool_sdk::{
+    Call, Mode, Outcome, Pipeline, Registry, Rule, Session, Settings, ToolError, Workspace, tools,
+};
+use tool_std::exec::{
+    exec_command, kill_session, list_sessions, shell, shell_command, write_stdin,
+};
+
+pub(crate) struct Host {
+    pub(crate) pipeline: Pipeline,
+    pub(crate) session: Session,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Host {
+    pub(crate) fn new(mode: Mode, rules: &[&str]) -> Self {
+        let tools =
+            tools![exec_command, kill_session, list_sessions, shell, shell_command, write_stdin];
+        let registry = Registry::builder().add(tools).build().unwrap();
+        let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open([folder.path()]).unwrap();
+        Self {
+            pipeline: Pipeline::new(registry).mode(mode).rules(rules),
+            session: Session::new("test").lend(workspace),
+            folder,
+        }
+    }
+
+    /// One that runs everything.
+    pub(crate) fn open() -> Self {
+        Self::new(Mode::Bypass, &[])
+    }
+
+    pub(crate) fn distrusting(mut self) -> Self {
+        let mut settings = Settings::default();
+        settings.safe_commands = false;
+        self.session = self.session.lend(settings);
+        self
+    }
+
+    async fn outcome(&self, tool: &'static str, arguments: &Value) -> Outcome {
+        self.pipeline.call(&self.session, Call::new(tool, arguments.to_string())).await
+    }
+
+    pub(crate) async fn call(&self, tool: &'static str, arguments: Value) -> String {
+        let outcome = self.outcome(tool, &arguments).await;
+        assert!(outcome.result.is_ok(), "{tool} {arguments}: {}", outcome.text());
+        outcome.text().into_owned()
+    }
+
+    pub(crate) async fn error(&self, tool: &'static str, arguments: Value) -> ToolError {
+        let outcome = self.outcome(tool, &arguments).await;
+        outcome.result.expect_err("it must fail")
+    }
+}
+
+/// What stands behind `label` in a report.
+pub(crate) fn field<'a>(report: &'a str, label: &str) -> &'a str {
+    let line = report.lines().find_map(|line| line.strip_prefix(label));
+    line.unwrap_or_else(|| panic!("no `{label}` in {report}")).trim()
+}
+
+pub(crate) fn session_of(report: &str) -> u32 {
+    field(report, "Process running with session ID ").parse().unwrap()
+}
+
+/// The output in a report.
+pub(crate) fn output(report: &str) -> &str {
+    report.split_once("Output:\n").unwrap().1
+}
