@@ -28,6 +28,7 @@ const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
     truncate = middle,
     example = r#"{"cmd": "git status"}"#
 )]
+#[expect(clippy::too_many_arguments, reason = "each is a parameter of the tool")]
 pub async fn exec_command(
     /// The command line.
     cmd: String,

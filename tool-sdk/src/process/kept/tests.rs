@@ -17,9 +17,6 @@ use crate::process::Exit;
 /// Long enough to be a failure.
 const HANGS: Duration = Duration::from_secs(30);
 
-/// Too short for any of these programs to end.
-const SHORT: Duration = Duration::from_millis(300);
-
 fn bash(script: &str) -> Spawn {
     Spawn::exec("bash", ["--noprofile", "--norc", "-c", script]).title(script)
 }
