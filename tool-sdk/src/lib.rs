@@ -98,8 +98,8 @@ pub use self::batch::Batch;
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
-    Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Signal,
-    Sink, State, Stop,
+    Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Sight,
+    Signal, Sink, State, Stop,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
@@ -134,6 +134,8 @@ pub use self::tool::{
 pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Variants, View};
 pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
 #[cfg(feature = "workspace")]
-pub use self::workspace::{DirEntry, FileKind, FileMetadata, Located, Workspace, WorkspaceError};
+pub use self::workspace::{
+    DirEntry, FileKind, FileMetadata, Folder, FolderEntry, Located, Workspace, WorkspaceError,
+};
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

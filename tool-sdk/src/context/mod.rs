@@ -9,6 +9,7 @@
 mod cancel;
 mod progress;
 mod session;
+mod sight;
 mod state;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::cancel::{Interrupted, Stop};
 pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
+pub use self::sight::Sight;
 pub use self::state::{FromContext, FromContextRef, State};
 use crate::call::{Call, CallId};
 use crate::error::ToolError;
@@ -285,6 +287,28 @@ impl Context {
         match &self.sink {
             Some(sink) => Arc::clone(sink).ask(self.clone(), permission.into(), what.into()).await,
             None => false,
+        }
+    }
+
+    /// What the rules let the call show of the files that it meets, under `permission`:
+    /// what is denied, or would have to be asked about, is left out.
+    ///
+    /// Nobody is asked, and without a pipeline around the call nothing is left out. It holds
+    /// for one call; a later one may be told something else.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::path::Path;
+    ///
+    /// let sight = tool_sdk::testing::context().sight("read");
+    /// assert!(sight.shows(".env", Path::new("/work/.env")));
+    /// ```
+    #[must_use]
+    pub fn sight(&self, permission: &str) -> Sight {
+        match &self.sink {
+            Some(sink) => Arc::clone(sink).sight(self, permission),
+            None => Sight::EVERYTHING,
         }
     }
 

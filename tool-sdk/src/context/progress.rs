@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Context;
+use super::{Context, Sight};
 
 /// Something that a tool says while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,6 +58,12 @@ pub trait Sink: Send + Sync {
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
         let _ = (cx, permission, what);
         Box::pin(ready(false))
+    }
+
+    /// What the call may show of the files that it meets; everything by default.
+    fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {
+        let _ = (cx, permission);
+        Sight::EVERYTHING
     }
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
 use crate::call::Call;
-use crate::context::{Asking, Context, Session, Signal, Sink};
+use crate::context::{Asking, Context, Session, Sight, Signal, Sink};
 use crate::event::Hub;
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
@@ -108,5 +108,9 @@ impl Sink for Core {
 
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
         Box::pin(super::ask::while_running(self, cx, permission, what))
+    }
+
+    fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {
+        super::sight::sight(&self, cx, permission)
     }
 }

@@ -7,6 +7,9 @@
 //!
 //! **Invariant:** nothing here opens a file by its printed path.
 
+mod folder;
+mod memo;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
@@ -18,6 +21,8 @@ use std::time::SystemTime;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
+pub use self::folder::{Folder, FolderEntry};
+use self::memo::Memo;
 use crate::error::ToolError;
 
 /// The longest path that is looked at, in bytes.
@@ -58,6 +63,8 @@ struct Root {
     real: PathBuf,
     /// As the host wrote it, made absolute: models repeat what they were told.
     given: PathBuf,
+    /// What tools remember about the files below it.
+    memo: Memo,
 }
 
 /// What tools may do below a root.
@@ -204,7 +211,7 @@ impl Root {
             let given = std::path::absolute(root)?;
             let real = std::fs::canonicalize(root)?;
             let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
-            Ok(Arc::new(Self { dir, access, real, given }))
+            Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
         };
         opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
     }
