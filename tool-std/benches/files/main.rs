@@ -24,7 +24,7 @@ use tool_sdk::{Call, Pipeline, Registry, Session, Workspace, tools};
 use tool_std::fs::{list_dir, read_file};
 use tool_std::search::{glob_files, grep_files};
 
-use self::measure::{Lane, table};
+use self::measure::{Lane, ROUNDS, table};
 use self::tree::{LONG_LINES, Tree};
 
 fn main() {
@@ -87,22 +87,19 @@ fn with_peer<'a>(
 fn read(tree: &Tree) {
     let path = tree.long.join("long.txt");
     let host = || Host::new(&tree.long);
-    let read = |host: &Host, offset: usize| {
-        host.call(
-            "read_file",
-            &json!({ "path": "long.txt", "offset": offset, "limit": 2000 }),
-            "line_count",
-        )
+    let read = |host: &Host, path: &str, offset: usize| {
+        let args = json!({ "path": path, "offset": offset, "limit": 2000 });
+        host.call("read_file", &args, "line_count")
     };
     let deep = 900_000;
     assert!(deep < LONG_LINES);
     // A host of its own each time remembers nothing.
-    let mut hosts: Vec<Host> = (0..=20).map(|_| host()).collect();
+    let mut hosts: Vec<Host> = (0..=ROUNDS).map(|_| host()).collect();
     table(
         "read_file, line 900,000 for the first time (S1)",
         &mut [
             Lane::new("blocks and memchr", || floor::skip_lines(&path, deep)),
-            Lane::new("read_file", || read(&hosts.pop().unwrap(), deep)),
+            Lane::new("read_file", || read(&hosts.pop().unwrap(), "long.txt", deep)),
         ],
     );
     let known = host();
@@ -110,14 +107,15 @@ fn read(tree: &Tree) {
         "read_file, line 900,000 again (S2)",
         &mut [
             Lane::new("one block there", || floor::block_at(&path, 80_000_000)),
-            Lane::new("read_file", || read(&known, deep)),
+            Lane::new("read_file", || read(&known, "long.txt", deep)),
         ],
     );
     table(
         "read_file, the first page (S3)",
         &mut [
             Lane::new("one block", || floor::first_block(&path)),
-            Lane::new("read_file", || read(&known, 1)),
+            Lane::new("read_file", || read(&known, "long.txt", 1)),
+            Lane::new("read_file, a short file", || read(&known, "short.txt", 1)),
         ],
     );
 }
@@ -156,7 +154,7 @@ fn grep(tree: &Tree) {
 fn glob(tree: &Tree) {
     let host = Host::new(&tree.folder);
     let same = ["--hidden", "--no-require-git", "--no-global-ignore-file", "--type", "f"];
-    for pattern in ["*.rs", "package_1*/**/*_7*.toml"] {
+    for pattern in ["*.rs", "package_1*/**/file_*7.toml"] {
         let args = json!({ "pattern": pattern, "limit": 100 });
         let path = if pattern.contains('/') { &["--full-path"][..] } else { &[] };
         // With the whole path, a glob has to match what stands before the tree as well.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Turns of each lane; the middle one is reported.
-const ROUNDS: usize = 15;
+pub(crate) const ROUNDS: usize = 15;
 
 /// One way to do a piece of work; gives how much it found.
 pub(crate) struct Lane<'a> {
@@ -17,36 +17,58 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Prints a line per lane: time, ratio to the first one, and what it found.
+/// What a lane took.
+#[derive(Default)]
+struct Taken {
+    wall: Vec<Duration>,
+    /// Ticks of the processor, programs that were started included.
+    ticks: u64,
+    found: usize,
+}
+
+/// Prints a line per lane: the middle of its times, processor time, and what it found; each
+/// beside the first lane's.
 #[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 pub(crate) fn table(title: &str, lanes: &mut [Lane<'_>]) {
-    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); lanes.len()];
-    let mut found = vec![0; lanes.len()];
+    let mut taken: Vec<Taken> = lanes.iter().map(|_| Taken::default()).collect();
     for round in 0..=ROUNDS {
-        for (at, lane) in lanes.iter_mut().enumerate() {
-            let started = Instant::now();
-            found[at] = (lane.run)();
+        for (lane, taken) in lanes.iter_mut().zip(&mut taken) {
+            let (started, ticks) = (Instant::now(), processor_ticks());
+            taken.found = (lane.run)();
             // The first turn fills caches.
             if round > 0 {
-                times[at].push(started.elapsed());
+                taken.wall.push(started.elapsed());
+                taken.ticks += processor_ticks() - ticks;
             }
         }
     }
     println!("\n{title}");
-    let middle = |times: &mut Vec<Duration>| {
-        times.sort_unstable();
-        (times[times.len() / 2].as_secs_f64() * 1e3, times[0].as_secs_f64() * 1e3)
-    };
-    let mut yardstick = None;
-    for (at, lane) in lanes.iter().enumerate() {
-        let (median, least) = middle(&mut times[at]);
-        let (base, base_least) = *yardstick.get_or_insert((median, least));
+    println!("  {:<24} {:>12} {:>7} {:>15} {:>7} {:>9}", "", "ms", "", "processor ms", "", "found");
+    let mut first = None;
+    for (lane, mut taken) in lanes.iter().zip(taken) {
+        taken.wall.sort_unstable();
+        let wall = taken.wall[ROUNDS / 2].as_secs_f64() * 1e3;
+        let processor = taken.ticks as f64 * MS_PER_TICK / ROUNDS as f64;
+        let (wall_first, processor_first) = *first.get_or_insert((wall, processor));
         println!(
-            "  {:<24} {median:>9.3} ms {:>6.2}x   least {least:>9.3} ms {:>6.2}x   found {}",
+            "  {:<24} {wall:>12.3} {:>6.2}x {processor:>15.1} {:>6.2}x {:>9}",
             lane.name,
-            median / base,
-            least / base_least,
-            found[at]
+            wall / wall_first,
+            processor / processor_first,
+            taken.found
         );
     }
+}
+
+/// How long a tick is, on every Linux that is not built for something special.
+const MS_PER_TICK: f64 = 10.0;
+
+/// What this program and those that it waited for took of the processors; nothing where the
+/// system does not say.
+fn processor_ticks() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name stands in brackets and may hold anything; the times are the 12th to 15th
+    // field behind it.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum()
 }

@@ -16,13 +16,13 @@ const PER_FOLDER: usize = 11;
 pub(crate) const LONG_LINES: usize = 1_060_000;
 
 /// Bumped when what is written changes.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 /// What is on the disk.
 pub(crate) struct Tree {
     /// A folder of many files.
     pub(crate) folder: PathBuf,
-    /// The folder of one long file.
+    /// The folder of a long file and a short one.
     pub(crate) long: PathBuf,
 }
 
@@ -66,6 +66,7 @@ impl Tree {
             writeln!(text, "{number:>8} {line:<80.80}").unwrap();
         }
         long.write_all(text.as_bytes()).unwrap();
+        fs::write(self.long.join("short.txt"), &text[..60_000]).unwrap();
     }
 }
 

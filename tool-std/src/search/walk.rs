@@ -141,8 +141,7 @@ impl Walk<'_> {
             Work::Start(folder) => Ok(folder),
             Work::Below(entry) => entry.open_folder(),
         };
-        let entries = folder.and_then(|folder| folder.entries());
-        let Ok(entries) = entries.and_then(Iterator::collect::<Result<Vec<_>, _>>) else {
+        let Ok(entries) = folder.and_then(Folder::entries) else {
             self.unread.fetch_add(1, Ordering::Relaxed);
             return true;
         };
@@ -219,7 +218,7 @@ fn own(path: &Path, above: Option<Arc<Ignored>>, entries: &[FolderEntry]) -> Opt
 /// What stands in `.git/info/exclude`.
 fn exclude(git: &FolderEntry) -> Option<String> {
     let within = |folder: Folder, name: &str| {
-        folder.entries().ok()?.filter_map(Result::ok).find(|entry| entry.name() == name)
+        folder.entries().ok()?.into_iter().find(|entry| entry.name() == name)
     };
     let info = within(git.open_folder().ok()?, "info")?.open_folder().ok()?;
     let (file, _) = within(info, "exclude")?.open_file().ok()?;

@@ -5,15 +5,21 @@
 //!
 //! **Invariant:** nothing here knows a path, only handles and names.
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[path = "linux.rs"]
+mod handle;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "portable.rs"]
+mod handle;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::time::SystemTime;
 
-use cap_std::fs::{Dir, OpenOptions};
-
-use super::{FileKind, Located, never_wait};
+use self::handle::{Handle, Holder};
+use super::{FileKind, Located};
 use crate::error::ToolError;
 
 /// An open folder of a [`Workspace`](super::Workspace).
@@ -27,20 +33,19 @@ use crate::error::ToolError;
 /// # std::fs::write(folder.path().join("notes.txt"), "hello")?;
 /// let workspace = Workspace::open([folder.path()])?;
 /// for entry in workspace.resolve(".")?.open_folder()?.entries()? {
-///     let entry = entry?;
 ///     assert_eq!(entry.name(), "notes.txt");
 ///     let (_file, metadata) = entry.open_file()?;
 ///     assert_eq!(metadata.len(), 5);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Folder(Dir);
+pub struct Folder(Handle);
 
 /// One thing in a [`Folder`], which stays open as long as this is kept.
 pub struct FolderEntry {
-    inner: cap_std::fs::DirEntry,
     name: OsString,
     kind: FileKind,
+    holder: Holder,
 }
 
 impl Located {
@@ -51,7 +56,7 @@ impl Located {
     /// Fails with `not_found` when no folder is there, and with `denied` when it may not be
     /// read or a link leads out of the workspace.
     pub fn open_folder(&self) -> Result<Folder, ToolError> {
-        let opened = self.root().dir.open_dir(self.below_root());
+        let opened = Handle::open(&self.root().dir, self.below_root());
         opened.map(Folder).map_err(|error| self.error(error))
     }
 }
@@ -62,18 +67,8 @@ impl Folder {
     /// # Errors
     ///
     /// Fails when the system does not let the folder be read.
-    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<FolderEntry>> + use<>> {
-        let entries = self.0.entries()?;
-        Ok(entries.map(|entry| {
-            let inner = entry?;
-            let kind = inner.file_type().map_or(FileKind::Other, FileKind::of);
-            // Some file systems do not say what an entry is before they are asked.
-            let kind = match kind {
-                FileKind::Other => FileKind::of(inner.metadata()?.file_type()),
-                known => known,
-            };
-            Ok(FolderEntry { name: inner.file_name(), inner, kind })
-        }))
+    pub fn entries(self) -> io::Result<Vec<FolderEntry>> {
+        self.0.entries()
     }
 }
 
@@ -93,8 +88,7 @@ impl FolderEntry {
     /// When it was last written; a link is not followed for the answer.
     #[must_use]
     pub fn modified(&self) -> Option<SystemTime> {
-        let metadata = self.inner.metadata().ok()?;
-        metadata.modified().ok().map(cap_std::time::SystemTime::into_std)
+        self.holder.modified(&self.name)
     }
 
     /// Opens it as a regular file for reading, with the facts about what was opened.
@@ -103,10 +97,7 @@ impl FolderEntry {
     ///
     /// Fails when it is no regular file any more, and when it may not be read.
     pub fn open_file(&self) -> io::Result<(File, Metadata)> {
-        let mut options = OpenOptions::new();
-        options.read(true);
-        never_wait(&mut options);
-        let file = self.inner.open_with(&options)?.into_std();
+        let file = self.holder.open_file(&self.name)?;
         let metadata = file.metadata()?;
         match metadata.is_file() {
             true => Ok((file, metadata)),
@@ -120,7 +111,7 @@ impl FolderEntry {
     ///
     /// Fails when it is no folder, and when it may not be read.
     pub fn open_folder(&self) -> io::Result<Folder> {
-        self.inner.open_dir().map(Folder)
+        self.holder.open_folder(&self.name).map(Folder)
     }
 }
 
