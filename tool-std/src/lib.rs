@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`read_file`](fn@fs::read_file) | `fs` | shows a text file page by page, an image or a PDF as it is |
 //! | [`list_dir`](fn@fs::list_dir) | `fs` | lists a folder and what is below it |
+//! | [`glob_files`](fn@search::glob_files) | `search` | finds files by their names |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
 //!
 //! Each tool is a function that a program may also call itself. The host lends the folders

@@ -51,13 +51,18 @@ pub(crate) fn table(title: &str, lanes: &mut [Lane<'_>]) {
         let processor = taken.ticks as f64 * MS_PER_TICK / ROUNDS as f64;
         let (wall_first, processor_first) = *first.get_or_insert((wall, processor));
         println!(
-            "  {:<24} {wall:>12.3} {:>6.2}x {processor:>15.1} {:>6.2}x {:>9}",
+            "  {:<24} {wall:>12.3} {:>7} {processor:>15.1} {:>7} {:>9}",
             lane.name,
-            wall / wall_first,
-            processor / processor_first,
+            ratio(wall, wall_first),
+            ratio(processor, processor_first),
             taken.found
         );
     }
+}
+
+/// Nothing where the first lane took too little to be measured.
+fn ratio(of: f64, first: f64) -> String {
+    if first > 0.0 { format!("{:.2}x", of / first) } else { "-".to_owned() }
 }
 
 /// How long a tick is, on every Linux that is not built for something special.
