@@ -104,7 +104,7 @@ pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Tr
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
     Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Settings,
-    Signal, Sink, State, Stop, ToolFacts,
+    Sight, Signal, Sink, State, Stop, ToolFacts,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
@@ -142,8 +142,8 @@ pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Var
 pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
 #[cfg(feature = "workspace")]
 pub use self::workspace::{
-    Changes, DirEntry, FileKind, FileLocks, FileMetadata, Located, Snapshot, Workspace,
-    WorkspaceError,
+    Changes, DirEntry, FileKind, FileLocks, FileMetadata, Folder, FolderEntry, Located, Snapshot,
+    Workspace, WorkspaceError,
 };
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

@@ -7,6 +7,7 @@
 //! | [`write_file`](fn@fs::write_file) | `fs` | makes a file or writes it anew |
 //! | [`edit_file`](fn@fs::edit_file) | `fs` | replaces quoted text in a file |
 //! | [`apply_patch`](fn@fs::apply_patch) | `fs` | changes several files together, or none |
+//! | [`glob_files`](fn@search::glob_files) | `search` | finds files by their names |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
 //! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
 //!

@@ -11,6 +11,7 @@ mod facts;
 mod progress;
 mod session;
 mod settings;
+mod sight;
 mod state;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub use self::facts::ToolFacts;
 pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::settings::Settings;
+pub use self::sight::Sight;
 pub use self::state::{FromContext, FromContextRef, State};
 use crate::call::{Call, CallId};
 use crate::error::ToolError;
@@ -299,6 +301,28 @@ impl Context {
     #[must_use]
     pub fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
         self.sink.as_ref().map(|sink| sink.search_tools(query, limit)).unwrap_or_default()
+    }
+
+    /// What the rules let the call show of the files that it meets, under `permission`:
+    /// what is denied, or would have to be asked about, is left out.
+    ///
+    /// Nobody is asked, and without a pipeline around the call nothing is left out. It holds
+    /// for one call; a later one may be told something else.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::path::Path;
+    ///
+    /// let sight = tool_sdk::testing::context().sight("read");
+    /// assert!(sight.shows(".env", Path::new("/work/.env")));
+    /// ```
+    #[must_use]
+    pub fn sight(&self, permission: &str) -> Sight {
+        match &self.sink {
+            Some(sink) => Arc::clone(sink).sight(self, permission),
+            None => Sight::EVERYTHING,
+        }
     }
 
     fn signal(&self, signal: impl FnOnce() -> Signal) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Context, ToolFacts};
+use super::{Context, Sight, ToolFacts};
 
 /// Something that a tool says while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -64,6 +64,12 @@ pub trait Sink: Send + Sync {
     fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
         let _ = (query, limit);
         Vec::new()
+    }
+
+    /// What the call may show of the files that it meets; everything by default.
+    fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {
+        let _ = (cx, permission);
+        Sight::EVERYTHING
     }
 }
 

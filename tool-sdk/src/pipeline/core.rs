@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
 use crate::call::Call;
-use crate::context::{Asking, Context, Session, Signal, Sink, ToolFacts};
+use crate::context::{Asking, Context, Session, Sight, Signal, Sink, ToolFacts};
 use crate::event::Hub;
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
@@ -114,6 +114,10 @@ impl Sink for Core {
 
     fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
         self.toolset.view().search(query, limit).into_iter().map(facts).collect()
+    }
+
+    fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {
+        super::sight::sight(&self, cx, permission)
     }
 }
 

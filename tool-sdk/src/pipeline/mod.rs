@@ -24,6 +24,7 @@ mod decide;
 mod fit;
 mod frame;
 mod run;
+mod sight;
 #[cfg(test)]
 mod tests;
 mod trace;

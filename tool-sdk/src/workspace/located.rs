@@ -283,7 +283,7 @@ impl Located {
     }
 
     /// The path for the handle, which does not know the empty one.
-    fn below_root(&self) -> &Path {
+    pub(super) fn below_root(&self) -> &Path {
         match self.relative.as_os_str().is_empty() {
             true => Path::new("."),
             false => &self.relative,

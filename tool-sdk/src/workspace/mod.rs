@@ -10,9 +10,11 @@
 //! **Invariant:** nothing here opens a file by its printed path.
 
 mod changes;
+mod folder;
 mod form;
 mod located;
 mod locks;
+mod memo;
 mod outside;
 mod protected;
 mod snapshot;
@@ -32,6 +34,8 @@ pub use self::locks::FileLocks;
 use self::locks::Locks;
 pub use self::snapshot::Snapshot;
 
+pub use self::folder::{Folder, FolderEntry};
+use self::memo::Memo;
 use crate::error::ToolError;
 
 /// The folders that tools may touch.
@@ -69,6 +73,8 @@ struct Root {
     real: PathBuf,
     /// As the host wrote it, made absolute: models repeat what they were told.
     given: PathBuf,
+    /// What tools remember about the files below it.
+    memo: Memo,
 }
 
 /// What tools may do below a root.
@@ -229,7 +235,7 @@ impl Root {
             let given = std::path::absolute(root)?;
             let real = std::fs::canonicalize(root)?;
             let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
-            Ok(Arc::new(Self { dir, access, real, given }))
+            Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
         };
         opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
     }

@@ -1,12 +1,13 @@
 //! `list_dir`: a folder and what is below it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use serde_json::json;
-use tool_sdk::{Context, Located, Output, State, Stop, ToolError, Workspace, tool};
+use tool_sdk::{Context, Located, Output, Sight, State, Stop, ToolError, Workspace, tool};
 
 use super::read::with_similar;
 use crate::stop;
+use crate::text::path::asked;
 use crate::text::{MAX_BYTES, one_line};
 
 /// The mark of a folder.
@@ -21,6 +22,8 @@ const FOLDER: &str = "/";
 #[tool(
     read,
     category = "filesystem",
+    permission = "read",
+    approval(subjects = |args, _| asked(&args.path)),
     display(name = "List", primary = path, show(path, depth), summary = "Listing {path}"),
     aliases("ls"),
     truncate = none,
@@ -42,11 +45,13 @@ pub async fn list_dir(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    let sight = cx.sight("read");
     cx.blocking(move |stop| {
         stop::check(stop)?;
         let place = workspace.resolve(&path)?;
-        let entries = entries(&place).map_err(|error| with_similar(error, &place, stop))?;
-        let mut listing = Listing::new(offset.max(1).into(), limit.into(), depth, stop);
+        let window = Window { offset: offset.max(1).into(), limit: limit.into() };
+        let mut listing = Listing::new(window, depth, &sight, stop);
+        let entries = listing.entries(&place).map_err(|error| with_similar(error, &place, stop))?;
         listing.folder(&place, entries, &mut Vec::new())?;
         listing.finish(&place)
     })
@@ -65,38 +70,62 @@ impl Entry {
     }
 }
 
-fn entries(place: &Located) -> Result<Vec<Entry>, ToolError> {
-    let mut entries = Vec::new();
-    for entry in place.read_dir()? {
-        let entry = entry?;
-        let mark = match entry.kind {
-            kind if kind.is_file() => "",
-            kind if kind.is_dir() => FOLDER,
-            kind if kind.is_symlink() => "@",
-            _ => "?",
-        };
-        entries.push(Entry { name: entry.name, mark });
-    }
-    Ok(entries)
+/// Which entries are shown.
+#[derive(Clone, Copy)]
+struct Window {
+    /// The first one, from 1.
+    offset: u64,
+    limit: u64,
 }
 
 /// A window on a tree that is walked in order.
 struct Listing<'a> {
-    offset: u64,
-    limit: u64,
+    window: Window,
     depth: usize,
+    sight: &'a Sight,
     stop: &'a Stop,
     text: String,
     /// Entries met so far, in the window or not.
     met: u64,
     shown: u64,
+    /// Entries that the rules keep back.
+    withheld: u64,
     full: bool,
 }
 
 impl<'a> Listing<'a> {
-    fn new(offset: u64, limit: u64, depth: u32, stop: &'a Stop) -> Self {
-        let text = String::new();
-        Self { offset, limit, depth: depth as usize, stop, text, met: 0, shown: 0, full: false }
+    fn new(window: Window, depth: u32, sight: &'a Sight, stop: &'a Stop) -> Self {
+        let (text, depth) = (String::new(), depth as usize);
+        let (met, shown, withheld, full) = (0, 0, 0, false);
+        Self { window, depth, sight, stop, text, met, shown, withheld, full }
+    }
+
+    /// What of a folder may be shown, in any order.
+    fn entries(&mut self, place: &Located) -> Result<Vec<Entry>, ToolError> {
+        let mut entries = Vec::new();
+        for entry in place.read_dir()? {
+            let entry = entry?;
+            if !self.shows(place, &entry.name) {
+                self.withheld += 1;
+                continue;
+            }
+            let mark = match entry.kind {
+                kind if kind.is_file() => "",
+                kind if kind.is_dir() => FOLDER,
+                kind if kind.is_symlink() => "@",
+                _ => "?",
+            };
+            entries.push(Entry { name: entry.name, mark });
+        }
+        Ok(entries)
+    }
+
+    fn shows(&self, folder: &Located, name: &OsStr) -> bool {
+        if self.sight.is_everything() {
+            return true;
+        }
+        let place = folder.join(name);
+        self.sight.shows(&place.display(), &place.absolute())
     }
 
     /// Goes through what is in `place`; `above` are the folders between it and the start.
@@ -122,7 +151,7 @@ impl<'a> Listing<'a> {
                 continue;
             }
             let below = place.join(&entry.name);
-            match self::entries(&below) {
+            match self.entries(&below) {
                 Ok(entries) => {
                     self.entry(&entry, "", above);
                     above.push(entry.label());
@@ -138,7 +167,7 @@ impl<'a> Listing<'a> {
     /// Counts an entry, and shows it when it is in the window.
     fn entry(&mut self, entry: &Entry, note: &str, above: &[String]) {
         self.met += 1;
-        if self.met < self.offset || self.full {
+        if self.met < self.window.offset || self.full {
             return;
         }
         let before = self.text.len();
@@ -155,11 +184,11 @@ impl<'a> Listing<'a> {
             return;
         }
         self.shown += 1;
-        self.full = self.shown == self.limit;
+        self.full = self.shown == self.window.limit;
     }
 
     fn finish(self, place: &Located) -> Result<Output, ToolError> {
-        let Self { offset, met, shown, .. } = self;
+        let Self { window: Window { offset, .. }, met, shown, withheld, .. } = self;
         if shown == 0 && offset > 1 {
             return Err(ToolError::invalid(
                 "offset",
@@ -170,12 +199,15 @@ impl<'a> Listing<'a> {
         let absolute = place.absolute().display().to_string();
         let mut text = format!("Absolute path: {}\n{}", one_line(&absolute), self.text);
         let left = met - (offset - 1) - shown;
-        if met == 0 {
+        if met == 0 && withheld == 0 {
             text.push_str("(The folder is empty.)\n");
         }
         if left > 0 {
             let (entries, next) = (if left == 1 { "entry" } else { "entries" }, offset + shown);
             text.push_str(&format!("({left} more {entries}. Use offset={next} to continue.)\n"));
+        }
+        if withheld > 0 {
+            text.push_str(&format!("({withheld} left out by the rules.)\n"));
         }
         text.pop();
         let path = place.display();

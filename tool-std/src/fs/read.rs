@@ -1,7 +1,7 @@
 //! `read_file`: a text file page by page, an image or a PDF as it is.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::json;
@@ -10,7 +10,9 @@ use tool_sdk::{
 };
 
 use crate::stop;
+use crate::text::index::{Identity, LineIndex};
 use crate::text::page::{Blocks, End, Fault, Page, page};
+use crate::text::path::asked;
 use crate::text::similar;
 
 /// How much of a file is looked at to tell text from anything else.
@@ -38,6 +40,8 @@ const BINARY: &[&str] = &[
 #[tool(
     read,
     category = "filesystem",
+    permission = "read",
+    approval(subjects = |args, _| asked(&args.path)),
     display(name = "Read", primary = path, show(path, offset, limit), summary = "Reading {path}"),
     aliases("read"),
     truncate = none,
@@ -59,7 +63,7 @@ pub async fn read_file(
     cx.blocking(move |stop| {
         stop::check(stop)?;
         let place = workspace.resolve(&path)?;
-        let file = place.open_file().map_err(|error| with_similar(error, &place, stop))?;
+        let file = place.open_file().map_err(|error| advise(error, &place, stop))?;
         read(&place, &file, u64::from(offset.max(1)), limit, stop)
     })
     .await
@@ -73,8 +77,8 @@ fn read(
     stop: &Stop,
 ) -> Result<Output, ToolError> {
     let failed = |fault| explain(fault, place, offset);
-    let len = file.metadata().map_or(0, |metadata| metadata.len());
-    let mut blocks = Blocks::new(file, || stop.is_stopped());
+    let stopped = || stop.is_stopped();
+    let mut blocks = Blocks::new(file, stopped);
     blocks.more().map_err(failed)?;
     let start = blocks.rest();
     if let Some(mime) = media_type(start) {
@@ -84,8 +88,21 @@ fn read(
         return Err(ToolError::failed(format_args!("`{}` is a binary file", place.display()))
             .hint("only UTF-8 text, PNG, JPEG, GIF and WebP images, and PDF files can be read"));
     }
-    let page = page(&mut blocks, offset, limit.into(), len).map_err(failed)?;
-    Ok(show(place, offset, page))
+    let facts = file.metadata().map_err(|error| failed(Fault::Read(error)))?;
+    let index = place.memo::<LineIndex>();
+    let identity = Identity::of(&facts).filter(|_| offset > 1);
+    let mut marks = identity.map(|file| index.get(file)).unwrap_or_default();
+    if let Some(mark) = marks.before(offset) {
+        let mut source = file;
+        let moved = source.seek(SeekFrom::Start(mark.offset));
+        moved.map_err(|error| failed(Fault::Read(error)))?;
+        blocks = Blocks::at(file, stopped, mark);
+    }
+    let page = page(&mut blocks, offset, limit.into(), facts.len(), &mut marks);
+    if let Some(file) = identity {
+        index.put(file, marks);
+    }
+    Ok(show(place, offset, page.map_err(failed)?))
 }
 
 /// The page with what the model should know about the rest.
@@ -182,6 +199,14 @@ fn has_binary_name(place: &Located) -> bool {
     let extension = place.file_name().and_then(|name| Path::new(name).extension());
     extension
         .is_some_and(|extension| BINARY.iter().any(|binary| extension.eq_ignore_ascii_case(binary)))
+}
+
+/// Says what to do instead of reading what cannot be read.
+fn advise(error: ToolError, place: &Located, stop: &Stop) -> ToolError {
+    match place.metadata() {
+        Ok(found) if found.kind.is_dir() => error.hint("list it with `list_dir`"),
+        _ => with_similar(error, place, stop),
+    }
 }
 
 /// Offers the names that may have been meant, when `place` does not exist.
@@ -329,7 +354,10 @@ mod tests {
         let folder = Folder::with(&[("src/main.rs", b"")]);
         let error = folder.error("src", 1).await;
         assert_eq!(error.kind(), ErrorKind::Failed);
-        assert_eq!(error.message(), "`src` is a folder, not a file");
+        assert_eq!(
+            error.to_string(),
+            "`src` is a folder, not a file\nhint: list it with `list_dir`"
+        );
     }
 
     #[tokio::test]

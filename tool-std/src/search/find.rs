@@ -1,55 +1,35 @@
 //! Finds the matches of one search, on several threads.
 //!
-//! Files are found by the walker of ripgrep and opened through the workspace, so that what
-//! is read is inside it whatever the walker met.
-//!
 //! **Invariant:** nothing here decides how a match is shown.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::available_parallelism;
 use std::time::SystemTime;
 
-use globset::{GlobBuilder, GlobMatcher};
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
-use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
-use ignore::{WalkBuilder, WalkState};
-use tool_sdk::{Located, Stop, ToolError};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
+};
+use memchr::memchr;
+use tool_sdk::{FolderEntry, Located, Sight, Stop, ToolError};
 
+use super::include::Include;
 use super::report::{Found, Line, Mode, Results};
+use super::walk::{Visit, Walked, walk};
 use crate::text::MAX_BYTES;
 use crate::text::excerpt::around;
 
 /// The most characters of one line.
 const MAX_LINE: usize = 500;
 
-/// Which files are searched.
-pub(super) struct Include {
-    glob: GlobMatcher,
-    names_only: bool,
-}
+/// Files up to this size are read whole before they are searched.
+const WHOLE: usize = 1 << 20;
 
-impl Include {
-    pub(super) fn new(pattern: &str) -> Result<Self, ToolError> {
-        let anchored = pattern.trim_start_matches("./").trim_start_matches('/');
-        let glob = GlobBuilder::new(anchored).literal_separator(true).build().map_err(|error| {
-            ToolError::invalid("include", error.kind())
-                .hint("write a glob such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`")
-        })?;
-        Ok(Self { glob: glob.compile_matcher(), names_only: !pattern.contains('/') })
-    }
-
-    fn has(&self, relative: &Path) -> bool {
-        match (self.names_only, relative.file_name()) {
-            (true, Some(name)) => self.glob.is_match(name),
-            _ => self.glob.is_match(relative),
-        }
-    }
-}
+/// How much of a file is looked at to tell text from anything else.
+const SNIFFED: usize = 4096;
 
 /// What to look for, and in which files.
 pub(super) struct Query {
@@ -64,79 +44,45 @@ pub(super) struct Query {
 pub(super) struct Search<'a> {
     query: Query,
     start: Located,
+    sight: Sight,
     stop: &'a Stop,
     /// What counts against the limit, so far.
     counted: AtomicU64,
-    /// Files and folders that could not be read.
-    unread: AtomicU64,
-    files: Mutex<Vec<Found>>,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(query: Query, start: Located, stop: &'a Stop) -> Self {
-        let (counted, unread) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { query, start, stop, counted, unread, files: Mutex::default() }
+    pub(super) fn new(query: Query, start: Located, sight: Sight, stop: &'a Stop) -> Self {
+        Self { query, start, sight, stop, counted: AtomicU64::new(0) }
     }
 
     /// Runs until everything is searched, or more is found than the limit.
     pub(super) fn run(self) -> Result<Results, ToolError> {
-        self.search()?;
-        let mut files = self.files.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Walked { visitors, mut unread } = self.search()?;
+        let (mut files, mut withheld) = (Vec::new(), 0);
+        for worker in visitors {
+            files.extend(worker.found);
+            unread += worker.unread;
+            withheld += worker.withheld;
+        }
         files.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
-        Ok(Results {
-            mode: self.query.mode,
-            limit: self.query.limit,
-            has_more: self.counted.into_inner() > self.query.limit,
-            unread: self.unread.into_inner(),
-            files,
-        })
+        let has_more = self.counted.into_inner() > self.query.limit;
+        let Query { mode, limit, .. } = self.query;
+        Ok(Results { mode, limit, has_more, unread, withheld, files })
     }
 
-    fn search(&self) -> Result<(), ToolError> {
+    fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {
         if self.start.metadata()?.kind.is_dir() {
-            self.walk();
-            return Ok(());
+            return walk(&self.start, &|| self.is_over(), || Worker::of(self));
         }
         let file = self.start.open_file()?;
-        let searched = Worker::of(self).file(&self.start, file);
+        let mut worker = Worker::of(self);
+        let metadata = file.metadata();
+        let searched = metadata.and_then(|facts| worker.search(&file, &facts, &self.start));
         searched.map_err(|error| {
             ToolError::failed(format_args!("cannot search `{}`: {error}", self.start.display()))
                 .source(error)
-        })
-    }
-
-    fn walk(&self) {
-        let root = self.start.absolute();
-        // Most of the time goes into opening files, so that more threads than cores pay.
-        let threads = 2 * available_parallelism().map_or(1, usize::from);
-        WalkBuilder::new(&root)
-            .threads(threads)
-            .hidden(false)
-            .follow_links(false)
-            .require_git(false)
-            // What a search finds does not depend on who runs it.
-            .git_global(false)
-            .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git")
-            .build_parallel()
-            .run(|| {
-                let mut worker = Worker::of(self);
-                let root = root.as_path();
-                Box::new(move |entry| {
-                    if self.is_over() {
-                        return WalkState::Quit;
-                    }
-                    match entry {
-                        Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
-                            worker.entry(root, entry.path());
-                        }
-                        Ok(_) => {}
-                        Err(_) => {
-                            self.unread.fetch_add(1, Ordering::Relaxed);
-                        }
-                    }
-                    WalkState::Continue
-                })
-            });
+        })?;
+        Ok(Walked { visitors: vec![worker], unread: 0 })
     }
 
     /// Whether there is more than may be shown, or nobody waits.
@@ -150,6 +96,30 @@ struct Worker<'a> {
     search: &'a Search<'a>,
     matcher: RegexMatcher,
     searcher: Searcher,
+    /// Holds the file at hand, or the start of it.
+    buffer: Vec<u8>,
+    found: Vec<Found>,
+    /// Files that could not be read.
+    unread: u64,
+    /// Files that the rules keep back.
+    withheld: u64,
+}
+
+impl Visit for Worker<'_> {
+    fn file(&mut self, path: &Path, entry: &FolderEntry) {
+        let search = self.search;
+        if search.query.include.as_ref().is_some_and(|include| !include.has(path)) {
+            return;
+        }
+        let place = search.start.join(path);
+        if !shows(&search.sight, &place) {
+            self.withheld += 1;
+            return;
+        }
+        let searched =
+            entry.open_file().and_then(|(file, facts)| self.search(&file, &facts, &place));
+        self.unread += u64::from(searched.is_err());
+    }
 }
 
 impl<'a> Worker<'a> {
@@ -158,41 +128,68 @@ impl<'a> Worker<'a> {
             search,
             matcher: search.query.matcher.clone(),
             searcher: search.query.searcher.build(),
+            buffer: vec![0; WHOLE],
+            found: Vec::new(),
+            unread: 0,
+            withheld: 0,
         }
     }
 
-    /// Searches a file that the walker met.
-    fn entry(&mut self, root: &Path, path: &Path) {
-        let Ok(relative) = path.strip_prefix(root) else { return };
-        if self.search.query.include.as_ref().is_some_and(|include| !include.has(relative)) {
-            return;
-        }
-        let place = self.search.start.join(relative);
-        let opened = place.open_file().map_err(io::Error::other);
-        if opened.and_then(|file| self.file(&place, file)).is_err() {
-            self.search.unread.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn file(&mut self, place: &Located, file: File) -> io::Result<()> {
-        let Self { search, matcher, searcher } = self;
+    /// Searches a file that is open.
+    fn search(&mut self, file: &File, facts: &Metadata, place: &Located) -> io::Result<()> {
+        let (filled, is_whole) = self.read(file, facts.len())?;
+        let Self { search, matcher, searcher, buffer, .. } = self;
+        let text = &buffer[..filled];
         let mut hits = Hits { search, matcher, matches: 0, lines: Vec::new(), bytes: 0 };
-        searcher.search_reader(
-            &*matcher,
-            Stoppable { file: &file, stop: search.stop },
-            &mut hits,
-        )?;
-        let Hits { matches, lines, .. } = hits;
-        if matches == 0 {
+        // Only the searcher knows how to read this encoding, in which every other byte is 0.
+        let is_utf16 = matches!(text, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
+        if !is_utf16 && memchr(0, &text[..filled.min(SNIFFED)]).is_some() {
             return Ok(());
         }
-        let counted = if search.query.mode == Mode::Content { matches } else { 1 };
-        search.counted.fetch_add(counted, Ordering::Relaxed);
-        let modified = file.metadata()?.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let found = Found { path: place.display(), modified, matches, lines };
-        search.files.lock().unwrap_or_else(PoisonError::into_inner).push(found);
+        if is_whole && !is_utf16 {
+            searcher.set_binary_detection(BinaryDetection::none());
+            searcher.search_slice(&*matcher, text, &mut hits)?;
+            if hits.matches > 0 && memchr(0, text).is_some() {
+                return Ok(());
+            }
+        } else {
+            searcher.set_binary_detection(BinaryDetection::quit(0));
+            let rest = Stoppable { file, stop: search.stop };
+            searcher.search_reader(&*matcher, text.chain(rest), &mut hits)?;
+        }
+        let Hits { matches, lines, .. } = hits;
+        if matches > 0 {
+            let counted = if search.query.mode == Mode::Content { matches } else { 1 };
+            search.counted.fetch_add(counted, Ordering::Relaxed);
+            let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            self.found.push(Found { path: place.display(), modified, matches, lines });
+        }
         Ok(())
     }
+
+    /// Fills the buffer: gives how much of it, and whether that is all of the file.
+    fn read(&mut self, mut file: &File, len: u64) -> io::Result<(usize, bool)> {
+        let mut filled = 0;
+        while filled < WHOLE {
+            match file.read(&mut self.buffer[filled..]) {
+                Ok(0) => return Ok((filled, true)),
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            // What the system claims is only believed when it is true, and then there is no
+            // need to ask whether there is more.
+            if filled as u64 == len && filled < WHOLE {
+                return Ok((filled, true));
+            }
+        }
+        Ok((filled, false))
+    }
+}
+
+/// Whether a file that nobody named may be shown.
+pub(super) fn shows(sight: &Sight, place: &Located) -> bool {
+    sight.is_everything() || sight.shows(&place.display(), &place.absolute())
 }
 
 /// A file that has no more to read when nobody waits for it.

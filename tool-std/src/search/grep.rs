@@ -4,12 +4,14 @@
 //! was found.
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, SearcherBuilder};
+use grep_searcher::SearcherBuilder;
 use tool_sdk::{Context, Output, State, ToolError, Workspace, tool};
 
-use super::find::{Include, Query, Search};
+use super::find::{Query, Search};
+use super::include::Include;
 use super::report::{Mode, report};
 use crate::stop;
+use crate::text::path::asked;
 
 /// The most memory that one file may take: a line, or all of it when matches span lines.
 const MAX_HEAP: usize = 64 * 1024 * 1024;
@@ -24,6 +26,8 @@ const MAX_HEAP: usize = 64 * 1024 * 1024;
 #[tool(
     read,
     category = "search",
+    permission = "read",
+    approval(subjects = |args, _| asked(&args.path)),
     display(
         name = "Grep",
         primary = pattern,
@@ -66,17 +70,18 @@ pub async fn grep_files(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    let sight = cx.sight("read");
     cx.blocking(move |stop| {
         stop::check(stop)?;
         let mode = Mode::of(&output_mode)?;
         let query = Query {
             matcher: matcher(&pattern, case_insensitive, multiline)?,
             searcher: searcher(mode, context, multiline),
-            include: include.as_deref().map(Include::new).transpose()?,
+            include: include.as_deref().map(|glob| Include::new("include", glob)).transpose()?,
             mode,
             limit: limit.into(),
         };
-        let results = Search::new(query, workspace.resolve(&path)?, stop).run()?;
+        let results = Search::new(query, workspace.resolve(&path)?, sight, stop).run()?;
         stop::check(stop)?;
         Ok(report(&pattern, &results))
     })
@@ -118,7 +123,6 @@ fn searcher(mode: Mode, context: u32, multiline: bool) -> SearcherBuilder {
         .before_context(context)
         .after_context(context)
         .multi_line(multiline)
-        .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(MAX_HEAP));
     builder
 }

@@ -57,6 +57,8 @@ pub(super) struct Results {
     pub(super) has_more: bool,
     /// Files and folders that could not be read.
     pub(super) unread: u64,
+    /// Files that the rules keep back.
+    pub(super) withheld: u64,
     /// The files with matches, in the order in which they are shown.
     pub(super) files: Vec<Found>,
 }
@@ -79,6 +81,7 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
         }
     }
     report.foot(total, results.unread);
+    report.text.push_str(&withheld(results.withheld));
     report.text.pop();
 
     let truncated = report.stopped || report.full;
@@ -241,7 +244,16 @@ impl Report {
     }
 }
 
+/// What is said of files that the rules keep back; that depends on no file's content.
+pub(crate) fn withheld(files: u64) -> String {
+    if files == 0 {
+        return String::new();
+    }
+    let (files, them) = (count(files, "file", "files"), if files == 1 { "it" } else { "one" });
+    format!("({files} left out by the rules; name {them} as `path` to ask for it.)\n")
+}
+
 /// A number of things, such as `1 file` and `3 files`.
-fn count(number: u64, one: &str, many: &str) -> String {
+pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

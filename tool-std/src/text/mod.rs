@@ -5,9 +5,12 @@
 #[cfg(feature = "search")]
 pub(crate) mod excerpt;
 #[cfg(feature = "fs")]
+pub(crate) mod index;
+#[cfg(feature = "fs")]
 pub(crate) mod lines;
 #[cfg(feature = "fs")]
 pub(crate) mod page;
+pub(crate) mod path;
 #[cfg(feature = "fs")]
 pub(crate) mod similar;
 #[cfg(feature = "fs")]

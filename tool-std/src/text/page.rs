@@ -11,6 +11,7 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter};
 
 use super::MAX_BYTES;
+use super::index::{Mark, Marks};
 
 /// The first block: enough for a whole page, so that the start of a file costs one read.
 const FIRST_BLOCK: usize = 64 * 1024;
@@ -70,13 +71,22 @@ pub(crate) struct Blocks<R, S> {
     block: Vec<u8>,
     used: usize,
     filled: usize,
-    read: u64,
+    /// Behind what was read so far.
+    position: u64,
+    /// Lines that end before the first byte that is read.
+    lines: u64,
 }
 
 impl<R: Read, S: Fn() -> bool> Blocks<R, S> {
     /// Nothing is read yet. `stopped` is asked before each read.
     pub(crate) fn new(source: R, stopped: S) -> Self {
-        Self { source, stopped, block: Vec::new(), used: 0, filled: 0, read: 0 }
+        Self::at(source, stopped, Mark::default())
+    }
+
+    /// A source that stands at `mark`.
+    pub(crate) fn at(source: R, stopped: S, Mark { offset, lines }: Mark) -> Self {
+        let block = Vec::new();
+        Self { source, stopped, block, used: 0, filled: 0, position: offset, lines }
     }
 
     /// What was read and not used.
@@ -92,7 +102,7 @@ impl<R: Read, S: Fn() -> bool> Blocks<R, S> {
         if (self.stopped)() {
             return Err(Fault::Stopped);
         }
-        let size = if self.read == 0 { FIRST_BLOCK } else { BLOCK };
+        let size = if self.position == 0 { FIRST_BLOCK } else { BLOCK };
         if self.block.len() < size {
             self.block = vec![0; size];
         }
@@ -104,7 +114,7 @@ impl<R: Read, S: Fn() -> bool> Blocks<R, S> {
                 Err(error) => return Err(Fault::Read(error)),
             }
         };
-        self.read += self.filled as u64;
+        self.position += self.filled as u64;
         Ok(self.filled > 0)
     }
 
@@ -119,22 +129,26 @@ impl<R: Read, S: Fn() -> bool> Blocks<R, S> {
 
 /// The page of `limit` lines from line `first`, counting from 1.
 ///
-/// `len` is what the source claims to have in bytes; it is only a hint.
+/// `len` is what the source claims to have in bytes; it is only a hint. On the way to the
+/// page `marks` are set.
 pub(crate) fn page<R: Read, S: Fn() -> bool>(
     blocks: &mut Blocks<R, S>,
     first: u64,
     limit: u64,
     len: u64,
+    marks: &mut Marks,
 ) -> Result<Page, Fault> {
-    skip_to(blocks, first)?;
+    skip_to(blocks, first, marks)?;
     let mut page = Page { text: String::new(), lines: 0, end: End::Source };
     let mut line = Line::default();
     while page.lines < limit {
-        if !line.take(blocks, first + page.lines == 1)? {
-            return Ok(page);
+        let (number, before) = (first + page.lines, page.text.len());
+        if !show_short(blocks, number, &mut page.text) {
+            if !line.take(blocks, number == 1)? {
+                return Ok(page);
+            }
+            line.show(number, &mut page.text);
         }
-        let before = page.text.len();
-        line.show(first + page.lines, &mut page.text);
         if page.text.len() > MAX_BYTES && page.lines > 0 {
             page.text.truncate(before);
             page.end = End::Bytes;
@@ -150,8 +164,12 @@ pub(crate) fn page<R: Read, S: Fn() -> bool>(
 }
 
 /// Leaves the blocks at the start of line `first`, which exists or is the very first.
-fn skip_to<R: Read, S: Fn() -> bool>(blocks: &mut Blocks<R, S>, first: u64) -> Result<(), Fault> {
-    let mut missing = first - 1;
+fn skip_to<R: Read, S: Fn() -> bool>(
+    blocks: &mut Blocks<R, S>,
+    first: u64,
+    marks: &mut Marks,
+) -> Result<(), Fault> {
+    let mut missing = first - 1 - blocks.lines;
     let mut open_line = false;
     while missing > 0 {
         if !blocks.more()? {
@@ -163,6 +181,7 @@ fn skip_to<R: Read, S: Fn() -> bool>(blocks: &mut Blocks<R, S>, first: u64) -> R
             missing -= ends;
             open_line = rest.last() != Some(&b'\n');
             blocks.use_all();
+            marks.set(Mark { offset: blocks.position, lines: first - 1 - missing });
         } else {
             // The cast holds: `missing` is at most the number of bytes in a block.
             let last = memchr_iter(b'\n', rest).nth(missing as usize - 1).unwrap_or_default();
@@ -181,7 +200,7 @@ fn cheap_rest<R: Read, S: Fn() -> bool>(
     blocks: &mut Blocks<R, S>,
     len: u64,
 ) -> Result<Option<u64>, Fault> {
-    if len.saturating_sub(blocks.read) > BLOCK as u64 {
+    if len.saturating_sub(blocks.position) > BLOCK as u64 {
         return Ok(None);
     }
     let mut lines = 0;
@@ -197,6 +216,35 @@ fn cheap_rest<R: Read, S: Fn() -> bool>(
         blocks.use_all();
     }
     Ok(None)
+}
+
+/// Shows the next line when nothing about it is special, as most are: it lies in the block
+/// at hand as a whole and is short.
+fn show_short<R: Read, S: Fn() -> bool>(
+    blocks: &mut Blocks<R, S>,
+    number: u64,
+    out: &mut String,
+) -> bool {
+    let rest = blocks.rest();
+    let Some(end) = memchr(b'\n', &rest[..rest.len().min(MAX_CHARS)]) else { return false };
+    // The mark before a text belongs to no line.
+    if number == 1 && rest[0] == 0xef {
+        return false;
+    }
+    let line = &rest[..end];
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    show_number(number, out);
+    match str::from_utf8(line) {
+        Ok(line) => out.push_str(line),
+        Err(_) => out.push_str(&String::from_utf8_lossy(line)),
+    }
+    out.push('\n');
+    blocks.use_up(end + 1);
+    true
+}
+
+fn show_number(number: u64, out: &mut String) {
+    let _ = write!(out, "{number}: ");
 }
 
 /// The line at hand: its start, and how much there is in all.
@@ -268,7 +316,7 @@ impl Line {
     /// Appends the line with its number.
     fn show(&self, number: u64, out: &mut String) {
         let text = String::from_utf8_lossy(&self.kept);
-        let _ = write!(out, "{number}: ");
+        show_number(number, out);
         let cut = match self.bytes > MAX_CHARS as u64 {
             true => text.char_indices().nth(MAX_CHARS).map(|(cut, _)| cut),
             false => None,
@@ -298,7 +346,8 @@ mod tests {
     use super::*;
 
     fn read(text: &str, first: u64, limit: u64) -> Result<Page, Fault> {
-        page(&mut Blocks::new(text.as_bytes(), || false), first, limit, text.len() as u64)
+        let mut blocks = Blocks::new(text.as_bytes(), || false);
+        page(&mut blocks, first, limit, text.len() as u64, &mut Marks::default())
     }
 
     #[track_caller]
@@ -390,7 +439,7 @@ mod tests {
         for step in 1..text.len() {
             for first in 1..=4 {
                 let mut blocks = Blocks::new(Slow(text.as_bytes(), step), || false);
-                let page = page(&mut blocks, first, 2, 0).unwrap();
+                let page = page(&mut blocks, first, 2, 0, &mut Marks::default()).unwrap();
                 assert_eq!(page.text, read(text, first, 2).unwrap().text, "{step} {first}");
             }
         }
@@ -399,21 +448,52 @@ mod tests {
     #[test]
     fn what_follows_the_page_is_not_read() {
         let mut endless = Blocks::new(io::repeat(b'\n'), || false);
-        let page = page(&mut endless, 1_000_000, 10, u64::MAX).unwrap();
+        let page = page(&mut endless, 1_000_000, 10, u64::MAX, &mut Marks::default()).unwrap();
         assert_eq!((page.lines, page.end), (10, End::Lines { total: None }));
-        assert!(endless.read < 1_000_000 + 2 * BLOCK as u64);
+        assert!(endless.position < 1_000_000 + 2 * BLOCK as u64);
+    }
+
+    // S2
+    #[test]
+    fn a_page_is_the_same_from_every_mark() {
+        let text: String = (1..=60_000).map(|n| format!("line {n:>60}\n")).collect();
+        let mut marks = Marks::default();
+        let len = text.len() as u64;
+        let mut from_start = |first| {
+            let mut blocks = Blocks::new(text.as_bytes(), || false);
+            page(&mut blocks, first, 3, len, &mut marks).unwrap()
+        };
+        let wanted = [59_999, 60_000, 1, 2, 5_000, 30_000];
+        let expected = wanted.map(&mut from_start);
+        for (first, expected) in wanted.into_iter().zip(expected) {
+            let Some(mark) = marks.before(first) else {
+                assert!(first <= 5_000);
+                continue;
+            };
+            assert!(mark.offset > 0 && len - mark.offset < len);
+            let rest = &text.as_bytes()[mark.offset as usize..];
+            let mut blocks = Blocks::at(rest, || false, mark);
+            let found = page(&mut blocks, first, 3, len, &mut Marks::default()).unwrap();
+            assert_eq!(found, expected, "{first}");
+        }
+        let mark = marks.before(u64::MAX).unwrap();
+        let mut blocks = Blocks::at(&text.as_bytes()[mark.offset as usize..], || false, mark);
+        match page(&mut blocks, 70_000, 3, len, &mut Marks::default()) {
+            Err(Fault::PastEnd { lines }) => assert_eq!(lines, 60_000),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn a_hint_may_be_wrong() {
         let mut endless = Blocks::new(io::repeat(b'\n'), || false);
-        let page = page(&mut endless, 1, 10, 0).unwrap();
+        let page = page(&mut endless, 1, 10, 0, &mut Marks::default()).unwrap();
         assert_eq!(page.end, End::Lines { total: None });
     }
 
     #[test]
     fn reading_stops_when_nobody_waits() {
         let mut blocks = Blocks::new(io::repeat(b'x'), || true);
-        assert!(matches!(page(&mut blocks, 2, 1, 0), Err(Fault::Stopped)));
+        assert!(matches!(page(&mut blocks, 2, 1, 0, &mut Marks::default()), Err(Fault::Stopped)));
     }
 }

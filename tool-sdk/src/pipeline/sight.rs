@@ -1,0 +1,49 @@
+//! What a running tool may show of the files that it meets: the rules' answer, without
+//! asking anybody.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use crate::context::{Context, Sight};
+use crate::permission::{Action, Grantee, Mode};
+use crate::tool::Subject;
+use crate::toolset::names_of;
+
+/// What the rules let the call show under `permission`.
+///
+/// A file that somebody would have to be asked about is left out like one that is denied,
+/// unless that was approved before. A rule that asks about everything was answered when the
+/// call was let through.
+pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
+    let view = core.toolset.view_for(cx.session());
+    let policy = cx.session().policy();
+    let rules = match &policy {
+        Some(policy) => view.rules().with(&policy.rules),
+        None => view.rules().clone(),
+    };
+    let mut names = vec![permission, cx.tool().as_str()];
+    names.extend(view.definition(cx.tool().as_str()).into_iter().flat_map(names_of));
+    let rules = rules.about(&names);
+    if rules.rules().iter().all(|rule| rule.action == Action::Allow) {
+        return Sight::EVERYTHING;
+    }
+    let mode = policy.as_ref().and_then(|policy| policy.mode);
+    let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
+    let to = Grantee::new(cx.tool().clone(), permission);
+    let kept = core.kept(cx.session());
+    let stored = core.store.as_ref().map(|store| store.grants());
+    Sight::of(move |asked, absolute| {
+        let subject = Subject::path(asked, absolute);
+        let Some(rule) = rules.decisive(&subject, &|_| None, true) else { return true };
+        match rule.action {
+            Action::Allow => true,
+            Action::Deny => false,
+            Action::Ask => {
+                rule.pattern.is_any()
+                    || mode == Mode::Bypass
+                    || kept.approvals.covers(&to, &subject)
+                    || stored.as_ref().is_some_and(|stored| stored.covers(&to, &subject))
+            }
+        }
+    })
+}

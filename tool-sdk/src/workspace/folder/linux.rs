@@ -1,0 +1,93 @@
+//! Handles as the system has them: four calls for a folder, whatever is in it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statat, statx};
+
+use super::super::FileKind;
+use super::FolderEntry;
+
+/// Room for what the system says at once about a folder.
+const ROOM: usize = 32 * 1024;
+
+pub(super) struct Handle(OwnedFd);
+
+/// The folder that holds an entry.
+#[derive(Clone)]
+pub(super) struct Holder(Arc<OwnedFd>);
+
+impl Handle {
+    /// Opens what is at `path` below `dir`, confined by that.
+    pub(super) fn open(dir: &Dir, path: &Path) -> io::Result<Self> {
+        let found = dir.open_dir(path)?;
+        // That handle need not be one to read from.
+        Ok(Self(openat(found, ".", FOLDER, Mode::empty())?))
+    }
+
+    pub(super) fn entries(self) -> io::Result<Vec<FolderEntry>> {
+        let folder = Arc::new(self.0);
+        let mut room = Vec::with_capacity(ROOM);
+        let mut entries = Vec::new();
+        let mut found = RawDir::new(&*folder, room.spare_capacity_mut());
+        while let Some(entry) = found.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not say it before they are asked.
+                FileType::Unknown => {
+                    let facts = statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    FileType::from_raw_mode(facts.st_mode)
+                }
+                known => known,
+            };
+            let name = OsStr::from_bytes(name.to_bytes()).to_owned();
+            let holder = Holder(Arc::clone(&folder));
+            entries.push(FolderEntry { name, kind: kind_of(kind), holder });
+        }
+        Ok(entries)
+    }
+}
+
+/// A folder to read from, and no link to one.
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A file to read from, and no link to one; a pipe without a writer does not make it wait.
+const FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl Holder {
+    pub(super) fn open_file(&self, name: &OsStr) -> io::Result<File> {
+        Ok(openat(&*self.0, name, FILE, Mode::empty())?.into())
+    }
+
+    pub(super) fn open_folder(&self, name: &OsStr) -> io::Result<Handle> {
+        Ok(Handle(openat(&*self.0, name, FOLDER, Mode::empty())?))
+    }
+
+    pub(super) fn modified(&self, name: &OsStr) -> Option<SystemTime> {
+        let facts = statx(&*self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MTIME).ok()?;
+        let since = Duration::new(facts.stx_mtime.tv_sec.try_into().ok()?, facts.stx_mtime.tv_nsec);
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    }
+}
+
+fn kind_of(kind: FileType) -> FileKind {
+    match kind {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Directory,
+        FileType::Symlink => FileKind::Symlink,
+        _ => FileKind::Other,
+    }
+}

@@ -1,0 +1,183 @@
+//! What reading and searching costs, beside programs that are known to be fast and beside
+//! the same work done by hand.
+//!
+//! ```text
+//! files             all tables
+//! files read        only those of one kind: read, grep, glob, list
+//! ```
+//!
+//! `rg` and `fd` are measured where they are installed. The first run writes about 700 MiB
+//! below the target folder; `docs/PERFORMANCE.md` says how to read the figures.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that fails should stop")]
+
+mod floor;
+mod measure;
+mod tree;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tool_sdk::{Call, Pipeline, Registry, Session, Workspace, tools};
+use tool_std::fs::{list_dir, read_file};
+use tool_std::search::{glob_files, grep_files};
+
+use self::measure::{Lane, ROUNDS, table};
+use self::tree::{LONG_LINES, Tree};
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let tree = Tree::at(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| it == name);
+    for (name, table) in [("read", read as Table), ("grep", grep), ("glob", glob), ("list", list)] {
+        if is_wanted(name) {
+            table(&tree);
+        }
+    }
+}
+
+/// Measures and prints.
+type Table = fn(&Tree);
+
+/// Our tools, as a host calls them.
+struct Host {
+    runtime: Runtime,
+    pipeline: Pipeline,
+    session: Session,
+}
+
+impl Host {
+    fn new(folder: &Path) -> Self {
+        let tools = tools![list_dir, read_file, glob_files, grep_files];
+        let registry = Registry::builder().add(tools).build().unwrap();
+        Self {
+            runtime: tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap(),
+            pipeline: Pipeline::new(registry),
+            session: Session::new("bench").lend(Workspace::open([folder]).unwrap()),
+        }
+    }
+
+    /// Calls a tool and gives the `count` of its display data.
+    fn call(&self, tool: &str, args: &Value, count: &str) -> usize {
+        let call = self.pipeline.call(&self.session, Call::new(tool, args.to_string()));
+        let output = self.runtime.block_on(call).result.unwrap();
+        let display = output.display_data().unwrap();
+        usize::try_from(display[count].as_u64().unwrap()).unwrap()
+    }
+}
+
+/// Runs a program and counts the lines that it prints; `None` when it is not installed.
+fn peer(program: &str, args: &[&str], folder: &Path) -> Option<usize> {
+    let output = Command::new(program).args(args).current_dir(folder).output().ok()?;
+    Some(memchr::memchr_iter(b'\n', &output.stdout).count())
+}
+
+/// Adds a lane for a program that is installed.
+fn with_peer<'a>(
+    lanes: &mut Vec<Lane<'a>>,
+    program: &'static str,
+    args: &'a [&'a str],
+    folder: &'a Path,
+) {
+    if peer(program, &["--version"], folder).is_some() {
+        lanes.push(Lane::new(program, move || peer(program, args, folder).unwrap()));
+    }
+}
+
+fn read(tree: &Tree) {
+    let path = tree.long.join("long.txt");
+    let host = || Host::new(&tree.long);
+    let read = |host: &Host, path: &str, offset: usize| {
+        let args = json!({ "path": path, "offset": offset, "limit": 2000 });
+        host.call("read_file", &args, "line_count")
+    };
+    let deep = 900_000;
+    assert!(deep < LONG_LINES);
+    // A host of its own each time remembers nothing.
+    let hosts: Vec<Host> = (0..=ROUNDS).map(|_| host()).collect();
+    let mut unused = hosts.iter();
+    table(
+        "read_file, line 900,000 for the first time (S1)",
+        &mut [
+            Lane::new("blocks and memchr", || floor::skip_lines(&path, deep)),
+            Lane::new("read_file", || read(unused.next().unwrap(), "long.txt", deep)),
+        ],
+    );
+    let known = host();
+    table(
+        "read_file, line 900,000 again (S2)",
+        &mut [
+            Lane::new("one block there", || floor::block_at(&path, 80_000_000)),
+            Lane::new("read_file", || read(&known, "long.txt", deep)),
+        ],
+    );
+    table(
+        "read_file, the first page (S3)",
+        &mut [
+            Lane::new("one block", || floor::first_block(&path)),
+            Lane::new("read_file", || read(&known, "long.txt", 1)),
+            Lane::new("read_file, a short file", || read(&known, "short.txt", 1)),
+        ],
+    );
+}
+
+fn grep(tree: &Tree) {
+    let host = Host::new(&tree.folder);
+    let files = floor::files(&tree.folder);
+    let same = ["--no-config", "--hidden", "--no-require-git", "--no-ignore-global"];
+    for (title, pattern, mode, flag) in [
+        ("a literal, few hits", "unsafe impl", "content", "--line-number"),
+        ("a regex, few hits", r"fn [a-z_]+_handler\(", "content", "--line-number"),
+        ("a regex, many hits, counted", r"pub const [A-Z]+_[0-9]+:", "count", "--count"),
+        ("a literal that is nowhere", "absent_needle_word", "content", "--line-number"),
+    ] {
+        let args = json!({ "pattern": pattern, "output_mode": mode, "limit": 2000 });
+        let peer_args = [&same[..], &[flag, pattern]].concat();
+        let mut lanes = Vec::new();
+        with_peer(&mut lanes, "rg", &peer_args, &tree.folder);
+        lanes.push(Lane::new("read all, memmem", || floor::holding(&files, "absent_needle_word")));
+        lanes.push(Lane::new("grep_files", || host.call("grep_files", &args, "total_matches")));
+        table(&format!("grep_files, {title} (S4)"), &mut lanes);
+    }
+    let args =
+        |limit: u32| json!({ "pattern": "return", "output_mode": "content", "limit": limit });
+    let all = json!({ "pattern": "absent_needle_word", "limit": 100 });
+    table(
+        "grep_files, frequent hits (S5)",
+        &mut [
+            Lane::new("a full search", || host.call("grep_files", &all, "total_matches")),
+            Lane::new("the first 100", || host.call("grep_files", &args(100), "total_matches")),
+            Lane::new("the first 2000", || host.call("grep_files", &args(2000), "total_matches")),
+        ],
+    );
+}
+
+fn glob(tree: &Tree) {
+    let host = Host::new(&tree.folder);
+    let same = ["--hidden", "--no-require-git", "--no-global-ignore-file", "--type", "f"];
+    for pattern in ["*.rs", "package_1*/**/file_*7.toml"] {
+        let args = json!({ "pattern": pattern, "limit": 100 });
+        let path = if pattern.contains('/') { &["--full-path"][..] } else { &[] };
+        // With the whole path, a glob has to match what stands before the tree as well.
+        let glob = if path.is_empty() { pattern.to_owned() } else { format!("**/{pattern}") };
+        let peer_args = [&same[..], path, &["--glob", &glob]].concat();
+        let mut lanes = Vec::new();
+        with_peer(&mut lanes, "fd", &peer_args, &tree.folder);
+        lanes.push(Lane::new("read_dir", || floor::files(&tree.folder).len()));
+        lanes.push(Lane::new("glob_files", || host.call("glob_files", &args, "total_matches")));
+        table(&format!("glob_files, {pattern} (S6)"), &mut lanes);
+    }
+}
+
+fn list(tree: &Tree) {
+    let host = Host::new(&tree.folder);
+    let args = json!({ "depth": 10, "limit": 1000 });
+    let same = ["--hidden", "--no-ignore", "--max-depth", "10"];
+    let mut lanes = Vec::new();
+    with_peer(&mut lanes, "fd", &same, &tree.folder);
+    lanes.push(Lane::new("read_dir", || floor::files(&tree.folder).len()));
+    lanes.push(Lane::new("list_dir", || host.call("list_dir", &args, "entry_count")));
+    table("list_dir, the whole tree counted (S6)", &mut lanes);
+}

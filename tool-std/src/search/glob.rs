@@ -1,0 +1,190 @@
+//! `glob_files`: finds files by their names.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::json;
+use tool_sdk::{
+    Context, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Workspace, tool,
+};
+
+use super::find::shows;
+use super::include::Include;
+use super::report::{count, withheld};
+use super::walk::{Visit, Walked, walk};
+use crate::stop;
+use crate::text::path::asked;
+use crate::text::{MAX_BYTES, one_line};
+
+/// Find files by their names.
+///
+/// Hidden files are found; files that `.gitignore` and `.ignore` exclude and `.git` are not,
+/// and links are not followed. The file that was changed last comes first.
+#[tool(
+    read,
+    category = "search",
+    permission = "read",
+    approval(subjects = |args, _| asked(&args.path)),
+    display(
+        name = "Glob",
+        primary = pattern,
+        show(pattern, path),
+        summary = "Finding {pattern} in {path}"
+    ),
+    aliases("glob"),
+    truncate = none,
+    example = r#"{"pattern": "*.rs"}"#,
+    example = r#"{"pattern": "src/**/*.{ts,tsx}", "limit": 500}"#
+)]
+pub async fn glob_files(
+    /// Glob of the files to find, such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`; without a
+    /// `/` it is compared with file names, else with paths relative to `path`.
+    #[arg(length = 1..=1024)]
+    pattern: String,
+    /// Folder to search, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    path: String,
+    /// How many files to show at most.
+    #[arg(default = 100, range = 1..=2000)]
+    limit: u32,
+    workspace: State<Workspace>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let sight = cx.sight("read");
+    cx.blocking(move |stop| {
+        stop::check(stop)?;
+        let start = workspace.resolve(&path)?;
+        let include = Include::new("pattern", &pattern)?;
+        let search = Search { start, include, sight, limit: limit as usize };
+        let found = search.run(stop)?;
+        stop::check(stop)?;
+        Ok(report(&pattern, &search.start, found))
+    })
+    .await
+}
+
+/// What is looked for.
+struct Search {
+    start: Located,
+    include: Include,
+    sight: Sight,
+    limit: usize,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    /// The newest files, up to the limit; the oldest of them is on top.
+    newest: BinaryHeap<Reverse<File>>,
+    /// Files that match, shown or not.
+    matching: u64,
+    withheld: u64,
+    unread: u64,
+}
+
+/// Of two files the newer one is greater, and of the same age the one whose path comes first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct File {
+    modified: SystemTime,
+    path: Reverse<PathBuf>,
+}
+
+impl Search {
+    fn run(&self, stop: &Stop) -> Result<Found, ToolError> {
+        let worker = || Worker { search: self, found: Found::default() };
+        let Walked { visitors, unread } = walk(&self.start, &|| stop.is_stopped(), worker)?;
+        let mut all = Found { unread, ..Found::default() };
+        for Worker { found, .. } in visitors {
+            all.matching += found.matching;
+            all.withheld += found.withheld;
+            for Reverse(file) in found.newest {
+                all.add(file, self.limit);
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Found {
+    fn add(&mut self, file: File, limit: usize) {
+        if self.newest.len() < limit {
+            self.newest.push(Reverse(file));
+        } else if let Some(mut oldest) = self.newest.peek_mut()
+            && oldest.0 < file
+        {
+            *oldest = Reverse(file);
+        }
+    }
+
+    /// Whether a file of this age may be among the newest.
+    fn may_take(&self, modified: SystemTime, limit: usize) -> bool {
+        self.newest.len() < limit
+            || self.newest.peek().is_some_and(|oldest| oldest.0.modified <= modified)
+    }
+}
+
+/// What one thread of a search has for itself.
+struct Worker<'a> {
+    search: &'a Search,
+    found: Found,
+}
+
+impl Visit for Worker<'_> {
+    fn file(&mut self, path: &Path, entry: &FolderEntry) {
+        let Search { start, include, sight, limit } = self.search;
+        if !include.has(path) {
+            return;
+        }
+        if !sight.is_everything() && !shows(sight, &start.join(path)) {
+            self.found.withheld += 1;
+            return;
+        }
+        self.found.matching += 1;
+        let modified = entry.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        if self.found.may_take(modified, *limit) {
+            self.found.add(File { modified, path: Reverse(path.to_owned()) }, *limit);
+        }
+    }
+}
+
+fn report(pattern: &str, start: &Located, found: Found) -> Output {
+    let Found { newest, matching, withheld: kept_back, unread } = found;
+    let (mut text, mut shown) = (String::new(), Vec::new());
+    // In the order of `Reverse`, so the newest comes first.
+    for Reverse(file) in newest.into_sorted_vec() {
+        let path = start.join(file.path.0).display();
+        let line = one_line(&path);
+        if text.len() + line.len() > MAX_BYTES {
+            break;
+        }
+        text.push_str(&line);
+        text.push('\n');
+        shown.push(json!({ "file": path }));
+    }
+    let number = shown.len() as u64;
+    if matching == 0 {
+        text.push_str("No files found.\n");
+    } else if number < matching {
+        text.push_str(&format!(
+            "(Showing {number} of {}. Narrow the pattern or raise `limit`.)\n",
+            count(matching, "file", "files")
+        ));
+    }
+    if unread > 0 {
+        let folders = count(unread, "folder", "folders");
+        text.push_str(&format!("({folders} could not be read.)\n"));
+    }
+    text.push_str(&withheld(kept_back));
+    text.pop();
+    Output::text(text).metadata("shown", number).metadata("truncated", number < matching).display(
+        json!({
+            "type": "search",
+            "pattern": pattern,
+            "matches": shown,
+            "total_matches": matching,
+            "truncated": number < matching,
+        }),
+    )
+}

@@ -1,0 +1,133 @@
+//! What ignore files exclude: `.ignore`, `.gitignore` and `.git/info/exclude`, as ripgrep
+//! and git heed them.
+//!
+//! Files of a user or of the whole system count for nothing: what a search finds does not
+//! depend on who runs it. Nothing above the workspace is read either.
+//!
+//! **Invariant:** nothing here opens a file; the walk hands in what it read.
+
+use std::iter;
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// The ignore files of one folder, and those of the folders above it.
+pub(super) struct Ignored {
+    above: Option<Arc<Ignored>>,
+    own: Files<Gitignore>,
+    /// Git's files above this folder belong to another repository.
+    is_repository: bool,
+}
+
+/// One thing for each kind of ignore file.
+#[derive(Default)]
+pub(super) struct Files<T> {
+    pub(super) ignore: T,
+    pub(super) gitignore: T,
+    pub(super) exclude: T,
+}
+
+impl Ignored {
+    /// What `texts` in `folder` exclude, below what is excluded `above` it.
+    pub(super) fn new(
+        above: Option<Arc<Self>>,
+        folder: &Path,
+        texts: &Files<String>,
+        is_repository: bool,
+    ) -> Self {
+        let own = Files {
+            ignore: globs(folder, &texts.ignore),
+            gitignore: globs(folder, &texts.gitignore),
+            exclude: globs(folder, &texts.exclude),
+        };
+        Self { above, own, is_repository }
+    }
+
+    /// Whether what stands at `path` is left out. Of each kind the deepest file decides.
+    pub(super) fn excludes(&self, path: &Path, is_dir: bool) -> bool {
+        let decide = |globs: &Gitignore| match globs.matched(path, is_dir) {
+            Match::None => None,
+            Match::Ignore(_) => Some(true),
+            Match::Whitelist(_) => Some(false),
+        };
+        let all = || iter::successors(Some(self), |level| level.above.as_deref());
+        let of_git = || iter::successors(Some(self), |level| level.above_in_repository());
+        all()
+            .find_map(|level| decide(&level.own.ignore))
+            .or_else(|| of_git().find_map(|level| decide(&level.own.gitignore)))
+            .or_else(|| of_git().find_map(|level| decide(&level.own.exclude)))
+            .unwrap_or(false)
+    }
+
+    fn above_in_repository(&self) -> Option<&Self> {
+        self.above.as_deref().filter(|_| !self.is_repository)
+    }
+}
+
+/// The globs in the text of an ignore file; a line that is none is passed over.
+fn globs(folder: &Path, text: &str) -> Gitignore {
+    if text.is_empty() {
+        return Gitignore::empty();
+    }
+    // The top has a name of its own: an empty one would be taken for part of each path.
+    let top = folder.as_os_str().is_empty();
+    let mut builder = GitignoreBuilder::new(if top { Path::new(".") } else { folder });
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(above: Option<Arc<Ignored>>, folder: &str, ignore: &str, gitignore: &str) -> Ignored {
+        let texts = Files {
+            ignore: ignore.to_owned(),
+            gitignore: gitignore.to_owned(),
+            exclude: String::new(),
+        };
+        Ignored::new(above, Path::new(folder), &texts, false)
+    }
+
+    #[track_caller]
+    fn check(ignored: &Ignored, excluded: &[&str], kept: &[&str]) {
+        for (paths, expected) in [(excluded, true), (kept, false)] {
+            for path in paths {
+                let (path, is_dir) = (path.trim_end_matches('/'), path.ends_with('/'));
+                assert_eq!(ignored.excludes(Path::new(path), is_dir), expected, "{path}");
+            }
+        }
+    }
+
+    // F145
+    #[test]
+    fn patterns_mean_what_they_mean_to_git() {
+        let top = level(None, "", "", "\u{feff}*.log\n/build/\n# no\n\n!keep.log\n[\nlogs/\n");
+        check(
+            &top,
+            &["a.log", "src/a.log", "build/", "src/logs/"],
+            &["keep.log", "src/build/", "build", "logs", "# no"],
+        );
+    }
+
+    #[test]
+    fn the_deepest_file_decides_and_ignore_comes_before_git() {
+        let top = Arc::new(level(None, "", "*.txt\n", "*.rs\n/gen\n"));
+        let below = level(Some(top), "src", "", "!*.rs\n!*.txt\n/gen\n");
+        check(&below, &["src/a.txt", "src/gen"], &["src/a.rs", "src/x/gen"]);
+    }
+
+    #[test]
+    fn a_repository_begins_anew() {
+        let top = Arc::new(level(None, "", "*.txt\n", "*.rs\n"));
+        let texts = Files { exclude: "*.md\n".to_owned(), ..Files::default() };
+        let repository = Ignored::new(Some(top), Path::new("sub"), &texts, true);
+        check(&repository, &["sub/a.txt", "sub/a.md"], &["sub/a.rs"]);
+        let below = level(Some(Arc::new(repository)), "sub/x", "", "");
+        check(&below, &["sub/x/a.md"], &["sub/x/a.rs"]);
+    }
+}

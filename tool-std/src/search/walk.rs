@@ -1,0 +1,296 @@
+//! Goes through a folder and all below it on several threads, and hands each file to a
+//! visitor.
+//!
+//! Every folder and file is opened through the folder that holds it. Links are not
+//! followed, `.git` and what ignore files exclude is left out, hidden files are not.
+//!
+//! **Invariant:** nothing here looks into a file, ignore files aside.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, available_parallelism};
+
+use tool_sdk::{Folder, FolderEntry, Located, ToolError};
+
+use super::ignored::{Files, Ignored};
+
+/// Jobs that are done before other threads are worth starting.
+const ALONE: usize = 32;
+
+/// Files of one folder that one thread takes at a time.
+const CHUNK: usize = 64;
+
+/// The longest ignore file that is heeded, in bytes.
+const MAX_IGNORE_FILE: u64 = 1 << 20;
+
+/// What is done with the files of a walk; each thread has its own.
+pub(super) trait Visit: Send {
+    /// Takes the regular file at `path`, which is relative to the start.
+    fn file(&mut self, path: &Path, entry: &FolderEntry);
+}
+
+/// What is left of a walk.
+pub(super) struct Walked<V> {
+    pub(super) visitors: Vec<V>,
+    /// Folders that could not be read.
+    pub(super) unread: u64,
+}
+
+/// Walks until all is seen or `is_over`.
+///
+/// Fails when `start` is no folder that can be read.
+pub(super) fn walk<V: Visit>(
+    start: &Located,
+    is_over: &(dyn Fn() -> bool + Sync),
+    visitor: impl Fn() -> V,
+) -> Result<Walked<V>, ToolError> {
+    let folder = start.open_folder()?;
+    let (above, ignored) = above(start);
+    let walk = Walk { start: &above, is_over, queue: Queue::default(), unread: AtomicU64::new(0) };
+    walk.queue.add([Job { path: above.clone(), ignored, work: Work::Start(folder) }]);
+
+    let mut first = visitor();
+    for _ in 0..ALONE {
+        walk.step(&mut first);
+    }
+    let mut visitors = vec![first];
+    if !walk.queue.is_empty() {
+        // Most of the time goes into opening files, so that more threads than cores pay.
+        let threads = 2 * available_parallelism().map_or(1, usize::from);
+        visitors.extend((1..threads).map(|_| visitor()));
+        thread::scope(|scope| {
+            for visitor in &mut visitors {
+                scope.spawn(|| while walk.step(visitor) {});
+            }
+        });
+    }
+    Ok(Walked { visitors, unread: walk.unread.into_inner() })
+}
+
+/// The path of `start` below the topmost folder that is known, and what the ignore files of
+/// the folders above it exclude.
+fn above(start: &Located) -> (PathBuf, Option<Arc<Ignored>>) {
+    let mut places: Vec<Located> = std::iter::successors(start.parent(), Located::parent).collect();
+    places.reverse();
+    let (mut path, mut ignored) = (PathBuf::new(), None);
+    for (depth, place) in places.iter().enumerate() {
+        if let (true, Some(name)) = (depth > 0, place.file_name()) {
+            path.push(name);
+        }
+        let text = |name: &str| {
+            place.join(name).open_file().map_or_else(|_| String::new(), |file| text(&file))
+        };
+        let texts = Files {
+            ignore: text(".ignore"),
+            gitignore: text(".gitignore"),
+            exclude: text(".git/info/exclude"),
+        };
+        let is_repository = place.join(".git").metadata().is_ok_and(|git| git.kind.is_dir());
+        ignored = Some(Arc::new(Ignored::new(ignored, &path, &texts, is_repository)));
+    }
+    path.extend(start.file_name());
+    (path, ignored)
+}
+
+/// The text of an ignore file.
+fn text(file: impl Read) -> String {
+    let mut bytes = Vec::new();
+    match file.take(MAX_IGNORE_FILE).read_to_end(&mut bytes) {
+        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+/// A walk, shared by its threads.
+struct Walk<'a> {
+    start: &'a Path,
+    is_over: &'a (dyn Fn() -> bool + Sync),
+    queue: Queue,
+    unread: AtomicU64,
+}
+
+/// A part of the tree that somebody has yet to see.
+struct Job {
+    /// Relative to the topmost folder, as ignore files need it.
+    path: PathBuf,
+    ignored: Option<Arc<Ignored>>,
+    work: Work,
+}
+
+enum Work {
+    Start(Folder),
+    Below(FolderEntry),
+    Files(Vec<FolderEntry>),
+}
+
+impl Walk<'_> {
+    /// Does one job; says no when there is none left for anybody.
+    fn step(&self, visitor: &mut impl Visit) -> bool {
+        if (self.is_over)() {
+            self.queue.end();
+        }
+        let Some(Job { mut path, ignored, work }) = self.queue.take() else { return false };
+        let _busy = Busy(&self.queue);
+        let folder = match work {
+            Work::Files(files) => {
+                self.files(&mut path, &files, visitor);
+                return true;
+            }
+            Work::Start(folder) => Ok(folder),
+            Work::Below(entry) => entry.open_folder(),
+        };
+        let Ok(entries) = folder.and_then(Folder::entries) else {
+            self.unread.fetch_add(1, Ordering::Relaxed);
+            return true;
+        };
+        self.folder(path, ignored, entries, visitor);
+        true
+    }
+
+    fn folder(
+        &self,
+        mut path: PathBuf,
+        above: Option<Arc<Ignored>>,
+        entries: Vec<FolderEntry>,
+        visitor: &mut impl Visit,
+    ) {
+        let ignored = own(&path, above, &entries);
+        let mut folders = Vec::new();
+        let mut files = Vec::new();
+        for entry in entries {
+            let kind = entry.kind();
+            if !(kind.is_file() || kind.is_dir()) || entry.name() == ".git" {
+                continue;
+            }
+            path.push(entry.name());
+            let excluded =
+                ignored.as_ref().is_some_and(|ignored| ignored.excludes(&path, kind.is_dir()));
+            if !excluded && kind.is_dir() {
+                let (path, ignored) = (path.clone(), ignored.clone());
+                folders.push(Job { path, ignored, work: Work::Below(entry) });
+            } else if !excluded {
+                files.push(entry);
+            }
+            path.pop();
+        }
+        while files.len() > CHUNK {
+            let work = Work::Files(files.split_off(files.len() - CHUNK));
+            folders.push(Job { path: path.clone(), ignored: None, work });
+        }
+        self.queue.add(folders);
+        self.files(&mut path, &files, visitor);
+    }
+
+    fn files(&self, path: &mut PathBuf, files: &[FolderEntry], visitor: &mut impl Visit) {
+        for entry in files {
+            if (self.is_over)() {
+                return self.queue.end();
+            }
+            path.push(entry.name());
+            visitor.file(path.strip_prefix(self.start).unwrap_or(path), entry);
+            path.pop();
+        }
+    }
+}
+
+/// What a folder's own ignore files add to those above it.
+fn own(path: &Path, above: Option<Arc<Ignored>>, entries: &[FolderEntry]) -> Option<Arc<Ignored>> {
+    let find = |name: &str| entries.iter().find(|entry| entry.name() == name);
+    let read = |name: &str| {
+        let entry = find(name).filter(|entry| entry.kind().is_file())?;
+        entry.open_file().ok().map(|(file, _)| text(file))
+    };
+    let repository = find(".git").filter(|entry| entry.kind().is_dir());
+    let (ignore, gitignore) = (read(".ignore"), read(".gitignore"));
+    if ignore.is_none() && gitignore.is_none() && repository.is_none() {
+        return above;
+    }
+    let texts = Files {
+        ignore: ignore.unwrap_or_default(),
+        gitignore: gitignore.unwrap_or_default(),
+        exclude: repository.and_then(exclude).unwrap_or_default(),
+    };
+    Some(Arc::new(Ignored::new(above, path, &texts, repository.is_some())))
+}
+
+/// What stands in `.git/info/exclude`.
+fn exclude(git: &FolderEntry) -> Option<String> {
+    let within = |folder: Folder, name: &str| {
+        folder.entries().ok()?.into_iter().find(|entry| entry.name() == name)
+    };
+    let info = within(git.open_folder().ok()?, "info")?.open_folder().ok()?;
+    let (file, _) = within(info, "exclude")?.open_file().ok()?;
+    Some(text(file))
+}
+
+/// The jobs that nobody has taken; the newest is taken first, so that few stay open.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: Vec<Job>,
+    busy: usize,
+    ended: bool,
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.state().jobs.is_empty()
+    }
+
+    fn add(&self, jobs: impl IntoIterator<Item = Job>) {
+        let mut state = self.state();
+        let before = state.jobs.len();
+        if !state.ended {
+            state.jobs.extend(jobs);
+        }
+        if state.jobs.len() > before {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Takes a job, and waits for one as long as somebody may still add some.
+    fn take(&self) -> Option<Job> {
+        let mut state = self.state();
+        loop {
+            if let Some(job) = state.jobs.pop() {
+                state.busy += 1;
+                return Some(job);
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Drops what nobody has taken.
+    fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        state.jobs.clear();
+    }
+}
+
+/// A job that is being done; it counts as done however its work ends.
+struct Busy<'a>(&'a Queue);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.busy -= 1;
+        if state.busy == 0 && state.jobs.is_empty() {
+            self.0.changed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! The tools that read and search, called as a host calls them: on real folders, through
+//! every gate.
+
+#![cfg(all(feature = "fs", feature = "search"))]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+use serde_json::json;
+use tempfile::TempDir;
+use tool_sdk::testing::Harness;
+use tool_sdk::{
+    Call, ErrorKind, Mode, Pipeline, Registry, Reply, Rule, Scripted, Session, Workspace, tools,
+};
+use tool_std::fs::{list_dir, read_file};
+use tool_std::search::{glob_files, grep_files};
+
+/// A folder whose files are the older the later they stand in the list.
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (age, (path, content)) in (1_u64..).zip(files) {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        written_ago(&path, age);
+    }
+    folder
+}
+
+fn written_ago(path: &Path, seconds: u64) {
+    let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - seconds);
+    File::options().append(true).open(path).unwrap().set_modified(modified).unwrap();
+}
+
+fn harness(folder: &TempDir) -> Harness {
+    Harness::new(tools![read_file, list_dir, glob_files, grep_files])
+        .lend(Workspace::open([folder.path()]).unwrap())
+}
+
+async fn text(harness: &Harness, tool: &str, args: serde_json::Value) -> String {
+    harness.ok(tool, args.to_string()).await.into_text()
+}
+
+/// Calls under these rules; a failure is told by its kind.
+async fn under(
+    folder: &TempDir,
+    rules: &[&str],
+    tool: &str,
+    args: serde_json::Value,
+) -> Result<String, ErrorKind> {
+    let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
+    let pipeline = Pipeline::new(registry.build().unwrap())
+        .rules(rules.iter().map(|rule| rule.parse::<Rule>().unwrap()));
+    let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+    let outcome = pipeline.call(&session, Call::new(tool, args.to_string())).await;
+    outcome.result.map(|output| output.into_text()).map_err(|error| error.kind())
+}
+
+const SECRETS: &[(&str, &str)] = &[
+    ("main.rs", "key = env(KEY)\n"),
+    (".env", "key = 1\n"),
+    ("sub/.env", "key = 2\n"),
+    ("sub/a.rs", "key = 3\n"),
+];
+
+// F145: what a rule denies is found by no search, and its content does not show in any number.
+#[tokio::test]
+async fn what_is_denied_is_not_found() {
+    let folder = folder(SECRETS);
+    let deny = &["deny read(.env)"][..];
+    let note = "(2 files left out by the rules; name one as `path` to ask for it.)";
+    let grep = |args| under(&folder, deny, "grep_files", args);
+    assert_eq!(
+        grep(json!({ "pattern": "key" })).await.unwrap(),
+        format!(
+            "Found 2 matches in 2 files.\nmain.rs:\n  1: key = env(KEY)\nsub/a.rs:\n  1: key = 3\n{note}"
+        )
+    );
+    for pattern in ["key = 1", "key = 9"] {
+        let found = grep(json!({ "pattern": pattern, "output_mode": "count" })).await.unwrap();
+        assert_eq!(found, format!("No matches found.\n{note}"));
+    }
+    assert_eq!(
+        under(&folder, deny, "glob_files", json!({ "pattern": "*" })).await.unwrap(),
+        format!("main.rs\nsub/a.rs\n{note}")
+    );
+    let listed = under(&folder, deny, "list_dir", json!({})).await.unwrap();
+    assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs\n(2 left out by the rules.)"), "{listed}");
+}
+
+// F141, F144, F145, F146: the rules about reading hold for every tool that reads.
+#[tokio::test]
+async fn what_is_denied_cannot_be_named_either() {
+    let folder = folder(SECRETS);
+    for path in [".env", "./.env", "sub/../.env", "sub//.env"] {
+        let read = under(&folder, &["deny read(.env)"], "read_file", json!({ "path": path }));
+        assert_eq!(read.await, Err(ErrorKind::Denied), "{path}");
+        let args = json!({ "pattern": "key", "path": path });
+        let grep = under(&folder, &["deny read(.env)"], "grep_files", args);
+        assert_eq!(grep.await, Err(ErrorKind::Denied), "{path}");
+    }
+    for (tool, args) in [
+        ("list_dir", json!({ "path": "sub" })),
+        ("glob_files", json!({ "path": "./sub", "pattern": "*" })),
+        ("grep_files", json!({ "path": "sub/", "pattern": "x" })),
+    ] {
+        let called = under(&folder, &["deny read(sub)"], tool, args);
+        assert_eq!(called.await, Err(ErrorKind::Denied), "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn rules_speak_of_absolute_paths_and_of_tools_as_well() {
+    let folder = folder(SECRETS);
+    let root = fs::canonicalize(folder.path()).unwrap();
+    let absolute = format!("deny read({}/sub/*)", root.display());
+    for (rules, expected) in [
+        (&[absolute.as_str()][..], &["main.rs", ".env"][..]),
+        (&["deny glob_files(*.rs)"], &[".env", "sub/.env"]),
+        (&["deny glob(*.rs)"], &[".env", "sub/.env"]),
+        (&["deny grep_files(*.rs)"], &["main.rs", ".env", "sub/.env", "sub/a.rs"]),
+        (&["deny read(sub/*)", "allow read(sub/a.rs)"], &["main.rs", ".env", "sub/a.rs"]),
+    ] {
+        let found = under(&folder, rules, "glob_files", json!({ "pattern": "*" })).await.unwrap();
+        let found: Vec<_> = found.lines().filter(|line| !line.starts_with('(')).collect();
+        assert_eq!(found, expected, "{rules:?}");
+    }
+}
+
+// What somebody would have to be asked about is not shown without asking.
+#[tokio::test]
+async fn what_would_be_asked_about_is_left_out_until_it_is_approved() {
+    let folder = folder(SECRETS);
+    let registry = Registry::builder().add(tools![grep_files]).build().unwrap();
+    let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+    let asking = Pipeline::new(registry).rules(["ask read(.env)".parse::<Rule>().unwrap()]);
+    let search = json!({ "pattern": "key", "output_mode": "files" }).to_string();
+    let found = async |pipeline: &Pipeline| {
+        let outcome = pipeline.call(&session, Call::new("grep_files", search.as_str())).await;
+        outcome.text().lines().filter(|line| line.ends_with(".env")).count()
+    };
+    assert_eq!(found(&asking).await, 0);
+
+    let patterns = vec![".env".to_owned()];
+    let asking = asking.approver(Scripted::new([Reply::Session { patterns }]));
+    let named = json!({ "pattern": "key", "path": ".env" }).to_string();
+    let outcome = asking.call(&session, Call::new("grep_files", named.as_str())).await;
+    assert!(outcome.text().contains("key = 1"), "{}", outcome.text());
+    assert_eq!(found(&asking).await, 1);
+    assert_eq!(found(&asking.mode(Mode::Bypass)).await, 2);
+}
+
+// F146
+#[tokio::test]
+async fn files_are_found_by_name_the_newest_first() {
+    let folder = folder(&[
+        ("b.rs", ""),
+        ("src/deep/a.rs", ""),
+        ("src/c.ts", ""),
+        (".hidden.rs", ""),
+        ("a.log", ""),
+        (".gitignore", "*.log\n/target\n"),
+        ("target/x.rs", ""),
+        (".git/x.rs", ""),
+    ]);
+    let harness = harness(&folder);
+    for (args, expected) in [
+        (json!({ "pattern": "*.rs" }), "b.rs\nsrc/deep/a.rs\n.hidden.rs"),
+        (json!({ "pattern": "src/**" }), "src/deep/a.rs\nsrc/c.ts"),
+        (json!({ "pattern": "**/*.ts" }), "src/c.ts"),
+        (json!({ "pattern": "./deep/*", "path": "src" }), "src/deep/a.rs"),
+        (json!({ "pattern": "*.log" }), "No files found."),
+        (json!({ "pattern": "*.rs", "path": "target" }), "target/x.rs"),
+        (
+            json!({ "pattern": "*.rs", "limit": 2 }),
+            "b.rs\nsrc/deep/a.rs\n(Showing 2 of 3 files. Narrow the pattern or raise `limit`.)",
+        ),
+    ] {
+        assert_eq!(text(&harness, "glob_files", args.clone()).await, expected, "{args}");
+    }
+    for (args, kind) in [
+        (json!({ "pattern": "*", "path": ".." }), ErrorKind::Denied),
+        (json!({ "pattern": "*", "path": "nope" }), ErrorKind::NotFound),
+        (json!({ "pattern": "*.{rs" }), ErrorKind::InvalidArgs),
+        (json!({ "pattern": "" }), ErrorKind::InvalidArgs),
+    ] {
+        assert_eq!(harness.error("glob_files", args.to_string()).await.kind(), kind, "{args}");
+    }
+}
+
+// F146: of any number of files the same ones are shown every time, whichever thread finds them.
+#[tokio::test]
+async fn the_newest_of_many_are_shown() {
+    let names: Vec<_> = (0..3000).map(|n| format!("d{}/e{}/f{n:04}", n % 61, n % 7)).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "x\n")).collect();
+    let folder = folder(&files);
+    let harness = harness(&folder);
+    let expected = format!(
+        "{}\n(Showing 50 of 3000 files. Narrow the pattern or raise `limit`.)",
+        names[..50].join("\n")
+    );
+    for _ in 0..3 {
+        let found = text(&harness, "glob_files", json!({ "pattern": "f*", "limit": 50 })).await;
+        assert_eq!(found, expected);
+    }
+    let counted = json!({ "pattern": "x", "output_mode": "files", "limit": 2000, "path": "d1" });
+    assert!(text(&harness, "grep_files", counted).await.starts_with("Found 50 files."));
+}
+
+// F145: ignore files of the folders above count, those of an outer repository do not.
+#[tokio::test]
+async fn ignore_files_count_from_the_workspace_down() {
+    let folder = folder(&[
+        (".gitignore", "*.tmp\n/a/skip/\n"),
+        (".git/info/exclude", "*.local\n"),
+        ("a/b/x.tmp", "x"),
+        ("a/b/x.local", "x"),
+        ("a/b/x", "x"),
+        ("a/skip/x", "x"),
+        ("a/.ignore", "!x.tmp\n"),
+        ("a/inner/.git/HEAD", ""),
+        ("a/inner/y.local", "x"),
+    ]);
+    let harness = harness(&folder);
+    for path in [".", "a", "./a/"] {
+        let args = json!({ "pattern": "^x$", "path": path, "output_mode": "files" });
+        assert_eq!(
+            text(&harness, "grep_files", args).await,
+            "Found 3 files.\na/b/x.tmp\na/b/x\na/inner/y.local",
+            "{path}"
+        );
+    }
+}
+
+// F145: a search ends when it has enough, and holds no more than that.
+#[tokio::test]
+async fn a_search_ends_at_its_limit() {
+    let names: Vec<_> = (0..500).map(|n| format!("f{n}")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "x\nx\n")).collect();
+    let folder = folder(&files);
+    let harness = harness(&folder);
+    let output = harness.ok("grep_files", json!({ "pattern": "x", "limit": 10 }).to_string()).await;
+    let matches = output.display_data().unwrap()["matches"].as_array().unwrap().len();
+    assert_eq!(matches, 10);
+    assert!(output.as_text().ends_with(
+        "(Stopped at 10 matches; there are more. Narrow the pattern or raise `limit`.)"
+    ));
+}
+
+// F145: large files and other encodings are searched like small ones.
+#[tokio::test]
+async fn size_and_encoding_do_not_matter() {
+    let folder = folder(&[("small", "needle\n")]);
+    let large = format!("{}needle\n", "some line of text\n".repeat(100_000));
+    fs::write(folder.path().join("large"), &large).unwrap();
+    let utf16: Vec<u8> = "\u{feff}needle\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(folder.path().join("utf16"), utf16).unwrap();
+    for (name, at) in [("binary-early", 10), ("binary-late", 500_000), ("binary-large", 1_500_000)]
+    {
+        let mut bytes = large.clone().into_bytes();
+        bytes.truncate(bytes.len().min(at + 200_000));
+        bytes[at] = 0;
+        bytes.extend_from_slice(b"needle\n");
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let harness = harness(&folder);
+    let args = json!({ "pattern": "needle", "output_mode": "count" });
+    let found = text(&harness, "grep_files", args).await;
+    let mut found: Vec<_> = found.lines().skip(1).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["large: 1", "small: 1", "utf16: 1"]);
+}
+
+// F141: a page deep in a large file is the same when its place is remembered, and a file that
+// changed is read anew.
+#[tokio::test]
+async fn a_remembered_place_is_forgotten_with_the_file() {
+    let folder = folder(&[]);
+    let path = folder.path().join("long");
+    let lines = |word: &str| (1..=60_000).map(|n| format!("{word} {n:>40}\n")).collect::<String>();
+    fs::write(&path, lines("old")).unwrap();
+    written_ago(&path, 1);
+    let harness = harness(&folder);
+    let page = async |offset: u32| {
+        text(&harness, "read_file", json!({ "path": "long", "offset": offset, "limit": 2 })).await
+    };
+    let first = page(50_000).await;
+    assert!(first.starts_with(&format!("50000: old {:>40}\n50001: old", 50_000)), "{first}");
+    assert_eq!(page(50_000).await, first);
+    assert!(page(40_000).await.starts_with("40000: old"));
+
+    // The same size, and the same time to the second.
+    fs::write(&path, lines("a\nb")).unwrap();
+    written_ago(&path, 1);
+    let changed = page(50_000).await;
+    assert!(changed.starts_with(&format!("50000: b {:>40}\n50001: a\n", 25_000)), "{changed}");
+}
+
+// F141, F144: what is no file or folder is refused, and says what to do instead.
+#[cfg(unix)]
+#[tokio::test]
+async fn pipes_and_folders_are_refused_at_once() {
+    let folder = folder(&[("src/a.rs", "x")]);
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+    assert!(made.unwrap().success());
+    let harness = harness(&folder);
+    for (tool, args, expected) in [
+        ("read_file", json!({ "path": "pipe" }), "`pipe` is a pipe or a device, not a file"),
+        (
+            "grep_files",
+            json!({ "path": "pipe", "pattern": "x" }),
+            "`pipe` is a pipe or a device, not a file",
+        ),
+        ("list_dir", json!({ "path": "pipe" }), "`pipe` is not a folder"),
+        ("read_file", json!({ "path": "src" }), "`src` is a folder, not a file"),
+    ] {
+        let error = harness.error(tool, args.to_string()).await;
+        assert_eq!(error.message(), expected, "{tool}");
+    }
+    let all = text(&harness, "grep_files", json!({ "pattern": "x" })).await;
+    assert!(all.starts_with("Found 1 match in 1 file."), "{all}");
+}
+
+// PA8: a folder that is swapped for a link while a search goes through it leads nowhere else.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_becomes_a_link_is_not_followed() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let (outside, folder) = (folder(&[("secret", "needle\n")]), folder(&[("a", "x\n")]));
+    for number in 0..40 {
+        fs::create_dir(folder.path().join(format!("d{number}"))).unwrap();
+    }
+    let done = Arc::new(AtomicBool::new(false));
+    let swapping = {
+        let (done, inside) = (Arc::clone(&done), folder.path().to_owned());
+        let target = outside.path().to_owned();
+        std::thread::spawn(move || {
+            for number in (0..40).cycle().take(20_000) {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let place = inside.join(format!("d{number}"));
+                fs::remove_dir(&place).unwrap();
+                std::os::unix::fs::symlink(&target, &place).unwrap();
+                std::thread::yield_now();
+                fs::remove_file(&place).unwrap();
+                fs::create_dir(&place).unwrap();
+            }
+        })
+    };
+    let harness = harness(&folder);
+    for _ in 0..100 {
+        let found = text(&harness, "grep_files", json!({ "pattern": "needle" })).await;
+        assert!(found.starts_with("No matches found."), "{found}");
+        let found = text(&harness, "glob_files", json!({ "pattern": "secret" })).await;
+        assert!(found.starts_with("No files found."), "{found}");
+    }
+    done.store(true, Ordering::Relaxed);
+    swapping.join().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    // F141: the pages of a file, put together, are the file.
+    #[test]
+    fn pages_are_the_file(
+        lines in proptest::collection::vec("[a-zäß ]{0,30}", 1..80), limit in 1_u32..20,
+    ) {
+        let folder = folder(&[("file", &(lines.join("\n") + "\n"))]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let harness = harness(&folder);
+        let mut read = Vec::new();
+        while read.len() < lines.len() {
+            let args = json!({ "path": "file", "offset": read.len() + 1, "limit": limit });
+            let page = runtime.block_on(text(&harness, "read_file", args));
+            let (page, _) = page.rsplit_once("\n\n(").unwrap();
+            for line in page.split('\n') {
+                let (number, text) = line.split_once(": ").unwrap();
+                prop_assert_eq!(number.parse::<usize>().unwrap(), read.len() + 1);
+                read.push(text.to_owned());
+            }
+        }
+        prop_assert_eq!(read, lines);
+    }
+}
