@@ -78,3 +78,32 @@ async fn faults_say_what_is_wrong() {
     }
     host.error("shell", json!({ "command": [] })).await;
 }
+
+// CH1: what the host's environment holds beyond the list does not reach a command.
+#[tokio::test]
+async fn the_environment_of_the_host_stays_there() {
+    assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO_")));
+    let host = Host::open();
+    let report = host.call("shell", json!({ "command": ["env"] })).await;
+    let mut names: Vec<&str> =
+        output(&report).lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+    let known = [
+        "COLORTERM",
+        "GH_PAGER",
+        "GIT_PAGER",
+        "HOME",
+        "LANG",
+        "LOGNAME",
+        "NO_COLOR",
+        "PAGER",
+        "PATH",
+        "SHELL",
+        "TERM",
+        "TMPDIR",
+        "TOOL_SDK_PROCESS",
+        "TZ",
+        "USER",
+    ];
+    names.retain(|name| !known.contains(name) && !name.starts_with("LC_"));
+    assert!(names.is_empty(), "{names:?}");
+}
