@@ -142,7 +142,8 @@ impl Located {
     ///
     /// # Errors
     ///
-    /// Fails with `denied` when a link leads out of the workspace.
+    /// Fails with `denied` when a link leads out of the workspace, and with `failed` when a
+    /// pipe or a device is there.
     ///
     /// # Examples
     ///
@@ -161,6 +162,11 @@ impl Located {
             return Ok(self.clone());
         }
         let dir = &self.root().dir;
+        let there = dir.metadata(self.below_root()).map(|found| FileKind::of(found.file_type()));
+        if matches!(there, Ok(FileKind::Other)) {
+            // Where the kernel does not do it, finding the name means opening, and waiting.
+            return Err(self.not_a_file("a pipe or a device"));
+        }
         let real = settle(self.below_root(), |path| dir.canonicalize(path));
         let real = real.map_err(|error| self.error("open", error))?;
         let relative = real.components().filter(|part| *part != Component::CurDir).collect();
@@ -211,7 +217,7 @@ impl Located {
             return Ok(file);
         }
         let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
-        Err(ToolError::failed(format_args!("`{}` is {what}, not a file", self.display())))
+        Err(self.not_a_file(what))
     }
 
     /// Looks what is there.
@@ -288,6 +294,10 @@ impl Located {
             true => Path::new("."),
             false => &self.relative,
         }
+    }
+
+    pub(super) fn not_a_file(&self, what: &str) -> ToolError {
+        ToolError::failed(format_args!("`{}` is {what}, not a file", self.display()))
     }
 
     /// What the model should know about a failure to `verb` what is here.

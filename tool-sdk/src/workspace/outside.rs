@@ -19,7 +19,8 @@ impl Workspace {
         form::check(path)?;
         let asked = self.roots[0].real.join(path);
         let failed = |error: io::Error| {
-            ToolError::not_found(format_args!("there is no `{}`", asked.display())).source(error)
+            ToolError::failed(format_args!("cannot find `{}`: {error}", asked.display()))
+                .source(error)
         };
         let real = settle(&asked, |path| std::fs::canonicalize(path)).map_err(failed)?;
         // A link from outside may lead back inside.

@@ -129,8 +129,7 @@ fn refuse(change: &Change) -> Result<(), ToolError> {
         )));
     }
     if place.file_name().is_none() {
-        let message = format_args!("`{}` is a folder, not a file", place.display());
-        return Err(ToolError::failed(message));
+        return Err(place.not_a_file("a folder"));
     }
     if change.before.facts().is_some_and(|facts| facts.permissions.readonly()) {
         return Err(ToolError::denied(format_args!(

@@ -224,11 +224,8 @@ mod unix {
         fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
         let (place, before) = read(&workspace, "run.sh");
         let stale = at(&workspace, "src/main.rs");
-        let changes = Changes::new().remove(place, before).remove(stale, Snapshot::absent());
-        changes
-            .write(at(&workspace, "src/main.rs"), Snapshot::absent(), "x")
-            .apply(|| false)
-            .unwrap_err();
+        let changes = Changes::new().remove(place, before).write(stale, Snapshot::absent(), "x");
+        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!((mode(&script), fs::read_to_string(&script).unwrap()), (0o700, "old".into()));
     }
 
@@ -246,9 +243,20 @@ mod unix {
         let (folder, workspace) = folder();
         let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
         assert!(made.success());
-        let pipe = at(&workspace, "pipe").real().unwrap();
-        assert_eq!(pipe.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
-        let changes = Changes::new().write(pipe, Snapshot::absent(), "x");
+        let pipe = at(&workspace, "pipe");
+        let changes = Changes::new().write(pipe.clone(), Snapshot::absent(), "x");
+        for error in [
+            pipe.snapshot(LIMIT).unwrap_err(),
+            pipe.real().unwrap_err(),
+            changes.apply(|| false).unwrap_err(),
+        ] {
+            assert_eq!(error.message(), "`pipe` is a pipe or a device, not a file");
+        }
+        // One that was made after the place was found.
+        let later = at(&workspace, "later").real().unwrap();
+        fs::rename(folder.path().join("pipe"), folder.path().join("later")).unwrap();
+        assert_eq!(later.snapshot(LIMIT).unwrap_err().kind(), ErrorKind::Failed);
+        let changes = Changes::new().write(later, Snapshot::absent(), "x");
         assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
     }
 
