@@ -7,5 +7,9 @@ use tool_sdk::cli::App;
 tool_sdk::link!(tool_std);
 
 fn main() -> ExitCode {
-    App::linked().shaping(|tools| tools.with_profiles(tool_std::profiles())).main()
+    App::linked()
+        .shaping(|tools| {
+            tools.with_profiles(tool_std::profiles()).with_variants(tool_std::exec::variants())
+        })
+        .main()
 }
