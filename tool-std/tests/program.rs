@@ -137,7 +137,7 @@ fn every_example_is_a_command_that_works() {
         .iter()
         .filter_map(|tool| tool["name"].as_str())
         .collect();
-    assert_eq!(names, ["grep_files", "list_dir", "read_file"]);
+    assert_eq!(names, ["glob_files", "grep_files", "list_dir", "read_file"]);
     for name in names {
         let definition = json(&run(&["show", name, "--json"]));
         for example in definition["examples"].as_array().into_iter().flatten() {
