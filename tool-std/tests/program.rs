@@ -224,11 +224,16 @@ fn every_example_is_a_command_that_works() {
     let expected = [
         "apply_patch",
         "edit_file",
+        "exec_command",
+        "glob_files",
         "grep_files",
+        "kill_session",
         "list_dir",
+        "list_sessions",
         "read_file",
         "tool_search",
         "write_file",
+        "write_stdin",
     ];
     assert_eq!(names, expected);
     for name in names {

@@ -7,7 +7,7 @@ use tool_sdk::{Context, Located, Output, Sight, State, Stop, ToolError, Workspac
 
 use super::read::with_similar;
 use crate::stop;
-use crate::text::path::asked;
+use crate::text::path::touched;
 use crate::text::{MAX_BYTES, one_line};
 
 /// The mark of a folder.
@@ -23,7 +23,7 @@ const FOLDER: &str = "/";
     read,
     category = "filesystem",
     permission = "read",
-    approval(subjects = |args, _| asked(&args.path)),
+    approval(subjects = |args, cx| touched(&args.path, cx)),
     display(name = "List", primary = path, show(path, depth), summary = "Listing {path}"),
     aliases("ls"),
     truncate = none,

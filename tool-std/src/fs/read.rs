@@ -12,7 +12,7 @@ use tool_sdk::{
 use crate::stop;
 use crate::text::index::{Identity, LineIndex};
 use crate::text::page::{Blocks, End, Fault, Page, page};
-use crate::text::path::asked;
+use crate::text::path::touched;
 use crate::text::similar;
 
 /// How much of a file is looked at to tell text from anything else.
@@ -41,7 +41,7 @@ const BINARY: &[&str] = &[
     read,
     category = "filesystem",
     permission = "read",
-    approval(subjects = |args, _| asked(&args.path)),
+    approval(subjects = |args, cx| touched(&args.path, cx)),
     display(name = "Read", primary = path, show(path, offset, limit), summary = "Reading {path}"),
     aliases("read"),
     truncate = none,

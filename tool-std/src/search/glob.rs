@@ -15,7 +15,7 @@ use super::include::Include;
 use super::report::{count, withheld};
 use super::walk::{Visit, Walked, walk};
 use crate::stop;
-use crate::text::path::asked;
+use crate::text::path::touched;
 use crate::text::{MAX_BYTES, one_line};
 
 /// Find files by their names.
@@ -26,7 +26,7 @@ use crate::text::{MAX_BYTES, one_line};
     read,
     category = "search",
     permission = "read",
-    approval(subjects = |args, _| asked(&args.path)),
+    approval(subjects = |args, cx| touched(&args.path, cx)),
     display(
         name = "Glob",
         primary = pattern,

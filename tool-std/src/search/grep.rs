@@ -11,7 +11,7 @@ use super::find::{Query, Search};
 use super::include::Include;
 use super::report::{Mode, report};
 use crate::stop;
-use crate::text::path::asked;
+use crate::text::path::touched;
 
 /// The most memory that one file may take: a line, or all of it when matches span lines.
 const MAX_HEAP: usize = 64 * 1024 * 1024;
@@ -27,7 +27,7 @@ const MAX_HEAP: usize = 64 * 1024 * 1024;
     read,
     category = "search",
     permission = "read",
-    approval(subjects = |args, _| asked(&args.path)),
+    approval(subjects = |args, cx| touched(&args.path, cx)),
     display(
         name = "Grep",
         primary = pattern,

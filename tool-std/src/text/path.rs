@@ -2,11 +2,27 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use tool_sdk::Subject;
+use tool_sdk::{Context, Subject, Workspace};
+
+/// What a tool that reads `path` touches: what was asked for, and where links lead.
+pub(crate) fn touched(path: &str, cx: &Context) -> Vec<Subject> {
+    let mut subjects = asked(path);
+    let place = cx.state::<Workspace>().and_then(|workspace| workspace.resolve(path)?.real());
+    // A path that leads nowhere fails when it is opened, and touches nothing else.
+    if let Ok(real) = place {
+        let target = Subject::path(real.display(), real.absolute());
+        match subjects.iter_mut().find(|subject| subject.text() == target.text()) {
+            // The same place, which rules may name by its absolute path too.
+            Some(subject) => *subject = target,
+            None => subjects.push(target),
+        }
+    }
+    subjects
+}
 
 /// What a tool that reads `path` touches: the path without detours, and as it was written
 /// where that is something else, because behind a link `..` leads elsewhere.
-pub(crate) fn asked(path: &str) -> Vec<Subject> {
+fn asked(path: &str) -> Vec<Subject> {
     let plain = plain(path);
     let mut subjects = vec![Subject::new(plain.as_str())];
     if plain != path && path.contains("..") {
