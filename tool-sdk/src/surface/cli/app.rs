@@ -10,7 +10,7 @@ use clap::ArgMatches;
 
 use super::exit::{Failure, UntilClosed};
 use super::guard::Guard;
-use super::{Io, batch, call, check, exit, grammar, list, schema, show};
+use super::{Io, approvals, batch, call, check, exit, grammar, list, schema, show};
 use crate::context::Session;
 use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
@@ -125,6 +125,7 @@ impl App {
             Some(("schema", sub)) => schema::run(program, self.tools(matches, sub, io)?, sub, io),
             Some(("call", sub)) => call::run(self, program, matches, sub, io),
             Some(("check", sub)) => check::run(self, program, matches, sub, io),
+            Some(("approvals", sub)) => approvals::run(matches, sub, io),
             Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
             _ => {
                 Err(Failure::usage("a command is missing")

@@ -23,6 +23,7 @@ pub(super) const CATEGORY: &str = "category";
 pub(super) const CHECK: &str = "check";
 pub(super) const CONFIG: &str = "config";
 pub(super) const EVENTS: &str = "events";
+pub(super) const ID: &str = "id";
 pub(super) const FILE: &str = "file";
 pub(super) const FORMAT: &str = "format";
 pub(super) const JSON: &str = "json";
@@ -67,7 +68,15 @@ pub(super) fn command(program: &str) -> Command {
             .about("Lists, shows and calls the tools of this program")
             .arg_required_else_help(true)
             .subcommand_required(true)
-            .subcommands([list(), show(), schema(), call(program), check(program), batch()]),
+            .subcommands([
+                list(),
+                show(),
+                schema(),
+                call(program),
+                check(program),
+                batch(),
+                approvals(),
+            ]),
     )
 }
 
@@ -213,6 +222,24 @@ fn batch() -> Command {
                     .value_parser(value_parser!(OsString)),
                 events(),
                 json("Print one JSON array"),
+            ]),
+    )
+}
+
+fn approvals() -> Command {
+    let id = Arg::new(ID).value_name("ID").required(true).help("The id that `list` shows");
+    with_globals(
+        Command::new("approvals")
+            .about("Show what was approved for always, or take it back")
+            .arg_required_else_help(true)
+            .subcommand_required(true)
+            .subcommands([
+                with_globals(
+                    Command::new("list")
+                        .about("List the approvals of every workspace")
+                        .arg(json("Print a JSON array")),
+                ),
+                with_globals(Command::new("revoke").about("Take an approval back").arg(id)),
             ]),
     )
 }

@@ -14,6 +14,7 @@
 //!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json]
 //!   check   NAME [JSON | - | @FILE | --param value …] [--json]
 //!   batch   [FILE | -] [--events] [--json]
+//!   approvals  list [--json] | revoke ID
 //! ```
 //!
 //! Options of the program stand before or after the command. They may also come from
@@ -34,6 +35,7 @@
 //! environment are only touched through [`Io`].
 
 mod app;
+mod approvals;
 mod audience;
 mod batch;
 mod call;
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn commands_that_are_not_there_yet_are_unknown() {
-        for command in ["serve", "approvals", "doctor"] {
+        for command in ["serve", "doctor"] {
             check_code(&[command], 2);
         }
     }

@@ -1,0 +1,110 @@
+//! `approvals`: what was approved for always, and how to take it back.
+
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+use super::exit::{Failure, Result};
+use super::{Io, exit, grammar, place, style};
+use crate::error::ToolError;
+use crate::permission::{ApprovalStore, StoredApproval};
+
+/// `top` holds the options before the command, `matches` those behind it.
+pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+    let Some((command, behind)) = matches.subcommand() else {
+        return Err(Failure::usage("`list` or `revoke ID` is missing"));
+    };
+    let levels = [top, matches, behind];
+    let store = place::approvals(&levels, io)
+        .ok_or_else(|| Failure::config("there is no folder where approvals could be kept"))?;
+    match command {
+        "revoke" => revoke(&store, behind, io),
+        _ => list(&store, behind.get_flag(grammar::JSON), io),
+    }
+}
+
+fn list(store: &ApprovalStore, json: bool, io: &mut Io<'_>) -> Result {
+    let stored = store.list().map_err(Failure::config)?;
+    if json {
+        let entries: Vec<Value> = stored.iter().map(entry).collect();
+        writeln!(io.stdout, "{:#}", Value::from(entries))?;
+    } else if stored.is_empty() {
+        io.say("nothing is approved for always");
+    } else {
+        for approval in &stored {
+            let to = &approval.grant.to;
+            let line = format!(
+                "{}  {}({})  {}  in {}",
+                approval.id,
+                to.permission,
+                approval.grant.pattern,
+                to.tool,
+                approval.workspace.display()
+            );
+            // What somebody approved must not look like a line of ours.
+            writeln!(io.stdout, "{}", style::plain(&line).replace('\n', "\n  "))?;
+        }
+    }
+    Ok(0)
+}
+
+fn entry(approval: &StoredApproval) -> Value {
+    json!({
+        "id": approval.id,
+        "tool": approval.grant.to.tool,
+        "permission": approval.grant.to.permission,
+        "pattern": approval.grant.pattern,
+        "workspace": approval.workspace,
+        "created": approval.created,
+        "source": approval.source,
+    })
+}
+
+fn revoke(store: &ApprovalStore, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+    let id = matches.get_one::<String>(grammar::ID).map_or("", String::as_str);
+    if store.revoke(id).map_err(Failure::config)? {
+        io.say(format_args!("revoked {id}"));
+        return Ok(0);
+    }
+    let message = format!("there is no approval `{}`", id.escape_debug());
+    Err(Failure::new(exit::USAGE, ToolError::not_found(message))
+        .hint("`approvals list` shows the ids"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::toy::Setting;
+
+    // F76: what was approved can be seen and taken back, and holds until then.
+    #[test]
+    fn an_approval_is_listed_and_taken_back() {
+        let state = tempfile::tempdir().unwrap();
+        let dir = ["--state-dir", state.path().to_str().unwrap()];
+        let mut setting = Setting::default();
+        let with = |args: &[&'static str]| [args, &dir[..]].concat();
+        assert_eq!(setting.run(&with(&["approvals", "list", "--json"])).out, "[]\n");
+
+        setting.types(&["a"]);
+        assert_eq!(setting.run(&with(&["call", "kinds"])).code, 0);
+        setting.types(&[]);
+        let listed = setting.run(&with(&["approvals", "list", "--json"]));
+        let listed: Value = serde_json::from_str(&listed.out).unwrap();
+        assert_eq!((&listed[0]["tool"], &listed[0]["pattern"]), (&"kinds".into(), &"*".into()));
+        let lines = setting.run(&with(&["approvals", "list"])).out;
+        assert!(lines.contains("kinds(*)"), "{lines}");
+
+        let id = listed[0]["id"].as_str().unwrap().to_owned();
+        let args = [&["approvals", "revoke", id.as_str()][..], &dir[..]].concat();
+        assert_eq!(setting.run(&args).code, 0);
+        assert_eq!(setting.run(&with(&["call", "kinds"])).code, 3);
+        assert_eq!(setting.run(&args).code, 2, "it is gone");
+    }
+
+    #[test]
+    fn a_command_is_needed() {
+        for args in [&["approvals"][..], &["approvals", "revoke"], &["approvals", "forget"]] {
+            assert_eq!(Setting::default().run(args).code, 2, "{args:?}");
+        }
+    }
+}
