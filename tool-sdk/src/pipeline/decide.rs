@@ -145,7 +145,7 @@ fn judge(
             own: own.as_ref().unwrap_or(view_rules),
             all: all.as_ref().unwrap_or_else(|| view.rules()),
             mode: session.and_then(|policy| policy.mode).unwrap_or_else(|| view.mode()),
-            trusting: Settings::of(&frame.session).safe_commands,
+            trusting: Settings::of(frame.session).safe_commands,
             class: frame.definition.risk.class,
             subjects: subjects.as_deref(),
             argument: &argument,

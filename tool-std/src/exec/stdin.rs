@@ -46,7 +46,7 @@ pub async fn write_stdin(
     /// How long to wait for output, in milliseconds: at most 30000 after typing, and between
     /// 5000 and 300000 without.
     #[arg(default = 250)]
-    yield_time_ms: u64,
+    yield_time_ms: u32,
     /// How many tokens of output to give back at most.
     #[arg(default = 10_000)]
     max_output_tokens: u32,
@@ -60,7 +60,8 @@ pub async fn write_stdin(
         type_in(&process, &chars, cx).await?;
     }
     let range = if chars.is_empty() { EMPTY } else { AFTER_TYPING };
-    let within = Duration::from_millis(yield_time_ms.clamp(*range.start(), *range.end()));
+    let within =
+        Duration::from_millis(u64::from(yield_time_ms).clamp(*range.start(), *range.end()));
     let look = process.look(within, showing(cx)).await;
     if look.exit.is_some() {
         processes.forget(session_id);

@@ -17,9 +17,6 @@ use crate::process::Exit;
 /// Long enough to be a failure.
 const HANGS: Duration = Duration::from_secs(30);
 
-/// Too short for any of these programs to end.
-const SHORT: Duration = Duration::from_millis(300);
-
 fn bash(script: &str) -> Spawn {
     Spawn::exec("bash", ["--noprofile", "--norc", "-c", script]).title(script)
 }
@@ -116,6 +113,14 @@ async fn nothing_outlives_the_store() {
     assert_eq!(ended.look(HANGS, |_| {}).await.exit, Some(Exit::Code(0)));
     drop((running, ended));
     drop(processes);
+    let_go(pipe).await;
+
+    // A host may also end them while it goes on.
+    let processes = Processes::default();
+    processes.start(&held.by("setsid sleep 300 & wait")).unwrap();
+    let pipe = held.open().await;
+    processes.end_all();
+    assert!(processes.list().is_empty());
     let_go(pipe).await;
 }
 
