@@ -137,7 +137,20 @@ fn every_example_is_a_command_that_works() {
         .iter()
         .filter_map(|tool| tool["name"].as_str())
         .collect();
-    assert_eq!(names, ["grep_files", "list_dir", "read_file"]);
+    assert_eq!(
+        names,
+        [
+            "exec_command",
+            "grep_files",
+            "kill_session",
+            "list_dir",
+            "list_sessions",
+            "read_file",
+            "shell",
+            "shell_command",
+            "write_stdin",
+        ]
+    );
     for name in names {
         let definition = json(&run(&["show", name, "--json"]));
         for example in definition["examples"].as_array().into_iter().flatten() {

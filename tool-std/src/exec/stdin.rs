@@ -34,8 +34,7 @@ const EMPTY: std::ops::RangeInclusive<u64> = 5_000..=300_000;
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
     parallel = by(session_id),
     timeout = "310s",
-    truncate = middle,
-    example = r#"{"session_id": 31415, "chars": ""}"#
+    truncate = middle
 )]
 pub async fn write_stdin(
     /// The session ID of the command.
