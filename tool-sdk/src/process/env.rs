@@ -20,8 +20,22 @@ const PASSED_ON_WINDOWS: &[&str] =
 const SECRET: &[&str] =
     &["AUTH", "COOKIE", "CRED", "KEY", "PASS", "PRIVATE", "SECRET", "TOKEN", "_DSN"];
 
-/// Names that make a program load code, or send what it does somewhere else.
-const STEERING: &[&str] = &["BASH_ENV", "ENV", "JAVA_TOOL_OPTIONS", "NODE_OPTIONS"];
+/// Names that make a program load code or send what it does somewhere else, and those that
+/// change what a shell makes of a script.
+const STEERING: &[&str] = &[
+    "BASHOPTS",
+    "BASH_ENV",
+    "CDPATH",
+    "ENV",
+    "GLOBIGNORE",
+    "IFS",
+    "JAVA_TOOL_OPTIONS",
+    "NODE_OPTIONS",
+    "PROMPT_COMMAND",
+    "PS4",
+    "SHELLOPTS",
+    "ZDOTDIR",
+];
 
 /// How names of the same kind start, and how they end.
 const STEERING_STARTS: &[&str] = &["DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY"];
@@ -202,6 +216,9 @@ mod tests {
             "DYLD_INSERT_LIBRARIES",
             "BASH_ENV",
             "ENV",
+            "IFS",
+            "SHELLOPTS",
+            "PS4",
             "NODE_OPTIONS",
             "PYTHONSTARTUP",
             "PERL5OPT",

@@ -48,7 +48,7 @@ pub async fn exec_command(
     tty: bool,
     /// How long to wait for it, in milliseconds: at least 250, at most 30000.
     #[arg(default = 10_000)]
-    yield_time_ms: u64,
+    yield_time_ms: u32,
     /// How many tokens of output to give back at most.
     #[arg(default = 10_000)]
     max_output_tokens: u32,
@@ -60,7 +60,8 @@ pub async fn exec_command(
     let started = Instant::now();
     // It is kept before anybody waits, so that an interrupted call loses nothing.
     let process = processes.start(&spawn).map_err(not_started)?;
-    let within = Duration::from_millis(yield_time_ms.clamp(*YIELD.start(), *YIELD.end()));
+    let within =
+        Duration::from_millis(u64::from(yield_time_ms).clamp(*YIELD.start(), *YIELD.end()));
     let look = process.look(within, showing(cx)).await;
     if look.exit.is_some() {
         processes.forget(process.id());

@@ -18,8 +18,7 @@ use super::stdin::unknown;
     approval(required = is_asked),
     parallel = by(session_id),
     timeout = "30s",
-    truncate = middle,
-    example = r#"{"session_id": 31415}"#
+    truncate = middle
 )]
 pub async fn kill_session(
     /// The session ID of the command.

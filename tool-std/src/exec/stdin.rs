@@ -34,8 +34,7 @@ const EMPTY: std::ops::RangeInclusive<u64> = 5_000..=300_000;
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
     parallel = by(session_id),
     timeout = "310s",
-    truncate = middle,
-    example = r#"{"session_id": 31415, "chars": ""}"#
+    truncate = middle
 )]
 pub async fn write_stdin(
     /// The session ID of the command.
@@ -46,7 +45,7 @@ pub async fn write_stdin(
     /// How long to wait for output, in milliseconds: at most 30000 after typing, and between
     /// 5000 and 300000 without.
     #[arg(default = 250)]
-    yield_time_ms: u64,
+    yield_time_ms: u32,
     /// How many tokens of output to give back at most.
     #[arg(default = 10_000)]
     max_output_tokens: u32,
@@ -60,7 +59,8 @@ pub async fn write_stdin(
         type_in(&process, &chars, cx).await?;
     }
     let range = if chars.is_empty() { EMPTY } else { AFTER_TYPING };
-    let within = Duration::from_millis(yield_time_ms.clamp(*range.start(), *range.end()));
+    let within =
+        Duration::from_millis(u64::from(yield_time_ms).clamp(*range.start(), *range.end()));
     let look = process.look(within, showing(cx)).await;
     if look.exit.is_some() {
         processes.forget(session_id);

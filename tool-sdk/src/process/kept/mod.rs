@@ -127,6 +127,12 @@ impl Processes {
         Some(table.processes.remove(at))
     }
 
+    /// Ends all of them, and everything below them; who drops the last handle need not.
+    pub fn end_all(&self) {
+        let table = std::mem::take(&mut *self.0.table());
+        drop(table);
+    }
+
     /// All of them, the least recently used first.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Process>> {
@@ -174,12 +180,11 @@ impl Table {
     }
 }
 
-impl Drop for Inner {
+impl Drop for Table {
     fn drop(&mut self) {
-        let table = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         // Each is asked to end, and ended after its grace.
-        table.processes.clear();
-        let Some(mut mark) = table.mark.take() else { return };
+        self.processes.clear();
+        let Some(mut mark) = self.mark.take() else { return };
         mark.terminate(None);
         let left = Left(mark);
         if let Ok(runtime) = Handle::try_current() {

@@ -114,6 +114,14 @@ async fn nothing_outlives_the_store() {
     drop((running, ended));
     drop(processes);
     let_go(pipe).await;
+
+    // A host may also end them while it goes on.
+    let processes = Processes::default();
+    processes.start(&held.by("setsid sleep 300 & wait")).unwrap();
+    let pipe = held.open().await;
+    processes.end_all();
+    assert!(processes.list().is_empty());
+    let_go(pipe).await;
 }
 
 #[cfg(target_os = "linux")]
