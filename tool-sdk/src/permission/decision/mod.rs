@@ -122,7 +122,9 @@ impl Case<'_> {
     /// A rule about some of what the tool touches is no rule at all for a tool that does not
     /// say what it touches; somebody has to look.
     fn unjudged(&self) -> Option<Floor> {
-        let rule = if self.subjects.is_none() { self.own.unanswered() } else { None }?;
+        // A tool that needs nobody asked has said so for what it does not name, too.
+        let silent = self.subjects.is_none() && self.required != Some(false);
+        let rule = if silent { self.own.unanswered() } else { None }?;
         let reason = format!(
             "the tool does not say what it touches, so that the rule `{rule}`{} cannot be judged",
             origin(rule)

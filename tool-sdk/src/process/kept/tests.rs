@@ -21,6 +21,12 @@ fn bash(script: &str) -> Spawn {
     Spawn::exec("bash", ["--noprofile", "--norc", "-c", script]).title(script)
 }
 
+/// A program that hears an interrupt, also where whoever runs the tests ignores it.
+fn interruptible<const N: usize>(words: [&str; N]) -> Spawn {
+    let words = std::iter::once("--default-signal=INT").chain(words);
+    Spawn::exec("env", words)
+}
+
 async fn finished(spawn: &Spawn) -> Look {
     let look = Processes::default().start(spawn).unwrap().look(HANGS, |_| {}).await;
     assert!(look.exit.is_some(), "{spawn:?}");
@@ -199,7 +205,8 @@ async fn a_daemon_that_holds_the_pipe_is_not_waited_for() {
 #[tokio::test]
 async fn a_terminal_can_be_typed_into() {
     let processes = Processes::default();
-    let cat = processes.start(&Spawn::exec("cat", ["-"]).terminal(true)).unwrap();
+    let cat = interruptible(["cat", "-"]).terminal(true);
+    let cat = processes.start(&cat).unwrap();
     cat.type_in("hel").await.unwrap();
     assert_eq!(cat.typed(), "hel");
     cat.type_in("lo\n").await.unwrap();
@@ -216,7 +223,9 @@ async fn a_terminal_can_be_typed_into() {
 #[tokio::test]
 async fn without_a_terminal_there_is_nothing_to_read() {
     let processes = Processes::default();
-    let process = processes.start(&bash("cat; echo end; exec sleep 300")).unwrap();
+    let script = "cat; echo end; exec sleep 300";
+    let script = interruptible(["bash", "--noprofile", "--norc", "-c", script]);
+    let process = processes.start(&script).unwrap();
     heard(&process, "end").await;
     assert!(matches!(process.type_in("x").await, Err(TypeError::Closed)));
     process.interrupt();
