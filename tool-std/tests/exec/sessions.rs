@@ -65,7 +65,8 @@ async fn typing_after_the_end_gives_the_rest() {
 #[tokio::test]
 async fn a_terminal_answers() {
     let host = Host::open();
-    let cmd = json!({ "cmd": "cat", "tty": true, "yield_time_ms": 250 });
+    let cmd = "env --default-signal=INT cat";
+    let cmd = json!({ "cmd": cmd, "tty": true, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
     let typed = json!({ "session_id": session, "chars": "hello\n" });
     let report = host.call("write_stdin", typed).await;
@@ -78,7 +79,8 @@ async fn a_terminal_answers() {
 #[tokio::test]
 async fn without_a_terminal_only_an_interrupt_gets_through() {
     let host = Host::open();
-    let cmd = json!({ "cmd": "sleep 300", "yield_time_ms": 250 });
+    let cmd = "env --default-signal=INT sleep 300";
+    let cmd = json!({ "cmd": cmd, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
     let refused = host.error("write_stdin", json!({ "session_id": session, "chars": "x" })).await;
     assert_eq!(
