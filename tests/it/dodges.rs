@@ -584,6 +584,8 @@ async fn a_running_tools_ask_is_judged_again() {
     ask.reply(Reply::Once);
     let o = h.await.unwrap();
     assert_eq!(o.text(), "false");
+    let records = c.0.lock().unwrap().join("\n");
+    assert!(records.contains(r#""subjects":["evil"]"#), "it is written down too: {records}");
 }
 
 #[tokio::test]
@@ -710,4 +712,30 @@ async fn closing_ends_hooks_that_hang() {
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     p.close();
     assert!(tokio::time::timeout(std::time::Duration::from_secs(3600), h).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_agents_rules_hold_for_what_its_running_tools_ask() {
+    let registry = Registry::builder().add(tools![reach]).build().unwrap();
+    let agent = AgentProfile::new("careful").rules([rule("deny network")]);
+    let toolset = Toolset::new(registry).with_mode(Mode::Bypass).with_agent(agent);
+    let pipeline = Pipeline::new(toolset);
+    let reached = async |session: Session| {
+        let call = Call::new("reach", r#"{"host":"a.example"}"#);
+        pipeline.call(&session, call).await.text().into_owned()
+    };
+    assert_eq!(reached(Session::new("1")).await, "true");
+    assert_eq!(reached(Session::new("2").with_agent("careful")).await, "false");
+}
+
+#[tokio::test]
+async fn an_agent_hears_nothing_of_tools_that_it_does_not_have() {
+    let registry = Registry::builder().add(tools![reach, save]).build().unwrap();
+    let agent = AgentProfile::new("narrow").without(["save"]);
+    let pipeline = Pipeline::new(Toolset::new(registry).with_agent(agent));
+    let session = Session::new("s").with_agent("narrow");
+    let outcome = pipeline.call(&session, Call::new("sav", "{}")).await;
+    assert!(!outcome.text().contains("`save`"), "{}", outcome.text());
+    let outcome = pipeline.call(&Session::new("s"), Call::new("sav", "{}")).await;
+    assert!(outcome.text().contains("`save`"), "{}", outcome.text());
 }

@@ -205,7 +205,14 @@ async fn a_rewritten_call_is_judged_and_shown_as_it_will_run() {
             .rules(["allow overwrite(a)".parse::<Rule>().unwrap()])
             .hook("over*", Priority::SECURITY, hook)
             .approver(Showing(log.clone()));
+        let mut events = pipeline.subscribe();
         let outcome = overwrite_a(&pipeline, &log).await;
+        let events: Vec<Value> = std::iter::from_fn(|| events.try_recv())
+            .map(|event| serde_json::to_value(&event).unwrap())
+            .collect();
+        let of = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
+        assert_eq!(of("pending")["arguments"]["path"], "a", "what the model sent");
+        assert_eq!(of("started")["arguments"]["path"], "b", "what runs");
         assert_eq!(outcome.text(), "overwrote b");
         let steps = log.take();
         assert!(steps[1].starts_with("ask "), "what was allowed is not what runs: {steps:?}");

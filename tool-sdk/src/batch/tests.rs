@@ -116,7 +116,7 @@ async fn everything_is_asked_before_anything_runs() {
             // Long enough for the reading call to run, if it were let.
             tokio::time::sleep(PAUSE * 2).await;
             while let Some(event) = events.try_recv() {
-                let started = matches!(event.kind, crate::event::EventKind::Started);
+                let started = matches!(event.kind, crate::event::EventKind::Started { .. });
                 running.fetch_add(usize::from(started), Ordering::Relaxed);
             }
             at_ask.store(running.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -300,7 +300,7 @@ impl Context {
     /// Without a pipeline around the call there are none.
     #[must_use]
     pub fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
-        self.sink.as_ref().map(|sink| sink.search_tools(query, limit)).unwrap_or_default()
+        self.sink.as_ref().map(|sink| sink.search_tools(self, query, limit)).unwrap_or_default()
     }
 
     /// What the rules let the call show of the files that it meets, under `permission`:

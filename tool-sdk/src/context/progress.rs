@@ -61,8 +61,8 @@ pub trait Sink: Send + Sync {
     }
 
     /// The tools that fit `query` best among those that the session can see; none by default.
-    fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
-        let _ = (query, limit);
+    fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {
+        let _ = (cx, query, limit);
         Vec::new()
     }
 

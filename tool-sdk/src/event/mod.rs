@@ -93,7 +93,11 @@ pub enum EventKind {
         stopped: bool,
     },
     /// The tool runs.
-    Started,
+    Started {
+        /// The arguments that run, where a hook changed them; sensitive values masked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        arguments: Option<Arguments>,
+    },
     /// The tool says how far it is.
     Progress {
         /// Steps done.

@@ -1,26 +1,24 @@
 //! Asking about a call, and what becomes of the answer.
 
 use std::borrow::Cow;
-use std::pin::pin;
 use std::sync::Arc;
 
-use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::before::Heard;
 use super::core::Core;
-use super::decide::{decide, grantee, grantees, quietly, suggestions};
+use super::decide::{decide, grantees, quietly, suggestions};
 use super::frame::Frame;
 use super::turn::Turn;
-use crate::context::Context;
-use crate::effect::RiskClass;
+use crate::context::{Context, Session};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{
-    Action, Answering, Ask, AskId, By, Case, Decision, Grant, GrantSource, Pattern, Reply,
-    ReplyError, Settled, Taken,
+    Action, Answering, Approver, Ask, AskId, By, Decision, Grant, GrantSource, Reply, ReplyError,
+    Settled, Taken, Waiting,
 };
-use crate::tool::{Prepared, Subject};
-use crate::toolset::names_of;
+use crate::tool::Prepared;
 
 /// What became of an ask: the decision now, and the value that was shown.
 pub(super) struct Answered {
@@ -54,38 +52,23 @@ pub(super) async fn ask(
         return answered(no, None, heard);
     }
     let shown = ask.fingerprint.clone();
-    let mut waiting = frame.core.desk.put_up(ask, frame.session, &approver, answering(frame.core));
-    let id = waiting.ask().id.clone();
+    let mut vigil = Vigil::begin(frame.core, ask, frame.session, &approver);
+    let id = vigil.ask().id.clone();
     let replied = |reply: &'static str| {
         frame.event(|| EventKind::PermissionReplied { ask: id.clone(), reply: reply.into() });
     };
-    frame.event(|| EventKind::PermissionAsked(Arc::clone(waiting.ask())));
-    let mut epoch = frame.core.desk.epoch();
-    let mut expired = pin!(tokio::time::sleep(frame.core.ask_timeout));
+    frame.event(|| EventKind::PermissionAsked(Arc::clone(vigil.ask())));
     let settled = loop {
-        tokio::select! {
-            biased;
-            settled = waiting.settled() => break settled,
-            Ok(()) = epoch.changed() => {
-                // An approval for another ask, or another mode, may have settled this one.
-                let now = decide(frame, &heard, cx);
-                if now.action != Action::Ask {
-                    replied("covered");
-                    return answered(now, None, heard);
-                }
-            }
-            () = &mut expired => {
-                frame.core.desk.settle(&id, Settled::Expired);
-                break Settled::Expired;
-            }
+        if let Some(settled) = vigil.next().await {
+            break settled;
+        }
+        let now = decide(frame, &heard, cx);
+        if now.action != Action::Ask {
+            replied("covered");
+            return answered(now, None, heard);
         }
     };
-    replied(match &settled {
-        Settled::Reply(reply) => reply.as_str(),
-        Settled::RejectedBeside => "rejected_beside",
-        Settled::Expired => "expired",
-        Settled::Gone => "aborted",
-    });
+    replied(settled.as_str());
     let reason: Cow<'static, str> = match &settled {
         Settled::Reply(reply) if reply.is_yes() => "somebody was asked and said yes".into(),
         Settled::Reply(Reply::RejectWith { feedback }) => {
@@ -122,6 +105,47 @@ pub(super) async fn ask(
         return answered(decision.replied(Action::Allow, reason), reply, heard);
     }
     answered(decision.replied(Action::Deny, reason), reply, heard)
+}
+
+/// Waits for the answer to one ask.
+pub(super) struct Vigil<'a> {
+    core: &'a Core,
+    waiting: Waiting,
+    epoch: watch::Receiver<u64>,
+    expires: Instant,
+}
+
+impl<'a> Vigil<'a> {
+    /// Puts the ask up.
+    pub(super) fn begin(
+        core: &'a Arc<Core>,
+        ask: Ask,
+        session: &Session,
+        approver: &Arc<dyn Approver>,
+    ) -> Self {
+        let waiting = core.desk.put_up(ask, session, approver, answering(core));
+        let expires = Instant::now() + core.ask_timeout;
+        Self { core, waiting, epoch: core.desk.epoch(), expires }
+    }
+
+    /// What is asked.
+    pub(super) fn ask(&self) -> &Arc<Ask> {
+        self.waiting.ask()
+    }
+
+    /// How the ask was settled; `None` when another approval, rule or mode may have settled
+    /// the matter, so that it must be looked at again.
+    pub(super) async fn next(&mut self) -> Option<Settled> {
+        tokio::select! {
+            biased;
+            settled = self.waiting.settled() => Some(settled),
+            Ok(()) = self.epoch.changed() => None,
+            () = tokio::time::sleep_until(self.expires) => {
+                self.core.desk.settle(&self.waiting.ask().id, Settled::Expired);
+                Some(Settled::Expired)
+            }
+        }
+    }
 }
 
 /// What is shown: made from the value that will run.
@@ -162,7 +186,7 @@ fn make(
 }
 
 /// 128 random bits; without them nobody could be asked safely.
-fn new_id() -> Result<AskId, ToolError> {
+pub(super) fn new_id() -> Result<AskId, ToolError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|error| {
         ToolError::internal("nobody can be asked: the system has no random numbers").source(error)
@@ -171,7 +195,9 @@ fn new_id() -> Result<AskId, ToolError> {
 }
 
 /// What an approver's answer leads to.
-fn answering(core: &Arc<Core>) -> impl FnOnce(AskId, Option<Reply>) -> Answering + Send + use<> {
+pub(super) fn answering(
+    core: &Arc<Core>,
+) -> impl FnOnce(AskId, Option<Reply>) -> Answering + Send + use<> {
     let core = Arc::clone(core);
     move |id, reply| {
         Box::pin(async move {
@@ -234,90 +260,4 @@ async fn store(core: &Core, taken: &Taken, grants: Vec<Grant>) {
         core.hub.send(taken.session(), &ask.tool, &ask.call, EventKind::Warned { message });
     }
     keep(core, taken, grants);
-}
-
-/// Asks for a running tool about something that its arguments did not say.
-pub(super) async fn while_running(
-    core: Arc<Core>,
-    cx: Context,
-    permission: String,
-    what: String,
-) -> bool {
-    let subject = [Subject::new(what).under(permission)];
-    let Some(definition) = core.toolset.view().definition(cx.tool().as_str()).cloned() else {
-        return false;
-    };
-    let policy = cx.session().policy();
-    let to = |subject: &Subject| grantee(&definition, subject);
-    let decide = |core: &Core| {
-        let view = core.toolset.view();
-        let rules = match &policy {
-            Some(policy) => view.rules().with(&policy.rules),
-            None => view.rules().clone(),
-        };
-        let mode = policy.as_ref().and_then(|policy| policy.mode);
-        Case {
-            own: &rules.about(&names_of(&definition)),
-            all: &rules,
-            mode: mode.map_or(view.mode(), |mode| mode.stricter(view.mode())),
-            trusting: false,
-            class: RiskClass::Execute,
-            subjects: Some(&subject),
-            argument: &|_| None,
-            required: None,
-            approved: &|subject| {
-                let stored = || core.store.as_ref().map(|store| store.grants());
-                core.kept(cx.session()).approvals.covers(&to(subject), subject)
-                    || stored().is_some_and(|stored| stored.covers(&to(subject), subject))
-            },
-            writable: None,
-            opinions: &[],
-        }
-        .decide()
-    };
-    let decision = decide(&core);
-    match decision.action {
-        Action::Allow => return true,
-        Action::Deny => return false,
-        Action::Ask => {}
-    }
-    let Some(approver) = cx.session().approver().or_else(|| core.approver.clone()) else {
-        return false;
-    };
-    let Ok(id) = new_id() else { return false };
-    let ask = Ask {
-        id,
-        call: cx.call().clone(),
-        session: cx.session().id().into(),
-        agent: cx.session().agent().map(str::to_owned),
-        tool: cx.tool().clone(),
-        display: Arc::clone(&definition.display),
-        source: definition.source.clone(),
-        risk: definition.risk,
-        permission: subject[0].permission().unwrap_or_default().to_owned(),
-        arguments: Value::Null,
-        original: None,
-        summary: None,
-        suggestions: Pattern::exactly(subject[0].text()).map(String::from).into_iter().collect(),
-        grantees: vec![to(&subject[0])],
-        by: decision.by,
-        reason: "the running tool asks for it".to_owned(),
-        rules: decision.rules,
-        preview: None,
-        dangerous: false,
-        fingerprint: format!("{}:{}", cx.call(), subject[0].text()),
-        subjects: subject.to_vec(),
-        expires_in: core.ask_timeout,
-    };
-    let shown = Arc::new(ask.clone());
-    let mut waiting = core.desk.put_up(ask, cx.session(), &approver, answering(&core));
-    core.hub.tell(&cx, EventKind::PermissionAsked(shown));
-    let settled = tokio::time::timeout(core.ask_timeout, waiting.settled()).await;
-    let reply = match settled {
-        Ok(Settled::Reply(reply)) => reply,
-        _ => Reply::Reject,
-    };
-    let ask = waiting.ask().id.clone();
-    core.hub.tell(&cx, EventKind::PermissionReplied { ask, reply: reply.as_str().into() });
-    reply.is_yes() && decide(&core).action != Action::Deny
 }

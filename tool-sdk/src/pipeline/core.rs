@@ -109,11 +109,11 @@ impl Sink for Core {
     }
 
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
-        Box::pin(super::ask::while_running(self, cx, permission, what))
+        Box::pin(super::more::may(self, cx, permission, what))
     }
 
-    fn search_tools(&self, query: &str, limit: usize) -> Vec<ToolFacts> {
-        self.toolset.view().search(query, limit).into_iter().map(facts).collect()
+    fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {
+        self.toolset.view_for(cx.session()).search(query, limit).into_iter().map(facts).collect()
     }
 
     fn sight(self: Arc<Self>, cx: &Context, permission: &str) -> Sight {

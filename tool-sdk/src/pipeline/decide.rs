@@ -38,10 +38,16 @@ pub(super) async fn approve(
 }
 
 /// Judges an approved call once more, after it waited for its turn.
-pub(super) fn still_stands(frame: &Frame<'_>, prepared: &dyn Prepared) -> Result<(), ToolError> {
+pub(super) fn still_stands(
+    frame: &mut Frame<'_>,
+    prepared: &dyn Prepared,
+) -> Result<(), ToolError> {
     let now = judge(frame, prepared, frame.arguments(), &[], &frame.context());
     match now.action {
-        Action::Deny => Err(denied(frame, now)),
+        Action::Deny => {
+            frame.record(prepared, &now, None)?;
+            Err(denied(frame, now))
+        }
         Action::Allow | Action::Ask => Ok(()),
     }
 }
@@ -242,7 +248,7 @@ pub(super) fn suggestions(
     decision: &Decision,
 ) -> Vec<String> {
     let grantees = grantees(frame.definition, &decision.subjects);
-    // What is granted is shown for one permission. An approval lifts neither of these, so that none is offered.
+    // What is granted is shown for one permission, and no approval lifts the first three.
     if matches!(decision.by, By::Hook | By::Loop | By::Unjudged)
         || prepared.is_dangerous()
         || grantees.len() > 1

@@ -179,7 +179,12 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn start(&mut self) {
         self.ran = true;
-        self.event(|| EventKind::Started);
+        self.event(|| {
+            let rewritten = self.extra.as_ref().and_then(|extra| extra.rewritten.as_ref());
+            let arguments =
+                rewritten.map(|raw| Arguments::new(raw.text(), &self.definition.display));
+            EventKind::Started { arguments }
+        });
     }
 
     /// Lets the time of the call count from now: nobody waits for a person on its account.
@@ -308,7 +313,7 @@ impl<'a> Frame<'a> {
             return Ok(());
         }
         self.extra().fingerprint = Some(self.fingerprint(prepared));
-        let answer = reply.map(|reply| Answer::new(reply, self.session.user()));
+        let answer = reply.map(|reply| Answer::new(reply, None));
         self.write_down(Audited::decided(decision, answer)).map_err(|error| {
             let message = "the call may not run, because its decision could not be written down";
             ToolError::unavailable(message).source(error)

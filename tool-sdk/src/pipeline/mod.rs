@@ -23,6 +23,7 @@ mod core;
 mod decide;
 mod fit;
 mod frame;
+mod more;
 mod run;
 mod sight;
 #[cfg(test)]
@@ -382,7 +383,7 @@ impl Pipeline {
         };
         let permit = permit.and_then(|permit| match &permit {
             // Others were asked meanwhile, and something may have been forbidden.
-            Some(_) => decide::still_stands(&frame, &*prepared).map(|()| permit),
+            Some(_) => decide::still_stands(&mut frame, &*prepared).map(|()| permit),
             None => Ok(None),
         });
         if let Err(error) = permit {
@@ -415,7 +416,7 @@ impl Pipeline {
     pub async fn check(&self, session: &Session, call: Call<'_>) -> Result<Checked, ToolError> {
         let view = self.core.toolset.view_for(session);
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
-            return Err(self.unknown(&call.name));
+            return Err(self.unknown(session, &call.name));
         };
         let mut frame = Frame::new(&self.core, session, &call, &**tool, policy);
         frame.admit()?;
@@ -426,7 +427,7 @@ impl Pipeline {
     /// Ends a call of a tool that there is not.
     #[cold]
     fn unresolved(&self, session: &Session, call: &Call<'_>) -> Outcome {
-        let error = self.unknown(&call.name);
+        let error = self.unknown(session, &call.name);
         // A name that no tool can have does not go into an event either.
         let name = ToolName::new(call.name.clone().into_owned());
         let name = name.unwrap_or(const { ToolName::from_static("_") });
@@ -435,13 +436,13 @@ impl Pipeline {
     }
 
     #[cold]
-    fn unknown(&self, name: &str) -> ToolError {
+    fn unknown(&self, session: &Session, name: &str) -> ToolError {
         let shown: String = name.chars().take(ToolName::MAX).collect();
         let error = ToolError::new(
             ErrorKind::NotFound,
             format_args!("there is no tool `{}`", shown.escape_debug()),
         );
-        let view = self.core.toolset.view();
+        let view = self.core.toolset.view_for(session);
         match view.close_names(name).as_slice() {
             [] => {
                 let names: Vec<&str> = view

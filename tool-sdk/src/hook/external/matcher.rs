@@ -82,7 +82,7 @@ mod tests {
     fn everything_else_is_an_expression() {
         check("mcp__.*", "mcp__memory__get", true);
         check("^read_", "spread_out", false);
-        check("file.?", "read_file", true);
+        check("file.?", "my_file_1", true);
     }
 
     // RX1

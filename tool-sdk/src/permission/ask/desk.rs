@@ -31,6 +31,18 @@ pub(crate) enum Settled {
     Gone,
 }
 
+impl Settled {
+    /// The word for it in events.
+    pub(crate) const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Reply(reply) => reply.as_str(),
+            Self::RejectedBeside => "rejected_beside",
+            Self::Expired => "expired",
+            Self::Gone => "aborted",
+        }
+    }
+}
+
 /// Why an answer does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

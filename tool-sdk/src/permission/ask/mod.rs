@@ -9,5 +9,5 @@ mod request;
 
 pub use self::approvers::{AskChannel, AskInbox, PendingAsk, Scripted, ask_channel};
 pub use self::desk::ReplyError;
-pub(crate) use self::desk::{Answering, Desk, Settled, Taken};
+pub(crate) use self::desk::{Answering, Desk, Settled, Taken, Waiting};
 pub use self::request::{Approver, Ask, AskId, Reply};

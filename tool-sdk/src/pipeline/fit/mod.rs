@@ -72,7 +72,7 @@ fn cut(
         dropped_bytes: dropped.bytes,
         full_output_path: kept.and_then(Result::ok),
     };
-    let notice = notice::of(&truncated, lost, &frame.core.toolset.view());
+    let notice = notice::of(&truncated, lost, &frame.core.toolset.view_for(frame.session));
     (joined(fitted, &notice), truncated)
 }
 

@@ -88,7 +88,7 @@ impl Live {
                 self.headlines.insert(event.call.clone(), headline);
                 return;
             }
-            EventKind::Started => self.show(event, ""),
+            EventKind::Started { .. } => self.show(event, ""),
             EventKind::Progress { message, .. } => self.show(event, message),
             EventKind::Completed { elapsed_ms, .. } => self.end(event, '✓', "", *elapsed_ms),
             EventKind::Failed(ending)

@@ -1,0 +1,159 @@
+//! What a running tool asks for beyond what its arguments said, such as reaching a host.
+//!
+//! It is judged by the same rules, asked in the same way and written down like a call.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::ask::{Vigil, new_id};
+use super::core::Core;
+use super::decide::grantee;
+use crate::audit::{Answer, AuditRecord, Audited};
+use crate::context::Context;
+use crate::effect::RiskClass;
+use crate::event::EventKind;
+use crate::permission::{Action, Ask, By, Case, Decision, Fingerprint, Pattern, Reply, Settled};
+use crate::tool::{Subject, Tool};
+use crate::toolset::names_of;
+
+/// Whether the running call may do `what` under `permission`.
+pub(super) async fn may(core: Arc<Core>, cx: Context, permission: String, what: String) -> bool {
+    // A tool that was taken away meanwhile gets nothing more.
+    let view = core.toolset.view_for(cx.session());
+    let Some(tool) = view.get(cx.tool().as_str()).cloned() else { return false };
+    let wish = Wish { core, cx, tool, subject: Subject::new(what).under(permission) };
+    let (decision, reply) = wish.answered().await;
+    wish.is_written_down(&decision, reply.as_ref()) && decision.action == Action::Allow
+}
+
+struct Wish {
+    core: Arc<Core>,
+    cx: Context,
+    tool: Arc<dyn Tool>,
+    subject: Subject,
+}
+
+impl Wish {
+    async fn answered(&self) -> (Decision, Option<Reply>) {
+        let Self { core, cx, .. } = self;
+        let decision = self.decide();
+        if decision.action != Action::Ask {
+            return (decision, None);
+        }
+        let Some(approver) = cx.session().approver().or_else(|| core.approver.clone()) else {
+            return (Decision { action: Action::Deny, by: By::Nobody, ..decision }, None);
+        };
+        let Some(ask) = self.ask(&decision) else {
+            return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
+        };
+        let mut vigil = Vigil::begin(core, ask, cx.session(), &approver);
+        let id = vigil.ask().id.clone();
+        let told = |reply: &'static str| {
+            let ask = id.clone();
+            core.hub.tell(cx, EventKind::PermissionReplied { ask, reply: reply.into() });
+        };
+        core.hub.tell(cx, EventKind::PermissionAsked(Arc::clone(vigil.ask())));
+        let settled = loop {
+            if let Some(settled) = vigil.next().await {
+                break settled;
+            }
+            let now = self.decide();
+            if now.action != Action::Ask {
+                told("covered");
+                return (now, None);
+            }
+        };
+        told(settled.as_str());
+        let reply = match settled {
+            Settled::Reply(reply) => Some(reply),
+            _ => None,
+        };
+        // Something may have forbidden it meanwhile.
+        let now = self.decide();
+        let decision = match reply.as_ref().is_some_and(Reply::is_yes) {
+            true if now.action == Action::Deny => now,
+            true => now.replied(Action::Allow, "somebody was asked and said yes"),
+            false => now.replied(Action::Deny, "nobody said yes"),
+        };
+        (decision, reply)
+    }
+
+    /// What the rules, the approvals and the mode say now.
+    fn decide(&self) -> Decision {
+        let Self { core, cx, tool, subject } = self;
+        let view = core.toolset.view_for(cx.session());
+        let policy = cx.session().policy();
+        let rules = match &policy {
+            Some(policy) => view.rules().with(&policy.rules),
+            None => view.rules().clone(),
+        };
+        let mode = policy.and_then(|policy| policy.mode);
+        let to = grantee(tool.definition(), subject);
+        Case {
+            own: &rules.about(&names_of(tool.definition())),
+            all: &rules,
+            mode: mode.map_or(view.mode(), |mode| mode.stricter(view.mode())),
+            trusting: false,
+            class: RiskClass::Execute,
+            subjects: Some(std::slice::from_ref(subject)),
+            argument: &|_| None,
+            required: None,
+            approved: &|subject| {
+                let stored = || core.store.as_ref().map(|store| store.grants());
+                core.kept(cx.session()).approvals.covers(&to, subject)
+                    || stored().is_some_and(|stored| stored.covers(&to, subject))
+            },
+            writable: None,
+            opinions: &[],
+        }
+        .decide()
+    }
+
+    fn ask(&self, decision: &Decision) -> Option<Ask> {
+        let Self { core, cx, tool, subject } = self;
+        let definition = tool.definition();
+        Some(Ask {
+            id: new_id().ok()?,
+            call: cx.call().clone(),
+            session: cx.session().id().into(),
+            agent: cx.session().agent().map(str::to_owned),
+            tool: definition.name.clone(),
+            display: Arc::clone(&definition.display),
+            source: definition.source.clone(),
+            risk: definition.risk,
+            permission: subject.permission().unwrap_or_default().to_owned(),
+            arguments: Value::Null,
+            original: None,
+            summary: None,
+            subjects: vec![subject.clone()],
+            suggestions: Pattern::exactly(subject.text()).map(String::from).into_iter().collect(),
+            grantees: vec![grantee(definition, subject)],
+            by: decision.by,
+            reason: format!("the running tool asks for it; {}", decision.reason),
+            rules: decision.rules.clone(),
+            preview: None,
+            dangerous: false,
+            fingerprint: self.fingerprint().into(),
+            expires_in: core.ask_timeout,
+        })
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let call = self.cx.call().to_string();
+        let permission = self.subject.permission().unwrap_or_default();
+        let facts =
+            [("call", &*call), ("permission", permission), ("subject", self.subject.text())];
+        Fingerprint::of(self.tool.definition(), "null", &facts)
+    }
+
+    /// What cannot be written down does not happen.
+    fn is_written_down(&self, decision: &Decision, reply: Option<&Reply>) -> bool {
+        let Some(audit) = &self.core.audit else { return true };
+        let (fingerprint, definition) = (self.fingerprint(), self.tool.definition());
+        let answer = reply.map(|reply| Answer::new(reply, None));
+        let what = Audited::decided(decision, answer);
+        let (session, call) = (self.cx.session(), self.cx.call());
+        audit.record(&AuditRecord::new(session, definition, call, &fingerprint, what)).is_ok()
+    }
+}
