@@ -1,0 +1,184 @@
+//! Who is asked, what an answer means, and how far it reaches.
+
+use super::*;
+
+// F76: once asks again; session holds for the session; both only for what was granted.
+#[tokio::test]
+async fn approvals_reach_as_far_as_they_say() {
+    let log = Log::default();
+    let (pipeline, approver) = answered_by(&log, [Reply::Once, Reply::Once]);
+    for _ in 0..2 {
+        overwrite_a(&pipeline, &log).await;
+    }
+    assert_eq!(approver.asked().len(), 2);
+
+    let grant = Reply::Session { patterns: vec!["a".to_owned()] };
+    let (pipeline, approver) = answered_by(&log, [grant]);
+    let session = session(&log);
+    let call = |path: &str| Call::new("overwrite", json!({ "path": path }));
+    for _ in 0..3 {
+        assert!(pipeline.call(&session, call("a")).await.result.is_ok());
+    }
+    assert_eq!(approver.asked().len(), 1);
+    assert!(pipeline.call(&session, call("b")).await.result.is_err());
+    assert!(pipeline.call(&session.clone().with_user("eve"), call("a")).await.result.is_err());
+    // F78: a rule that denies wins over what was approved.
+    pipeline.set_rules(["deny overwrite(a)".parse::<Rule>().unwrap()].into_iter().collect());
+    assert!(pipeline.call(&session, call("a")).await.result.is_err());
+}
+
+// F54, F81: the ask shows the frozen call; nobody runs before the answer.
+#[tokio::test]
+async fn an_ask_shows_what_runs_and_is_answered_by_its_id() {
+    let log = Log::default();
+    let (approver, mut inbox) = ask_channel();
+    let pipeline = all_forms(&log).remove(0).approver(approver);
+    let running = {
+        let (pipeline, log) = (pipeline.clone(), log.clone());
+        tokio::spawn(async move { overwrite_a(&pipeline, &log).await })
+    };
+    let pending = inbox.recv().await.unwrap();
+    assert_eq!(pending.ask().arguments, json!({ "path": "a" }));
+    assert_eq!(pending.ask().suggestions, ["a"]);
+    assert!(log.take().is_empty());
+
+    let id = pending.ask().id.clone();
+    pipeline.reply(&id, Reply::Once).await.unwrap();
+    assert!(pipeline.reply(&id, Reply::Once).await.unwrap_err().to_string().contains("settled"));
+    assert!(pipeline.reply(&"0".into(), Reply::Once).await.is_err());
+    assert_eq!(running.await.unwrap().text(), "overwrote a");
+    assert!(pipeline.asks().is_empty());
+}
+
+// F82: merged asks, a plain no for everything the session asks, feedback for one.
+#[tokio::test]
+async fn identical_asks_are_one_and_a_plain_no_settles_the_rest() {
+    let log = Log::default();
+    let (approver, mut inbox) = ask_channel();
+    let pipeline = all_forms(&log).remove(0).approver(approver);
+    let session = session(&log);
+    let spawn = |path: &'static str| {
+        let (pipeline, session) = (pipeline.clone(), session.clone());
+        tokio::spawn(async move {
+            pipeline.call(&session, Call::new("overwrite", json!({ "path": path }))).await
+        })
+    };
+    let (one, two, other) = (spawn("a"), spawn("a"), spawn("b"));
+    let first = inbox.recv().await.unwrap();
+    let second = inbox.recv().await.unwrap();
+    while pipeline.asks().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert!(inbox.try_recv().is_none(), "three calls, two asks");
+    let (for_a, for_b) = match first.ask().subjects[0].text() {
+        "a" => (first, second),
+        _ => (second, first),
+    };
+    for_a.reply(Reply::Once);
+    assert!(one.await.unwrap().result.is_ok() && two.await.unwrap().result.is_ok());
+    let again = spawn("c");
+    let for_c = inbox.recv().await.unwrap();
+    for_b.reply(Reply::Reject);
+    for outcome in [other.await.unwrap(), again.await.unwrap()] {
+        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
+    }
+    assert!(!for_c.reply(Reply::Once), "it was settled before");
+}
+
+// An approval for one ask settles those that it covers.
+#[tokio::test]
+async fn an_approval_settles_the_asks_that_it_covers() {
+    let log = Log::default();
+    let (approver, mut inbox) = ask_channel();
+    let pipeline = all_forms(&log).remove(0).approver(approver);
+    let session = session(&log);
+    let spawn = |path: &'static str| {
+        let (pipeline, session) = (pipeline.clone(), session.clone());
+        tokio::spawn(async move {
+            pipeline.call(&session, Call::new("overwrite", json!({ "path": path }))).await
+        })
+    };
+    let calls = [spawn("src/a"), spawn("src/b")];
+    let (first, _second) = (inbox.recv().await.unwrap(), inbox.recv().await.unwrap());
+    first.reply(Reply::Session { patterns: vec!["src/*".to_owned()] });
+    for call in calls {
+        assert!(call.await.unwrap().result.is_ok());
+    }
+    let waiting = spawn("docs/c");
+    let _third = inbox.recv().await.unwrap();
+    pipeline.set_mode(Mode::Bypass);
+    assert!(waiting.await.unwrap().result.is_ok(), "another mode settles it too");
+}
+
+// F12 of the reliability list: no answer is a no, and nothing is left behind.
+#[tokio::test(start_paused = true)]
+async fn an_ask_without_an_answer_ends_as_a_no() {
+    let log = Log::default();
+    let (approver, _inbox) = ask_channel();
+    let pipeline =
+        all_forms(&log).remove(0).approver(approver).ask_timeout(Duration::from_secs(60));
+    let outcome = overwrite_a(&pipeline, &log).await;
+    assert!(outcome.text().contains("nobody answered in time"));
+    assert!(pipeline.asks().is_empty());
+
+    let stop = session(&log);
+    let call = pipeline.call(&stop, Call::new("overwrite", r#"{"path": "a"}"#));
+    let cancel = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(pipeline.asks().len(), 1);
+        stop.cancel_token().cancel();
+    };
+    let (outcome, ()) = tokio::join!(call, cancel);
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+    assert!(pipeline.asks().is_empty());
+    assert!(log.take().is_empty());
+
+    let waiting = tokio::spawn({
+        let (pipeline, log) = (pipeline.clone(), log.clone());
+        async move { overwrite_a(&pipeline, &log).await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    pipeline.close();
+    assert!(waiting.await.unwrap().result.is_err());
+}
+
+// PR7: what was rejected is not asked again in the same message.
+#[tokio::test]
+async fn a_rejected_call_is_not_asked_again_at_once() {
+    let log = Log::default();
+    let feedback = Reply::RejectWith { feedback: "no".to_owned() };
+    let (pipeline, approver) = answered_by(&log, [feedback.clone(), feedback]);
+    let session = session(&log);
+    let call = |message: &'static str| Call::new("overwrite", r#"{"path": "a"}"#).message(message);
+    for message in ["m1", "m1", "m2"] {
+        assert!(pipeline.call(&session, call(message)).await.result.is_err());
+    }
+    assert_eq!(approver.asked().len(), 2);
+}
+
+// F54: a running tool asks for more.
+#[tokio::test]
+async fn a_running_tool_may_ask() {
+    /// Reach a host.
+    #[tool(read, register = false)]
+    async fn reach(
+        /// The host.
+        host: String,
+        cx: &Context,
+    ) -> String {
+        cx.ask("network", host).await.to_string()
+    }
+    let registry = Registry::builder().add(tools![reach]).build().unwrap();
+    let reach = async |pipeline: Pipeline| {
+        let call = Call::new("reach", r#"{"host": "a.example"}"#);
+        pipeline.call(&Session::new("s"), call).await.text().into_owned()
+    };
+    let pipeline = || Pipeline::new(registry.clone());
+    assert_eq!(reach(pipeline()).await, "false", "nobody is there to ask");
+    assert_eq!(reach(pipeline().approver(Scripted::new([Reply::Once]))).await, "true");
+    let allow: Rule = "allow network(*.example)".parse().unwrap();
+    assert_eq!(reach(pipeline().rules([allow])).await, "true");
+    let deny: Rule = "deny network".parse().unwrap();
+    let yes = Scripted::new([Reply::Once]);
+    assert_eq!(reach(pipeline().rules([deny]).approver(yes)).await, "false");
+}

@@ -1,0 +1,127 @@
+//! Faults on the way to a tool: none of them ends in running it.
+
+use super::*;
+
+/// A fault in one place on the way to the tool.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    Decode,
+    Subjects,
+    Required,
+    BeforeFails,
+    BeforePanics,
+    BeforeRewritesBadly,
+    ApproverPanics,
+    ApproverLeaves,
+    Preview,
+    Suggestions,
+}
+
+/// A tool and its surroundings with a fault in one place.
+struct Faulty(Fault, Log);
+
+struct FaultyCall(Fault, Log);
+
+impl Tool for Faulty {
+    fn definition(&self) -> &Definition {
+        static DEFINITION: std::sync::OnceLock<Definition> = std::sync::OnceLock::new();
+        DEFINITION.get_or_init(definition)
+    }
+
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        assert!(self.0 != Fault::Decode, "decoding");
+        // What a hook made of it is refused like what a model made of it.
+        serde_json::from_str::<Value>(args.text()).expect("JSON");
+        Ok(Box::new(FaultyCall(self.0, self.1.clone())))
+    }
+}
+
+impl Prepared for FaultyCall {
+    fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
+        self.1.note("run");
+        Box::pin(async { Ok(Output::text("ran")) })
+    }
+
+    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+        assert!(self.0 != Fault::Subjects, "subjects");
+        None
+    }
+
+    fn approval_required(&self, _: &Context) -> Option<bool> {
+        assert!(self.0 != Fault::Required, "required");
+        None
+    }
+
+    fn suggestions(&self) -> Vec<String> {
+        assert!(self.0 != Fault::Suggestions, "suggestions");
+        Vec::new()
+    }
+
+    fn preview(&self, _: &Context) -> Option<Value> {
+        assert!(self.0 != Fault::Preview, "preview");
+        None
+    }
+}
+
+impl Hook for Faulty {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        match self.0 {
+            Fault::BeforeFails => Step::now(Err(ToolError::internal("hook"))),
+            Fault::BeforePanics => Step::later(async { panic!("hook") }),
+            Fault::BeforeRewritesBadly => {
+                Step::now(Ok(Opinion::allow("x").rewrite(&json!("no object"))))
+            }
+            _ => Step::now(Ok(Opinion::none())),
+        }
+    }
+}
+
+impl Approver for Faulty {
+    fn ask(&self, _: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        assert!(self.0 != Fault::ApproverPanics, "approver");
+        match self.0 {
+            Fault::ApproverLeaves => Box::pin(async { panic!("left") }),
+            _ => Box::pin(std::future::ready(Some(Reply::Reject))),
+        }
+    }
+}
+
+// P5, F71: a panic or an error at any gate never ends in the tool running.
+#[tokio::test]
+async fn no_fault_on_the_way_ends_in_running_the_tool() {
+    for fault in [
+        Fault::Decode,
+        Fault::Subjects,
+        Fault::Required,
+        Fault::BeforeFails,
+        Fault::BeforePanics,
+        Fault::ApproverPanics,
+        Fault::ApproverLeaves,
+        Fault::Preview,
+        Fault::Suggestions,
+    ] {
+        let log = Log::default();
+        let faulty = || Faulty(fault, log.clone());
+        let registry = Registry::builder().add(faulty()).build().unwrap();
+        let pipeline =
+            Pipeline::new(registry).hook("*", Priority::DEFAULT, faulty()).approver(faulty());
+        let mut events = pipeline.subscribe();
+        let outcome = overwrite_a(&pipeline, &log).await;
+        assert!(outcome.result.is_err(), "{fault:?}");
+        assert_eq!(log.take(), Vec::<String>::new(), "{fault:?}");
+        let ends = kinds(&mut events);
+        let ends = ends.iter().filter(|kind| *kind == "failed").count();
+        assert_eq!(ends, 1, "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_leaves_invalid_arguments_stops_the_call() {
+    let log = Log::default();
+    let native = all_forms(&log).remove(0).mode(Mode::Bypass);
+    let pipeline =
+        native.hook("*", Priority::DEFAULT, Faulty(Fault::BeforeRewritesBadly, log.clone()));
+    let outcome = overwrite_a(&pipeline, &log).await;
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
+    assert!(log.take().is_empty());
+}

@@ -1,0 +1,118 @@
+//! What hooks may do to a call and to its result.
+
+use super::*;
+
+// F64, P2: what a hook makes of a call is judged and shown like any other.
+#[tokio::test]
+async fn a_rewritten_call_is_judged_and_shown_as_it_will_run() {
+    let log = Log::default();
+    for pipeline in all_forms(&log) {
+        let hook = Watching { log: log.clone(), rewrite: Some("b") };
+        let pipeline = pipeline
+            .rules(["allow overwrite(a)".parse::<Rule>().unwrap()])
+            .hook("over*", Priority::SECURITY, hook)
+            .approver(Showing(log.clone()));
+        let mut events = pipeline.subscribe();
+        let outcome = overwrite_a(&pipeline, &log).await;
+        let events: Vec<Value> = std::iter::from_fn(|| events.try_recv())
+            .map(|event| serde_json::to_value(&event).unwrap())
+            .collect();
+        let of = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
+        assert_eq!(of("pending")["arguments"]["path"], "a", "what the model sent");
+        assert_eq!(of("started")["arguments"]["path"], "b", "what runs");
+        assert_eq!(outcome.text(), "overwrote b");
+        let steps = log.take();
+        assert!(steps[1].starts_with("ask "), "what was allowed is not what runs: {steps:?}");
+        assert!(steps.contains(&"run b".to_owned()) && !steps.contains(&"run a".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn what_was_denied_stays_denied_however_a_hook_changes_it() {
+    let log = Log::default();
+    let native = all_forms(&log).remove(0);
+    let pipeline = native
+        .rules(["allow overwrite".parse::<Rule>().unwrap(), "deny overwrite(a)".parse().unwrap()])
+        .hook("*", Priority::DEFAULT, Watching { log: log.clone(), rewrite: Some("b") });
+    let outcome = overwrite_a(&pipeline, &log).await;
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
+    assert_eq!(log.take(), ["before a"]);
+}
+
+/// A hook with one opinion.
+struct Says(fn() -> Opinion);
+
+impl Hook for Says {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::now(Ok((self.0)()))
+    }
+
+    fn on_error(&self) -> OnError {
+        OnError::Ignore
+    }
+}
+
+// F65: deny does not run and says why; ask asks although a rule allows.
+#[tokio::test]
+async fn hooks_deny_ask_and_halt() {
+    let log = Log::default();
+    let allowed = || all_forms(&log).remove(0).rules(["allow *".parse::<Rule>().unwrap()]);
+    let with = |says| allowed().hook("*", Priority::DEFAULT, Says(says));
+
+    let outcome = overwrite_a(&with(|| Opinion::deny("not on Fridays")), &log).await;
+    assert!(outcome.text().contains("not on Fridays"));
+    let outcome = overwrite_a(&with(|| Opinion::halt("stop here")), &log).await;
+    assert_eq!(outcome.halted.as_deref(), Some("stop here"));
+    let outcome = overwrite_a(&with(|| Opinion::ask("look at it")), &log).await;
+    assert!(outcome.text().contains("look at it"), "nobody is there to ask: {}", outcome.text());
+    // Nobody trusts this hook to allow.
+    let careful =
+        all_forms(&log).remove(0).hook("*", Priority::DEFAULT, Says(|| Opinion::allow("x")));
+    let outcome = overwrite_a(&careful, &log).await;
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
+    assert!(log.take().is_empty());
+}
+
+// F63: priority, then registration; only where the pattern matches.
+#[tokio::test]
+async fn hooks_run_by_priority_and_pattern() {
+    struct Named(&'static str, Log);
+    impl Hook for Named {
+        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+            self.1.note(self.0);
+            Step::now(Ok(Opinion::none()))
+        }
+    }
+    let log = Log::default();
+    let pipeline = all_forms(&log)
+        .remove(0)
+        .mode(Mode::Bypass)
+        .hook("*", Priority::LOGGING, Named("log", log.clone()))
+        .hook("over*", Priority::SECURITY, Named("scan", log.clone()))
+        .hook("read_*", Priority::SECURITY, Named("other", log.clone()))
+        .hook("*", Priority(150), Named("first", log.clone()))
+        .hook("*", Priority(150), Named("second", log.clone()));
+    overwrite_a(&pipeline, &log).await;
+    assert_eq!(log.take(), ["scan", "first", "second", "log", "run a"]);
+}
+
+// F66: what an after-hook leaves is what the model reads, on failure too.
+#[tokio::test]
+async fn after_hooks_change_results() {
+    struct Redact;
+    impl Hook for Redact {
+        fn after<'a>(
+            &'a self,
+            _: &'a HookedCall<'_>,
+            result: &'a mut Result<Output, ToolError>,
+        ) -> Step<'a, Result<(), ToolError>> {
+            *result = Ok(Output::text("redacted"));
+            Step::now(Ok(()))
+        }
+    }
+    let log = Log::default();
+    for pipeline in all_forms(&log) {
+        let pipeline = pipeline.mode(Mode::Bypass).hook("*", Priority::DEFAULT, Redact);
+        assert_eq!(overwrite_a(&pipeline, &log).await.text(), "redacted");
+    }
+}

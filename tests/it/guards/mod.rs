@@ -1,0 +1,281 @@
+//! The gates in front of every tool, seen from outside: their order, and that whatever goes
+//! wrong in one of them, the tool does not run.
+
+#![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
+
+mod asking;
+mod faults;
+mod hooks;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tool_sdk::{
+    Action, Approved, Approver, Ask, Call, Context, Decision, Definition, DynamicTool, ErrorKind,
+    Hook, HookedCall, InvalidArgs, Mode, OnError, Opinion, Outcome, Output, Pipeline, Prepared,
+    Priority, RawArgs, Registry, Reply, Risk, RiskClass, Rule, Running, Schema, Scripted, Session,
+    State, Step, Subject, Tool, ToolError, ToolName, ask_channel, tool, tools,
+};
+
+/// What happened, in order.
+#[derive(Clone, Debug, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn note(&self, what: impl Into<String>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+/// Overwrite something.
+#[tool(write, register = false, approval(subjects = overwritten))]
+fn overwrite(
+    /// What to overwrite.
+    path: String,
+    State(log): State<Log>,
+) -> String {
+    log.note(format!("run {path}"));
+    format!("overwrote {path}")
+}
+
+fn overwritten(args: &OverwriteArgs, _: &Context) -> Vec<Subject> {
+    vec![Subject::new(args.path.clone())]
+}
+
+fn definition() -> Definition {
+    let schema = Schema::from_value(json!({
+        "type": "object",
+        "properties": { "path": { "type": "string" } },
+        "required": ["path"],
+        "additionalProperties": false,
+    }));
+    let name = ToolName::new("overwrite").unwrap();
+    Definition::new(name, "Overwrites something.", schema.unwrap())
+        .risk(Risk::new(RiskClass::Write))
+}
+
+fn closure(log: Log) -> DynamicTool {
+    DynamicTool::new(definition(), move |args: Value, _: Context| {
+        let log = log.clone();
+        async move {
+            let path = args["path"].as_str().unwrap_or_default().to_owned();
+            log.note(format!("run {path}"));
+            format!("overwrote {path}")
+        }
+    })
+}
+
+/// A tool written as a type.
+struct Class {
+    definition: Definition,
+    log: Log,
+}
+
+struct Ready {
+    path: String,
+    log: Log,
+}
+
+impl Tool for Class {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        let args: Value = serde_json::from_str(args.text()).unwrap();
+        let path = args["path"].as_str().unwrap_or_default().to_owned();
+        Ok(Box::new(Ready { path, log: self.log.clone() }))
+    }
+}
+
+impl Prepared for Ready {
+    fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
+        Box::pin(async move {
+            self.log.note(format!("run {}", self.path));
+            Ok(Output::text(format!("overwrote {}", self.path)))
+        })
+    }
+
+    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+        Some(vec![self.path.as_str().into()])
+    }
+}
+
+/// Writes down when it is asked, and may change the path.
+struct Watching {
+    log: Log,
+    rewrite: Option<&'static str>,
+}
+
+impl Hook for Watching {
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        self.log.note(format!("before {}", call.value()["path"].as_str().unwrap_or_default()));
+        Step::now(Ok(match self.rewrite {
+            Some(path) => Opinion::none().rewrite(&json!({ "path": path })),
+            None => Opinion::none(),
+        }))
+    }
+
+    fn after<'a>(
+        &'a self,
+        _: &'a HookedCall<'_>,
+        result: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        self.log.note(format!("after {}", result.as_ref().map_or("-", Output::as_text)));
+        Step::now(Ok(()))
+    }
+}
+
+/// Writes down what it is shown, and says yes.
+struct Showing(Log);
+
+impl Approver for Showing {
+    fn ask(&self, ask: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        self.0.note(format!("ask {}", ask.subjects.first().map_or("-", Subject::text)));
+        Box::pin(std::future::ready(Some(Reply::Once)))
+    }
+}
+
+fn all_forms(log: &Log) -> Vec<Pipeline> {
+    let registry = Registry::builder();
+    let native = registry.add(tools![overwrite]).build().unwrap();
+    let closure = Registry::builder().add(closure(log.clone())).build().unwrap();
+    let class = Class { definition: definition(), log: log.clone() };
+    let class = Registry::builder().add(class).build().unwrap();
+    [native, closure, class].into_iter().map(Pipeline::new).collect()
+}
+
+fn session(log: &Log) -> Session {
+    Session::new("s").lend(log.clone())
+}
+
+async fn overwrite_a(pipeline: &Pipeline, log: &Log) -> Outcome {
+    pipeline.call(&session(log), Call::new("overwrite", r#"{"path": "a"}"#)).await
+}
+
+/// The events of a call as their JSON names them.
+fn kinds(events: &mut tool_sdk::Events) -> Vec<String> {
+    std::iter::from_fn(|| events.try_recv())
+        .map(|event| serde_json::to_value(&event).unwrap()["type"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+// F31, F32, F33: the same order and the same events for every kind of tool.
+#[tokio::test]
+async fn every_kind_of_tool_passes_the_same_gates_in_the_same_order() {
+    let log = Log::default();
+    for pipeline in all_forms(&log) {
+        let pipeline = pipeline
+            .hook("*", Priority::DEFAULT, Watching { log: log.clone(), rewrite: None })
+            .approver(Showing(log.clone()));
+        let mut events = pipeline.subscribe();
+        let outcome = overwrite_a(&pipeline, &log).await;
+        assert_eq!(outcome.text(), "overwrote a");
+        let steps = log.take();
+        assert_eq!(steps[0], "before a");
+        // A closure does not say what it touches, so that the ask is about everything.
+        assert!(steps[1] == "ask a" || steps[1] == "ask *", "{steps:?}");
+        assert_eq!(steps[2..], ["run a", "after overwrote a"]);
+        assert_eq!(
+            kinds(&mut events),
+            [
+                "pending",
+                "hook_started",
+                "hook_finished",
+                "permission_asked",
+                "permission_replied",
+                "started",
+                "hook_started",
+                "hook_finished",
+                "completed",
+            ]
+        );
+    }
+}
+
+// F79: hidden from the list, and refused all the same.
+#[tokio::test]
+async fn what_is_denied_as_a_whole_is_hidden_and_refused() {
+    let log = Log::default();
+    let pipeline = all_forms(&log).remove(0).rules(["deny *".parse::<Rule>().unwrap()]);
+    assert_eq!(pipeline.toolset().view().definitions().count(), 0);
+    let outcome = overwrite_a(&pipeline, &log).await;
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
+    let specific = all_forms(&log)
+        .remove(0)
+        .rules(["deny *".parse::<Rule>().unwrap(), "allow overwrite(a)".parse().unwrap()]);
+    assert_eq!(specific.toolset().view().definitions().count(), 1);
+    assert!(overwrite_a(&specific, &log).await.result.is_ok());
+}
+
+#[tokio::test]
+async fn a_check_tells_what_would_happen_and_runs_nothing() {
+    let log = Log::default();
+    let (pipeline, approver) = answered_by(&log, []);
+    let session = session(&log);
+    let check = pipeline.check(&session, Call::new("overwrite", r#"{"path": "a"}"#));
+    let checked = check.await.unwrap();
+    assert_eq!(checked.decision.action, Action::Ask);
+    assert_eq!(checked.suggestions, ["a"]);
+    let json = serde_json::to_value(&checked).unwrap();
+    assert_eq!((&json["decision"], &json["subjects"]), (&json!("ask"), &json!(["a"])));
+    assert!(approver.asked().is_empty() && log.take().is_empty());
+    let bad = pipeline.check(&session, Call::new("overwrite", "{}")).await;
+    assert_eq!(bad.unwrap_err().kind(), ErrorKind::InvalidArgs);
+}
+
+// F8 of the reliability list: thousands of calls at once leave nothing behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_calls_at_once_leave_nothing_behind() {
+    static RUNNING: AtomicUsize = AtomicUsize::new(0);
+    /// Wait a moment.
+    #[tool(read, register = false)]
+    async fn linger() -> String {
+        RUNNING.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        "done".to_owned()
+    }
+    let pipeline = Pipeline::new(Registry::builder().add(tools![linger]).build().unwrap());
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let tasks = metrics.num_alive_tasks();
+    let session = Session::new("s");
+    let calls: Vec<_> = (0..10_000)
+        .map(|_| {
+            let (pipeline, session) = (pipeline.clone(), session.clone());
+            tokio::spawn(async move { pipeline.call(&session, Call::new("linger", "{}")).await })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap().text(), "done");
+    }
+    while metrics.num_alive_tasks() > tasks {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(RUNNING.load(Ordering::Relaxed), 0);
+    assert!(pipeline.asks().is_empty());
+    #[cfg(target_os = "linux")]
+    {
+        let open = std::fs::read_dir("/proc/self/fd").unwrap().count();
+        assert!(open < 200, "{open} descriptors are open");
+    }
+}
+
+#[test]
+fn a_decision_is_plain_data() {
+    let rule: Rule = "deny x".parse().unwrap();
+    assert_eq!(serde_json::to_value(&rule).unwrap()["action"], "deny");
+    let _: fn(&Decision) -> Action = |decision| decision.action;
+}
+
+/// The native form, and somebody who gives these answers.
+fn answered_by(log: &Log, replies: impl IntoIterator<Item = Reply>) -> (Pipeline, Arc<Scripted>) {
+    let approver = Arc::new(Scripted::new(replies));
+    (all_forms(log).remove(0).shared_approver(Arc::clone(&approver) as _), approver)
+}
