@@ -1,0 +1,151 @@
+//! What generated code is made of: a static table per tool, and calls into this module.
+//!
+//! A tool is one [`ToolSpec`] (plain constants), one [`Table`] around it (what is computed
+//! at first use), and one function that takes the arguments and stages the call. The
+//! handles here, [`FnTool`] and [`MethodTool`], make [`Tool`]s of the three.
+
+mod spec;
+mod staged;
+mod table;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use self::spec::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
+pub use self::staged::{Hooks, filled, stage, take, take_struct};
+pub use self::table::Table;
+pub(crate) use self::table::all_params;
+use super::args::InvalidArgs;
+use super::{Definition, IntoTools, Prepared, Refinement, Tool};
+use crate::call::RawArgs;
+use crate::context::Session;
+
+/// Makes a call of a function ready.
+pub(crate) type Prepare = fn(&RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
+
+/// Makes a call of a method on an `S` ready.
+pub(crate) type PrepareOn<S> = fn(&Arc<S>, &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
+
+/// A function with `#[tool]`.
+#[derive(Debug)]
+pub struct FnTool {
+    table: &'static Table,
+    prepare: Prepare,
+}
+
+impl FnTool {
+    /// A tool of this table, made ready by this function.
+    #[must_use]
+    pub const fn new(table: &'static Table, prepare: Prepare) -> Self {
+        Self { table, prepare }
+    }
+
+    /// Its table.
+    #[must_use]
+    pub const fn table(&self) -> &'static Table {
+        self.table
+    }
+
+    /// The tool in a form that a registry can hold.
+    #[must_use]
+    pub fn shared(&'static self) -> Arc<dyn Tool> {
+        Arc::new(self)
+    }
+}
+
+impl Tool for &'static FnTool {
+    #[inline]
+    fn definition(&self) -> &Definition {
+        self.table.definition()
+    }
+
+    #[inline]
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        (self.prepare)(args)
+    }
+
+    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        self.table.spellings(name)
+    }
+
+    fn default_of(&self, name: &str) -> Option<Value> {
+        self.table.default_of(name)
+    }
+
+    fn refine(&self, session: &Session) -> Refinement {
+        self.table.spec().init.map(|init| init(session)).unwrap_or_default()
+    }
+}
+
+/// The type of the same name as a function with `#[tool]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tool",
+    label = "not a tool",
+    note = "put `#[tool]` on the function"
+)]
+pub trait ToolFn {
+    /// The tool.
+    fn tool() -> &'static FnTool;
+}
+
+/// A method with `#[tool]` in a `#[toolset]`, with the value that it is called on.
+pub struct MethodTool<S: 'static> {
+    table: &'static Table,
+    state: Arc<S>,
+    prepare: PrepareOn<S>,
+}
+
+impl<S> fmt::Debug for MethodTool<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MethodTool").field(&self.table.spec().name).finish()
+    }
+}
+
+impl<S: Send + Sync + 'static> MethodTool<S> {
+    /// A tool of this table on `state`.
+    pub fn shared(table: &'static Table, state: &Arc<S>, prepare: PrepareOn<S>) -> Arc<dyn Tool> {
+        Arc::new(Self { table, state: Arc::clone(state), prepare })
+    }
+}
+
+impl<S: Send + Sync + 'static> Tool for MethodTool<S> {
+    #[inline]
+    fn definition(&self) -> &Definition {
+        self.table.definition()
+    }
+
+    #[inline]
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        (self.prepare)(&self.state, args)
+    }
+
+    fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        self.table.spellings(name)
+    }
+
+    fn default_of(&self, name: &str) -> Option<Value> {
+        self.table.default_of(name)
+    }
+
+    fn refine(&self, session: &Session) -> Refinement {
+        self.table.spec().init.map(|init| init(session)).unwrap_or_default()
+    }
+}
+
+/// A shared value with a `#[toolset]`.
+impl<S> IntoTools for Arc<S>
+where
+    S: ToolMethods,
+{
+    fn into_tools(self) -> Vec<Arc<dyn Tool>> {
+        S::tools(&self)
+    }
+}
+
+/// A type with `#[toolset]`.
+pub trait ToolMethods: Send + Sync + Sized + 'static {
+    /// Its methods as tools on `this`.
+    fn tools(this: &Arc<Self>) -> Vec<Arc<dyn Tool>>;
+}

@@ -1,0 +1,142 @@
+//! The constants of a tool: what its attribute says, and nothing that is computed.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::context::Session;
+use crate::effect::{Risk, RiskClass};
+use crate::schema::SchemaFn;
+use crate::tool::param::TypeFacts;
+use crate::tool::{Flags, Parallel, Place, Refinement, Truncate};
+
+/// Everything that the attribute says, as constants.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(missing_docs, reason = "the fields are those of `Definition`")]
+pub struct ToolSpec {
+    pub name: &'static str,
+    pub aliases: &'static [&'static str],
+    pub title: Option<&'static str>,
+    pub description: &'static str,
+    pub category: Option<&'static str>,
+    pub risk: Risk,
+    pub permission: Option<&'static str>,
+    pub display_name: Option<&'static str>,
+    pub primary: Option<&'static str>,
+    pub show: &'static [&'static str],
+    pub summary: Option<&'static str>,
+    pub scopes: &'static [&'static str],
+    pub timeout: Option<Duration>,
+    pub max_output: Option<usize>,
+    pub truncate: Option<Truncate>,
+    pub parallel: Option<Parallel>,
+    pub flags: Flags,
+    pub examples: &'static [&'static str],
+    pub init: Option<fn(&Session) -> Refinement>,
+    pub output: fn() -> Option<SchemaFn>,
+    pub args: ArgsSpec,
+    pub place: Place,
+}
+
+impl ToolSpec {
+    /// What a tool is when its attribute says nothing; a table overrides what it needs.
+    pub const DEFAULT: Self = Self {
+        name: "",
+        aliases: &[],
+        title: None,
+        description: "",
+        category: None,
+        risk: Risk::new(RiskClass::Execute),
+        permission: None,
+        display_name: None,
+        primary: None,
+        show: &[],
+        summary: None,
+        scopes: &[],
+        timeout: None,
+        max_output: None,
+        truncate: None,
+        parallel: None,
+        flags: Flags { requires_auth: false, hidden: false, experimental: false, streaming: false },
+        examples: &[],
+        init: None,
+        output: || None,
+        args: ArgsSpec::Params(&[]),
+        place: Place { package: "", version: "", file: "", line: 0 },
+    };
+}
+
+/// How a tool takes its arguments.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
+pub enum ArgsSpec {
+    /// One by one.
+    Params(&'static [ParamSpec]),
+    /// As one struct with this schema.
+    Struct(SchemaFn),
+}
+
+/// One parameter.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(missing_docs, reason = "the fields are the items of `#[arg(..)]`")]
+pub struct ParamSpec {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub aliases: &'static [&'static str],
+    pub ty: TypeFacts,
+    pub default: Option<DefaultSpec>,
+    pub range: Option<Range>,
+    pub length: Option<(usize, usize)>,
+    pub pattern: Option<&'static str>,
+    pub choices: &'static [&'static str],
+    pub sensitive: bool,
+    pub hidden: bool,
+}
+
+impl ParamSpec {
+    /// A required parameter without constraints; a table overrides what it needs.
+    pub const DEFAULT: Self = Self {
+        name: "",
+        description: "",
+        aliases: &[],
+        ty: TypeFacts { schema: |_| schemars::Schema::default(), optional: || false },
+        default: None,
+        range: None,
+        length: None,
+        pattern: None,
+        choices: &[],
+        sensitive: false,
+        hidden: false,
+    };
+}
+
+/// The default of a parameter, for its schema.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
+pub enum DefaultSpec {
+    /// A literal, as JSON text.
+    Json(&'static str),
+    /// An expression.
+    Value(fn() -> Value),
+}
+
+impl DefaultSpec {
+    pub(super) fn value(self) -> Option<Value> {
+        match self {
+            Self::Json(text) => serde_json::from_str(text).ok(),
+            Self::Value(value) => Some(value()),
+        }
+    }
+}
+
+/// The bounds of a number, both inclusive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
+pub enum Range {
+    /// Whole numbers.
+    Int(Option<i128>, Option<i128>),
+    /// Any numbers.
+    Float(Option<f64>, Option<f64>),
+}

@@ -1,0 +1,169 @@
+//! What is computed from a tool's constants at first use, and then kept.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use super::{ArgsSpec, ParamSpec, Range, ToolSpec};
+use crate::name::ToolName;
+use crate::schema::{self, Property, Schema};
+use crate::tool::args::Checks;
+use crate::tool::{Definition, Display, Source};
+
+/// A tool's constants with what is computed from them at first use.
+pub struct Table {
+    spec: &'static ToolSpec,
+    // Boxed: a program's file holds every table, and these are empty in it.
+    definition: OnceLock<Box<Definition>>,
+    checks: OnceLock<Box<Checks>>,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Table").field(&self.spec.name).finish()
+    }
+}
+
+impl Table {
+    /// A table around `spec`; nothing is computed yet.
+    #[must_use]
+    pub const fn new(spec: &'static ToolSpec) -> Self {
+        Self { spec, definition: OnceLock::new(), checks: OnceLock::new() }
+    }
+
+    /// The constants.
+    #[must_use]
+    pub const fn spec(&self) -> &'static ToolSpec {
+        self.spec
+    }
+
+    /// The definition.
+    #[inline]
+    pub fn definition(&self) -> &Definition {
+        self.definition.get_or_init(|| Box::new(define(self.spec)))
+    }
+
+    /// The parameter that is called `name`, or that `name` is an alias of.
+    fn param(&self, name: &str) -> Option<&'static ParamSpec> {
+        match &self.spec.args {
+            ArgsSpec::Params(params) => {
+                params.iter().find(|it| it.name == name || it.aliases.contains(&name))
+            }
+            ArgsSpec::Struct(_) => None,
+        }
+    }
+
+    /// Every name by which an argument may come, of which `name` is one.
+    pub(super) fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        match self.param(name) {
+            Some(param) => {
+                std::iter::once(param.name).chain(param.aliases.iter().copied()).collect()
+            }
+            None => vec![name],
+        }
+    }
+
+    /// What an argument is when nobody sends it, also one that models are not told about.
+    pub(super) fn default_of(&self, name: &str) -> Option<Value> {
+        match self.param(name) {
+            Some(param) => param.default.and_then(|default| default.value()),
+            None => self.definition().parameters.default_of(name).cloned(),
+        }
+    }
+
+    /// The checks that decoding alone does not make.
+    #[inline]
+    pub(crate) fn checks(&self) -> &Checks {
+        self.checks.get_or_init(|| Box::new(Checks::of(self.definition(), self.spec)))
+    }
+}
+
+fn define(spec: &'static ToolSpec) -> Definition {
+    let parameters = match &spec.args {
+        ArgsSpec::Params(params) => schema::object(params.iter().map(property)),
+        ArgsSpec::Struct(schema) => Schema::of_arguments(*schema),
+    };
+    let mut definition =
+        Definition::new(ToolName::from_static(spec.name), spec.description, parameters);
+    definition.aliases = spec.aliases.iter().map(|name| ToolName::from_static(name)).collect();
+    definition.title = spec.title.map(Into::into);
+    definition.category = spec.category.map(Into::into);
+    definition.output = (spec.output)().map(Schema::of_output);
+    definition.risk = spec.risk;
+    definition.permission = spec.permission.map(Into::into);
+    definition.display = Arc::new(display(spec));
+    definition.scopes = spec.scopes.iter().map(|&scope| scope.into()).collect();
+    definition.timeout = spec.timeout;
+    definition.max_output = spec.max_output;
+    definition.truncate = spec.truncate;
+    definition.parallel.clone_from(&spec.parallel);
+    definition.flags = spec.flags;
+    definition.examples = spec.examples.iter().map(|&example| example.into()).collect();
+    definition.source = Source::Native;
+    definition.place = Some(spec.place);
+    definition
+}
+
+/// The schema of all parameters, also of those that models are not told about.
+pub(crate) fn all_params(params: &[ParamSpec]) -> Schema {
+    schema::object(params.iter().map(|param| Property { hidden: false, ..property(param) }))
+}
+
+fn property(param: &ParamSpec) -> Property<'_> {
+    let default = param.default.and_then(|default| default.value());
+    let mut property = Property {
+        name: param.name,
+        schema: param.ty.schema,
+        description: param.description,
+        required: param.default.is_none() && !(param.ty.optional)(),
+        hidden: param.hidden,
+        default,
+        keywords: keywords(param),
+    };
+    if let Some((min, max)) = param.length {
+        property.length(min, max);
+    }
+    property
+}
+
+fn keywords(param: &ParamSpec) -> Vec<(&'static str, Value)> {
+    let mut keywords = Vec::new();
+    let mut set = |keyword, value: Option<Value>| {
+        keywords.extend(value.map(|value| (keyword, value)));
+    };
+    let number = |value: i128| serde_json::Number::from_i128(value).map(Value::Number);
+    match param.range {
+        Some(Range::Int(low, high)) => {
+            set("minimum", low.and_then(number));
+            set("maximum", high.and_then(number));
+        }
+        Some(Range::Float(low, high)) => {
+            set("minimum", low.map(Value::from));
+            set("maximum", high.map(Value::from));
+        }
+        None => {}
+    }
+    set("pattern", param.pattern.map(Value::from));
+    set("enum", (!param.choices.is_empty()).then(|| param.choices.iter().copied().collect()));
+    keywords
+}
+
+fn display(spec: &'static ToolSpec) -> Display {
+    let sensitive = match &spec.args {
+        ArgsSpec::Params(params) => params.iter().filter(|param| param.sensitive).collect(),
+        ArgsSpec::Struct(_) => Vec::new(),
+    };
+    Display {
+        name: spec.display_name.map(Into::into),
+        primary: spec.primary.map(Into::into),
+        show: spec.show.iter().map(|&name| name.into()).collect(),
+        summary: spec.summary.map(Into::into),
+        // A secret is one under every name that it may be sent by.
+        sensitive: sensitive
+            .into_iter()
+            .flat_map(|param| std::iter::once(&param.name).chain(param.aliases))
+            .map(|&name| name.to_owned())
+            .collect(),
+    }
+}
