@@ -6,7 +6,7 @@ pub use crate::content::Output;
 pub use crate::context::{Context, FromContext, FromContextRef, Session, State};
 pub use crate::effect::{Risk, RiskClass};
 pub use crate::error::ToolError;
-pub use crate::tool::native::{filled, stage, stage_with, take, take_struct};
+pub use crate::tool::native::{filled, stage, stage_in, stage_with, take, take_struct};
 pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption};
 pub use crate::tool::{
     Args, ArgsSpec, DefaultSpec, Flags, FnTool, Hooks, IntoTools, Lengthy, MethodTool, OutputType,

@@ -8,9 +8,9 @@
 //! and tokens that are not the user's carry the macro's span.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 
-use super::model::{DefaultValue, How, Input, Passed, Tool};
+use super::model::{DefaultValue, How, Input, Param, Passed, Tool};
 use super::parse::Function;
 use super::spec;
 use crate::span::{self, generated_ident};
@@ -56,8 +56,11 @@ pub(super) fn marker(ident: &Ident, vis: &TokenStream, cfgs: &TokenStream) -> To
     }
 }
 
-/// The struct that holds the arguments, where the user has none.
+/// The struct that hooks see the arguments in, where the user has none.
 pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
+    if !spec::has_hooks(tool) {
+        return TokenStream::new();
+    }
     let Input::Params { args, params } = &tool.input else { return TokenStream::new() };
     let (vis, cfgs) = (&tool.vis, &tool.cfgs);
     let fields = params.iter().map(|param| {
@@ -88,7 +91,7 @@ pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
             #receiver
         ) -> __rt::Ready {
             #taken
-            ::core::result::Result::Ok(#staged)
+            #staged
         }
     }
 }
@@ -105,22 +108,24 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let passed = receiver.into_iter().chain(passed);
     let called = quote!(#function(#(#passed),*));
     let wait = tool.is_async.then(|| quote!(.await));
-    let whole = quote!((__OUT.convert)(#called #wait));
+    let converted = quote!(async move { (__OUT.convert)(#called #wait) });
     // A future that is not `Send` is an error at the function's name.
     let at = ident.span();
     let staged = if spec::has_hooks(tool) {
-        quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, move |__args, __cx| async move { #whole }))
+        let start = quote!(move |__args, __cx| #converted);
+        quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, #start))
+    } else if tool.passed.iter().any(Passed::is_of_the_context) {
+        quote_spanned!(at=> __rt::stage_in(__notes, move |__cx| #converted))
     } else if owns_all(tool, this) {
-        quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, move |_| #called))
+        quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, #called))
     } else {
-        quote_spanned!(at=> __rt::stage(__notes, ::core::convert::identity, move |__cx| async move { #whole }))
+        quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, async move { #called #wait }))
     };
     let clone = this.map(|_| quote!(let __this = ::core::clone::Clone::clone(__this);));
-    quote!({ #clone #staged })
+    quote!(#clone ::core::result::Result::Ok(#staged))
 }
 
-/// Whether the future of the function itself can be staged, because nothing is borrowed
-/// from outside of it and nothing of the user's runs before it is polled.
+/// Whether the function's own future can be staged: it borrows nothing from outside.
 fn owns_all(tool: &Tool, this: Option<&TokenStream>) -> bool {
     let is_owned = |passed: &Passed| {
         matches!(passed, Passed::Param { how: How::Moved, .. } | Passed::Struct(_))
@@ -128,7 +133,7 @@ fn owns_all(tool: &Tool, this: Option<&TokenStream>) -> bool {
     tool.is_async && this.is_none() && tool.passed.iter().all(is_owned)
 }
 
-/// Decodes what came in into `__args`.
+/// Decodes what came in: into the struct that hooks see, or into one local per parameter.
 fn taken(tool: &Tool) -> TokenStream {
     let Input::Params { args, params } = &tool.input else {
         return quote! {
@@ -137,29 +142,45 @@ fn taken(tool: &Tool) -> TokenStream {
             let __args = __rt::filled(__args);
         };
     };
-    let locals: Vec<_> = (0..params.len()).map(|at| format_ident!("__{at}")).collect();
-    let fields = params.iter().zip(&locals).enumerate().map(|(at, (param, local))| {
-        let ident = generated_ident(&param.ident);
-        let default = match &param.default {
-            None => return quote!(#ident: __rt::filled(#local)),
-            Some(DefaultValue::Literal { value, .. }) => quote!(#value),
-            Some(DefaultValue::Expr(_)) => {
-                let function = format_ident!("__default{at}");
-                quote!(#function())
-            }
-        };
-        // The default comes first: rustc checks it against the field, not against the other arm.
-        quote! {
-            #ident: match #local {
-                ::core::option::Option::None => #default,
-                ::core::option::Option::Some(__value) => __value,
-            }
-        }
-    });
+    let locals: Vec<_> = (0..params.len()).map(local).collect();
+    let types = params.iter().map(|param| &param.ty);
+    let values = params.iter().enumerate().map(|(at, param)| value(at, param));
+    let kept = if spec::has_hooks(tool) {
+        let fields = params.iter().map(|param| generated_ident(&param.ident));
+        quote!(let __args = #args { #(#fields: #values,)* };)
+    } else {
+        quote!(#(let #locals = #values;)*)
+    };
     quote! {
-        #(let mut #locals = ::core::option::Option::None;)*
+        #(let mut #locals: ::core::option::Option<#types> = ::core::option::Option::None;)*
         let __notes = __rt::take(__table, __raw, &mut [#(&mut #locals),*])?;
-        let __args = #args { #(#fields,)* };
+        #kept
+    }
+}
+
+/// The local that holds the parameter of this place.
+fn local(at: usize) -> Ident {
+    format_ident!("__{at}")
+}
+
+/// The value of a parameter, once all were taken.
+fn value(at: usize, param: &Param) -> TokenStream {
+    let local = local(at);
+    let default = match &param.default {
+        None => return quote!(__rt::filled(#local)),
+        Some(DefaultValue::Literal { value, .. }) => quote!(#value),
+        Some(DefaultValue::Expr(_)) => {
+            let function = format_ident!("__default{at}");
+            quote!(#function())
+        }
+    };
+    // The default comes first: rustc checks it against the type that is expected here, not
+    // against the other arm.
+    quote! {
+        match #local {
+            ::core::option::Option::None => #default,
+            ::core::option::Option::Some(__value) => __value,
+        }
     }
 }
 
@@ -168,11 +189,16 @@ fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
     match passed {
         Passed::Param { at, how } => {
             let Input::Params { params, .. } = &tool.input else { return TokenStream::new() };
-            let field = generated_ident(&params[*at].ident);
+            let owned = if spec::has_hooks(tool) {
+                let field = generated_ident(&params[*at].ident);
+                quote!(__args.#field)
+            } else {
+                local(*at).into_token_stream()
+            };
             match how {
-                How::Moved => quote!(__args.#field),
-                How::Borrowed => quote!(&*__args.#field),
-                How::AsDeref => quote!(::core::option::Option::as_deref(&__args.#field)),
+                How::Moved => owned,
+                How::Borrowed => quote!(&*#owned),
+                How::AsDeref => quote!(::core::option::Option::as_deref(&#owned)),
             }
         }
         Passed::Struct(ty) => quote_spanned!(span::at(ty)=> __rt::Args(__args)),

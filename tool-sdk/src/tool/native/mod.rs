@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use self::hooked::{Hooks, stage_with};
 pub use self::spec::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
-pub use self::staged::{filled, stage, take, take_struct};
+pub use self::staged::{filled, stage, stage_in, take, take_struct};
 pub use self::table::Table;
 pub(crate) use self::table::all_params;
 use super::args::InvalidArgs;
