@@ -122,7 +122,7 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
         quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, async move { #called #wait }))
     };
     let clone = this.map(|_| quote!(let __this = ::core::clone::Clone::clone(__this);));
-    quote!(#clone ::core::result::Result::Ok(#staged))
+    quote!(#clone __rt::Ok(#staged))
 }
 
 /// Whether the function's own future can be staged: it borrows nothing from outside.
@@ -137,7 +137,7 @@ fn owns_all(tool: &Tool, this: Option<&TokenStream>) -> bool {
 fn taken(tool: &Tool) -> TokenStream {
     let Input::Params { args, params } = &tool.input else {
         return quote! {
-            let mut __args = ::core::option::Option::None;
+            let mut __args = __rt::None;
             let __notes = __rt::take_struct(__table, __raw, &mut __args)?;
             let __args = __rt::filled(__args);
         };
@@ -152,7 +152,7 @@ fn taken(tool: &Tool) -> TokenStream {
         quote!(#(let #locals = #values;)*)
     };
     quote! {
-        #(let mut #locals: ::core::option::Option<#types> = ::core::option::Option::None;)*
+        #(let mut #locals: __rt::Option<#types> = __rt::None;)*
         let __notes = __rt::take(__table, __raw, &mut [#(&mut #locals),*])?;
         #kept
     }
@@ -178,8 +178,8 @@ fn value(at: usize, param: &Param) -> TokenStream {
     // against the other arm.
     quote! {
         match #local {
-            ::core::option::Option::None => #default,
-            ::core::option::Option::Some(__value) => __value,
+            __rt::None => #default,
+            __rt::Some(__value) => __value,
         }
     }
 }
@@ -198,16 +198,16 @@ fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
             match how {
                 How::Moved => owned,
                 How::Borrowed => quote!(&*#owned),
-                How::AsDeref => quote!(::core::option::Option::as_deref(&#owned)),
+                How::AsDeref => quote!(__rt::Option::as_deref(&#owned)),
             }
         }
         Passed::Struct(ty) => quote_spanned!(span::at(ty)=> __rt::Args(__args)),
         Passed::Borrowed(ty) => quote!(<#ty as __rt::FromContextRef>::from_context_ref(&__cx)),
         Passed::Owned(ty) => quote! {
             match <#ty as __rt::FromContext>::from_context(&__cx) {
-                ::core::result::Result::Ok(__value) => __value,
-                ::core::result::Result::Err(__error) => {
-                    return ::core::result::Result::Err(__error);
+                __rt::Ok(__value) => __value,
+                __rt::Err(__error) => {
+                    return __rt::Err(__error);
                 }
             }
         },

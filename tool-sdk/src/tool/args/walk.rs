@@ -170,7 +170,7 @@ impl Walk<'_, '_, '_> {
     /// A declared alias, or an unknown argument.
     #[cold]
     fn by_another_name(&mut self, key: &str) -> Result<(), Stopped> {
-        match self.params.iter().position(|param| param.aliases.contains(&key)) {
+        match self.params.iter().position(|param| param.options.aliases.contains(&key)) {
             Some(index) => {
                 self.notes.push(Note::new(self.params[index].name, Coercion::Alias));
                 self.value(index, key)
@@ -180,7 +180,7 @@ impl Walk<'_, '_, '_> {
                 let known: Vec<&str> = self
                     .params
                     .iter()
-                    .filter(|param| !param.hidden)
+                    .filter(|param| !param.options.hidden)
                     .map(|param| param.name)
                     .collect();
                 self.faults.unknown(&Place::key_of(&root, key), &known);
