@@ -13,35 +13,52 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use super::model::{DefaultValue, How, Input, Param, Passed, Tool};
 use super::parse::Function;
 use super::spec;
+use crate::runtime::Runtime;
 use crate::span::{self, generated_ident};
 
 /// A function, the type of the same name and all that stands behind it.
 pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let (ident, cfgs) = (generated_ident(&tool.ident), &tool.cfgs);
-    let private = tool.runtime.private();
     let marker = marker(&ident, &tool.vis, cfgs);
     let args = args_struct(tool);
     let (items, spec) = (spec::items(tool), spec::spec(tool));
     let prepare = prepare(tool, None);
-    let registration = registration(tool);
+    let (guards, submission) = registration(tool);
+    let at = span::at(&ident);
+    let name = quote_spanned!(at=> static __TOOL: __rt::FnTool);
+    let behind = behind(
+        &ident,
+        &tool.runtime,
+        quote! {
+            #items
+            #guards
+            #name = __rt::FnTool::new(#spec, #prepare);
+            #submission
+        },
+    );
     quote! {
         #function
         #marker
         #args
         #cfgs
-        const _: () = {
-            use #private as __rt;
-            #items
-            #prepare
-            static __TOOL: __rt::FnTool = __rt::FnTool::new(#spec, __prepare);
-            #[automatically_derived]
-            impl __rt::ToolFn for #ident {
-                fn tool() -> &'static __rt::FnTool {
-                    &__TOOL
-                }
+        #behind
+    }
+}
+
+/// What makes a type a tool: the items that stand behind it, of which one is `__TOOL`.
+///
+/// They stand in the function that hands the tool out, which names nothing outside.
+pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: TokenStream) -> TokenStream {
+    let private = runtime.private();
+    quote! {
+        #[automatically_derived]
+        impl #private::ToolFn for #ident {
+            fn tool() -> &'static #private::FnTool {
+                use #private as __rt;
+                #items
+                &__TOOL
             }
-            #registration
-        };
+        }
     }
 }
 
@@ -50,9 +67,7 @@ pub(super) fn marker(ident: &Ident, vis: &TokenStream, cfgs: &TokenStream) -> To
     quote_spanned! {ident.span()=>
         #cfgs
         #[doc(hidden)]
-        #vis struct #ident {
-            _private: (),
-        }
+        #vis enum #ident {}
     }
 }
 
@@ -78,18 +93,12 @@ pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
     }
 }
 
-/// The function that decodes a call; of a method when there is the type it is called on.
+/// The closure that decodes a call; of a method when there is the type it is called on.
 pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
-    let receiver = this.map(|this| quote!(, __this: &__rt::Arc<#this>));
+    let receiver = this.map(|_| quote!(, __this));
     let (taken, staged) = (taken(tool), staged(tool, this));
-    let deprecated = tool.is_deprecated.then(|| quote!(#[allow(deprecated)]));
     quote! {
-        #deprecated
-        fn __prepare(
-            __table: &__rt::Table,
-            __raw: &__rt::RawArgs<'_>
-            #receiver
-        ) -> __rt::Ready {
+        |__table, __raw #receiver| {
             #taken
             #staged
         }
@@ -122,6 +131,9 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
         quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, async move { #called #wait }))
     };
     let clone = this.map(|_| quote!(let __this = ::core::clone::Clone::clone(__this);));
+    if tool.is_deprecated {
+        return quote!(#clone #[allow(deprecated)] let __staged = #staged; __rt::Ok(__staged));
+    }
     quote!(#clone __rt::Ok(#staged))
 }
 
@@ -214,24 +226,22 @@ fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
     }
 }
 
-/// Hands the tool to the linker, and refuses a second one of its name in the crate.
-fn registration(tool: &Tool) -> TokenStream {
+/// What refuses a second tool of its name in the crate, up to the tool itself, and what
+/// hands it to the linker.
+fn registration(tool: &Tool) -> (TokenStream, TokenStream) {
     if !tool.registered {
-        return TokenStream::new();
+        return Default::default();
     }
     let submit = tool.runtime.submit();
     let krate = std::env::var("CARGO_CRATE_NAME").unwrap_or_default();
-    let guards = std::iter::once(&tool.name).chain(&tool.aliases).enumerate().map(|(at, name)| {
+    let symbol = |name: &str| {
         let symbol = format!("__tool_sdk_duplicate_tool__{krate}__{}", name.to_lowercase());
-        let guard = format_ident!("__GUARD{at}");
-        quote_spanned! {span::at(&tool.ident)=>
-            #[unsafe(export_name = #symbol)]
-            #[used]
-            static #guard: u8 = 0;
-        }
+        quote_spanned!(span::at(&tool.ident)=> #[unsafe(export_name = #symbol)] #[used])
+    };
+    let aliases = tool.aliases.iter().enumerate().map(|(at, alias)| {
+        let (symbol, guard) = (symbol(alias), format_ident!("__GUARD{at}"));
+        quote_spanned!(span::at(&tool.ident)=> #symbol static #guard: u8 = 0;)
     });
-    quote! {
-        #submit { &__TOOL }
-        #(#guards)*
-    }
+    let symbol = symbol(&tool.name);
+    (quote!(#(#aliases)* #symbol), quote!(#submit { &__TOOL }))
 }
