@@ -198,7 +198,8 @@ impl Fields {
             return quote!(__rt::#name::NONE);
         }
         let fields = self.or(&quote!(__rt::#name::DEFAULT));
-        quote!(&__rt::#name { #fields })
+        // In a constant of its own, what the user computes lives as long as the table.
+        quote!(const { &__rt::#name { #fields } })
     }
 
     fn some(&mut self, name: &str, value: Option<impl ToTokens>) {

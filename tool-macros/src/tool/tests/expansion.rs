@@ -100,11 +100,13 @@ fn a_plain_tool() {
                                         description: "First line.",
                                         ty: __rt::param_type::<u32>(),
                                         default: __rt::Some(__rt::DefaultSpec::Json("1")),
-                                        options: &__rt::ParamOptions {
-                                            range: __rt::Some(
-                                                __rt::Range::Int(__rt::Some(1), __rt::None),
-                                            ),
-                                            ..__rt::ParamOptions::DEFAULT
+                                        options: const {
+                                            &__rt::ParamOptions {
+                                                range: __rt::Some(
+                                                    __rt::Range::Int(__rt::Some(1), __rt::None),
+                                                ),
+                                                ..__rt::ParamOptions::DEFAULT
+                                            }
                                         },
                                     },
                                     __rt::ParamSpec {
@@ -135,11 +137,13 @@ fn a_plain_tool() {
                                 file: ::core::file!(),
                                 line: ::core::line!(),
                             },
-                            options: &__rt::ToolOptions {
-                                aliases: &["read"],
-                                primary: __rt::Some("path"),
-                                summary: __rt::Some("Reading {path}"),
-                                ..__rt::ToolOptions::DEFAULT
+                            options: const {
+                                &__rt::ToolOptions {
+                                    aliases: &["read"],
+                                    primary: __rt::Some("path"),
+                                    summary: __rt::Some("Reading {path}"),
+                                    ..__rt::ToolOptions::DEFAULT
+                                }
                             },
                         },
                         |__table, __raw| {
@@ -306,11 +310,13 @@ fn all_items() {
                                         description: "Path.",
                                         ty: __rt::param_type::<String>(),
                                         default: __rt::None,
-                                        options: &__rt::ParamOptions {
-                                            aliases: &["file"],
-                                            length: __rt::Some((1, MAX)),
-                                            pattern: __rt::Some("^[a-z]+$"),
-                                            ..__rt::ParamOptions::DEFAULT
+                                        options: const {
+                                            &__rt::ParamOptions {
+                                                aliases: &["file"],
+                                                length: __rt::Some((1, MAX)),
+                                                pattern: __rt::Some("^[a-z]+$"),
+                                                ..__rt::ParamOptions::DEFAULT
+                                            }
                                         },
                                     },
                                     __rt::ParamSpec {
@@ -320,10 +326,12 @@ fn all_items() {
                                             ::core::option::Option<::renamed::__private::String>,
                                         >(),
                                         default: __rt::Some(__rt::DefaultSpec::Json("\"a\"")),
-                                        options: &__rt::ParamOptions {
-                                            choices: &["a", "b"],
-                                            hidden: true,
-                                            ..__rt::ParamOptions::DEFAULT
+                                        options: const {
+                                            &__rt::ParamOptions {
+                                                choices: &["a", "b"],
+                                                hidden: true,
+                                                ..__rt::ParamOptions::DEFAULT
+                                            }
                                         },
                                     },
                                     __rt::ParamSpec {
@@ -336,11 +344,13 @@ fn all_items() {
                                                 __rt::Value::Null,
                                             )),
                                         ),
-                                        options: &__rt::ParamOptions {
-                                            range: __rt::Some(
-                                                __rt::Range::Float(__rt::Some(0.0), __rt::Some(1.0)),
-                                            ),
-                                            ..__rt::ParamOptions::DEFAULT
+                                        options: const {
+                                            &__rt::ParamOptions {
+                                                range: __rt::Some(
+                                                    __rt::Range::Float(__rt::Some(0.0), __rt::Some(1.0)),
+                                                ),
+                                                ..__rt::ParamOptions::DEFAULT
+                                            }
                                         },
                                     },
                                 ],
@@ -352,26 +362,28 @@ fn all_items() {
                                 file: ::core::file!(),
                                 line: ::core::line!(),
                             },
-                            options: &__rt::ToolOptions {
-                                title: __rt::Some("Do it"),
-                                category: __rt::Some("misc"),
-                                permission: __rt::Some("edit"),
-                                display_name: __rt::Some("Do"),
-                                show: &["path", "type"],
-                                scopes: &["oracle"],
-                                timeout: __rt::Some(__rt::Duration::from_millis(120000u64)),
-                                max_output: __rt::Some(65536),
-                                truncate: __rt::Some(__rt::Truncate::Tail),
-                                parallel: __rt::Some(__rt::ParallelSpec::By("path")),
-                                flags: {
-                                    let mut __flags = __rt::ToolOptions::DEFAULT.flags;
-                                    __flags.requires_auth = true;
-                                    __flags.experimental = true;
-                                    __flags
-                                },
-                                examples: &["{\"path\": \"a\"}"],
-                                init: __rt::Some(refine),
-                                ..__rt::ToolOptions::DEFAULT
+                            options: const {
+                                &__rt::ToolOptions {
+                                    title: __rt::Some("Do it"),
+                                    category: __rt::Some("misc"),
+                                    permission: __rt::Some("edit"),
+                                    display_name: __rt::Some("Do"),
+                                    show: &["path", "type"],
+                                    scopes: &["oracle"],
+                                    timeout: __rt::Some(__rt::Duration::from_millis(120000u64)),
+                                    max_output: __rt::Some(65536),
+                                    truncate: __rt::Some(__rt::Truncate::Tail),
+                                    parallel: __rt::Some(__rt::ParallelSpec::By("path")),
+                                    flags: {
+                                        let mut __flags = __rt::ToolOptions::DEFAULT.flags;
+                                        __flags.requires_auth = true;
+                                        __flags.experimental = true;
+                                        __flags
+                                    },
+                                    examples: &["{\"path\": \"a\"}"],
+                                    init: __rt::Some(refine),
+                                    ..__rt::ToolOptions::DEFAULT
+                                }
                             },
                         },
                         |__table, __raw| {
@@ -467,10 +479,12 @@ fn a_struct_of_arguments() {
                                 file: ::core::file!(),
                                 line: ::core::line!(),
                             },
-                            options: &__rt::ToolOptions {
-                                primary: __rt::Some("query"),
-                                summary: __rt::Some("Searching {query}"),
-                                ..__rt::ToolOptions::DEFAULT
+                            options: const {
+                                &__rt::ToolOptions {
+                                    primary: __rt::Some("query"),
+                                    summary: __rt::Some("Searching {query}"),
+                                    ..__rt::ToolOptions::DEFAULT
+                                }
                             },
                         },
                         |__table, __raw| {
