@@ -205,7 +205,7 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
     let mark = Mark::fresh().map_err(failed)?;
     let (mut tree, streams) =
         Tree::start(&run.program, mark, run.wiring(), run.grace).map_err(failed)?;
-    let Streams { input, output, complaints } = streams;
+    let Streams { input, output, complaints, .. } = streams;
     let (mut stdout, mut stderr) = (Capture::new(run.keep), Capture::new(run.keep));
     let (exit, held) = {
         let talk = async {

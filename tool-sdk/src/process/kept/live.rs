@@ -27,7 +27,7 @@ use super::super::capture::{CHUNK, Capture};
 use super::super::group::Group;
 use super::super::mark::Mark;
 use super::super::program::Program;
-use super::super::start::{Reader, Streams, Wiring, Writer};
+use super::super::start::{Reader, Streams, Terminal, Wiring, Writer};
 use super::super::tree::Tree;
 use super::super::{Captured, ChildEnv, DRAIN, Exit, Limits, RunError};
 
@@ -40,6 +40,7 @@ pub struct Spawn {
     title: String,
     keep: usize,
     grace: Duration,
+    until: CancellationToken,
 }
 
 impl Spawn {
@@ -54,6 +55,7 @@ impl Spawn {
             title: String::new(),
             keep: 1 << 20,
             grace: Duration::from_secs(2),
+            until: CancellationToken::new(),
         }
     }
 
@@ -101,6 +103,12 @@ impl Spawn {
         self
     }
 
+    /// What ends it when it fires, for example [`Context::closed`](crate::Context::closed).
+    pub fn until(mut self, token: CancellationToken) -> Self {
+        self.until = token;
+        self
+    }
+
     fn wiring(&self) -> Wiring {
         if self.terminal { Wiring::Terminal } else { Wiring::Together }
     }
@@ -118,6 +126,7 @@ pub struct Process {
     started: Instant,
     group: Option<Group>,
     input: tokio::sync::Mutex<Option<Writer>>,
+    terminal: Option<Terminal>,
     typed: Mutex<String>,
     shared: Arc<Shared>,
     kill: CancellationToken,
@@ -165,11 +174,11 @@ impl Process {
         let started = Instant::now();
         let (tree, streams) = Tree::start(&spawn.program, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
-        let Streams { input, output: reader, .. } = streams;
+        let Streams { input, output: reader, terminal, .. } = streams;
         let output = Output { capture: Capture::new(spawn.keep), listener: None };
         let shared =
             Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
-        let kill = CancellationToken::new();
+        let kill = spawn.until.child_token();
         let group = tree.group();
         let driver = tokio::spawn(drive(tree, reader, Arc::clone(&shared), kill.clone()));
         Ok(Self {
@@ -178,6 +187,7 @@ impl Process {
             started,
             group,
             input: tokio::sync::Mutex::new(input),
+            terminal,
             typed: Mutex::default(),
             shared,
             kill,
@@ -210,8 +220,19 @@ impl Process {
     }
 
     /// Whether it has a terminal to type into.
-    pub async fn has_terminal(&self) -> bool {
-        self.input.lock().await.is_some()
+    #[must_use]
+    pub fn has_terminal(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// The file of the program that reads what is typed now, where the system tells.
+    ///
+    /// It may be another one a moment later.
+    #[must_use]
+    pub fn reader(&self) -> Option<PathBuf> {
+        let group = self.terminal.as_ref()?.foreground()?;
+        // Only Linux has such links.
+        std::fs::read_link(format!("/proc/{group}/exe")).ok()
     }
 
     /// Waits until it has ended, at most for `within`, and takes what it wrote.

@@ -19,6 +19,8 @@ pub(super) mod wires;
 
 use std::io;
 
+#[cfg(unix)]
+pub(super) use self::terminal::Terminal;
 #[cfg(not(target_os = "linux"))]
 pub(super) use tokio::process::Child;
 
@@ -66,6 +68,9 @@ pub(super) struct Streams {
     pub(super) input: Option<Writer>,
     pub(super) output: Reader,
     pub(super) complaints: Option<Reader>,
+    /// Where there is one.
+    #[cfg(unix)]
+    pub(super) terminal: Option<Terminal>,
 }
 
 /// Starts `program`, which carries `mark`.

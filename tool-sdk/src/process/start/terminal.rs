@@ -8,21 +8,26 @@ use std::task::{Context, Poll, ready};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetpgrp, tcsetwinsize};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Wide enough that programs do not wrap their lines.
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
 
-/// What the child writes.
-pub(super) struct Screen(Arc<AsyncFd<OwnedFd>>);
+/// The host's end of a terminal. Clones are the same end.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Terminal(Arc<AsyncFd<OwnedFd>>);
 
-/// What the child reads.
-pub(super) struct Keyboard(Arc<AsyncFd<OwnedFd>>);
+impl Terminal {
+    /// The number of the group that reads what is typed now.
+    pub(in super::super) fn foreground(&self) -> Option<i32> {
+        tcgetpgrp(self.0.get_ref()).ok().map(|group| group.as_raw_nonzero().get())
+    }
+}
 
-/// Opens a terminal; the last part is the child's.
-pub(super) fn open() -> io::Result<(Screen, Keyboard, OwnedFd)> {
+/// Opens a terminal, with the child's end of it.
+pub(super) fn open() -> io::Result<(Terminal, OwnedFd)> {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSING)?;
     grantpt(&terminal)?;
     unlockpt(&terminal)?;
@@ -33,8 +38,8 @@ pub(super) fn open() -> io::Result<(Screen, Keyboard, OwnedFd)> {
     rustix::io::ioctl_fionbio(&terminal, true)?;
     // SAFETY: it owns its descriptor, and nobody replaces or closes it before.
     #[expect(unsafe_code, reason = "what is waited for must be this very descriptor")]
-    let terminal = Arc::new(unsafe { AsyncFd::register(terminal) }.map_err(io::Error::from)?);
-    Ok((Screen(Arc::clone(&terminal)), Keyboard(terminal), end))
+    let terminal = unsafe { AsyncFd::register(terminal) }.map_err(io::Error::from)?;
+    Ok((Terminal(Arc::new(terminal)), end))
 }
 
 /// Nobody else's children get it. Only Linux can say so at once.
@@ -43,7 +48,7 @@ const CLOSING: OpenptFlags = OpenptFlags::CLOEXEC;
 #[cfg(not(target_os = "linux"))]
 const CLOSING: OpenptFlags = OpenptFlags::empty();
 
-impl AsyncRead for Screen {
+impl AsyncRead for Terminal {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -61,7 +66,7 @@ impl AsyncRead for Screen {
     }
 }
 
-impl AsyncWrite for Keyboard {
+impl AsyncWrite for Terminal {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

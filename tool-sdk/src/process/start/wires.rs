@@ -32,7 +32,8 @@ pub(super) fn wires(wiring: Wiring) -> io::Result<(Ends, Streams)> {
         _ => read().map(|(errors, complaints)| (Some(errors), complaints))?,
     };
     let ends = Ends { input, output, complaints, is_terminal: false };
-    Ok((ends, Streams { input: writer, output: reader, complaints: errors }))
+    let streams = Streams { input: writer, output: reader, complaints: errors, terminal: None };
+    Ok((ends, streams))
 }
 
 fn fed() -> io::Result<(OwnedFd, Writer)> {
@@ -46,14 +47,18 @@ fn read() -> io::Result<(Reader, OwnedFd)> {
 }
 
 fn on_terminal() -> io::Result<(Ends, Streams)> {
-    let (screen, keyboard, end) = terminal::open()?;
+    let (terminal, end) = terminal::open()?;
     let ends = Ends {
         output: end.try_clone()?,
         complaints: end.try_clone()?,
         input: end,
         is_terminal: true,
     };
-    let streams =
-        Streams { input: Some(Box::new(keyboard)), output: Box::new(screen), complaints: None };
+    let streams = Streams {
+        input: Some(Box::new(terminal.clone())),
+        output: Box::new(terminal.clone()),
+        complaints: None,
+        terminal: Some(terminal),
+    };
     Ok((ends, streams))
 }
