@@ -37,7 +37,7 @@ use self::capture::Capture;
 pub use self::capture::Captured;
 pub use self::env::{ChildEnv, ForbiddenName};
 #[cfg(unix)]
-pub use self::kept::{Look, Process, Processes, Spawn, TypeError};
+pub use self::kept::{Look, Process, Processes, Spawn, Turn, TypeError};
 pub use self::limits::Limits;
 use self::mark::Mark;
 use self::program::Program;
@@ -270,6 +270,7 @@ fn signal_of(_status: ExitStatus) -> i32 {
     0
 }
 
-#[cfg(test)]
-#[cfg(unix)]
+#[cfg(all(test, target_os = "linux"))]
+mod proofs;
+#[cfg(all(test, unix))]
 mod tests;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use futures_util::future::FusedFuture;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::{MutexGuard as Turn, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -267,7 +267,7 @@ impl Process {
     ///
     /// Fails when it has no terminal, or has ended.
     pub async fn type_in(&self, text: &str) -> Result<(), TypeError> {
-        let mut input: Turn<'_, Option<Writer>> = self.input.lock().await;
+        let mut input = self.input.lock().await;
         let terminal = input.as_mut().ok_or(TypeError::Closed)?;
         terminal.write_all(text.as_bytes()).await.map_err(TypeError::Gone)?;
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
