@@ -125,6 +125,8 @@ pub use self::registry::{
 pub use self::schema::{Schema, SchemaError};
 #[cfg(feature = "cli")]
 pub use self::surface::cli;
+#[cfg(feature = "mcp")]
+pub use self::surface::mcp;
 pub use self::surface::provider;
 pub use self::tool::{
     Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, IntoOutput,

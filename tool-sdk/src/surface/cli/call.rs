@@ -79,7 +79,7 @@ fn attempt(
     }
 }
 
-fn pipeline(toolset: Toolset, levels: &[&ArgMatches], io: &Io<'_>) -> Pipeline {
+pub(super) fn pipeline(toolset: Toolset, levels: &[&ArgMatches], io: &Io<'_>) -> Pipeline {
     let pipeline = Pipeline::new(toolset);
     match place::state_dir(levels, io) {
         Some(dir) => pipeline.output_dir(dir.join("outputs")),
@@ -87,7 +87,7 @@ fn pipeline(toolset: Toolset, levels: &[&ArgMatches], io: &Io<'_>) -> Pipeline {
     }
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> exit::Result<T> {
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> exit::Result<T> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
             Failure::new(

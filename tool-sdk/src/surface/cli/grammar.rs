@@ -12,7 +12,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, value_parser};
 
 use super::flag::{self, Flag};
-use super::style;
+use super::{serve, style};
 use crate::surface::provider::Dialect;
 use crate::tool::Definition;
 
@@ -60,7 +60,8 @@ pub(super) fn command(program: &str) -> Command {
             .about("Lists, shows and calls the tools of this program")
             .arg_required_else_help(true)
             .subcommand_required(true)
-            .subcommands([list(), show(), schema(), call(program)]),
+            .subcommands([list(), show(), schema(), call(program)])
+            .subcommands(serve::command()),
     )
 }
 
@@ -155,7 +156,7 @@ fn call(program: &str) -> Command {
     )
 }
 
-fn with_globals(command: Command) -> Command {
+pub(super) fn with_globals(command: Command) -> Command {
     const HEADING: &str = "Global options";
     command.args([
         folder(ROOT, "A folder that tools may touch; repeatable [env: TOOL_SDK_ROOT] [default: .]")

@@ -10,6 +10,7 @@
 //!   show    NAME [--json]
 //!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
 //!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json]
+//!   serve   mcp [--http ADDR]
 //! ```
 //!
 //! Options of the program stand before or after the command. They may also come from
@@ -38,6 +39,11 @@ mod input;
 mod list;
 mod place;
 mod schema;
+#[cfg(feature = "mcp")]
+mod serve;
+#[cfg(not(feature = "mcp"))]
+#[path = "serve_nothing.rs"]
+mod serve;
 mod show;
 mod style;
 #[cfg(test)]
@@ -190,6 +196,7 @@ fn dispatch(
         Some(("show", sub)) => show::run(program, registry, sub, io),
         Some(("schema", sub)) => schema::run(program, registry, sub, io),
         Some(("call", sub)) => call::run(program, registry, matches, sub, io),
+        Some(("serve", sub)) => serve::run(program, registry, [matches, sub], io),
         _ => {
             Err(Failure::usage("a command is missing").hint(format_args!("try `{program} --help`")))
         }
@@ -262,7 +269,7 @@ mod tests {
             check_code(&["call", "echo", option], 2);
             check_code(&["call", option, "echo"], 2);
         }
-        for command in ["check", "batch", "serve", "approvals", "doctor"] {
+        for command in ["check", "batch", "approvals", "doctor"] {
             check_code(&[command], 2);
         }
     }

@@ -1,0 +1,1 @@
+//! The server as its peers see it, over a pipe in memory.
