@@ -97,9 +97,9 @@ enum Given {
 fn token(address: &SocketAddr, io: &Io<'_>) -> Result<Given> {
     if let Some(secret) = io.var(TOKEN) {
         let token = secret.to_str().unwrap_or_default().parse();
-        return token.map(Given::ByUser).map_err(|error| {
-            Failure::usage(format_args!("`{TOKEN}` is no token: {error}"))
-        });
+        return token
+            .map(Given::ByUser)
+            .map_err(|error| Failure::usage(format_args!("`{TOKEN}` is no token: {error}")));
     }
     if !address.ip().is_loopback() {
         return Err(Failure::usage(format_args!("other machines can reach {address}"))

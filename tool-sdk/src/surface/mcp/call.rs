@@ -38,8 +38,7 @@ pub(super) async fn call(
         let running = talk.start(id);
         return talk.hold(running, relay).await;
     };
-    let Waiting { running, pending, .. } =
-        connection.server.parked.take(&handle, &talk.request)?;
+    let Waiting { running, pending, .. } = connection.server.parked.take(&handle, &talk.request)?;
     let Some(answer) = answer(params.input_responses.take()) else {
         return talk.park(running, pending);
     };
@@ -69,8 +68,11 @@ impl Talk<'_> {
             Era::Legacy => Some(self.connection.level()),
             Era::Modern => self.cx.meta.log_level(),
         };
-        let audience =
-            Audience { peer: self.cx.peer.clone(), token: self.cx.meta.get_progress_token(), level };
+        let audience = Audience {
+            peer: self.cx.peer.clone(),
+            token: self.cx.meta.get_progress_token(),
+            level,
+        };
         Relay::start(&self.connection.server.pipeline, call, audience)
     }
 

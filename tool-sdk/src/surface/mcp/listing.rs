@@ -98,8 +98,7 @@ impl Listing {
 /// A tool in the protocol's words. Modern peers take any value as a structured result, and
 /// are told its schema as it is.
 fn tool(definition: &Definition, era: Era) -> Option<Tool> {
-    let mut tool: Tool =
-        serde_json::from_value(provider::tool(definition, Dialect::Mcp)).ok()?;
+    let mut tool: Tool = serde_json::from_value(provider::tool(definition, Dialect::Mcp)).ok()?;
     if let (Era::Modern, Some(output)) = (era, &definition.output) {
         tool.output_schema = Some(Arc::new(output.as_map().clone()));
     }

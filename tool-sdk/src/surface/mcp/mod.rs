@@ -127,9 +127,12 @@ impl Server {
     /// # Errors
     ///
     /// Fails when the peer does not begin as the protocol says.
-    pub async fn serve_stdio(&self) -> io::Result<()> {
-        let (read, write) = stdio::streams()?;
-        self.serve(read, write).await
+    pub fn serve_stdio(&self) -> impl Future<Output = io::Result<()>> + Send + use<> {
+        let server = self.clone();
+        async move {
+            let (read, write) = stdio::streams()?;
+            server.serve(read, write).await
+        }
     }
 
     /// Serves the peer at the other end of two streams, one message a line, until it hangs
@@ -138,19 +141,26 @@ impl Server {
     /// # Errors
     ///
     /// Fails when the peer does not begin as the protocol says.
-    pub async fn serve<R, W>(&self, read: R, write: W) -> io::Result<()>
+    pub fn serve<R, W>(
+        &self,
+        read: R,
+        write: W,
+    ) -> impl Future<Output = io::Result<()>> + Send + use<R, W>
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        // A last line without its end is a message all the same.
-        let read = read.chain(&b"\n"[..]);
-        let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
-        let connection = Connection::new(Arc::new(self.clone()))?;
-        match serve_server(connection, transport).await {
-            Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
-            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(io::Error::other(error)),
+        let server = Arc::new(self.clone());
+        async move {
+            // A last line without its end is a message all the same.
+            let read = read.chain(io::Cursor::new([b'\n']));
+            let transport =
+                AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
+            match serve_server(Connection::new(server)?, transport).await {
+                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
+                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+                Err(error) => Err(io::Error::other(error)),
+            }
         }
     }
 
@@ -159,7 +169,11 @@ impl Server {
     /// # Errors
     ///
     /// Fails when connections cannot be accepted.
-    pub async fn serve_http(&self, listener: TcpListener, http: Http) -> io::Result<()> {
-        http::serve(self, listener, http).await
+    pub fn serve_http(
+        &self,
+        listener: TcpListener,
+        http: Http,
+    ) -> impl Future<Output = io::Result<()>> + Send + use<> {
+        http::serve(Arc::new(self.clone()), listener, http)
     }
 }

@@ -84,9 +84,13 @@ impl Http {
 }
 
 /// Accepts connections for as long as that works.
-pub(super) async fn serve(server: &Server, listener: TcpListener, http: Http) -> io::Result<()> {
+pub(super) async fn serve(
+    server: Arc<Server>,
+    listener: TcpListener,
+    http: Http,
+) -> io::Result<()> {
     let guard = Arc::new(Guard::new(&http, listener.local_addr()?));
-    let service = service(Arc::new(server.clone()));
+    let service = service(server);
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let place = Arc::clone(&room).acquire_owned().await.map_err(io::Error::other)?;

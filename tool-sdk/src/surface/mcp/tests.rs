@@ -1,1 +1,0 @@
-//! The server as its peers see it, over a pipe in memory.
