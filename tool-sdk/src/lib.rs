@@ -40,7 +40,7 @@
 //! 3. [`Tool`] and [`Definition`], what can be called;
 //! 4. [`Registry`] and [`Toolset`], who may see what;
 //! 5. [`Pipeline`], the one way to run a tool;
-//! 6. surfaces: [`provider`] formats, the command line.
+//! 6. surfaces: [`provider`] formats, the Model Context Protocol, the command line.
 
 extern crate self as tool_sdk;
 

@@ -21,17 +21,13 @@ pub(super) enum Reach {
 
 /// The form that shows `ask`.
 pub(super) fn question(ask: &Ask, reach: Reach) -> Result<ElicitRequestParams, ErrorData> {
-    let mut message = ask.prompt().text;
-    let mut answers = vec!["once"];
-    if offers_session(ask, reach) {
-        answers.push("session");
-        message.push_str("\n`session` allows this for the rest of the session: ");
-        message.push_str(&ask.suggestions.join(", "));
-    }
-    answers.push("reject");
+    let answers: &[&str] = match offers_session(ask, reach) {
+        true => &["once", "session", "reject"],
+        false => &["once", "reject"],
+    };
     let form = json!({
         "mode": "form",
-        "message": message,
+        "message": ask.prompt().text,
         "requestedSchema": {
             "type": "object",
             "properties": {

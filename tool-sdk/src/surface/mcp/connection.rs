@@ -4,6 +4,7 @@
 #![expect(deprecated, reason = "the older half of the peers knows no other way")]
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ServerHandler;
@@ -34,6 +35,8 @@ pub(super) struct Connection {
     session: Session,
     /// The least important log message that a legacy peer wants.
     level: Mutex<LoggingLevel>,
+    /// Whether a legacy peer hears of changes already.
+    listening: AtomicBool,
     /// Triggered when the peer is gone.
     gone: CancellationToken,
     _guard: DropGuard,
@@ -49,6 +52,7 @@ impl Connection {
             session: server.session.clone().with_id(id),
             server,
             level: Mutex::new(LoggingLevel::Info),
+            listening: AtomicBool::new(false),
             _guard: gone.clone().drop_guard(),
             gone,
         })
@@ -133,6 +137,10 @@ impl ServerHandler for Connection {
     }
 
     async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
+        // Once, however often the peer says that it is ready.
+        if self.listening.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
         tokio::spawn(gone.run_until_cancelled_owned(async move {
             while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}

@@ -42,7 +42,13 @@ const FRESH_MS: u64 = 60_000;
 
 /// The tools in the protocol's words, kept until the toolset changes.
 #[derive(Default)]
-pub(super) struct Listing(Mutex<HashMap<Era, (Arc<View>, Arc<[Tool]>)>>);
+pub(super) struct Listing(Mutex<HashMap<Era, Kept>>);
+
+/// The tools of one view.
+struct Kept {
+    view: Arc<View>,
+    tools: Arc<[Tool]>,
+}
 
 impl Listing {
     /// One page of the list.
@@ -84,11 +90,11 @@ impl Listing {
     fn tools(&self, view: &Arc<View>, era: Era) -> Arc<[Tool]> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.get(&era) {
-            Some((of, tools)) if Arc::ptr_eq(of, view) => Arc::clone(tools),
+            Some(kept) if Arc::ptr_eq(&kept.view, view) => Arc::clone(&kept.tools),
             _ => {
                 let tools: Arc<[Tool]> =
                     view.definitions().filter_map(|definition| tool(definition, era)).collect();
-                kept.insert(era, (Arc::clone(view), Arc::clone(&tools)));
+                kept.insert(era, Kept { view: Arc::clone(view), tools: Arc::clone(&tools) });
                 tools
             }
         }
