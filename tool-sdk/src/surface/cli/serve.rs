@@ -22,11 +22,11 @@ const TOKEN: &str = "TOOL_SDK_TOKEN";
 
 /// `serve mcp [--http ADDR]`.
 pub(super) fn command() -> Option<Command> {
-    let http = Arg::new(HTTP)
-        .long(HTTP)
-        .value_name("ADDR")
-        .value_parser(value_parser!(SocketAddr))
-        .help("Serve over HTTP at this address, such as 127.0.0.1:8080, instead of standard input and output [env: TOOL_SDK_TOKEN]");
+    let http =
+        Arg::new(HTTP).long(HTTP).value_name("ADDR").value_parser(value_parser!(SocketAddr)).help(
+            "Serve over HTTP at this address, such as 127.0.0.1:8080, for those who have the \
+             token [env: TOOL_SDK_TOKEN]",
+        );
     let mcp = Command::new("mcp")
         .about("Serve over the Model Context Protocol, to whoever started the program")
         .arg(http);
