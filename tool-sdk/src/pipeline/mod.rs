@@ -254,6 +254,12 @@ impl Pipeline {
         self.core.desk.reconsider();
     }
 
+    /// Whether the host named somebody to ask.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
+    pub(crate) fn has_approver(&self) -> bool {
+        self.core.approver.is_some()
+    }
+
     /// What waits for an answer, the oldest first.
     #[must_use]
     pub fn asks(&self) -> Vec<Arc<Ask>> {
