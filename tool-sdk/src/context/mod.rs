@@ -172,6 +172,12 @@ impl Context {
             || self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
     }
 
+    /// Fires when the host closes its tools: what a tool leaves running ends then.
+    #[must_use]
+    pub fn closed(&self) -> CancellationToken {
+        self.sink.as_ref().map_or_else(CancellationToken::new, |sink| sink.closed())
+    }
+
     /// Waits until the call or its session is cancelled.
     pub async fn cancelled(&self) {
         match &self.cancel {

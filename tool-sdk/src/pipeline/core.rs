@@ -104,6 +104,10 @@ impl Sink for Core {
         self.hub.is_open()
     }
 
+    fn closed(&self) -> CancellationToken {
+        self.closed.clone()
+    }
+
     fn signal(&self, cx: &Context, signal: Signal) {
         self.hub.signal(cx, signal);
     }

@@ -5,7 +5,6 @@
 //! also not what an ended process had put into the background.
 
 mod live;
-mod terminal;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -94,10 +93,7 @@ impl Processes {
     ///
     /// Outside of a tokio runtime.
     pub fn start(&self, spawn: &Spawn) -> Result<Arc<Process>, RunError> {
-        let cannot = |source| RunError::Spawn {
-            program: spawn.program.to_string_lossy().into_owned(),
-            source,
-        };
+        let cannot = |source| spawn.failed(source);
         let mut table = self.0.table();
         let id = table.free_id().map_err(cannot)?;
         let mark = table.next_mark().map_err(cannot)?;
@@ -161,7 +157,7 @@ impl Table {
     fn next_mark(&mut self) -> io::Result<Mark> {
         let mark = match self.mark.take() {
             Some(mark) => mark,
-            None => Mark::random()?,
+            None => Mark::fresh()?,
         };
         self.started += 1;
         let next = mark.below(self.started);
