@@ -16,7 +16,7 @@ use super::Subject;
 use crate::context::Context;
 use crate::effect::RiskClass;
 use crate::error::ToolError;
-use crate::workspace::{Located, Workspace};
+use crate::workspace::{Located, Snapshot, Workspace};
 
 /// The permission under which paths outside of the workspace are judged.
 const OUTSIDE: &str = "external_directory";
@@ -61,6 +61,8 @@ pub struct WorkspacePath {
     text: String,
     /// Where it led when the call was judged; `None` when that was nowhere.
     judged: OnceLock<Option<Places>>,
+    /// What the file said when somebody was shown what becomes of it.
+    shown: OnceLock<Snapshot>,
 }
 
 /// Where a path leads.
@@ -98,6 +100,22 @@ impl WorkspacePath {
                 )))
             }
         }
+    }
+
+    /// Keeps what the file says while somebody is shown what becomes of it, and gives what
+    /// was kept first.
+    ///
+    /// A tool that replaces a file as a whole reads it in its preview, and based on what it
+    /// finds there when it runs: what is replaced is what was shown.
+    pub fn keep_shown(&self, now: Snapshot) -> &Snapshot {
+        self.shown.get_or_init(|| now)
+    }
+
+    /// What the file said when somebody was shown what becomes of it; `None` when nobody
+    /// was.
+    #[must_use]
+    pub fn shown(&self) -> Option<&Snapshot> {
+        self.shown.get()
     }
 
     /// What a call touches that reads the path.
@@ -140,8 +158,9 @@ impl WorkspacePath {
         };
         let mut also = Vec::new();
         if asked.is_none() {
-            // Reading there is no more a matter of course than writing.
-            let under = |it: &Subject| it.clone().under(OUTSIDE).class(RiskClass::Write);
+            // Reading there is no more a matter of course than writing, but it is no writing.
+            let class = if writes { RiskClass::Write } else { RiskClass::Read };
+            let under = |it: &Subject| it.clone().under(OUTSIDE).class(class).always_asks();
             also.extend(subjects.iter().map(under));
         }
         if writes {
@@ -274,7 +293,12 @@ mod tests {
                 format!("external_directory:{real}"),
             ]
         );
-        assert!(subjects[2..].iter().all(|it| it.risk_class() == Some(RiskClass::Write)));
+        let asks = |subjects: &[Subject], class| {
+            let said = |it: &Subject| (it.risk_class(), it.is_asked_about());
+            assert!(subjects[2..].iter().all(|it| said(it) == (Some(class), true)));
+        };
+        asks(&subjects, RiskClass::Read);
+        asks(&path.written(&cx), RiskClass::Write);
 
         // Whoever reads it now has been judged.
         let place = path.locate(&workspace).unwrap();
