@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -150,7 +151,7 @@ impl WorkspacePath {
 
     fn about(&self, Places { asked, real }: &Places, writes: bool) -> Vec<Subject> {
         let path = |place: &Located| Subject::path(place.display(), place.absolute());
-        let sent = asked.as_ref().map_or_else(|| Subject::new(&self.text), path);
+        let sent = asked.as_ref().map_or_else(|| Subject::new(plain(&self.text)), path);
         let target = path(real);
         let mut subjects = match sent.text() == target.text() {
             true => vec![target],
@@ -171,6 +172,12 @@ impl WorkspacePath {
         subjects.extend(also);
         subjects
     }
+}
+
+/// The path without `.` and doubled separators: rules know one way to write it.
+fn plain(path: &str) -> String {
+    let parts = Path::new(path).components().filter(|part| *part != Component::CurDir);
+    parts.collect::<PathBuf>().display().to_string()
 }
 
 impl<T: Into<String>> From<T> for WorkspacePath {
@@ -221,6 +228,7 @@ impl JsonSchema for WorkspacePath {
 mod tests {
     use std::fs;
 
+    use proptest::prelude::*;
     use tempfile::TempDir;
 
     use super::*;
@@ -261,6 +269,35 @@ mod tests {
         );
     }
 
+    proptest! {
+        // PA1, PA7: whatever is said of a place does not depend on how it is written.
+        #[test]
+        fn detours_that_lead_nowhere_change_nothing(
+            names in prop::collection::vec(
+                prop::sample::select(vec!["src", "a", "..", ".git", ".envrc", "new"]), 1..6,
+            ),
+            detours in prop::collection::vec(
+                prop::sample::select(vec!["/", "//", "/./", "/.//"]), 6,
+            ),
+            writes in any::<bool>(),
+        ) {
+            let (_folder, workspace, cx) = folder();
+            let plain = names.join("/");
+            let mut winding = String::from("./");
+            for (name, detour) in names.iter().zip(&detours) {
+                winding.extend([*name, *detour]);
+            }
+            let [plain, winding] = [plain, winding].map(|text| {
+                let path = WorkspacePath::from(text);
+                let subjects = if writes { path.written(&cx) } else { path.read(&cx) };
+                let place = path.locate(&workspace).map(|place| place.absolute());
+                let judged = place.is_ok().then_some(subjects);
+                (judged, place.map_err(|error| error.kind()))
+            });
+            prop_assert_eq!(plain, winding);
+        }
+    }
+
     // PA7: by name, in any folder, whether it exists or not; only for writing.
     #[test]
     fn what_runs_later_is_asked_about() {
@@ -277,9 +314,10 @@ mod tests {
     fn what_is_outside_is_asked_about() {
         let (_folder, workspace, cx) = folder();
         let other = TempDir::new().unwrap();
+        fs::create_dir(other.path().join("sub")).unwrap();
         let real = other.path().canonicalize().unwrap().join("new");
-        let (asked, real) = (other.path().join("./new"), real.to_str().unwrap());
-        let path = WorkspacePath::from(asked.to_str().unwrap());
+        let (asked, real) = (other.path().join("sub/../new"), real.to_str().unwrap());
+        let path = WorkspacePath::from(other.path().join("./sub//../new").to_str().unwrap());
         assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Denied);
 
         let subjects = path.read(&cx);
