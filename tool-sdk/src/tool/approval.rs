@@ -39,6 +39,7 @@ pub struct Subject {
     permission: Option<Cow<'static, str>>,
     class: Option<RiskClass>,
     opaque: bool,
+    asks: bool,
     known_safe: bool,
     forbidden_as: Option<Cow<'static, str>>,
 }
@@ -60,6 +61,7 @@ impl Subject {
             permission: None,
             class: None,
             opaque: false,
+            asks: false,
             known_safe: false,
             forbidden_as: None,
         }
@@ -92,6 +94,23 @@ impl Subject {
     #[must_use]
     pub fn opaque(mut self) -> Self {
         self.opaque = true;
+        self
+    }
+
+    /// Has somebody asked about it where no rule speaks of it, also when the call only reads
+    /// it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{RiskClass, Subject};
+    ///
+    /// let elsewhere = Subject::new("/etc/hosts").class(RiskClass::Read).always_asks();
+    /// assert!(elsewhere.is_asked_about());
+    /// ```
+    #[must_use]
+    pub fn always_asks(mut self) -> Self {
+        self.asks = true;
         self
     }
 
@@ -160,6 +179,12 @@ impl Subject {
     /// The spelling for rules that forbid or ask.
     pub(crate) fn forbidden_as(&self) -> Option<&str> {
         self.forbidden_as.as_deref()
+    }
+
+    /// Whether somebody is asked about it where no rule speaks of it.
+    #[must_use]
+    pub fn is_asked_about(&self) -> bool {
+        self.asks
     }
 
     /// Whether it was not understood.

@@ -165,6 +165,13 @@ impl Case<'_> {
                 "it is not understood well enough to allow it",
             );
         }
+        if subject.is_asked_about() {
+            return Decision::new(
+                Action::Ask,
+                By::Tool,
+                "it is nothing that the tool touches without asking",
+            );
+        }
         match self.required {
             Some(true) => Decision::new(Action::Ask, By::Tool, "the tool wants somebody asked"),
             Some(false) if self.mode != Mode::Strict => {
