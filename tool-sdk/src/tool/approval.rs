@@ -8,6 +8,11 @@ use serde::{Serialize, Serializer};
 use crate::effect::RiskClass;
 
 /// The proof that a call went through every gate; only a pipeline has it.
+///
+/// It holds nothing, because the approved call is the [`Prepared`](crate::Prepared) itself:
+/// the pipeline owns it from decoding on, hands it out to be looked at only, and
+/// [`run`](crate::Prepared::run) consumes it. So what was judged and shown is what runs,
+/// once.
 #[derive(Debug)]
 pub struct Approved(());
 
