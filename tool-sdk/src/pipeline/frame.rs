@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::core::{Core, Kept};
 use super::fit;
 use super::run::{aborted, panicked};
-use super::turn::{Facts, Permit, Turn};
+use super::turn::{Facts, Permit, Stop, Turn};
 use crate::audit::{Answer, AuditRecord, Audited};
 use crate::call::{Call, CallId, Note, Outcome, RawArgs};
 use crate::content::Output;
@@ -221,6 +221,16 @@ impl<'a> Frame<'a> {
     pub(super) fn take_context(&mut self) -> Option<String> {
         let context = std::mem::take(&mut self.extra.as_mut()?.context);
         (!context.is_empty()).then(|| context.join("\n\n"))
+    }
+
+    /// Lets the other calls of the batch know that a hook ended the model's turn.
+    pub(super) fn pass_on_halt(&self, turn: Option<&dyn Turn>) {
+        let is_halted = self.extra.as_ref().is_some_and(|extra| extra.halted.is_some());
+        if let Some(turn) = turn.filter(|_| is_halted) {
+            turn.stop(Stop::Halted);
+            // Nobody needs to answer any more what was asked on their account.
+            self.core.desk.reconsider();
+        }
     }
 
     /// The call as hooks see it.

@@ -38,7 +38,7 @@ use std::time::Duration;
 use self::before::Heard;
 use self::core::Core;
 use self::frame::Frame;
-pub(crate) use self::turn::{Facts, Permit, Turn};
+pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
 use crate::audit::Audit;
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -262,11 +262,15 @@ impl Pipeline {
 
     /// Answers an ask by its id.
     ///
+    /// `shown` is the [fingerprint](Ask::fingerprint) of what was shown, so that no answer
+    /// counts for another call.
+    ///
     /// # Errors
     ///
-    /// Fails when no such ask waits, or when the answer reaches further than was offered.
-    pub async fn reply(&self, ask: &AskId, reply: Reply) -> Result<(), ReplyError> {
-        ask::answer(&self.core, ask, reply).await
+    /// Fails when no such ask waits, when it is about another call than what was shown, or
+    /// when the answer reaches further than was offered. The ask then waits on.
+    pub async fn reply(&self, ask: &AskId, shown: &str, reply: Reply) -> Result<(), ReplyError> {
+        ask::answer(&self.core, ask, shown, reply).await
     }
 
     /// Removes kept outputs that are older than seven days; says how many.
@@ -360,6 +364,7 @@ impl Pipeline {
                 let error = frame.refused(&*heard.prepared, error);
                 return frame.end(Err(error), Vec::new());
             }
+            frame.pass_on_halt(turn);
             // Only the tool itself is on its time.
             frame.begin_now();
             // A hook may have waited for long, or changed the rules itself.
@@ -394,13 +399,14 @@ impl Pipeline {
         let notes = prepared.notes().to_vec();
         frame.start();
         let mut result = run::run(&frame, prepared).await;
-        drop(permit);
         trace::stage("run");
 
         // after
         if frame.is_hooked() {
             before::after(&mut frame, &mut result).await;
+            frame.pass_on_halt(turn);
         }
+        drop(permit);
 
         // fit, finish
         frame.end(result, notes)
