@@ -75,7 +75,7 @@ impl Drop for Frame<'_> {
     fn drop(&mut self) {
         if self.open {
             let dropped = ToolError::aborted("the call was dropped");
-            self.event(|| self.terminal(&Err(dropped)));
+            self.event(|| self.terminal(&Err(dropped), true));
         }
     }
 }
@@ -454,13 +454,13 @@ impl<'a> Frame<'a> {
             let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
         }
         let truncated = fit::fit(self, &mut result);
-        self.open = false;
-        self.event(|| self.terminal(&result));
+        let begun = std::mem::take(&mut self.open);
+        self.event(|| self.terminal(&result, begun));
         let halted = self.extra.take().and_then(|extra| extra.halted);
         Outcome { call: self.id.clone(), result, truncated, notes, halted }
     }
 
-    fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
+    fn terminal(&self, result: &Result<Output, ToolError>, begun: bool) -> EventKind {
         let elapsed = self.started.elapsed();
         let display = Arc::clone(&self.definition.display);
         let source = self.definition.source.clone();
@@ -478,7 +478,8 @@ impl<'a> Frame<'a> {
                     .collect(),
             },
             Err(error) => {
-                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed);
+                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed)
+                    .begun(begun);
                 match error.kind() {
                     ErrorKind::Aborted => EventKind::Aborted(ending),
                     ErrorKind::Timeout => EventKind::TimedOut(ending),
@@ -498,7 +499,7 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn event(&self, kind: impl FnOnce() -> EventKind) {
         if self.is_heard() {
-            self.core.hub.send(self.session, &self.definition.name, &self.id, kind());
+            self.core.tell(self.session, &self.definition.name, &self.id, kind());
         }
     }
 }

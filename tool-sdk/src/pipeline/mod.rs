@@ -51,6 +51,7 @@ use crate::permission::{
     ApprovalStore, Approver, Ask, AskId, Decision, Fingerprint, Mode, Reply, ReplyError, Rule,
     Ruleset,
 };
+use crate::redact::Redactor;
 use crate::schema::Schema;
 use crate::tool::Definition;
 use crate::toolset::Toolset;
@@ -199,6 +200,15 @@ impl Pipeline {
     #[must_use]
     pub fn audit(self, audit: impl Audit + 'static) -> Self {
         self.with(|core| core.audit = Some(Arc::new(audit)))
+    }
+
+    /// Takes out of events what `redactor` finds.
+    ///
+    /// Results and asks are not changed: an approver, and [`asks`](Self::asks), show what
+    /// runs. A secret that a tool sends in two parts is not found.
+    #[must_use]
+    pub fn redact_events(self, redactor: Redactor) -> Self {
+        self.with(|core| core.redactor = Some(Arc::new(redactor)))
     }
 
     /// Adds a hook for the tools whose names match `pattern`.

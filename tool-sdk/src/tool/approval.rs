@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 
 use crate::effect::RiskClass;
+use crate::redact::Redactor;
 
 /// The proof that a call went through every gate; only a pipeline has it.
 ///
@@ -124,6 +125,16 @@ impl Subject {
     #[must_use]
     pub fn also_forbidden_as(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.forbidden_as = Some(text.into());
+        self
+    }
+
+    /// The subject without what `redactor` finds, for those who only read of it.
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
+        let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
+        if self.spellings().chain(self.forbidden_as()).any(secret) {
+            (self.path, self.forbidden_as) = (None, None);
+            redactor.scrub(self.text.to_mut());
+        }
         self
     }
 
