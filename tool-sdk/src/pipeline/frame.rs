@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::core::{Core, Kept};
 use super::fit;
 use super::run::{aborted, panicked};
-use super::turn::{Facts, Permit, Turn};
+use super::turn::{Facts, Permit, Stop, Turn};
 use crate::audit::{Answer, AuditRecord, Audited};
 use crate::call::{Call, CallId, Note, Outcome, RawArgs};
 use crate::content::Output;
@@ -75,7 +75,7 @@ impl Drop for Frame<'_> {
     fn drop(&mut self) {
         if self.open {
             let dropped = ToolError::aborted("the call was dropped");
-            self.event(|| self.terminal(&Err(dropped)));
+            self.event(|| self.terminal(&Err(dropped), true));
         }
     }
 }
@@ -221,6 +221,16 @@ impl<'a> Frame<'a> {
     pub(super) fn take_context(&mut self) -> Option<String> {
         let context = std::mem::take(&mut self.extra.as_mut()?.context);
         (!context.is_empty()).then(|| context.join("\n\n"))
+    }
+
+    /// Lets the other calls of the batch know that a hook ended the model's turn.
+    pub(super) fn pass_on_halt(&self, turn: Option<&dyn Turn>) {
+        let is_halted = self.extra.as_ref().is_some_and(|extra| extra.halted.is_some());
+        if let Some(turn) = turn.filter(|_| is_halted) {
+            turn.stop(Stop::Halted);
+            // Nobody needs to answer any more what was asked on their account.
+            self.core.desk.reconsider();
+        }
     }
 
     /// The call as hooks see it.
@@ -444,13 +454,13 @@ impl<'a> Frame<'a> {
             let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
         }
         let truncated = fit::fit(self, &mut result);
-        self.open = false;
-        self.event(|| self.terminal(&result));
+        let begun = std::mem::take(&mut self.open);
+        self.event(|| self.terminal(&result, begun));
         let halted = self.extra.take().and_then(|extra| extra.halted);
         Outcome { call: self.id.clone(), result, truncated, notes, halted }
     }
 
-    fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
+    fn terminal(&self, result: &Result<Output, ToolError>, begun: bool) -> EventKind {
         let elapsed = self.started.elapsed();
         let display = Arc::clone(&self.definition.display);
         let source = self.definition.source.clone();
@@ -468,7 +478,8 @@ impl<'a> Frame<'a> {
                     .collect(),
             },
             Err(error) => {
-                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed);
+                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed)
+                    .begun(begun);
                 match error.kind() {
                     ErrorKind::Aborted => EventKind::Aborted(ending),
                     ErrorKind::Timeout => EventKind::TimedOut(ending),
@@ -488,7 +499,7 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn event(&self, kind: impl FnOnce() -> EventKind) {
         if self.is_heard() {
-            self.core.hub.send(self.session, &self.definition.name, &self.id, kind());
+            self.core.tell(self.session, &self.definition.name, &self.id, kind());
         }
     }
 }

@@ -38,7 +38,7 @@ use std::time::Duration;
 use self::before::Heard;
 use self::core::Core;
 use self::frame::Frame;
-pub(crate) use self::turn::{Facts, Permit, Turn};
+pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
 use crate::audit::Audit;
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -51,6 +51,7 @@ use crate::permission::{
     ApprovalStore, Approver, Ask, AskId, Decision, Fingerprint, Mode, Reply, ReplyError, Rule,
     Ruleset,
 };
+use crate::redact::Redactor;
 use crate::schema::Schema;
 use crate::tool::Definition;
 use crate::toolset::Toolset;
@@ -201,6 +202,15 @@ impl Pipeline {
         self.with(|core| core.audit = Some(Arc::new(audit)))
     }
 
+    /// Takes out of events what `redactor` finds.
+    ///
+    /// Results and asks are not changed: an approver, and [`asks`](Self::asks), show what
+    /// runs. A secret that a tool sends in two parts is not found.
+    #[must_use]
+    pub fn redact_events(self, redactor: Redactor) -> Self {
+        self.with(|core| core.redactor = Some(Arc::new(redactor)))
+    }
+
     /// Adds a hook for the tools whose names match `pattern`.
     ///
     /// Hooks with a lower priority come first, and equal ones in the order of registration.
@@ -268,11 +278,15 @@ impl Pipeline {
 
     /// Answers an ask by its id.
     ///
+    /// `shown` is the [fingerprint](Ask::fingerprint) of what was shown, so that no answer
+    /// counts for another call.
+    ///
     /// # Errors
     ///
-    /// Fails when no such ask waits, or when the answer reaches further than was offered.
-    pub async fn reply(&self, ask: &AskId, reply: Reply) -> Result<(), ReplyError> {
-        ask::answer(&self.core, ask, reply).await
+    /// Fails when no such ask waits, when it is about another call than what was shown, or
+    /// when the answer reaches further than was offered. The ask then waits on.
+    pub async fn reply(&self, ask: &AskId, shown: &str, reply: Reply) -> Result<(), ReplyError> {
+        ask::answer(&self.core, ask, shown, reply).await
     }
 
     /// Removes kept outputs that are older than seven days; says how many.
@@ -366,6 +380,7 @@ impl Pipeline {
                 let error = frame.refused(&*heard.prepared, error);
                 return frame.end(Err(error), Vec::new());
             }
+            frame.pass_on_halt(turn);
             // Only the tool itself is on its time.
             frame.begin_now();
             // A hook may have waited for long, or changed the rules itself.
@@ -400,13 +415,14 @@ impl Pipeline {
         let notes = prepared.notes().to_vec();
         frame.start();
         let mut result = run::run(&frame, prepared).await;
-        drop(permit);
         trace::stage("run");
 
         // after
         if frame.is_hooked() {
             before::after(&mut frame, &mut result).await;
+            frame.pass_on_halt(turn);
         }
+        drop(permit);
 
         // fit, finish
         frame.end(result, notes)

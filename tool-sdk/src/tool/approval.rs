@@ -6,8 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 
 use crate::effect::RiskClass;
+use crate::redact::Redactor;
 
 /// The proof that a call went through every gate; only a pipeline has it.
+///
+/// It holds nothing, because the approved call is the [`Prepared`](crate::Prepared) itself:
+/// the pipeline owns it from decoding on, hands it out to be looked at only, and
+/// [`run`](crate::Prepared::run) consumes it. So what was judged and shown is what runs,
+/// once.
 #[derive(Debug)]
 pub struct Approved(());
 
@@ -138,6 +144,16 @@ impl Subject {
     #[must_use]
     pub fn also_forbidden_as(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.forbidden_as = Some(text.into());
+        self
+    }
+
+    /// The subject without what `redactor` finds, for those who only read of it.
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
+        let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
+        if self.spellings().chain(self.forbidden_as()).any(secret) {
+            (self.path, self.forbidden_as) = (None, None);
+            redactor.scrub(self.text.to_mut());
+        }
         self
     }
 

@@ -245,6 +245,11 @@ impl Decision {
         Self { action, by: By::Reply, reason: reason.into(), ..self }
     }
 
+    /// The decision about a call that is not to begin any more.
+    pub(crate) fn stopped(self, by: By, reason: &'static str) -> Self {
+        Self { action: Action::Deny, by, reason: reason.into(), ..self }
+    }
+
     /// Adds another subject with the same answer.
     fn join(&mut self, other: Self) {
         if self.reason != other.reason {
