@@ -3,6 +3,8 @@
 //! Nothing is copied or parsed twice on the way that leads to a running tool. When a value
 //! does not decode, the walk goes on behind it, so that one message names every fault.
 
+use std::any::Any;
+
 use serde::de::IgnoredAny;
 
 use super::check::{Checks, Fast};
@@ -10,16 +12,15 @@ use super::fault::{Fault, FaultKind, Faults, Place, without_position};
 use super::json::Json;
 use super::{InvalidArgs, MAX_BYTES};
 use crate::call::{Coercion, Note, RawArgs};
-use crate::tool::Slot;
 use crate::tool::native::{ArgsSpec, ParamSpec, Table};
 
 /// Fills `slots`, which stand in the order of the table's parameters.
 pub(crate) fn take(
     table: &Table,
     raw: &RawArgs<'_>,
-    slots: &mut [&mut dyn Slot],
+    slots: &mut [&mut dyn Any],
 ) -> Result<Vec<Note>, InvalidArgs> {
-    let ArgsSpec::Params(params) = &table.spec().args else {
+    let ArgsSpec::Params(params) = table.spec().args else {
         return Err(InvalidArgs::new(
             table.spec().name,
             "the tool takes its arguments as a struct",
@@ -56,7 +57,7 @@ struct Walk<'w, 'r, 's> {
     params: &'static [ParamSpec],
     checks: &'w Checks,
     raw: &'w RawArgs<'r>,
-    slots: &'w mut [&'s mut (dyn Slot + 's)],
+    slots: &'w mut [&'s mut dyn Any],
     /// One bit per parameter that was seen.
     seen: u128,
     /// The parameter that comes next in a call that keeps the declared order.
@@ -203,7 +204,7 @@ impl Walk<'_, '_, '_> {
         if !self.peek().is_some_and(|byte| quick.admits(byte)) {
             return self.undecoded(index, None);
         }
-        match self.slots[index].decode(&self.text[start..]) {
+        match (self.params[index].ty.decode)(&self.text[start..], self.slots[index]) {
             Ok(length) => {
                 self.at += length;
                 match quick.after {
@@ -309,7 +310,7 @@ impl Walk<'_, '_, '_> {
         let Some(node) = self.checks.root().property(param.name) else { return false };
         let mut faults = Faults::default();
         node.check_argument(param.name, &tree, &mut faults);
-        if faults.is_empty() && self.slots[index].decode(&inner).is_ok() {
+        if faults.is_empty() && (param.ty.decode)(&inner, self.slots[index]).is_ok() {
             self.notes.push(Note::new(param.name, Coercion::Stringified));
             return true;
         }
@@ -325,7 +326,7 @@ impl Walk<'_, '_, '_> {
             if self.seen & (1_u128 << (index & 127)) != 0 || param.default.is_some() {
                 continue;
             }
-            if !self.slots[index].fill_absent() {
+            if !(param.ty.fill_absent)(self.slots[index]) {
                 self.checks.root().missing_argument(param.name, &mut self.faults);
             }
         }
