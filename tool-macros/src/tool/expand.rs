@@ -102,13 +102,19 @@ pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
         .chain(tool.passed.iter().map(|passed| argument(tool, passed)));
     let deprecated = tool.is_deprecated.then(|| quote!(#[allow(deprecated)]));
     let wait = tool.is_async.then(|| quote!(.await));
+    // A context is made for those that look at it.
+    let looks = tool.passed.iter().any(|it| matches!(it, Passed::Borrowed(_) | Passed::Owned(_)));
+    let context = looks.then(|| quote!(let __cx = __approved.context();));
     // A future that is not `Send` is an error at the function's name.
     let staged = quote_spanned! {ident.span()=>
         __rt::stage(
             #args,
             __notes,
             #hooks,
-            #by_move |__args, __cx| async move { (__OUT.convert)(#function(#(#passed),*)#wait) },
+            #by_move |__args, __approved| {
+                #context
+                async move { (__OUT.convert)(#function(#(#passed),*)#wait) }
+            },
         )
     };
     quote! {

@@ -1,19 +1,34 @@
 //! What a call touches, as rules and people see it.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::context::Context;
 use crate::effect::RiskClass;
 
-/// The proof that a call went through every gate; only a pipeline has it.
-#[derive(Debug)]
-pub struct Approved(());
+/// The proof that a call went through every gate, and the way to its context; only a
+/// pipeline has it.
+pub struct Approved<'a>(&'a mut dyn FnMut() -> Context);
 
-impl Approved {
-    pub(crate) const fn by_pipeline() -> Self {
-        Self(())
+impl<'a> Approved<'a> {
+    #[inline]
+    pub(crate) fn by_pipeline(context: &'a mut dyn FnMut() -> Context) -> Self {
+        Self(context)
+    }
+
+    /// What the tool may know and do, made for the tools that want it.
+    #[must_use]
+    pub fn context(self) -> Context {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Approved<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Approved")
     }
 }
 

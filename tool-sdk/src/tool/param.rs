@@ -189,6 +189,7 @@ fn whole_number<T: 'static>(text: &str, into: &mut Option<T>) -> Option<usize> {
 
 /// The number at the start of `text` and its length: digits without a leading zero, not so
 /// many that they could be too many, and nothing behind them that belongs to a number.
+#[inline]
 fn digits(text: &[u8]) -> Option<(u64, usize)> {
     const MOST: usize = 18;
     let mut value = 0_u64;

@@ -108,7 +108,7 @@ pub fn stage<A, S, F>(
 ) -> Box<dyn Prepared>
 where
     A: Send + 'static,
-    S: FnOnce(A, Context) -> F + Send + 'static,
+    S: FnOnce(A, Approved<'_>) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
     Box::new(Staged { waiting: Some((args, start)), notes, hooks, running: None })
@@ -134,11 +134,11 @@ impl<A, S, F> Staged<A, S, F> {
 impl<A, S, F> Prepared for Staged<A, S, F>
 where
     A: Send + 'static,
-    S: FnOnce(A, Context) -> F + Send + 'static,
+    S: FnOnce(A, Approved<'_>) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    fn run(mut self: Box<Self>, cx: Context, _: Approved) -> Running {
-        self.running = self.waiting.take().map(|(args, start)| start(args, cx));
+    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
+        self.running = self.waiting.take().map(|(args, start)| start(args, approved));
         Box::into_pin(self)
     }
 
