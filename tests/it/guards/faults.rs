@@ -37,7 +37,7 @@ impl Tool for Faulty {
 }
 
 impl Prepared for FaultyCall {
-    fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
+    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
         self.1.note("run");
         Box::pin(async { Ok(Output::text("ran")) })
     }

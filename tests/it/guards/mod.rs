@@ -96,7 +96,7 @@ impl Tool for Class {
 }
 
 impl Prepared for Ready {
-    fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
+    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
         Box::pin(async move {
             self.log.note(format!("run {}", self.path));
             Ok(Output::text(format!("overwrote {}", self.path)))

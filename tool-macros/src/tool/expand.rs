@@ -105,15 +105,18 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let passed = receiver.into_iter().chain(passed);
     let called = quote!(#function(#(#passed),*));
     let wait = tool.is_async.then(|| quote!(.await));
-    let whole = quote!((__OUT.convert)(#called #wait));
+    // A context is made for those that look at it.
+    let looks = tool.passed.iter().any(|it| matches!(it, Passed::Borrowed(_) | Passed::Owned(_)));
+    let context = looks.then(|| quote!(let __cx = __approved.context();));
+    let whole = quote!({ #context async move { (__OUT.convert)(#called #wait) } });
     // A future that is not `Send` is an error at the function's name.
     let at = ident.span();
     let staged = if spec::has_hooks(tool) {
-        quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, move |__args, __cx| async move { #whole }))
+        quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, move |__args, __approved| #whole))
     } else if owns_all(tool, this) {
         quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, move |_| #called))
     } else {
-        quote_spanned!(at=> __rt::stage(__notes, ::core::convert::identity, move |__cx| async move { #whole }))
+        quote_spanned!(at=> __rt::stage(__notes, ::core::convert::identity, move |__approved| #whole))
     };
     let clone = this.map(|_| quote!(let __this = ::core::clone::Clone::clone(__this);));
     quote!({ #clone #staged })

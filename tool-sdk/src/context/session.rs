@@ -247,6 +247,7 @@ impl Session {
     }
 
     /// Whether every call of the session is cancelled.
+    #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         self.0.cancel.get().is_some_and(CancellationToken::is_cancelled)
     }

@@ -32,7 +32,8 @@ pub(super) struct Frame<'a> {
     pub(super) definition: &'a Definition,
     pub(super) id: CallId,
     known: Option<Known<'a>>,
-    started: Instant,
+    /// When the time of the call began; unknown until somebody wants to know.
+    started: Option<Instant>,
     /// Whether a beginning was told whose end was not.
     open: bool,
     /// What the guard against loops found.
@@ -72,10 +73,10 @@ pub(super) struct Extra {
 
 /// A call that is dropped half-way was cancelled by whoever dropped it.
 impl Drop for Frame<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.open {
-            let dropped = ToolError::aborted("the call was dropped");
-            self.event(|| self.terminal(&Err(dropped), true));
+            self.dropped();
         }
     }
 }
@@ -103,7 +104,7 @@ impl<'a> Frame<'a> {
         definition: &'a Definition,
     ) -> Self {
         let id = call.id.clone().unwrap_or_else(CallId::next);
-        let started = Instant::now();
+        let started = core.hub.is_open().then(Instant::now);
         Self {
             core,
             session,
@@ -175,9 +176,9 @@ impl<'a> Frame<'a> {
         !hooks.is_empty() && hooks.iter().any(|hook| hook.sees(self.definition))
     }
 
-    /// Tells that the tool runs.
+    /// Tells that the tool runs; gives what was accepted beyond the contract.
     #[inline]
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, prepared: &dyn Prepared) -> Vec<Note> {
         self.ran = true;
         self.event(|| {
             let rewritten = self.extra.as_ref().and_then(|extra| extra.rewritten.as_ref());
@@ -185,11 +186,21 @@ impl<'a> Frame<'a> {
                 rewritten.map(|raw| Arguments::new(raw.text(), &self.definition.display));
             EventKind::Started { arguments }
         });
+        match prepared.notes() {
+            [] => Vec::new(),
+            notes => notes.to_vec(),
+        }
     }
 
     /// Lets the time of the call count from now: nobody waits for a person on its account.
     pub(super) fn begin_now(&mut self) {
-        self.started = Instant::now();
+        self.started = Some(Instant::now());
+    }
+
+    #[cold]
+    fn dropped(&self) {
+        let dropped = ToolError::aborted("the call was dropped");
+        self.event(|| self.terminal(&Err(dropped), true));
     }
 
     /// The arguments as they are now.
@@ -277,7 +288,8 @@ impl<'a> Frame<'a> {
 
     /// What tells this call from any other.
     pub(super) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
-        let subjects = AssertUnwindSafe(|| prepared.subjects(&self.context()));
+        let cx = self.context(self.started());
+        let subjects = AssertUnwindSafe(|| prepared.subjects(&cx));
         let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
         let who = [("user", self.session.user()), ("agent", self.session.agent())];
         let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
@@ -293,7 +305,7 @@ impl<'a> Frame<'a> {
     /// Whether the guard against loops has nothing to say.
     #[inline]
     pub(super) fn is_no_loop(&mut self) -> bool {
-        self.guard() == Finding::Fine
+        self.core.guard.is_none() || self.guard() == Finding::Fine
     }
 
     /// What the guard against loops finds, once for each call.
@@ -379,22 +391,27 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// What the tool gets to know.
-    #[inline]
-    pub(super) fn context(&self) -> Context {
+    /// What the tool gets to know, of a call whose time began at `started`.
+    pub(super) fn context(&self, started: Instant) -> Context {
         Context::of_call(
             self.session,
             Arc::clone(self.core) as _,
             &self.definition.name,
             &self.id,
             self.call,
-            self.started,
+            started,
             self.timeout(),
         )
     }
 
+    /// When the time of the call began, or now.
     pub(super) fn started(&self) -> Instant {
-        self.started
+        self.started.unwrap_or_else(Instant::now)
+    }
+
+    /// When the time of the call began: now, unless it began before.
+    pub(super) fn begun(&mut self) -> Instant {
+        *self.started.get_or_insert_with(Instant::now)
     }
 
     #[inline]
@@ -404,7 +421,7 @@ impl<'a> Frame<'a> {
 
     /// When the time of the call is up.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.started.checked_add(self.timeout())
+        self.started().checked_add(self.timeout())
     }
 
     /// Whether nobody wants the result any more.
@@ -449,7 +466,7 @@ impl<'a> Frame<'a> {
         if self.ran && self.core.audit.is_some() {
             let outcome = result.as_ref().map(|_| ()).map_err(ToolError::kind);
             let facts = result.as_ref().ok().and_then(Output::metadata_map);
-            let elapsed_ms = millis(self.started.elapsed());
+            let elapsed_ms = millis(self.started().elapsed());
             // What ran has run: that this could not be written down changes nothing for it.
             let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
         }
@@ -461,7 +478,7 @@ impl<'a> Frame<'a> {
     }
 
     fn terminal(&self, result: &Result<Output, ToolError>, begun: bool) -> EventKind {
-        let elapsed = self.started.elapsed();
+        let elapsed = self.started().elapsed();
         let display = Arc::clone(&self.definition.display);
         let source = self.definition.source.clone();
         match result {

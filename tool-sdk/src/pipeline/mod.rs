@@ -38,6 +38,7 @@ use std::time::Duration;
 use self::before::Heard;
 use self::core::Core;
 use self::frame::Frame;
+use self::run::First;
 pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
 use crate::audit::Audit;
 use crate::call::{Call, CallId, Outcome};
@@ -318,8 +319,13 @@ impl Pipeline {
     /// # Panics
     ///
     /// Panics outside a tokio runtime with its timer, once a tool waits for something.
-    pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
-        self.call_in_turn(session, &call, None).await
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` would copy the call into its frame")]
+    pub fn call<'a>(
+        &'a self,
+        session: &'a Session,
+        call: Call<'a>,
+    ) -> impl Future<Output = Outcome> + Send + 'a {
+        async move { self.call_in_turn(session, &call, None).await }
     }
 
     /// Runs one call, which waits for its turn between being approved and being run.
@@ -389,7 +395,7 @@ impl Pipeline {
 
         // guard, decide, ask
         let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-        let prepared = if is_settled && frame.is_no_loop() {
+        let mut prepared = if is_settled && frame.is_no_loop() {
             heard.prepared
         } else {
             match Box::pin(decide::approve(&mut frame, heard, turn)).await {
@@ -399,22 +405,20 @@ impl Pipeline {
         };
         trace::stage("decide");
         let permit = match turn {
-            Some(turn) => frame.wait(turn, &*prepared).await.map(Some),
-            None => Ok(None),
+            Some(turn) => match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
+                Ok(permit) => Some(permit),
+                Err(error) => return frame.end(Err(error), Vec::new()),
+            },
+            None => None,
         };
-        let permit = permit.and_then(|permit| match &permit {
-            // Others were asked meanwhile, and something may have been forbidden.
-            Some(_) => decide::still_stands(&mut frame, &*prepared).map(|()| permit),
-            None => Ok(None),
-        });
-        if let Err(error) = permit {
-            return frame.end(Err(error), Vec::new());
-        }
 
         // run
-        let notes = prepared.notes().to_vec();
-        frame.start();
-        let mut result = run::run(&frame, prepared).await;
+        let notes = frame.start(&*prepared);
+        let mut result = match run::begin(&mut frame, prepared).await {
+            First::Done(result) => result,
+            // Boxed, because most calls never wait and none should carry its room around.
+            First::Waiting(running) => Box::pin(run::wait(&mut frame, running)).await,
+        };
         trace::stage("run");
 
         // after

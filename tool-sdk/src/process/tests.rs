@@ -236,8 +236,8 @@ async fn nothing_outlives_a_host_that_is_killed() {
             pipe.display(),
             Path::new(&folder).join("ready").display(),
         );
-        let kept = super::Processes::default();
-        let spawn = super::Spawn::exec("sh", ["-c", &line]);
+        let kept = Processes::default();
+        let spawn = Spawn::exec("sh", ["-c", &line]);
         kept.start(&spawn.terminal(std::env::var_os("TERMINAL").is_some())).unwrap();
         let _ = run(Run::exec("sleep", ["300"]).timeout(HANGS * 10)).await;
         return;

@@ -1,25 +1,40 @@
 //! What a call touches, as rules and people see it.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::context::Context;
 use crate::effect::RiskClass;
 use crate::redact::Redactor;
 
-/// The proof that a call went through every gate; only a pipeline has it.
+/// The proof that a call went through every gate, and the way to its context; only a
+/// pipeline has it.
 ///
-/// It holds nothing, because the approved call is the [`Prepared`](crate::Prepared) itself:
-/// the pipeline owns it from decoding on, hands it out to be looked at only, and
+/// It does not hold the call, because the approved call is the [`Prepared`](crate::Prepared)
+/// itself: the pipeline owns it from decoding on, hands it out to be looked at only, and
 /// [`run`](crate::Prepared::run) consumes it. So what was judged and shown is what runs,
 /// once.
-#[derive(Debug)]
-pub struct Approved(());
+pub struct Approved<'a>(&'a mut dyn FnMut() -> Context);
 
-impl Approved {
-    pub(crate) const fn by_pipeline() -> Self {
-        Self(())
+impl<'a> Approved<'a> {
+    #[inline]
+    pub(crate) fn by_pipeline(context: &'a mut dyn FnMut() -> Context) -> Self {
+        Self(context)
+    }
+
+    /// What the tool may know and do, made for the tools that want it.
+    #[must_use]
+    pub fn context(self) -> Context {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Approved<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Approved")
     }
 }
 

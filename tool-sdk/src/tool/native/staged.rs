@@ -13,7 +13,6 @@ use pin_project_lite::pin_project;
 use super::Table;
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
-use crate::context::Context;
 use crate::error::ToolError;
 use crate::tool::args::{self, InvalidArgs};
 use crate::tool::{Approved, Prepared, Running};
@@ -71,7 +70,7 @@ pub fn stage<S, F>(
     start: S,
 ) -> Box<dyn Prepared>
 where
-    S: FnOnce(Context) -> F + Send + 'static,
+    S: FnOnce(Approved<'_>) -> F + Send + 'static,
     F: Future + Send + 'static,
 {
     Box::new(Staged { stage: Stage::Waiting { start }, convert, notes })
@@ -98,12 +97,12 @@ pin_project! {
 
 impl<S, F> Prepared for Staged<S, F>
 where
-    S: FnOnce(Context) -> F + Send + 'static,
+    S: FnOnce(Approved<'_>) -> F + Send + 'static,
     F: Future + Send + 'static,
 {
-    fn run(mut self: Box<Self>, cx: Context, _: Approved) -> Running {
+    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
         if let Stage::Waiting { start } = mem::replace(&mut self.stage, Stage::Over) {
-            self.stage = Stage::Running { future: start(cx) };
+            self.stage = Stage::Running { future: start(approved) };
         }
         Box::into_pin(self)
     }
