@@ -20,7 +20,7 @@ use crate::loop_guard::LoopGuard;
 use crate::permission::{Approver, Ask, Mode, Reply};
 use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
-use crate::truncate::outputs_of;
+use crate::truncate::prepare_outputs;
 use crate::workspace::Workspace;
 
 /// Where calls are made.
@@ -48,7 +48,7 @@ impl Readable {
     /// Lends the folders; what an earlier call of the session kept may be read without asking.
     pub(super) fn lend(&self, session: Session) -> Session {
         let workspace = self.workspace.clone();
-        let kept = self.outputs.as_deref().map(|dir| outputs_of(dir, session.id()));
+        let kept = self.outputs.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());
         match kept.and_then(|dir| workspace.clone().readable(dir).ok()) {
             Some(readable) => session.lend(readable),
             None => session.lend(workspace),
