@@ -6,13 +6,12 @@ pub use crate::content::Output;
 pub use crate::context::{Context, FromContext, FromContextRef, Session, State};
 pub use crate::effect::{Risk, RiskClass};
 pub use crate::error::ToolError;
-pub use crate::tool::native::{filled, stage, take, take_struct};
+pub use crate::tool::native::{filled, stage, stage_with, take, take_struct};
 pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption};
 pub use crate::tool::{
-    Args, ArgsSpec, DefaultSpec, Flags, FnTool, Hooks, IntoTools, InvalidArgs, Lengthy, MethodTool,
-    OutputType, Parallel, ParamSpec, ParamType, Patterned, Place, Prepared, Range, Ranged,
-    Refinement, Shown, Slot, StructType, Subject, Table, Tool, ToolFn, ToolMethods, ToolSpec,
-    Truncate, output_type, param_type, struct_type,
+    Args, ArgsSpec, DefaultSpec, Flags, FnTool, Hooks, IntoTools, Lengthy, MethodTool, OutputType,
+    Parallel, ParamSpec, Patterned, Place, Range, Ranged, Ready, Refinement, Shown, Subject, Table,
+    Tool, ToolFn, ToolMethods, ToolSpec, Truncate, output_type, param_type, struct_type,
 };
 #[cfg(feature = "linked")]
 pub use inventory;

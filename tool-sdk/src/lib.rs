@@ -40,7 +40,7 @@
 //! 3. [`Tool`] and [`Definition`], what can be called;
 //! 4. [`Registry`] and [`Toolset`], who may see what;
 //! 5. [`Pipeline`], the one way to run a tool;
-//! 6. surfaces: [`provider`] formats, the command line.
+//! 6. surfaces: [`provider`] formats, the Model Context Protocol, the command line.
 
 extern crate self as tool_sdk;
 
@@ -130,6 +130,8 @@ pub use self::registry::{
 pub use self::schema::{Schema, SchemaError};
 #[cfg(feature = "cli")]
 pub use self::surface::cli;
+#[cfg(feature = "mcp")]
+pub use self::surface::mcp;
 pub use self::surface::provider;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;

@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Action, Approved, Approver, Ask, Call, Context, Decision, Definition, DynamicTool, ErrorKind,
-    Hook, HookedCall, InvalidArgs, Mode, OnError, Opinion, Outcome, Output, Pipeline, Prepared,
-    Priority, RawArgs, Registry, Reply, Risk, RiskClass, Rule, Running, Schema, Scripted, Session,
-    State, Step, Subject, Tool, ToolError, ToolName, ask_channel, tool, tools,
+    Action, Approved, Approver, Ask, AskId, Call, Context, Decision, Definition, DynamicTool,
+    ErrorKind, Hook, HookedCall, InvalidArgs, Mode, OnError, Opinion, Outcome, Output, Pipeline,
+    Prepared, Priority, RawArgs, Registry, Reply, ReplyError, Risk, RiskClass, Rule, Running,
+    Schema, Scripted, Session, State, Step, Subject, Tool, ToolError, ToolName, ask_channel, tool,
+    tools,
 };
 
 /// What happened, in order.
@@ -95,7 +96,7 @@ impl Tool for Class {
 }
 
 impl Prepared for Ready {
-    fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
+    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
         Box::pin(async move {
             self.log.note(format!("run {}", self.path));
             Ok(Output::text(format!("overwrote {}", self.path)))

@@ -21,7 +21,7 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let private = tool.runtime.private();
     let marker = marker(&ident, &tool.vis, cfgs);
     let args = args_struct(tool);
-    let statics = spec::statics(tool);
+    let (items, spec) = (spec::items(tool), spec::spec(tool));
     let prepare = prepare(tool, None);
     let registration = registration(tool);
     quote! {
@@ -31,9 +31,9 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
         #cfgs
         const _: () = {
             use #private as __rt;
-            #statics
+            #items
             #prepare
-            static __TOOL: __rt::FnTool = __rt::FnTool::new(&__TABLE, __prepare);
+            static __TOOL: __rt::FnTool = __rt::FnTool::new(#spec, __prepare);
             #[automatically_derived]
             impl __rt::ToolFn for #ident {
                 fn tool() -> &'static __rt::FnTool {
@@ -77,71 +77,72 @@ pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
 
 /// The function that decodes a call; of a method when there is the type it is called on.
 pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
-    let (receiver, clone, by_move) = match this {
-        Some(this) => (
-            quote!(__this: &__rt::Arc<#this>,),
-            quote!(let __this = ::core::clone::Clone::clone(__this);),
-            quote!(move),
-        ),
-        None => Default::default(),
-    };
-    let taken = taken(tool);
-    let args = staged_args(tool);
-    let hooks = match spec::has_hooks(tool) {
-        true => quote!(&__HOOKS),
-        false => quote!(&__rt::Hooks::NONE),
-    };
-    let ident = generated_ident(&tool.ident);
-    let function = match this {
-        Some(this) => quote!(<#this>::#ident),
-        None => quote!(#ident),
-    };
-    let passed = this
-        .map(|_| quote!(&__this))
-        .into_iter()
-        .chain(tool.passed.iter().map(|passed| argument(tool, passed)));
+    let receiver = this.map(|this| quote!(, __this: &__rt::Arc<#this>));
+    let (taken, staged) = (taken(tool), staged(tool, this));
     let deprecated = tool.is_deprecated.then(|| quote!(#[allow(deprecated)]));
-    let wait = tool.is_async.then(|| quote!(.await));
-    // A future that is not `Send` is an error at the function's name.
-    let staged = quote_spanned! {ident.span()=>
-        __rt::stage(
-            #args,
-            __notes,
-            #hooks,
-            #by_move |__args, __cx| async move { (__OUT.convert)(#function(#(#passed),*)#wait) },
-        )
-    };
     quote! {
         #deprecated
         fn __prepare(
+            __table: &__rt::Table,
+            __raw: &__rt::RawArgs<'_>
             #receiver
-            __raw: &__rt::RawArgs<'_>,
-        ) -> ::core::result::Result<__rt::Box<dyn __rt::Prepared>, __rt::InvalidArgs> {
+        ) -> __rt::Ready {
             #taken
-            #clone
             ::core::result::Result::Ok(#staged)
         }
     }
 }
 
-/// Decodes what came in: into a local per parameter, or into the user's struct.
-fn taken(tool: &Tool) -> TokenStream {
-    let Input::Params { params, .. } = &tool.input else {
-        return quote!(let (__args, __notes) = __rt::take_struct(&__TABLE, __raw, &__T0)?;);
+/// The call that is ready: its arguments, and how it runs.
+fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
+    let ident = generated_ident(&tool.ident);
+    let function = match this {
+        Some(this) => quote!(<#this>::#ident),
+        None => quote!(#ident),
     };
-    let locals: Vec<_> = (0..params.len()).map(|at| format_ident!("__{at}")).collect();
-    let types = (0..params.len()).map(|at| format_ident!("__T{at}"));
-    quote! {
-        #(let mut #locals = ::core::option::Option::None;)*
-        let __notes =
-            __rt::take(&__TABLE, __raw, &mut [#(&mut #types.slot(&mut #locals)),*])?;
-    }
+    let receiver = this.map(|_| quote!(&__this));
+    let passed = tool.passed.iter().map(|passed| argument(tool, passed));
+    let passed = receiver.into_iter().chain(passed);
+    let called = quote!(#function(#(#passed),*));
+    let wait = tool.is_async.then(|| quote!(.await));
+    // A context is made for those that look at it.
+    let looks = tool.passed.iter().any(|it| matches!(it, Passed::Borrowed(_) | Passed::Owned(_)));
+    let context = looks.then(|| quote!(let __cx = __approved.context();));
+    let whole = quote!({ #context async move { (__OUT.convert)(#called #wait) } });
+    // A future that is not `Send` is an error at the function's name.
+    let at = ident.span();
+    let staged = if spec::has_hooks(tool) {
+        quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, move |__args, __approved| #whole))
+    } else if owns_all(tool, this) {
+        quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, move |_| #called))
+    } else {
+        quote_spanned!(at=> __rt::stage(__notes, ::core::convert::identity, move |__approved| #whole))
+    };
+    let clone = this.map(|_| quote!(let __this = ::core::clone::Clone::clone(__this);));
+    quote!({ #clone #staged })
 }
 
-fn staged_args(tool: &Tool) -> TokenStream {
-    let Input::Params { args, params } = &tool.input else { return quote!(__args) };
-    let fields = params.iter().enumerate().map(|(at, param)| {
-        let (ident, local) = (generated_ident(&param.ident), format_ident!("__{at}"));
+/// Whether the future of the function itself can be staged, because nothing is borrowed
+/// from outside of it and nothing of the user's runs before it is polled.
+fn owns_all(tool: &Tool, this: Option<&TokenStream>) -> bool {
+    let is_owned = |passed: &Passed| {
+        matches!(passed, Passed::Param { how: How::Moved, .. } | Passed::Struct(_))
+    };
+    tool.is_async && this.is_none() && tool.passed.iter().all(is_owned)
+}
+
+/// Decodes what came in into `__args`.
+fn taken(tool: &Tool) -> TokenStream {
+    let Input::Params { args, params } = &tool.input else {
+        return quote! {
+            let mut __args = ::core::option::Option::None;
+            let __notes = __rt::take_struct(__table, __raw, &mut __args)?;
+            let __args = __rt::filled(__args);
+        };
+    };
+    let locals: Vec<_> = (0..params.len()).map(|at| format_ident!("__{at}")).collect();
+    let fields = params.iter().zip(&locals).enumerate().map(|(at, (param, local))| {
+        let ident = generated_ident(&param.ident);
         let default = match &param.default {
             None => return quote!(#ident: __rt::filled(#local)),
             Some(DefaultValue::Literal { value, .. }) => quote!(#value),
@@ -158,7 +159,11 @@ fn staged_args(tool: &Tool) -> TokenStream {
             }
         }
     });
-    quote!(#args { #(#fields,)* })
+    quote! {
+        #(let mut #locals = ::core::option::Option::None;)*
+        let __notes = __rt::take(__table, __raw, &mut [#(&mut #locals),*])?;
+        let __args = #args { #(#fields,)* };
+    }
 }
 
 /// What the function is called with.

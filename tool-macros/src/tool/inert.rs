@@ -32,9 +32,8 @@ pub(super) fn function(function: &Function, runtime: &Runtime) -> TokenStream {
         #cfgs
         const _: () = {
             use #private as __rt;
-            static __SPEC: __rt::ToolSpec = __rt::ToolSpec::DEFAULT;
-            static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
-            static __TOOL: __rt::FnTool = __rt::FnTool::new(&__TABLE, |_| ::core::unreachable!());
+            static __TOOL: __rt::FnTool =
+                __rt::FnTool::new(__rt::ToolSpec::DEFAULT, |_, _| ::core::unreachable!());
             #[automatically_derived]
             impl __rt::ToolFn for #ident {
                 fn tool() -> &'static __rt::FnTool {

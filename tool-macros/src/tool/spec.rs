@@ -1,7 +1,8 @@
-//! The constants of a tool as tokens: its types, checks, hooks and table.
+//! The constants of a tool as tokens: its checks, hooks and what its table says.
 //!
-//! Every user type meets its bound in one constant, at the type's own tokens, so a wrong
-//! one is one error. A table names only what is not at its default: tokens are build time.
+//! Every user type meets its bound in one place, at the type's own tokens, so a wrong one
+//! is one error. A table names only what is not at its default, and there are as few items
+//! as can be: tokens and items are build time.
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -10,53 +11,33 @@ use super::limit::bound_tokens;
 use super::model::{DefaultValue, Input, Parallel, Param, Range, SchemaLock, Tool};
 use crate::span;
 
-/// Everything that is constant about a tool, up to its `__TABLE`.
-pub(crate) fn statics(tool: &Tool) -> TokenStream {
-    let types = types(tool);
+/// What stands beside the table of a tool: its result's type, checks, hooks and defaults.
+pub(crate) fn items(tool: &Tool) -> TokenStream {
+    let output = &tool.output;
+    let defaults = defaults(tool);
     let checks = checks(tool);
     let hooks = hooks(tool);
-    let spec = spec(tool);
     let lock = tool.schema_lock.as_ref().map(lock);
     quote! {
-        #types
+        const __OUT: __rt::OutputType<#output> = __rt::output_type::<#output>();
+        #defaults
         #checks
         #hooks
-        #spec
-        static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
         #lock
     }
 }
 
-/// The only places where a user's type meets its bound, each at the type's own tokens.
-fn types(tool: &Tool) -> TokenStream {
-    let output = &tool.output;
-    let input = match &tool.input {
-        Input::Params { params, .. } => {
-            params.iter().enumerate().map(|(at, param)| param_type(at, param)).collect()
-        }
-        Input::Struct { ty, .. } => {
-            quote!(const __T0: __rt::StructType<#ty> = __rt::struct_type::<#ty>();)
-        }
-    };
-    quote! {
-        #input
-        const __OUT: __rt::OutputType<#output> = __rt::output_type::<#output>();
-    }
-}
-
-fn param_type(at: usize, param: &Param) -> TokenStream {
-    let (constant, ty) = (format_ident!("__T{at}"), &param.ty);
-    let default = match &param.default {
+/// A function per default that is an expression.
+fn defaults(tool: &Tool) -> TokenStream {
+    let Input::Params { params, .. } = &tool.input else { return TokenStream::new() };
+    let functions = params.iter().enumerate().filter_map(|(at, param)| match &param.default {
         Some(DefaultValue::Expr(expr)) => {
-            let function = format_ident!("__default{at}");
-            quote!(fn #function() -> #ty { #expr })
+            let (function, ty) = (format_ident!("__default{at}"), &param.ty);
+            Some(quote!(fn #function() -> #ty { #expr }))
         }
-        _ => TokenStream::new(),
-    };
-    quote! {
-        const #constant: __rt::ParamType<#ty> = __rt::param_type::<#ty>();
-        #default
-    }
+        _ => None,
+    });
+    functions.collect()
 }
 
 /// What only rustc can check: types under constraints, constants, fields of a struct.
@@ -157,7 +138,8 @@ fn shown(field: &Ident) -> TokenStream {
     quote_spanned!(field.span()=> (&&&&__rt::Shown(&__a.#field)).shown())
 }
 
-fn spec(tool: &Tool) -> TokenStream {
+/// What the table of a tool says.
+pub(crate) fn spec(tool: &Tool) -> TokenStream {
     let (name, description) = (&tool.name, &tool.description);
     let options = options(tool);
     let args = match &tool.input {
@@ -165,12 +147,12 @@ fn spec(tool: &Tool) -> TokenStream {
             let params = params.iter().enumerate().map(|(at, param)| param_spec(at, param));
             quote!(Params(&[#(#params),*]))
         }
-        Input::Struct { .. } => quote!(Struct(__T0.schema())),
+        Input::Struct { ty, .. } => quote!(Struct(__rt::struct_type::<#ty>())),
     };
     // The line of the user's token, not of the attribute.
     let line = quote_spanned!(tool.ident.span()=> ::core::line!());
     quote! {
-        static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
+        __rt::ToolSpec {
             name: #name,
             description: #description,
             args: __rt::ArgsSpec::#args,
@@ -182,7 +164,7 @@ fn spec(tool: &Tool) -> TokenStream {
                 line: #line,
             },
             #options
-        };
+        }
     }
 }
 
@@ -279,7 +261,7 @@ fn flags(set: &[&str]) -> Option<TokenStream> {
 
 fn param_spec(at: usize, param: &Param) -> TokenStream {
     let (key, description, limits) = (&param.key, &param.description, &param.limits);
-    let constant = format_ident!("__T{at}");
+    let ty = &param.ty;
     let default = param.default.as_ref().map(|default| default_spec(at, param, default));
     let length = limits.length.as_ref().map(|length| {
         let (min, max) = (&length.min, &length.max);
@@ -299,7 +281,7 @@ fn param_spec(at: usize, param: &Param) -> TokenStream {
         __rt::ParamSpec {
             name: #key,
             description: #description,
-            ty: #constant.facts(),
+            ty: __rt::param_type::<#ty>(),
             #fields
         }
     }

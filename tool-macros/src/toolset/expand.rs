@@ -18,13 +18,14 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
         (!args.is_empty()).then(|| quote!(#cfgs #args))
     });
     let tools = tools.iter().map(|tool| {
-        let (cfgs, statics) = (&tool.cfgs, spec::statics(tool));
+        let (cfgs, items, spec) = (&tool.cfgs, spec::items(tool), spec::spec(tool));
         let prepare = expand::prepare(tool, Some(ty));
         quote! {
             #cfgs
             {
-                #statics
+                #items
                 #prepare
+                static __TABLE: __rt::Table = __rt::Table::new(#spec);
                 __rt::MethodTool::shared(&__TABLE, __this, __prepare)
             }
         }

@@ -52,9 +52,8 @@ macro_rules! alike {
 
 /// The tool as it is when the program starts. Its table stays for good, as a static does.
 fn fresh(tool: &FnTool) -> Arc<dyn Tool> {
-    let table = Box::leak(Box::new(Table::new(tool.table().spec())));
-    let prepare = |_: &RawArgs<'_>| unreachable!("the tool is only listed");
-    Box::leak(Box::new(FnTool::new(table, prepare))).shared()
+    let prepare = |_: &Table, _: &RawArgs<'_>| unreachable!("the tool is only listed");
+    Box::leak(Box::new(FnTool::new(tool.table().spec().clone(), prepare))).shared()
 }
 
 alike! {

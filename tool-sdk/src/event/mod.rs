@@ -4,6 +4,9 @@
 
 mod arguments;
 mod hub;
+mod redacted;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,6 +19,7 @@ pub use self::arguments::Arguments;
 pub use self::hub::Events;
 pub(crate) use self::hub::{Hub, HubOwner};
 use crate::call::{CallId, Note, Truncated};
+use crate::context::Signal;
 use crate::error::ErrorKind;
 use crate::hook::HookRun;
 use crate::loop_guard::Finding;
@@ -159,6 +163,18 @@ pub enum EventKind {
     },
 }
 
+/// What a running tool says.
+impl From<Signal> for EventKind {
+    fn from(signal: Signal) -> Self {
+        match signal {
+            Signal::Progress { done, total, message } => Self::Progress { done, total, message },
+            Signal::Metadata { key, value } => Self::Metadata { key, value },
+            Signal::Emitted { kind, data } => Self::Emitted { kind, data },
+            Signal::Output { text } => Self::Output { text },
+        }
+    }
+}
+
 /// What the guard against loops found.
 impl From<Finding> for EventKind {
     fn from(finding: Finding) -> Self {
@@ -180,8 +196,8 @@ impl EventKind {
         )
     }
 
-    /// Whether a subscriber that does not keep up may lose it.
-    const fn may_be_lost(&self) -> bool {
+    /// Whether it is what a running tool says of itself.
+    const fn is_signal(&self) -> bool {
         matches!(
             self,
             Self::Progress { .. }
@@ -189,6 +205,14 @@ impl EventKind {
                 | Self::Output { .. }
                 | Self::Emitted { .. }
         )
+    }
+
+    /// Whether it ends a call whose beginning was told.
+    const fn has_beginning(&self) -> bool {
+        match self {
+            Self::Failed(ending) | Self::Aborted(ending) | Self::TimedOut(ending) => ending.begun,
+            _ => true,
+        }
     }
 }
 
@@ -206,6 +230,9 @@ pub struct Ending {
     pub message: String,
     /// How long it took.
     pub elapsed_ms: u64,
+    /// Whether its beginning was told, which it is not of a call that was not understood.
+    #[serde(skip)]
+    pub(crate) begun: bool,
 }
 
 impl Ending {
@@ -216,7 +243,11 @@ impl Ending {
         message: String,
         elapsed: Duration,
     ) -> Self {
-        Self { display, source, error, message, elapsed_ms: millis(elapsed) }
+        Self { display, source, error, message, elapsed_ms: millis(elapsed), begun: false }
+    }
+
+    pub(crate) fn begun(self, begun: bool) -> Self {
+        Self { begun, ..self }
     }
 }
 

@@ -31,13 +31,11 @@ pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Sourc
 pub use self::display::Display;
 pub use self::dynamic::DynamicTool;
 pub use self::native::{
-    ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParamSpec, Range, Table, ToolFn, ToolMethods,
-    ToolSpec,
+    ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParamSpec, Range, Ready, Table, ToolFn,
+    ToolMethods, ToolSpec,
 };
 pub use self::output::{IntoOutput, Json, OutputType, output_type};
-pub use self::param::{
-    Args, Lengthy, Param, ParamType, Patterned, Ranged, Slot, StructType, param_type, struct_type,
-};
+pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, param_type, struct_type};
 #[cfg(feature = "workspace")]
 pub use self::path::WorkspacePath;
 pub use self::shown::Shown;
@@ -85,7 +83,7 @@ pub trait Tool: Send + Sync + 'static {
 /// A call with decoded arguments, ready to be judged and then to run.
 pub trait Prepared: Send {
     /// Runs the tool, once a pipeline has approved this very value.
-    fn run(self: Box<Self>, cx: Context, approved: Approved) -> Running;
+    fn run(self: Box<Self>, approved: Approved<'_>) -> Running;
 
     /// One line for people that says what the call does.
     fn summary(&self) -> Option<String> {

@@ -4,16 +4,17 @@
 //! once per tool: [`ParamType`] holds it as function pointers, and the table of a tool
 //! names each of its types in one constant.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Deref;
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, SchemaGenerator};
-use serde::de::value::Error as MissingError;
+use serde::de::value::Error as GivenError;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 
 use crate::escape;
+use crate::schema::SchemaFn;
 
 /// A type that a tool may take as a parameter.
 ///
@@ -65,82 +66,89 @@ impl<T> Deref for Args<T> {
     }
 }
 
-/// What the table needs to know about a parameter of type `T`.
+/// What a table needs to know about the type of a parameter.
+///
+/// A value stands behind [`Any`] as an `Option<T>` until the tool's own code takes it, so
+/// one piece of code takes the arguments of every tool.
 #[derive(Debug)]
-pub struct ParamType<T> {
-    schema: fn(&mut SchemaGenerator) -> schemars::Schema,
-    decode: fn(&str, &mut Option<T>) -> Result<usize, serde_json::Error>,
-    absent: fn() -> Option<T>,
-    optional: fn() -> bool,
-}
-
-/// The facts about a parameter's type that need no value of it.
-#[derive(Clone, Copy, Debug)]
-pub struct TypeFacts {
+pub struct ParamType {
     /// The type's schema.
-    pub schema: fn(&mut SchemaGenerator) -> schemars::Schema,
+    pub(crate) schema: SchemaFn,
+    /// Decodes the value at the start of a text; says how many bytes it took.
+    pub(crate) decode: fn(&str, &mut dyn Any) -> Result<usize, serde_json::Error>,
     /// Whether the argument may be absent.
-    pub optional: fn() -> bool,
+    pub(crate) optional: fn() -> bool,
+    /// Fills the place for an absent argument; says whether the type allows that.
+    pub(crate) fill_absent: fn(&mut dyn Any) -> bool,
 }
 
 /// The facts about `T`; the only place where a tool's parameter type meets its bound.
 #[must_use]
-pub const fn param_type<T: Param>() -> ParamType<T> {
-    ParamType {
-        schema: T::json_schema_of,
-        decode: decode::<T>,
-        absent: absent::<T>,
-        optional: || absent::<T>().is_some(),
-    }
+pub const fn param_type<T: Param>() -> &'static ParamType {
+    T::PARAM
 }
 
-/// Lets `subschema_for` be named as a function pointer.
-trait SchemaOf {
-    fn json_schema_of(generator: &mut SchemaGenerator) -> schemars::Schema;
-}
-
-impl<T: JsonSchema> SchemaOf for T {
-    fn json_schema_of(generator: &mut SchemaGenerator) -> schemars::Schema {
-        generator.subschema_for::<T>()
-    }
-}
-
-impl<T> ParamType<T> {
-    /// What a table says about the type.
-    #[must_use]
-    pub const fn facts(&self) -> TypeFacts {
-        TypeFacts { schema: self.schema, optional: self.optional }
-    }
-
-    /// A place for a decoded value of the type.
-    pub const fn slot<'s>(&'s self, value: &'s mut Option<T>) -> TypedSlot<'s, T> {
-        TypedSlot { value, ty: self }
-    }
-}
-
-/// What the table needs to know about a struct that holds all arguments.
+/// What a table needs to know about a struct that holds all arguments.
 #[derive(Debug)]
-pub struct StructType<T> {
-    pub(crate) schema: fn(&mut SchemaGenerator) -> schemars::Schema,
-    pub(crate) decode: fn(&str) -> Result<T, serde_json::Error>,
+pub struct StructType {
+    /// The type's schema.
+    pub(crate) schema: SchemaFn,
+    /// Decodes a whole text.
+    pub(crate) decode: fn(&str, &mut dyn Any) -> Result<(), serde_json::Error>,
 }
 
 /// The facts about a struct `T` that holds all arguments.
 #[must_use]
-pub const fn struct_type<T: Param>() -> StructType<T> {
-    StructType { schema: T::json_schema_of, decode: |text| serde_json::from_str(text) }
+pub const fn struct_type<T: Param>() -> &'static StructType {
+    T::STRUCT
 }
 
-impl<T> StructType<T> {
-    /// The type's schema, for a table.
-    #[must_use]
-    pub const fn schema(&self) -> fn(&mut SchemaGenerator) -> schemars::Schema {
-        self.schema
-    }
+/// Lets what is known about a type be named as constants, of which there is one per type.
+trait Facts {
+    const PARAM: &'static ParamType;
+    const STRUCT: &'static StructType;
+}
+
+impl<T: Param> Facts for T {
+    const PARAM: &'static ParamType = &ParamType {
+        schema: schema_of::<T>,
+        decode: decode::<T>,
+        optional: || absent::<T>().is_some(),
+        fill_absent: |slot| {
+            place::<T>(slot).is_some_and(|slot| {
+                *slot = absent();
+                slot.is_some()
+            })
+        },
+    };
+
+    const STRUCT: &'static StructType = &StructType {
+        schema: schema_of::<T>,
+        decode: |text, slot| {
+            let value = serde_json::from_str(text)?;
+            *place::<T>(slot).ok_or_else(misplaced)? = Some(value);
+            Ok(())
+        },
+    };
+}
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
+    generator.subschema_for::<T>()
+}
+
+/// The place for a `T`; generated code has one of the right type for every parameter.
+fn place<T: 'static>(slot: &mut dyn Any) -> Option<&mut Option<T>> {
+    slot.downcast_mut()
+}
+
+#[cold]
+fn misplaced() -> serde_json::Error {
+    serde_json::Error::custom("there is no place for the value")
 }
 
 /// Decodes one value at the start of `text`; says how many bytes it took.
-fn decode<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_json::Error> {
+fn decode<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json::Error> {
+    let into = place::<T>(slot).ok_or_else(misplaced)?;
     if let Some(length) = whole_number(text, into).or_else(|| plain_text(text, into)) {
         return Ok(length);
     }
@@ -171,24 +179,28 @@ fn plain_text<T: 'static>(text: &str, into: &mut Option<T>) -> Option<usize> {
 /// Decodes a whole number that is written plainly, when that is what `T` is.
 ///
 /// Most numbers are a few digits, for which setting a parser up costs more than reading
-/// them. Everything else, and every fault, is left to serde_json. The compiler keeps at most
-/// one of the branches.
-fn whole_number<T: 'static>(text: &str, into: &mut Option<T>) -> Option<usize> {
-    macro_rules! of {
-        ($($number:ty),*) => {$(
-            if let Some(slot) = (into as &mut dyn Any).downcast_mut::<Option<$number>>() {
-                let (value, length) = digits(text.as_bytes())?;
-                *slot = Some(<$number>::try_from(value).ok()?);
-                return Some(length);
-            }
-        )*};
+/// them. Everything else, and every fault, is left to serde_json.
+fn whole_number<T: Param>(text: &str, into: &mut Option<T>) -> Option<usize> {
+    if !is_whole_number(TypeId::of::<T>()) {
+        return None;
     }
-    of!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize);
-    None
+    let (value, length) = digits(text.as_bytes())?;
+    *into = Some(T::deserialize(Given::Number(value)).ok()?);
+    Some(length)
+}
+
+/// Whether this is one of the whole numbers; known when an optimised program is built.
+#[inline]
+fn is_whole_number(id: TypeId) -> bool {
+    macro_rules! any_of {
+        ($($number:ty),*) => { $(id == TypeId::of::<$number>())||* };
+    }
+    any_of!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize)
 }
 
 /// The number at the start of `text` and its length: digits without a leading zero, not so
 /// many that they could be too many, and nothing behind them that belongs to a number.
+#[inline]
 fn digits(text: &[u8]) -> Option<(u64, usize)> {
     const MOST: usize = 18;
     let mut value = 0_u64;
@@ -206,59 +218,38 @@ fn digits(text: &[u8]) -> Option<(u64, usize)> {
 
 /// What `T` is when the argument is absent: a type that decodes from nothing is optional.
 fn absent<T: Param>() -> Option<T> {
-    T::deserialize(Absent).ok()
+    T::deserialize(Given::Nothing).ok()
 }
 
-/// Holds nothing but says "none" to who asks for an optional value, as serde's own
-/// handling of a missing field does.
-struct Absent;
+/// What a type is asked to make a value of, where no text is read.
+enum Given {
+    /// Says "none" to who asks for an optional value, as serde's own handling of a missing
+    /// field does.
+    Nothing,
+    Number(u64),
+}
 
-impl<'de> Deserializer<'de> for Absent {
-    type Error = MissingError;
+impl<'de> Deserializer<'de> for Given {
+    type Error = GivenError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, MissingError> {
-        Err(MissingError::custom("absent"))
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GivenError> {
+        match self {
+            Self::Nothing => Err(GivenError::custom("absent")),
+            Self::Number(value) => visitor.visit_u64(value),
+        }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, MissingError> {
-        visitor.visit_none()
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GivenError> {
+        match self {
+            Self::Nothing => visitor.visit_none(),
+            Self::Number(_) => self.deserialize_any(visitor),
+        }
     }
 
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
         unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
         ignored_any
-    }
-}
-
-/// A place that takes one argument, whatever its type.
-pub trait Slot {
-    /// Decodes the value at the start of `text`; says how many bytes it took.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the text does not start with a value of the type.
-    fn decode(&mut self, text: &str) -> Result<usize, serde_json::Error>;
-
-    /// Fills the place for an absent argument; says whether the type allows that.
-    fn fill_absent(&mut self) -> bool;
-}
-
-/// A place for a value of type `T`.
-#[derive(Debug)]
-pub struct TypedSlot<'s, T> {
-    value: &'s mut Option<T>,
-    ty: &'s ParamType<T>,
-}
-
-impl<T> Slot for TypedSlot<'_, T> {
-    fn decode(&mut self, text: &str) -> Result<usize, serde_json::Error> {
-        (self.ty.decode)(text, self.value)
-    }
-
-    fn fill_absent(&mut self) -> bool {
-        *self.value = (self.ty.absent)();
-        self.value.is_some()
     }
 }
 
@@ -310,8 +301,8 @@ mod tests {
     }
 
     fn ours<T: Param>(text: &str) -> Option<(T, usize)> {
-        let mut slot = None;
-        let length = decode(text, &mut slot).ok()?;
+        let mut slot: Option<T> = None;
+        let length = decode::<T>(text, &mut slot).ok()?;
         Some((slot?, length))
     }
 

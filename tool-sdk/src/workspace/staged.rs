@@ -242,9 +242,8 @@ pub(super) struct Folders {
 impl Folders {
     /// The folder that holds `place`; no link on the way there is followed.
     fn holder(&mut self, place: &Located, create: bool) -> Result<Arc<Dir>, ToolError> {
-        let Some(path) = place.parent().map(|parent| parent.absolute()) else {
-            return Err(ToolError::internal("a root has no folder"));
-        };
+        let mut path = place.absolute();
+        path.pop();
         if let Some(dir) = self.open.get(&path) {
             return Ok(Arc::clone(dir));
         }

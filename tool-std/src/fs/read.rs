@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde_json::json;
 use tool_sdk::{
-    Attachment, Context, ErrorKind, Located, Output, State, Stop, ToolError, Workspace, tool,
+    Attachment, Context, ErrorKind, Located, Output, State, Stop, ToolError, Workspace,
+    WorkspacePath, tool,
 };
 
 use crate::stop;
 use crate::text::index::{Identity, LineIndex};
 use crate::text::page::{Blocks, End, Fault, Page, page};
-use crate::text::path::touched;
 use crate::text::similar;
 
 /// How much of a file is looked at to tell text from anything else.
@@ -41,7 +41,7 @@ const BINARY: &[&str] = &[
     read,
     category = "filesystem",
     permission = "read",
-    approval(subjects = |args, cx| touched(&args.path, cx)),
+    approval(subjects = |args, cx| args.path.read(cx)),
     display(name = "Read", primary = path, show(path, offset, limit), summary = "Reading {path}"),
     aliases("read"),
     truncate = none,
@@ -50,7 +50,7 @@ const BINARY: &[&str] = &[
 )]
 pub async fn read_file(
     /// Path of the file, relative to the workspace or absolute inside it.
-    path: String,
+    path: WorkspacePath,
     /// First line to read, counting from 1.
     #[arg(default = 1, range = 1..)]
     offset: u32,
@@ -62,7 +62,7 @@ pub async fn read_file(
 ) -> Result<Output, ToolError> {
     cx.blocking(move |stop| {
         stop::check(stop)?;
-        let place = workspace.resolve(&path)?;
+        let place = path.locate(&workspace)?;
         let file = place.open_file().map_err(|error| advise(error, &place, stop))?;
         read(&place, &file, u64::from(offset.max(1)), limit, stop)
     })

@@ -10,7 +10,7 @@ use clap::ArgMatches;
 
 use super::exit::{Failure, UntilClosed};
 use super::guard::Guard;
-use super::{Io, approvals, batch, call, check, exit, grammar, list, schema, show};
+use super::{Io, approvals, batch, call, check, exit, grammar, list, schema, serve, show};
 use crate::context::Session;
 use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
@@ -127,6 +127,7 @@ impl App {
             Some(("check", sub)) => check::run(self, program, matches, sub, io),
             Some(("approvals", sub)) => approvals::run(matches, sub, io),
             Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
+            Some(("serve", sub)) => serve::run(self, program, matches, sub, io),
             _ => {
                 Err(Failure::usage("a command is missing")
                     .hint(format_args!("try `{program} --help`")))

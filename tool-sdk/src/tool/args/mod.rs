@@ -16,6 +16,8 @@ mod tests;
 mod verify;
 mod walk;
 
+use std::any::Any;
+
 use serde_json::Value;
 
 pub(crate) use self::check::Checks;
@@ -27,8 +29,7 @@ use self::json::Json;
 use self::node::Node;
 pub(crate) use self::node::unsupported;
 pub(super) use self::walk::take;
-use super::native::Table;
-use super::param::StructType;
+use super::native::{ArgsSpec, Table};
 use crate::call::{Coercion, Note, RawArgs};
 
 /// The longest text that is looked at, in bytes.
@@ -36,17 +37,19 @@ pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// How deep arguments may nest.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// Decodes all arguments as one struct.
-pub(super) fn take_struct<T>(
+/// Decodes all arguments as one struct, of which `slot` is an `Option`.
+pub(super) fn take_struct(
     table: &Table,
     raw: &RawArgs<'_>,
-    ty: &StructType<T>,
-) -> Result<(T, Vec<Note>), InvalidArgs> {
-    let checks = table.checks();
-    let name = table.spec().name;
+    slot: &mut dyn Any,
+) -> Result<Vec<Note>, InvalidArgs> {
+    let (checks, name) = (table.checks(), table.spec().name);
+    let ArgsSpec::Struct(ty) = table.spec().args else {
+        return Err(InvalidArgs::new(name, "the tool takes its arguments one by one"));
+    };
     let (text, notes) = checked(name, checks, raw)?;
-    match (ty.decode)(&text) {
-        Ok(value) => Ok((value, notes)),
+    match (ty.decode)(&text, slot) {
+        Ok(()) => Ok(notes),
         Err(error) => {
             let mut faults = Faults::default();
             faults.decoding(&Place::root(), &error);

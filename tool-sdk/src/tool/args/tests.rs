@@ -8,12 +8,7 @@ use super::*;
 use crate::call::Lenient;
 use crate::schema::Schema;
 use crate::tool::native::{DefaultSpec, ParamSpec, Range, ToolSpec, filled};
-use crate::tool::{ArgsSpec, ParamType, StructType, param_type, struct_type};
-
-const TEXT: ParamType<String> = param_type::<String>();
-const NUMBER: ParamType<u32> = param_type::<u32>();
-const TAGS: ParamType<Option<Vec<String>>> = param_type::<Option<Vec<String>>>();
-const WHERE: ParamType<Option<Spot>> = param_type::<Option<Spot>>();
+use crate::tool::{ArgsSpec, param_type, struct_type};
 
 #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
 struct Spot {
@@ -22,7 +17,7 @@ struct Spot {
     note: Option<String>,
 }
 
-static SPEC: ToolSpec = ToolSpec {
+static TABLE: Table = Table::new(ToolSpec {
     name: "look",
     description: "Looks.",
     args: ArgsSpec::Params(&[
@@ -30,21 +25,26 @@ static SPEC: ToolSpec = ToolSpec {
             name: "path",
             description: "Path, relative to the workspace.\nMore.",
             aliases: &["file"],
-            ty: TEXT.facts(),
+            ty: param_type::<String>(),
             ..ParamSpec::DEFAULT
         },
         ParamSpec {
             name: "limit",
-            ty: NUMBER.facts(),
+            ty: param_type::<u32>(),
             default: Some(DefaultSpec::Json("2000")),
             range: Some(Range::Int(Some(1), Some(5000))),
             ..ParamSpec::DEFAULT
         },
-        ParamSpec { name: "tags", ty: TAGS.facts(), length: Some((0, 3)), ..ParamSpec::DEFAULT },
-        ParamSpec { name: "spot", ty: WHERE.facts(), ..ParamSpec::DEFAULT },
+        ParamSpec {
+            name: "tags",
+            ty: param_type::<Option<Vec<String>>>(),
+            length: Some((0, 3)),
+            ..ParamSpec::DEFAULT
+        },
+        ParamSpec { name: "spot", ty: param_type::<Option<Spot>>(), ..ParamSpec::DEFAULT },
         ParamSpec {
             name: "token",
-            ty: TEXT.facts(),
+            ty: param_type::<String>(),
             default: Some(DefaultSpec::Json("\"\"")),
             pattern: Some("^[a-z]*$"),
             sensitive: true,
@@ -52,24 +52,17 @@ static SPEC: ToolSpec = ToolSpec {
         },
     ]),
     ..ToolSpec::DEFAULT
-};
-static TABLE: Table = Table::new(&SPEC);
+});
 
 type Taken = (String, u32, Option<Vec<String>>, Option<Spot>);
 
 fn look(raw: &RawArgs<'_>) -> Result<(Taken, Vec<Note>), InvalidArgs> {
-    let (mut path, mut limit, mut tags, mut spot, mut token) = (None, None, None, None, None);
-    let notes = take(
-        &TABLE,
-        raw,
-        &mut [
-            &mut TEXT.slot(&mut path),
-            &mut NUMBER.slot(&mut limit),
-            &mut TAGS.slot(&mut tags),
-            &mut WHERE.slot(&mut spot),
-            &mut TEXT.slot(&mut token),
-        ],
-    )?;
+    let mut path: Option<String> = None;
+    let mut limit: Option<u32> = None;
+    let mut tags: Option<Option<Vec<String>>> = None;
+    let mut spot: Option<Option<Spot>> = None;
+    let mut token: Option<String> = None;
+    let notes = take(&TABLE, raw, &mut [&mut path, &mut limit, &mut tags, &mut spot, &mut token])?;
     Ok(((filled(path), limit.unwrap_or(2000), filled(tags), filled(spot)), notes))
 }
 
@@ -288,21 +281,28 @@ enum Kind {
     Within { folder: String },
 }
 
-static QUERY: ToolSpec =
-    ToolSpec { name: "query", args: ArgsSpec::Struct(QUERY_TYPE.schema()), ..ToolSpec::DEFAULT };
-const QUERY_TYPE: StructType<Query> = struct_type::<Query>();
-static QUERY_TABLE: Table = Table::new(&QUERY);
+static QUERY: Table = Table::new(ToolSpec {
+    name: "query",
+    args: ArgsSpec::Struct(struct_type::<Query>()),
+    ..ToolSpec::DEFAULT
+});
+
+fn query(text: &str) -> Result<Query, InvalidArgs> {
+    let mut query: Option<Query> = None;
+    take_struct(&QUERY, &RawArgs::new(text), &mut query)?;
+    Ok(filled(query))
+}
 
 #[track_caller]
 fn query_faults(text: &str) -> Vec<String> {
-    let error = take_struct(&QUERY_TABLE, &RawArgs::new(text), &QUERY_TYPE).unwrap_err();
+    let error = query(text).unwrap_err();
     error.faults().iter().map(|fault| fault.message.clone()).collect()
 }
 
 #[test]
 fn a_struct_is_held_to_its_schema_too() {
     let good = r#"{"query":"x","kind":{"type":"within","folder":"a"}}"#;
-    let (query, _) = take_struct(&QUERY_TABLE, &RawArgs::new(good), &QUERY_TYPE).unwrap();
+    let query = query(good).unwrap();
     assert!(matches!(query.kind, Kind::Within { folder } if folder == "a"));
     assert_eq!((query.query.as_str(), query.limit), ("x", None));
 
@@ -324,7 +324,7 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in any::<String>()) {
         let _ = look(&RawArgs::new(text.as_str()));
-        let _ = take_struct(&QUERY_TABLE, &RawArgs::new(text.as_str()), &QUERY_TYPE);
+        let _ = query(&text);
     }
 
     #[test]

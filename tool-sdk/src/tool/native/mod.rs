@@ -1,9 +1,13 @@
 //! What generated code is made of: a static table per tool, and calls into this module.
 //!
-//! A tool is one [`ToolSpec`] (plain constants), one [`Table`] around it (what is computed
-//! at first use), and one function that takes the arguments and stages the call. The
-//! handles here, [`FnTool`] and [`MethodTool`], make [`Tool`]s of the three.
+//! A tool is a [`Table`] (constants, and what is computed from them at first use) and one
+//! function that takes the arguments and stages the call. The handles here, [`FnTool`] and
+//! [`MethodTool`], make [`Tool`]s of the two.
+//!
+//! Whatever stands here with a type parameter is compiled once per tool, in the user's
+//! crate. So there is as little of it as can be.
 
+mod hooked;
 mod spec;
 mod staged;
 mod table;
@@ -13,8 +17,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::hooked::{Hooks, stage_with};
 pub use self::spec::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
-pub use self::staged::{Hooks, filled, stage, take, take_struct};
+pub use self::staged::{filled, stage, take, take_struct};
 pub use self::table::Table;
 pub(crate) use self::table::all_params;
 use super::args::InvalidArgs;
@@ -22,30 +27,33 @@ use super::{Definition, IntoTools, Prepared, Refinement, Tool};
 use crate::call::RawArgs;
 use crate::context::Session;
 
+/// A call that is ready, or every fault of its arguments.
+pub type Ready = Result<Box<dyn Prepared>, InvalidArgs>;
+
 /// Makes a call of a function ready.
-pub(crate) type Prepare = fn(&RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
+pub(crate) type Prepare = fn(&Table, &RawArgs<'_>) -> Ready;
 
 /// Makes a call of a method on an `S` ready.
-pub(crate) type PrepareOn<S> = fn(&Arc<S>, &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs>;
+pub(crate) type PrepareOn<S> = fn(&Table, &RawArgs<'_>, &Arc<S>) -> Ready;
 
 /// A function with `#[tool]`.
 #[derive(Debug)]
 pub struct FnTool {
-    table: &'static Table,
+    table: Table,
     prepare: Prepare,
 }
 
 impl FnTool {
-    /// A tool of this table, made ready by this function.
+    /// A tool of these constants, made ready by this function.
     #[must_use]
-    pub const fn new(table: &'static Table, prepare: Prepare) -> Self {
-        Self { table, prepare }
+    pub const fn new(spec: ToolSpec, prepare: Prepare) -> Self {
+        Self { table: Table::new(spec), prepare }
     }
 
     /// Its table.
     #[must_use]
-    pub const fn table(&self) -> &'static Table {
-        self.table
+    pub const fn table(&self) -> &Table {
+        &self.table
     }
 
     /// The tool in a form that a registry can hold.
@@ -62,8 +70,8 @@ impl Tool for &'static FnTool {
     }
 
     #[inline]
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
-        (self.prepare)(args)
+    fn prepare(&self, args: &RawArgs<'_>) -> Ready {
+        (self.prepare)(&self.table, args)
     }
 
     fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
@@ -117,8 +125,8 @@ impl<S: Send + Sync + 'static> Tool for MethodTool<S> {
     }
 
     #[inline]
-    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
-        (self.prepare)(&self.state, args)
+    fn prepare(&self, args: &RawArgs<'_>) -> Ready {
+        (self.prepare)(self.table, args, &self.state)
     }
 
     fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::context::Session;
 use crate::effect::{Risk, RiskClass};
 use crate::schema::SchemaFn;
-use crate::tool::param::TypeFacts;
+use crate::tool::param::{ParamType, StructType, param_type};
 use crate::tool::{Flags, Parallel, Place, Refinement, Truncate};
 
 /// Everything that the attribute says, as constants.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
 #[expect(missing_docs, reason = "the fields are those of `Definition`")]
 pub struct ToolSpec {
@@ -68,13 +68,13 @@ impl ToolSpec {
 }
 
 /// How a tool takes its arguments.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
 pub enum ArgsSpec {
     /// One by one.
     Params(&'static [ParamSpec]),
-    /// As one struct with this schema.
-    Struct(SchemaFn),
+    /// As one struct of this type.
+    Struct(&'static StructType),
 }
 
 /// One parameter.
@@ -85,7 +85,7 @@ pub struct ParamSpec {
     pub name: &'static str,
     pub description: &'static str,
     pub aliases: &'static [&'static str],
-    pub ty: TypeFacts,
+    pub ty: &'static ParamType,
     pub default: Option<DefaultSpec>,
     pub range: Option<Range>,
     pub length: Option<(usize, usize)>,
@@ -101,7 +101,7 @@ impl ParamSpec {
         name: "",
         description: "",
         aliases: &[],
-        ty: TypeFacts { schema: |_| schemars::Schema::default(), optional: || false },
+        ty: param_type::<()>(),
         default: None,
         range: None,
         length: None,

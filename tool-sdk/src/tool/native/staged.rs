@@ -1,60 +1,24 @@
 //! A call of a native tool between its arguments and its end.
 //!
-//! The arguments, and later the future, live in one allocation.
+//! What is waiting to run, and later the future, live in one allocation.
 
-use std::fmt;
+use std::any::Any;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Poll, ready};
 
 use pin_project_lite::pin_project;
-use serde_json::Value;
 
 use super::Table;
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
-use crate::context::Context;
 use crate::error::ToolError;
 use crate::tool::args::{self, InvalidArgs};
-use crate::tool::{Approved, Prepared, Running, Slot, StructType, Subject};
+use crate::tool::{Approved, Prepared, Running};
 
-/// The typed hooks of a tool whose arguments are an `A`.
-#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
-#[expect(missing_docs, reason = "the fields are the items of `approval(..)` and `display(..)`")]
-pub struct Hooks<A> {
-    pub required: Option<fn(&A, &Context) -> bool>,
-    pub subjects: Option<fn(&A, &Context) -> Vec<Subject>>,
-    pub suggest: Option<fn(&A) -> Vec<String>>,
-    pub covers: Option<fn(&A, &str) -> bool>,
-    pub dangerous: Option<fn(&A) -> bool>,
-    pub summary: Option<fn(&A) -> String>,
-    pub preview: Option<fn(&A, &Context) -> Option<Value>>,
-    pub result: Option<fn(&Output) -> Value>,
-    pub key: Option<fn(&A) -> String>,
-}
-
-impl<A> Hooks<A> {
-    /// No hooks; a table overrides what it needs.
-    pub const NONE: Self = Self {
-        required: None,
-        subjects: None,
-        suggest: None,
-        covers: None,
-        dangerous: None,
-        summary: None,
-        preview: None,
-        result: None,
-        key: None,
-    };
-}
-
-impl<A> fmt::Debug for Hooks<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hooks")
-    }
-}
-
-/// Fills `slots`, which stand in the order of the table's parameters.
+/// Fills `slots`, which stand in the order of the table's parameters; each is an `Option` of
+/// its parameter's type.
 ///
 /// # Errors
 ///
@@ -63,22 +27,22 @@ impl<A> fmt::Debug for Hooks<A> {
 pub fn take(
     table: &Table,
     raw: &RawArgs<'_>,
-    slots: &mut [&mut dyn Slot],
+    slots: &mut [&mut dyn Any],
 ) -> Result<Vec<Note>, InvalidArgs> {
     args::take(table, raw, slots)
 }
 
-/// Decodes all arguments as one struct.
+/// Decodes all arguments as one struct, of which `slot` is an `Option`.
 ///
 /// # Errors
 ///
 /// Fails with every fault of the arguments at once.
-pub fn take_struct<T>(
+pub fn take_struct(
     table: &Table,
     raw: &RawArgs<'_>,
-    ty: &StructType<T>,
-) -> Result<(T, Vec<Note>), InvalidArgs> {
-    args::take_struct(table, raw, ty)
+    slot: &mut dyn Any,
+) -> Result<Vec<Note>, InvalidArgs> {
+    args::take_struct(table, raw, slot)
 }
 
 /// The value of a slot that [`take`] filled.
@@ -99,93 +63,52 @@ fn unfilled() -> ! {
     panic!("a required argument was neither taken nor reported")
 }
 
-/// Makes a call ready: `start` runs when the pipeline says so.
-pub fn stage<A, S, F>(
-    args: A,
+/// Makes a call ready: `start` runs when the pipeline says so, and `convert` when it ended.
+pub fn stage<S, F>(
     notes: Vec<Note>,
-    hooks: &'static Hooks<A>,
+    convert: fn(F::Output) -> Result<Output, ToolError>,
     start: S,
 ) -> Box<dyn Prepared>
 where
-    A: Send + 'static,
-    S: FnOnce(A, Context) -> F + Send + 'static,
-    F: Future<Output = Result<Output, ToolError>> + Send + 'static,
+    S: FnOnce(Approved<'_>) -> F + Send + 'static,
+    F: Future + Send + 'static,
 {
-    Box::new(Staged { waiting: Some((args, start)), notes, hooks, running: None })
+    Box::new(Staged { stage: Stage::Waiting { start }, convert, notes })
 }
 
 pin_project! {
-    /// A call before and while it runs, in one allocation.
-    struct Staged<A: 'static, S, F> {
-        waiting: Option<(A, S)>,
-        notes: Vec<Note>,
-        hooks: &'static Hooks<A>,
+    /// A call of a tool without hooks.
+    struct Staged<S, F: Future> {
         #[pin]
-        running: Option<F>,
+        stage: Stage<S, F>,
+        convert: fn(F::Output) -> Result<Output, ToolError>,
+        notes: Vec<Note>,
     }
 }
 
-impl<A, S, F> Staged<A, S, F> {
-    fn args(&self) -> Option<&A> {
-        self.waiting.as_ref().map(|(args, _)| args)
+pin_project! {
+    #[project = StageProjection]
+    enum Stage<S, F> {
+        Waiting { start: S },
+        Running { #[pin] future: F },
+        Over,
     }
 }
 
-impl<A, S, F> Prepared for Staged<A, S, F>
+impl<S, F> Prepared for Staged<S, F>
 where
-    A: Send + 'static,
-    S: FnOnce(A, Context) -> F + Send + 'static,
-    F: Future<Output = Result<Output, ToolError>> + Send + 'static,
+    S: FnOnce(Approved<'_>) -> F + Send + 'static,
+    F: Future + Send + 'static,
 {
-    fn run(mut self: Box<Self>, cx: Context, _: Approved) -> Running {
-        self.running = self.waiting.take().map(|(args, start)| start(args, cx));
+    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
+        if let Stage::Waiting { start } = mem::replace(&mut self.stage, Stage::Over) {
+            self.stage = Stage::Running { future: start(approved) };
+        }
         Box::into_pin(self)
     }
 
-    fn summary(&self) -> Option<String> {
-        Some(self.hooks.summary?(self.args()?))
-    }
-
-    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        Some(self.hooks.subjects?(self.args()?, cx))
-    }
-
-    fn approval_required(&self, cx: &Context) -> Option<bool> {
-        Some(self.hooks.required?(self.args()?, cx))
-    }
-
     fn has_no_wish(&self) -> bool {
-        self.hooks.required.is_none() && self.hooks.subjects.is_none()
-    }
-
-    fn suggestions(&self) -> Vec<String> {
-        match (self.hooks.suggest, self.args()) {
-            (Some(suggest), Some(args)) => suggest(args),
-            _ => Vec::new(),
-        }
-    }
-
-    fn suggests(&self) -> bool {
-        self.hooks.suggest.is_some()
-    }
-
-    fn covered_by(&self, pattern: &str) -> Option<bool> {
-        Some(self.hooks.covers?(self.args()?, pattern))
-    }
-
-    fn is_dangerous(&self) -> bool {
-        match (self.hooks.dangerous, self.args()) {
-            (Some(dangerous), Some(args)) => dangerous(args),
-            _ => false,
-        }
-    }
-
-    fn preview(&self, cx: &Context) -> Option<Value> {
-        self.hooks.preview?(self.args()?, cx)
-    }
-
-    fn parallel_key(&self) -> Option<String> {
-        Some(self.hooks.key?(self.args()?))
+        true
     }
 
     fn notes(&self) -> &[Note] {
@@ -193,24 +116,21 @@ where
     }
 }
 
-impl<A, S, F> Future for Staged<A, S, F>
-where
-    F: Future<Output = Result<Output, ToolError>>,
-{
+impl<S, F: Future> Future for Staged<S, F> {
     type Output = Result<Output, ToolError>;
 
     fn poll(self: Pin<&mut Self>, task: &mut std::task::Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let Some(running) = this.running.as_pin_mut() else {
-            return Poll::Ready(Err(ToolError::internal("the call was polled after its end")));
-        };
-        let result = ready!(running.poll(task));
-        Poll::Ready(match this.hooks.result {
-            Some(display) => result.map(|output| {
-                let data = display(&output);
-                output.display(data)
-            }),
-            None => result,
-        })
+        match this.stage.project() {
+            StageProjection::Running { future } => {
+                Poll::Ready((this.convert)(ready!(future.poll(task))))
+            }
+            _ => Poll::Ready(Err(ended())),
+        }
     }
+}
+
+#[cold]
+pub(super) fn ended() -> ToolError {
+    ToolError::internal("the call was polled after its end")
 }

@@ -13,7 +13,7 @@ use crate::tool::{Definition, Display, Source};
 
 /// A tool's constants with what is computed from them at first use.
 pub struct Table {
-    spec: &'static ToolSpec,
+    spec: ToolSpec,
     // Boxed: a program's file holds every table, and these are empty in it.
     definition: OnceLock<Box<Definition>>,
     checks: OnceLock<Box<Checks>>,
@@ -28,20 +28,20 @@ impl fmt::Debug for Table {
 impl Table {
     /// A table around `spec`; nothing is computed yet.
     #[must_use]
-    pub const fn new(spec: &'static ToolSpec) -> Self {
+    pub const fn new(spec: ToolSpec) -> Self {
         Self { spec, definition: OnceLock::new(), checks: OnceLock::new() }
     }
 
     /// The constants.
     #[must_use]
-    pub const fn spec(&self) -> &'static ToolSpec {
-        self.spec
+    pub const fn spec(&self) -> &ToolSpec {
+        &self.spec
     }
 
     /// The definition.
     #[inline]
     pub fn definition(&self) -> &Definition {
-        self.definition.get_or_init(|| Box::new(define(self.spec)))
+        self.definition.get_or_init(|| Box::new(define(&self.spec)))
     }
 
     /// The parameter that is called `name`, or that `name` is an alias of.
@@ -75,14 +75,14 @@ impl Table {
     /// The checks that decoding alone does not make.
     #[inline]
     pub(crate) fn checks(&self) -> &Checks {
-        self.checks.get_or_init(|| Box::new(Checks::of(self.definition(), self.spec)))
+        self.checks.get_or_init(|| Box::new(Checks::of(self.definition(), &self.spec)))
     }
 }
 
-fn define(spec: &'static ToolSpec) -> Definition {
+fn define(spec: &ToolSpec) -> Definition {
     let parameters = match &spec.args {
         ArgsSpec::Params(params) => schema::object(params.iter().map(property)),
-        ArgsSpec::Struct(schema) => Schema::of_arguments(*schema),
+        ArgsSpec::Struct(ty) => Schema::of_arguments(ty.schema),
     };
     let mut definition =
         Definition::new(ToolName::from_static(spec.name), spec.description, parameters);
@@ -149,7 +149,7 @@ fn keywords(param: &ParamSpec) -> Vec<(&'static str, Value)> {
     keywords
 }
 
-fn display(spec: &'static ToolSpec) -> Display {
+fn display(spec: &ToolSpec) -> Display {
     let sensitive = match &spec.args {
         ArgsSpec::Params(params) => params.iter().filter(|param| param.sensitive).collect(),
         ArgsSpec::Struct(_) => Vec::new(),
