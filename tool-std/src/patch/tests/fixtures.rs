@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::seek::Haystack;
-use super::super::{Chunk, ChunkLine, Hunk, Invocation, Patch, grammar, invocation};
+use super::super::{Chunk, ChunkLine, Effort, Hunk, Invocation, Patch, grammar, invocation};
 use super::{Files, parse, run};
 
 /// Cases that end otherwise here: why, and the text that is written. Their words for errors
@@ -90,7 +90,8 @@ fn lines_are_found_where_the_cases_say() {
     for case in cases {
         let (wanted, from) = (texts(&case["pattern"]), case["start"].as_u64().unwrap() as usize);
         let at_end = case["eof"].as_bool().unwrap();
-        let found = Haystack::new(texts(&case["lines"])).find(&wanted, from, at_end);
+        let effort = Effort::default();
+        let found = Haystack::new(texts(&case["lines"]), &effort).find(&wanted, from, at_end);
         assert_eq!(json!(found.map(|(at, _)| at)), case["index"], "{}", case["name"]);
     }
 }

@@ -7,7 +7,7 @@ mod laws;
 use std::collections::BTreeMap;
 
 use super::apply::Updated;
-use super::{ApplyError, Chunk, Hunk, Pass, parse, update};
+use super::{ApplyError, Chunk, Effort, Hunk, Pass, parse};
 
 /// The chunks of a patch that changes one file.
 #[track_caller]
@@ -21,6 +21,11 @@ fn chunks(body: &str) -> Vec<Chunk<'_>> {
 /// A patch of the file `f` with these chunks.
 fn patch(body: &str) -> String {
     format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch")
+}
+
+/// The text after `chunks`, with as much effort as a patch may take.
+fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyError> {
+    super::update(old, chunks, path, &Effort::default())
 }
 
 /// The text after the chunks of `body`, and how they were found.
