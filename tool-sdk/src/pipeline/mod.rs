@@ -484,4 +484,7 @@ pub struct Checked {
     pub suggestions: Vec<String>,
     /// The fingerprint of the call that would run.
     pub fingerprint: Fingerprint,
+    /// The rules that speak of no tool and no permission that there is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmatched_rules: Vec<Rule>,
 }
