@@ -14,10 +14,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tool_sdk::{
     Action, Approved, Approver, Ask, AskId, Call, Context, Decision, Definition, DynamicTool,
-    ErrorKind, Hook, HookedCall, InvalidArgs, Mode, OnError, Opinion, Outcome, Output, Pipeline,
-    Prepared, Priority, RawArgs, Registry, Reply, ReplyError, Risk, RiskClass, Rule, Running,
-    Schema, Scripted, Session, State, Step, Subject, Tool, ToolError, ToolName, ask_channel, tool,
-    tools,
+    ErrorKind, EventKind, Hook, HookedCall, InvalidArgs, Mode, OnError, Opinion, Outcome, Output,
+    Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError, Risk, RiskClass, Rule,
+    Running, Schema, Scripted, Session, State, Step, Subject, Tool, ToolError, ToolName,
+    ask_channel, tool, tools,
 };
 
 /// What happened, in order.
@@ -167,7 +167,7 @@ fn kinds(events: &mut tool_sdk::Events) -> Vec<String> {
         .collect()
 }
 
-// F31, F32, F33: the same order and the same events for every kind of tool.
+// F31, F32, F33, F36: the same order and the same events for every kind of tool.
 #[tokio::test]
 async fn every_kind_of_tool_passes_the_same_gates_in_the_same_order() {
     let log = Log::default();

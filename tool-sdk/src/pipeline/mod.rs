@@ -246,6 +246,10 @@ impl Pipeline {
     }
 
     /// Listens to what happens to calls from now on.
+    ///
+    /// Nobody waits for who listens. Whoever does not keep up loses progress, then what
+    /// happens to calls on their way, which [`EventKind::Lost`](crate::EventKind::Lost)
+    /// counts; the end of a call that was seen to begin is never lost.
     #[must_use]
     pub fn subscribe(&self) -> Events {
         self.core.hub.subscribe()
