@@ -108,7 +108,7 @@ pub use self::context::{
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
-pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, ToolEvent};
+pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, Severity, ToolEvent};
 #[cfg(feature = "hooks")]
 pub use self::hook::external::{ExternalHooks, HookConfigError};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};

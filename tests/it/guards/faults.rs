@@ -183,3 +183,30 @@ async fn a_hook_that_hangs_has_failed() {
         assert_eq!(failed["outcome"], format!("failed: no answer within {limit}"));
     }
 }
+
+// F71: one that only looks on is reported, and the call goes on.
+#[tokio::test]
+async fn a_hook_that_panics_is_reported() {
+    struct Panics;
+    impl Hook for Panics {
+        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+            panic!("a defect")
+        }
+
+        fn on_error(&self) -> OnError {
+            OnError::Ignore
+        }
+    }
+    let log = Log::default();
+    let pipeline = all_forms(&log).remove(0).mode(Mode::Bypass);
+    let pipeline = pipeline.hook("*", Priority::DEFAULT, Panics);
+    let mut events = pipeline.subscribe();
+    assert_eq!(overwrite_a(&pipeline, &log).await.text(), "overwrote a");
+    let outcomes: Vec<String> = std::iter::from_fn(|| events.try_recv())
+        .filter_map(|event| match event.kind {
+            EventKind::HookFinished(run) => Some(format!("{}: {}", run.hook, run.outcome)),
+            _ => None,
+        })
+        .collect();
+    assert!(outcomes[0].starts_with("Panics: failed: "), "{outcomes:?}");
+}

@@ -65,7 +65,7 @@ fn allowed() -> Pipeline {
     pipeline().rules(["allow change".parse::<Rule>().unwrap()])
 }
 
-// F47: shared calls run side by side, exclusive ones alone, results in call order.
+// F44, F47: shared calls run side by side, exclusive ones alone, results in call order.
 #[tokio::test(start_paused = true)]
 async fn shared_calls_run_side_by_side_and_exclusive_ones_alone() {
     for (calls, rounds) in [

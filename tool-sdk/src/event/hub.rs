@@ -43,6 +43,7 @@ impl Hub {
             call: call.clone(),
             tool: tool.clone(),
             session: session.shared_id(),
+            severity: kind.severity(),
             kind,
         };
         if let Some((last, others)) = queues.split_last() {
@@ -206,6 +207,7 @@ impl State {
             return false;
         }
         event.kind = EventKind::Lost { count: 1 };
+        event.severity = event.kind.severity();
         true
     }
 

@@ -39,9 +39,24 @@ pub struct ToolEvent {
     pub tool: ToolName,
     /// The session's id.
     pub session: Arc<str>,
+    /// How much it matters to whoever only looks for trouble.
+    pub severity: Severity,
     /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
+}
+
+/// How much an event matters to whoever only looks for trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Severity {
+    /// All is as it should be.
+    Info,
+    /// A call did not do what it was made for, or the host should know of something.
+    Warning,
+    /// Something is broken: the tool, or how it was set up.
+    Error,
 }
 
 /// What happened.
@@ -194,6 +209,23 @@ impl EventKind {
             self,
             Self::Completed { .. } | Self::Failed(_) | Self::Aborted(_) | Self::TimedOut(_)
         )
+    }
+
+    /// How much it matters to whoever only looks for trouble.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        match self {
+            Self::Failed(Ending { error: ErrorKind::Internal | ErrorKind::Config, .. }) => {
+                Severity::Error
+            }
+            Self::Failed(_)
+            | Self::TimedOut(_)
+            | Self::Denied(_)
+            | Self::Looped { .. }
+            | Self::Warned { .. }
+            | Self::Lost { .. } => Severity::Warning,
+            _ => Severity::Info,
+        }
     }
 
     /// Whether it is what a running tool says of itself.

@@ -116,7 +116,12 @@ pub(super) async fn check(
     let suggestions = suggestions.unwrap_or_default();
     // All that the call touches, not only what led to the answer.
     decision.subjects = quietly(|| heard.prepared.subjects(&cx)).flatten().unwrap_or_default();
-    Ok(Checked { decision, suggestions, fingerprint: frame.fingerprint(&*heard.prepared) })
+    Ok(Checked {
+        decision,
+        suggestions,
+        fingerprint: frame.fingerprint(&*heard.prepared),
+        unmatched_rules: frame.core.toolset.view_for(frame.session).unmatched_rules().to_vec(),
+    })
 }
 
 /// Decides about the call as it is now, and as the model sent it; the stricter holds.

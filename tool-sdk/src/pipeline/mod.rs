@@ -247,6 +247,10 @@ impl Pipeline {
     }
 
     /// Listens to what happens to calls from now on.
+    ///
+    /// Nobody waits for who listens. Whoever does not keep up loses progress, then what
+    /// happens to calls on their way, which [`EventKind::Lost`](crate::EventKind::Lost)
+    /// counts; the end of a call that was seen to begin is never lost.
     #[must_use]
     pub fn subscribe(&self) -> Events {
         self.core.hub.subscribe()
@@ -494,4 +498,7 @@ pub struct Checked {
     pub suggestions: Vec<String>,
     /// The fingerprint of the call that would run.
     pub fingerprint: Fingerprint,
+    /// The rules that speak of no tool and no permission that there is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmatched_rules: Vec<Rule>,
 }

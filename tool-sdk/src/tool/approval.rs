@@ -72,6 +72,15 @@ impl Subject {
         Self::of(Cow::Owned(text.into()))
     }
 
+    /// The permission under which paths outside of the workspace are judged.
+    pub(crate) const OUTSIDE: &str = "external_directory";
+
+    /// The permission under which files are judged that something executes or obeys later.
+    pub(crate) const PROTECTED: &str = "protected_path";
+
+    /// The permissions under which a path of any tool may be judged.
+    pub(crate) const PERMISSIONS: [&str; 2] = [Self::OUTSIDE, Self::PROTECTED];
+
     /// What a call is about that does not say: `*`.
     pub(crate) const ANY: Self = Self::of(Cow::Borrowed("*"));
 

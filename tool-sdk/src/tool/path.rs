@@ -19,12 +19,6 @@ use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::workspace::{Located, Snapshot, Workspace};
 
-/// The permission under which paths outside of the workspace are judged.
-const OUTSIDE: &str = "external_directory";
-
-/// The permission under which files are judged that something executes or obeys later.
-const PROTECTED: &str = "protected_path";
-
 /// A path that a model sends.
 ///
 /// As a parameter it is a text like any other. What makes it more are its subjects for the
@@ -161,12 +155,12 @@ impl WorkspacePath {
         if asked.is_none() {
             // Reading there is no more a matter of course than writing, but it is no writing.
             let class = if writes { RiskClass::Write } else { RiskClass::Read };
-            let under = |it: &Subject| it.clone().under(OUTSIDE).class(class).always_asks();
+            let under = |it: &Subject| it.clone().under(Subject::OUTSIDE).class(class).always_asks();
             also.extend(subjects.iter().map(under));
         }
         if writes {
             let places = asked.iter().chain([real]).filter(|place| place.is_protected());
-            also.extend(places.map(|place| path(place).under(PROTECTED)));
+            also.extend(places.map(|place| path(place).under(Subject::PROTECTED)));
             also.dedup();
         }
         subjects.extend(also);

@@ -103,6 +103,18 @@ mod tests {
         assert_eq!(checked["rules"][0]["scope"], "session");
     }
 
+    // F74: a rule that can have no effect is most likely a mistake.
+    #[test]
+    fn rules_about_nothing_are_told() {
+        let ran = run(&["check", "--deny", "kidns(*)", "--ask", "kinds", "kinds", "--json"]);
+        let warning = "warning: the rule `deny kidns` (--deny) speaks of no tool that there is\n";
+        assert_eq!((ran.code, ran.err.as_str()), (0, warning));
+        let checked: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(checked["unmatched_rules"][0]["permission"], "kidns");
+        assert_eq!(checked["unmatched_rules"][1], Value::Null);
+        assert_eq!(run(&["call", "--deny", "kidns", "echo", "--text", "x"]).err, warning);
+    }
+
     #[test]
     fn people_read_lines() {
         let setting = Setting { terminal: true, ..Setting::default() };

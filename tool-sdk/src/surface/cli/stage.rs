@@ -58,11 +58,12 @@ impl Readable {
 
 impl Stage {
     /// `levels` are the options from left to right.
-    pub(super) fn set(app: &App, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+    pub(super) fn set(app: &App, levels: &[&ArgMatches], io: &mut Io<'_>) -> Result<Self> {
         let guard = Guard::load(levels, io)?;
         let mut pipeline = Pipeline::new(app.toolset(&guard))
             .budget(guard.budget)
             .loop_guard(LoopGuard::default());
+        warn_of_unmatched(&pipeline, io);
         let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
@@ -107,6 +108,18 @@ impl Stage {
 
 /// The session of every command line: what one keeps, the next may read.
 const SESSION: &str = "cli";
+
+/// Tells of rules that speak of nothing that there is. They stay: a tool may come later.
+fn warn_of_unmatched(pipeline: &Pipeline, io: &mut Io<'_>) {
+    for rule in pipeline.toolset().view().unmatched_rules() {
+        let origin = match rule.origin.as_str() {
+            "" => String::new(),
+            origin => format!(" ({origin})"),
+        };
+        let warning = format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
+        io.say(&style::plain(&warning));
+    }
+}
 
 /// Puts the configured commands in front of the calls, and of whoever is asked.
 fn hooked(
