@@ -103,8 +103,9 @@ pub use self::batch::Batch;
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
-    Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Settings,
-    Sight, Signal, Sink, State, Stop, ToolFacts,
+    Asking, Client, Context, Elicited, FromContext, FromContextRef, Inquiries, Inquiring, Inquiry,
+    InquiryKind, Interrupted, Message, Session, Settings, Sight, Signal, Sink, State, Stop,
+    ToolFacts,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};

@@ -8,6 +8,7 @@
 
 mod cancel;
 mod facts;
+mod inquiry;
 mod progress;
 mod session;
 mod settings;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::{Interrupted, Stop};
 pub use self::facts::ToolFacts;
+pub use self::inquiry::{Elicited, Inquiries, Inquiring, Inquiry, InquiryKind};
 pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::settings::Settings;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitResult, ErrorData, InputRequest,
-    InputRequiredResult, InputResponses,
+    InputRequests, InputRequiredResult, InputResponses,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::task::JoinHandle;
@@ -12,15 +12,17 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::ask;
 use super::connection::Connection;
+use super::input::{Desk, Inbox, Wanted, desk, lacks};
 use super::listing::Era;
 use super::parked::{Request, Waiting};
 use super::relay::{Audience, Relay};
 use super::result::result;
 use crate::call::{Call, CallId, Outcome};
-use crate::permission::{AskInbox, PendingAsk, Reply, ask_channel};
+use crate::context::Session;
+use crate::permission::{AskChannel, AskInbox, PendingAsk, ask_channel};
 use crate::toolset::View;
 
-/// The name under which the one question of a round trip goes.
+/// The name under which the question of an approval goes.
 const APPROVAL: &str = "approval";
 
 /// Calls a tool, or goes on with a call that waited for an answer.
@@ -32,26 +34,20 @@ pub(super) async fn call(
     let request = Request::of(&params);
     let era = Era::of(cx.protocol_version().as_ref());
     let talk = Talk { connection, request, era, cx };
+    let given = params.input_responses.take().unwrap_or_default();
     let Some(handle) = params.request_state.take() else {
-        let id = CallId::next();
-        let relay = talk.relay(&id);
-        let running = talk.start(id);
-        return talk.hold(running, relay).await;
+        return talk.begin(given).await;
     };
-    let Waiting { running, pending, .. } = connection.server.parked.take(&handle, &talk.request)?;
-    let Some(answer) = answer(params.input_responses.take()) else {
-        return talk.park(running, pending);
-    };
-    let relay = talk.relay(&running.id);
-    let reply = ask::reply(pending.ask(), connection.reach(&talk.cx), &answer);
-    pending.reply(reply);
-    talk.hold(running, relay).await
+    let Waiting { running, wants, .. } = connection.server.parked.take(&handle, &talk.request)?;
+    talk.resume(running, wants, &given).await
 }
 
-/// The peer's answer to our question; nothing when it did not come.
-fn answer(responses: Option<InputResponses>) -> Option<ElicitResult> {
-    let answer = responses?.remove(APPROVAL)?;
-    serde_json::from_value(answer).ok()
+/// What a call waits for.
+pub(super) enum Wants {
+    /// Whether it may run.
+    Approval(PendingAsk),
+    /// What its tool asks.
+    Input(Wanted),
 }
 
 /// One request of a peer, while its call runs.
@@ -76,68 +72,101 @@ impl Talk<'_> {
         Relay::start(&self.connection.server.pipeline, call, audience)
     }
 
-    fn start(&self, id: CallId) -> Running {
-        let pipeline = self.connection.server.pipeline.clone();
+    async fn begin(self, given: InputResponses) -> Result<CallToolResponse, ErrorData> {
+        let id = CallId::next();
+        let relay = self.relay(&id);
         let (approver, asks) = ask_channel();
-        let mut session = self.connection.session_for(&self.cx);
-        if self.connection.can_ask(&self.cx) {
-            session = session.with_approver(approver);
+        let (desk, inbox) = desk(self.connection.abilities(&self.cx), given);
+        let session = self.session(approver, desk);
+        let running = self.start(id, session, asks, inbox);
+        self.hold(running, relay).await
+    }
+
+    /// A legacy peer is asked directly, a modern one by way of its requests.
+    fn session(&self, approver: AskChannel, desk: Desk) -> Session {
+        match self.era {
+            Era::Legacy => self.connection.legacy_session(&self.cx),
+            Era::Modern => {
+                let session = self.connection.session_for(&self.cx).with_inquiries(Arc::new(desk));
+                match self.connection.can_ask(&self.cx) {
+                    true => session.with_approver(approver),
+                    false => session,
+                }
+            }
         }
+    }
+
+    fn start(&self, id: CallId, session: Session, asks: AskInbox, inbox: Inbox) -> Running {
+        let pipeline = self.connection.server.pipeline.clone();
         let cancel = CancellationToken::new();
         let Request { name, arguments } = self.request.clone();
         let mut call = Call::new(name, arguments).cancelled_by(cancel.clone());
         call.id = Some(id.clone());
         let view = pipeline.toolset().view();
         let outcome = tokio::spawn(async move { pipeline.call(&session, call).await });
-        Running { id, view, outcome, asks, _guard: cancel.clone().drop_guard(), cancel }
+        Running { id, view, outcome, asks, inbox, _guard: cancel.clone().drop_guard(), cancel }
     }
 
-    /// Waits for the call, asks what it asks, and tells what became of it.
+    /// Goes on with a call that waited, where the peer has answered.
+    async fn resume(
+        self,
+        running: Running,
+        wants: Wants,
+        given: &InputResponses,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let relay = self.relay(&running.id);
+        match wants {
+            Wants::Approval(pending) => {
+                let Some(answer) = approval(given) else {
+                    return self.park(running, Wants::Approval(pending));
+                };
+                let reach = self.connection.reach(&self.cx);
+                let reply = ask::reply(pending.ask(), reach, &answer);
+                pending.reply(reply);
+            }
+            Wants::Input(wanted) => {
+                if let Err(wanted) = wanted.answer(given) {
+                    return self.park(running, Wants::Input(wanted));
+                }
+            }
+        }
+        self.hold(running, relay).await
+    }
+
+    /// Waits for the call, and tells what became of it or what it waits for.
     async fn hold(
         self,
         mut running: Running,
         relay: Option<Relay>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let outcome = loop {
-            let pending = match running.next(&self.cx.ct).await? {
-                Step::Ended(outcome) => break outcome,
-                Step::Asks(pending) => pending,
-            };
-            if self.era == Era::Modern {
-                return self.park(running, pending);
-            }
-            let reply = tokio::select! {
-                biased;
-                outcome = running.ended(&self.cx.ct) => break outcome?,
-                reply = self.ask(&pending) => reply,
-            };
-            pending.reply(reply);
+        let outcome = match running.next(&self.cx.ct).await? {
+            Step::Wants(wants) => return self.park(running, wants),
+            Step::Ended(outcome) => outcome,
         };
         if let Some(relay) = relay {
             relay.finish().await;
         }
+        if let (Some(kind), true) = (running.inbox.lacking(), outcome.result.is_err()) {
+            return Err(lacks(kind));
+        }
         self.response(outcome, &running.view)
     }
 
-    /// Asks the user of a legacy peer. A peer that cannot answer has said no.
-    async fn ask(&self, pending: &PendingAsk) -> Reply {
-        let (ask, reach) = (pending.ask(), self.connection.reach(&self.cx));
-        let Ok(question) = ask::question(ask, reach) else { return Reply::Reject };
-        let asked = self.cx.peer.create_elicitation_with_timeout(question, Some(ask.expires_in));
-        match asked.await {
-            Ok(answer) => ask::reply(ask, reach, &answer),
-            Err(_) => Reply::Reject,
-        }
+    /// Tells a modern peer what the call waits for.
+    fn park(self, running: Running, wants: Wants) -> Result<CallToolResponse, ErrorData> {
+        let questions = match &wants {
+            Wants::Approval(pending) => self.question(pending)?,
+            Wants::Input(wanted) => wanted.requests()?,
+        };
+        let waiting = Waiting { running, wants, request: self.request };
+        let handle = self.connection.server.parked.keep(waiting)?;
+        Ok(InputRequiredResult::new(Some(questions), Some(handle)).into())
     }
 
-    /// Tells a modern peer what the call waits for.
-    fn park(self, running: Running, pending: PendingAsk) -> Result<CallToolResponse, ErrorData> {
+    fn question(&self, pending: &PendingAsk) -> Result<InputRequests, ErrorData> {
         let question = ask::question(pending.ask(), self.connection.reach(&self.cx))?;
-        let waiting = Waiting { running, pending, request: self.request };
-        let handle = self.connection.server.parked.keep(waiting)?;
         let question = InputRequest::Elicitation(ElicitRequest::new(question));
-        let questions = [(APPROVAL.to_owned(), question)].into();
-        Ok(InputRequiredResult::new(Some(questions), Some(handle)).into())
+        Ok([(APPROVAL.to_owned(), question)].into())
     }
 
     /// A tool that there is not is a wrong request, and no failure of a tool.
@@ -149,6 +178,11 @@ impl Talk<'_> {
     }
 }
 
+/// The peer's answer to our question; nothing when it did not come.
+fn approval(given: &InputResponses) -> Option<ElicitResult> {
+    serde_json::from_value(given.get(APPROVAL)?.clone()).ok()
+}
+
 /// A call, for as many requests as it takes.
 pub(super) struct Running {
     id: CallId,
@@ -156,6 +190,7 @@ pub(super) struct Running {
     view: Arc<View>,
     outcome: JoinHandle<Outcome>,
     asks: AskInbox,
+    inbox: Inbox,
     cancel: CancellationToken,
     /// Cancels a call that nobody waits for any more.
     _guard: DropGuard,
@@ -163,7 +198,7 @@ pub(super) struct Running {
 
 /// What a call does next.
 enum Step {
-    Asks(PendingAsk),
+    Wants(Wants),
     Ended(Outcome),
 }
 
@@ -171,13 +206,10 @@ impl Running {
     async fn next(&mut self, stop: &CancellationToken) -> Result<Step, ErrorData> {
         tokio::select! {
             biased;
-            Some(pending) = self.asks.recv() => Ok(Step::Asks(pending)),
+            Some(pending) = self.asks.recv() => Ok(Step::Wants(Wants::Approval(pending))),
+            Some(wanted) = self.inbox.recv() => Ok(Step::Wants(Wants::Input(wanted))),
             outcome = ended(&mut self.outcome, &self.cancel, stop) => outcome.map(Step::Ended),
         }
-    }
-
-    async fn ended(&mut self, stop: &CancellationToken) -> Result<Outcome, ErrorData> {
-        ended(&mut self.outcome, &self.cancel, stop).await
     }
 }
 

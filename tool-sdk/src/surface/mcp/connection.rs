@@ -9,20 +9,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, SetLevelRequestParams, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Server;
 use super::ask::Reach;
 use super::call;
+use super::input::Abilities;
+use super::library::Watched;
 use super::listing::Era;
+use super::user::User;
 use crate::context::{Client, Session};
 use crate::surface::provider::{self, Dialect};
 use crate::toolset::View;
@@ -37,6 +43,8 @@ pub(super) struct Connection {
     level: Mutex<LoggingLevel>,
     /// Whether a legacy peer hears of changes already.
     listening: AtomicBool,
+    /// The resources that a legacy peer wants to hear of.
+    watched: Arc<Watched>,
     /// Triggered when the peer is gone.
     gone: CancellationToken,
     _guard: DropGuard,
@@ -53,6 +61,7 @@ impl Connection {
             server,
             level: Mutex::new(LoggingLevel::Info),
             listening: AtomicBool::new(false),
+            watched: Arc::default(),
             _guard: gone.clone().drop_guard(),
             gone,
         })
@@ -73,10 +82,19 @@ impl Connection {
         if named || !self.server.asks_peers {
             return false;
         }
-        // A peer that names no kind of question means forms.
-        cx.client_capabilities()
-            .and_then(|can| can.elicitation)
-            .is_some_and(|can| can.form.is_some() || can.url.is_none())
+        self.abilities(cx).form
+    }
+
+    /// What the peer says that it can answer.
+    pub(super) fn abilities(&self, cx: &RequestContext<RoleServer>) -> Abilities {
+        Abilities::of(cx.client_capabilities())
+    }
+
+    /// The session of a legacy peer, which is asked while its calls run.
+    pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Session {
+        let user = Arc::new(User::of(cx.peer.clone(), self.abilities(cx)));
+        let session = self.session_for(cx).with_inquiries(Arc::clone(&user) as _);
+        if self.can_ask(cx) { session.with_shared_approver(user) } else { session }
     }
 
     /// How far an approval may reach: a modern request over HTTP is a session by itself.
@@ -93,16 +111,54 @@ impl Connection {
     fn view(&self) -> Arc<View> {
         self.server.pipeline.toolset().view()
     }
+
+    /// Tells a legacy peer of the resources that it watches.
+    fn tell_of_updates(&self, cx: &NotificationContext<RoleServer>) {
+        let updates = self.server.resources.as_ref().and_then(|resources| resources.updates());
+        let Some(mut updates) = updates else { return };
+        let (watched, peer) = (Arc::clone(&self.watched), cx.peer.clone());
+        tokio::spawn(self.gone.clone().run_until_cancelled_owned(async move {
+            loop {
+                let uri = match updates.recv().await {
+                    Ok(uri) => uri,
+                    // Who is behind is told of those that are left.
+                    Err(RecvError::Lagged(_)) => continue,
+                    Err(RecvError::Closed) => return,
+                };
+                let update = ResourceUpdatedNotificationParam::new(uri.clone());
+                if watched.has(&uri) && peer.notify_resource_updated(update).await.is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    /// What is announced: nothing that is not there.
+    fn capabilities(&self) -> ServerCapabilities {
+        let can = ServerCapabilities::builder().enable_logging().enable_tools();
+        let mut can = can.enable_tool_list_changed().build();
+        let (resources, prompts) = (&self.server.resources, &self.server.prompts);
+        if let Some(resources) = resources {
+            let mut how = ResourcesCapability::default();
+            how.subscribe = resources.updates().map(|_| true);
+            can.resources = Some(how);
+        }
+        if prompts.is_some() {
+            can.prompts = Some(PromptsCapability::default());
+        }
+        if resources.is_some() || prompts.is_some() {
+            can.completions = Some(JsonObject::default());
+        }
+        can
+    }
 }
 
 /// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
 /// nothing of what is not here.
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        let can = ServerCapabilities::builder().enable_logging().enable_tools();
         let info = Implementation::new(self.server.name.clone(), self.server.version.clone());
-        let mut config =
-            ServerConfig::new(can.enable_tool_list_changed().build()).with_server_info(info);
+        let mut config = ServerConfig::new(self.capabilities()).with_server_info(info);
         config.instructions = self.server.instructions.clone();
         config
     }
@@ -142,6 +198,7 @@ impl ServerHandler for Connection {
         if self.listening.swap(true, Ordering::Relaxed) {
             return;
         }
+        self.tell_of_updates(&cx);
         let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
         tokio::spawn(gone.run_until_cancelled_owned(async move {
             while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
@@ -166,14 +223,24 @@ impl ServerHandler for Connection {
         Ok(())
     }
 
-    // An empty list would say that there could be some.
-
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        self.server.list_prompts()
+    }
+
+    async fn get_prompt(
+        &self,
+        params: GetPromptRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse> {
+        let (session, modern) = match Era::of(cx.protocol_version().as_ref()) {
+            Era::Legacy => (self.legacy_session(&cx), None),
+            Era::Modern => (self.session_for(&cx), Some(self.abilities(&cx))),
+        };
+        self.server.get_prompt(params, session, modern).await
     }
 
     async fn list_resources(
@@ -181,7 +248,7 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        self.server.list_resources()
     }
 
     async fn list_resource_templates(
@@ -189,15 +256,43 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        self.server.list_templates()
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse> {
+        Ok(self.server.read_resource(params.uri).await?.into())
+    }
+
+    async fn subscribe(
+        &self,
+        params: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<()> {
+        match self.server.resources.as_ref().and_then(|resources| resources.updates()) {
+            Some(_) => self.watched.add(params.uri),
+            None => Err(ErrorData::method_not_found::<SubscribeRequestMethod>()),
+        }
+    }
+
+    async fn unsubscribe(
+        &self,
+        params: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<()> {
+        self.watched.remove(&params.uri);
+        Ok(())
     }
 
     async fn complete(
         &self,
-        _: CompleteRequestParams,
+        params: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        self.server.complete(&params)
     }
 }
 

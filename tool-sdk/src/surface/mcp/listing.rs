@@ -38,7 +38,7 @@ const PAGE: usize = 500;
 
 /// For how long a modern peer may take a list for current without asking again. Those that
 /// listen are told of a change at once.
-const FRESH_MS: u64 = 60_000;
+pub(super) const FRESH_MS: u64 = 60_000;
 
 /// The tools in the protocol's words, kept until the toolset changes.
 #[derive(Default)]

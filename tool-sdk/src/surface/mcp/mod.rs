@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! stdio · http ─▶ connection ─▶ listing                    what a peer is told
+//!                            ├▶ library ─▶ offer        resources and prompts of the host
 //!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
 //!                                  ├▶ relay                 progress and log messages
-//!                                  └▶ ask · parked          questions to the peer's user
+//!                                  ├▶ ask · input           what the peer is asked
+//!                                  └▶ user · parked         while the call runs, or between two requests
 //! ```
 //!
 //! Both eras of the protocol are spoken: sessions that begin with `initialize`, up to
@@ -17,13 +19,17 @@ mod ask;
 mod call;
 mod connection;
 mod http;
+mod input;
+mod library;
 mod listing;
+mod offer;
 mod parked;
 mod relay;
 mod result;
 mod stdio;
 #[cfg(test)]
 mod tests;
+mod user;
 
 use std::fmt;
 use std::io;
@@ -37,6 +43,7 @@ use tokio::net::TcpListener;
 use self::connection::Connection;
 pub use self::http::{Http, InvalidToken, Token};
 use self::listing::Listing;
+pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
 use self::parked::Parked;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
@@ -71,6 +78,8 @@ pub struct Server {
     instructions: Option<String>,
     equip: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
     asks_peers: bool,
+    resources: Option<Arc<dyn Resources>>,
+    prompts: Option<Arc<dyn Prompts>>,
     listing: Arc<Listing>,
     parked: Arc<Parked>,
 }
@@ -98,6 +107,8 @@ impl Server {
             instructions: None,
             equip: None,
             asks_peers: true,
+            resources: None,
+            prompts: None,
             listing: Arc::default(),
             parked: Arc::default(),
         }
@@ -122,6 +133,20 @@ impl Server {
     #[must_use]
     pub fn asking_peers(mut self, ask: bool) -> Self {
         self.asks_peers = ask;
+        self
+    }
+
+    /// Serves these resources beside the tools.
+    #[must_use]
+    pub fn with_resources(mut self, resources: impl Resources) -> Self {
+        self.resources = Some(Arc::new(resources));
+        self
+    }
+
+    /// Serves these prompts beside the tools.
+    #[must_use]
+    pub fn with_prompts(mut self, prompts: impl Prompts) -> Self {
+        self.prompts = Some(Arc::new(prompts));
         self
     }
 

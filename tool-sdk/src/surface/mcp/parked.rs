@@ -11,13 +11,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::{CallToolRequestParams, ErrorData};
 
-use super::call::Running;
-use crate::permission::PendingAsk;
+use super::call::{Running, Wants};
 
 /// A call and what it waits for.
 pub(super) struct Waiting {
     pub(super) running: Running,
-    pub(super) pending: PendingAsk,
+    pub(super) wants: Wants,
     /// What was called, with what.
     pub(super) request: Request,
 }
