@@ -13,6 +13,8 @@ mod group;
 #[cfg(unix)]
 mod kept;
 mod mark;
+#[cfg(feature = "mcp")]
+mod piped;
 mod tree;
 
 use std::ffi::OsString;
@@ -34,6 +36,8 @@ pub use self::capture::Captured;
 pub use self::env::{ChildEnv, ForbiddenName};
 #[cfg(unix)]
 pub use self::kept::{Look, Process, Processes, Spawn, TypeError};
+#[cfg(feature = "mcp")]
+pub(crate) use self::piped::Piped;
 use self::tree::Tree;
 
 /// How long output is waited for after the child has ended: what it started may hold its

@@ -15,6 +15,7 @@
 
 mod ask;
 mod call;
+pub(in crate::surface) mod client;
 mod connection;
 mod http;
 mod listing;
@@ -34,6 +35,10 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpListener;
 
+pub use self::client::{
+    Address, Connect, ErrorClass, InvalidUpstream, Launch, Pins, Reach, Remote, RemoteCall,
+    RemoteError, RemoteResult, RemoteTool, Report, Status, Upstream, Upstreams, Work, talk,
+};
 use self::connection::Connection;
 pub use self::http::{Http, InvalidToken, Token};
 use self::listing::Listing;
