@@ -43,7 +43,8 @@ const PATIENCE: u32 = 12;
 /// One server.
 pub(super) struct Line {
     upstream: Upstream,
-    toolset: Weak<Toolset>,
+    /// Where the tools go; whoever has it has the server too.
+    toolset: Mutex<Weak<Toolset>>,
     pins: Pins,
     state: Mutex<State>,
     /// Held while a connection is made, so that one is enough for everybody.
@@ -100,7 +101,7 @@ impl Line {
     pub(super) fn new(upstream: Upstream, toolset: &Arc<Toolset>, pins: Pins) -> Arc<Self> {
         Arc::new(Self {
             upstream,
-            toolset: Arc::downgrade(toolset),
+            toolset: Mutex::new(Arc::downgrade(toolset)),
             pins,
             state: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
@@ -217,7 +218,7 @@ impl Line {
         state.tools.clear();
         let added = std::mem::take(&mut state.added);
         drop(state);
-        if let Some(toolset) = self.toolset.upgrade() {
+        if let Some(toolset) = self.toolset() {
             // Taking away is never a conflict.
             let _ = toolset.exchange(&added, Vec::new());
         }
@@ -261,9 +262,23 @@ impl Line {
         self.state().tools.iter().any(|offered| offered.is(tool))
     }
 
+    /// Adds the tools to those of another toolset from now on.
+    #[cfg(feature = "cli")]
+    pub(super) fn lend_to(&self, toolset: &Arc<Toolset>) {
+        *self.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
+        let coming = self.state().added.clone();
+        if let Err(conflict) = toolset.exchange(&[], coming) {
+            self.state().warnings.push(format!("its tools are left out: {conflict}"));
+        }
+    }
+
+    fn toolset(&self) -> Option<Arc<Toolset>> {
+        self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
     /// Puts these tools in the place of those that the server offered before.
     fn offer(self: &Arc<Self>, listed: &[RemoteTool]) {
-        let Some(toolset) = self.toolset.upgrade() else { return };
+        let Some(toolset) = self.toolset() else { return };
         let (tools, mut warnings) = self.take_in(listed, &toolset);
         let mut coming: Vec<Arc<dyn Tool>> = Vec::new();
         let before = self.state().added.clone();

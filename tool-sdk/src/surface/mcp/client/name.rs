@@ -181,7 +181,7 @@ mod tests {
         let pair = names("s", ["a-b", "a_b", "A.B"]);
         assert_eq!(pair.len(), 3);
         assert_eq!(names("s", ["a_b", "x", "A.B", "a-b"])["a-b"], pair["a-b"]);
-        assert_eq!(pair["a-b"].as_str(), "mcp__s__a_b_0e8b2cfb9e9d");
+        assert_eq!(pair["a-b"].as_str(), "mcp__s__a_b_ed3867d6ec2b");
     }
 
     proptest! {

@@ -2,8 +2,6 @@
 //!
 //! **Invariant:** nothing here decides. A person is told what is odd, and looks.
 
-use std::borrow::Cow;
-
 use super::remote::RemoteTool;
 use crate::permission::spelt;
 
@@ -30,7 +28,7 @@ pub(super) fn warnings(tool: &RemoteTool, others: &[String]) -> Vec<String> {
     let said = serde_json::to_value(tool).unwrap_or_default();
     let mut texts = Vec::new();
     collect(&said, &mut texts);
-    if let Some(hidden) = texts.iter().find(|text| matches!(spelt(text), Cow::Owned(_))) {
+    if let Some(hidden) = texts.iter().find(|text| spelt(text) != **text) {
         let shown: String = spelt(hidden).chars().take(80).collect();
         warnings.push(format!("it holds characters that do not show: {shown}"));
     }

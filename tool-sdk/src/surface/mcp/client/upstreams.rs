@@ -48,7 +48,7 @@ use crate::toolset::Toolset;
 pub struct Upstreams(Arc<Inner>);
 
 struct Inner {
-    toolset: Arc<Toolset>,
+    toolset: Mutex<Arc<Toolset>>,
     pins: Pins,
     lines: Mutex<BTreeMap<String, Arc<Line>>>,
 }
@@ -70,11 +70,22 @@ impl Upstreams {
     /// added before are forgotten.
     #[must_use]
     pub fn with_pins(self, pins: Pins) -> Self {
-        Self::new(Arc::clone(&self.0.toolset), pins)
+        Self::new(self.toolset(), pins)
     }
 
-    fn new(toolset: Arc<Toolset>, pins: Pins) -> Self {
-        Self(Arc::new(Inner { toolset, pins, lines: Mutex::default() }))
+    pub(in crate::surface) fn new(toolset: Arc<Toolset>, pins: Pins) -> Self {
+        Self(Arc::new(Inner { toolset: Mutex::new(toolset), pins, lines: Mutex::default() }))
+    }
+
+    /// Adds the tools to those of `toolset`, from now on and instead of any other.
+    #[cfg(feature = "cli")]
+    pub(in crate::surface) fn lend_to(&self, toolset: &Arc<Toolset>) {
+        *self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(toolset);
+        self.lines().values().for_each(|line| line.lend_to(toolset));
+    }
+
+    fn toolset(&self) -> Arc<Toolset> {
+        Arc::clone(&self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes a server known. Nothing is started yet.
@@ -92,7 +103,7 @@ impl Upstreams {
                 problem: format!("there is a server `{taken}` already"),
             });
         }
-        let line = Line::new(upstream, &self.0.toolset, self.0.pins.clone());
+        let line = Line::new(upstream, &self.toolset(), self.0.pins.clone());
         lines.insert(line.name().to_owned(), line);
         Ok(())
     }

@@ -38,6 +38,10 @@ impl Folder {
         Self(place::Place::new(folder))
     }
 
+    pub(super) fn not_inside(&mut self, roots: &[PathBuf]) {
+        self.0.not_inside(roots);
+    }
+
     /// What was seen; nothing where there is no file, or none that can be trusted.
     pub(super) fn load(&self) -> Seen {
         let found = self.0.folder().and_then(|folder| match folder {

@@ -98,6 +98,16 @@ impl Pins {
         Self(Arc::new(Kept { folder, seen: Mutex::default() }))
     }
 
+    /// Trusts nothing that lies in one of these folders, into which tools may write. To be
+    /// said before anything else is done.
+    #[must_use]
+    pub fn not_inside(mut self, roots: &[PathBuf]) -> Self {
+        if let Some(folder) = Arc::get_mut(&mut self.0).and_then(|kept| kept.folder.as_mut()) {
+            folder.not_inside(roots);
+        }
+        self
+    }
+
     /// How the tool differs from what was seen of it; nothing when it is the same.
     pub(super) fn difference(&self, server: &str, tool: &str, now: &Sight) -> Option<Difference> {
         let before = self.with(|seen| seen.0.get(server)?.get(tool).cloned());

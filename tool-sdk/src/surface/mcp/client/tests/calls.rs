@@ -70,7 +70,7 @@ async fn a_long_result_is_cut_and_kept() {
     setting.connect().await;
     let outcome = setting.call("echo", "{}").await;
     let cut = outcome.truncated.as_ref().unwrap();
-    let path = cut.path.as_ref().unwrap();
+    let path = cut.full_output_path.as_ref().unwrap();
     assert_eq!(std::fs::read_to_string(path).unwrap().len(), 13 << 16);
     assert!(outcome.text().len() < 64 << 10);
 }
@@ -114,7 +114,7 @@ async fn progress_is_told_and_begins_the_silence_anew() {
     let mut events = setting.pipeline.subscribe();
     setting.call("echo", "{}").await.result.unwrap();
     let mut told = Vec::new();
-    while let Some(event) = events.next().await {
+    while let Some(event) = events.recv().await {
         match event.kind {
             EventKind::Progress { done, total, message } => told.push((done, total, message)),
             EventKind::Completed { .. } => break,

@@ -79,7 +79,7 @@ fn echo(message: &Value) -> Vec<Act> {
     match message["method"].as_str() {
         Some("tools/list") => vec![Act::Answer(json!({ "tools": [tool("echo", "Says it.")] }))],
         Some("tools/call") => {
-            let text = &message["params"]["arguments"]["text"];
+            let text = message["params"]["arguments"]["text"].as_str().unwrap_or_default();
             vec![Act::Answer(json!({ "content": [{ "type": "text", "text": text }] }))]
         }
         _ => Vec::new(),

@@ -13,6 +13,8 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RoleClient};
 use tokio::sync::{Notify, mpsc};
 
+use super::super::remote::Report;
+
 /// How many messages about one call may wait to be told.
 const MOST_WAITING: usize = 64;
 
@@ -33,6 +35,12 @@ pub(super) struct Step {
     pub(super) message: String,
 }
 
+impl Step {
+    pub(super) fn tell(self, report: Report<'_>) {
+        report(self.done, self.total, self.message);
+    }
+}
+
 /// The steps of one call, for as long as somebody wants to know.
 pub(super) struct Steps {
     token: ProgressToken,
@@ -43,6 +51,11 @@ pub(super) struct Steps {
 impl Steps {
     pub(super) async fn next(&mut self) -> Option<Step> {
         self.steps.recv().await
+    }
+
+    /// A step that came already.
+    pub(super) fn waiting(&mut self) -> Option<Step> {
+        self.steps.try_recv().ok()
     }
 }
 
@@ -62,6 +75,17 @@ impl Ears {
         self.changed.notify_one();
     }
 
+    /// Tells whoever wants to know how far a call is.
+    pub(super) fn heard_of_progress(&self, said: ProgressNotificationParam) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(call) = calls.get(&said.progress_token) {
+            let (done, total) = (whole(said.progress), said.total.map(whole));
+            let step = Step { done, total, message: said.message.unwrap_or_default() };
+            // Whoever says more than can be told has shown already that it is there.
+            let _ = call.try_send(step);
+        }
+    }
+
     /// Listens for how far the call with this token is.
     pub(super) fn listen_for(&self, token: &ProgressToken) -> Steps {
         let (tell, steps) = mpsc::channel(MOST_WAITING);
@@ -79,21 +103,6 @@ impl ClientHandler for Ears {
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.heard_of_change();
-    }
-
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(call) = calls.get(&params.progress_token) {
-            let message = params.message.unwrap_or_default();
-            let step =
-                Step { done: whole(params.progress), total: params.total.map(whole), message };
-            // Whoever says more than can be told has shown already that it is there.
-            let _ = call.try_send(step);
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
     ClientNotification, GetMeta as _, JsonRpcMessage, RequestId, ServerNotification, ServerResult,
@@ -15,6 +15,7 @@ use rmcp::transport::Transport;
 use tokio_util::sync::CancellationToken;
 
 use super::super::remote::RemoteError;
+use super::ears::Ears;
 
 /// Ids stay whole numbers also for those who read numbers as doubles.
 const START_BITS: u32 = 52;
@@ -28,19 +29,24 @@ pub(super) struct Guarded<T> {
     start: i64,
     /// The requests without an answer, by the library's ids.
     open: Mutex<HashSet<i64>>,
+    ears: Arc<Ears>,
     /// Triggered at the end of the connection.
     closed: CancellationToken,
 }
 
 impl<T> Guarded<T> {
-    pub(super) fn new(inner: T, closed: CancellationToken) -> Result<Self, RemoteError> {
+    pub(super) fn new(
+        inner: T,
+        ears: Arc<Ears>,
+        closed: CancellationToken,
+    ) -> Result<Self, RemoteError> {
         let random = getrandom::u64().map_err(|error| {
             RemoteError::connection("the system has no random numbers")
                 .because(io::Error::from(error))
         })?;
         // What is left fits into a number with a sign.
         let start = (random >> (u64::BITS - START_BITS)).cast_signed();
-        Ok(Self { inner, start, open: Mutex::default(), closed })
+        Ok(Self { inner, start, open: Mutex::default(), ears, closed })
     }
 
     /// An id of the library as the server sees it.
@@ -97,6 +103,10 @@ impl<T> Guarded<T> {
                 None => true,
             },
             JsonRpcMessage::Notification(told) => {
+                if let ServerNotification::ProgressNotification(progress) = &told.notification {
+                    // Told here, so that no step comes after the answer.
+                    self.ears.heard_of_progress(progress.params.clone());
+                }
                 let meta = told.notification.get_meta_mut();
                 if let Some(id) = meta.subscription_id()
                     && let Some(number) = self.known(&id)

@@ -127,8 +127,8 @@ where
     T: Transport<RoleClient> + 'static,
 {
     let closed = CancellationToken::new();
-    let guarded = Guarded::new(transport, closed.clone())?;
     let ears = Arc::new(Ears::default());
+    let guarded = Guarded::new(transport, Arc::clone(&ears), closed.clone())?;
     let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
     let service = service.map_err(|error| refused(error, child.as_ref(), &overflow))?;
     // What is kept here is kept on purpose, and elsewhere.
@@ -250,7 +250,7 @@ impl Wire {
                 answer = &mut handle.rx => break answer,
                 Some(step) = steps.next() => {
                     silence = Instant::now() + call.timeout;
-                    (call.report)(step.done, step.total, step.message);
+                    step.tell(call.report);
                 }
                 () = sleep_until(silence) => {
                     asked.cancel("the time is up").await;
@@ -261,6 +261,9 @@ impl Wire {
             }
         };
         asked.0 = None;
+        while let Some(step) = steps.waiting() {
+            step.tell(call.report);
+        }
         match answer {
             Ok(answer) => answer.map_err(|error| self.failed(error)),
             Err(_) => Err(self.failed(ServiceError::TransportClosed)),
