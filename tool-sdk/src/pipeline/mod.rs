@@ -246,6 +246,12 @@ impl Pipeline {
         &self.core.toolset
     }
 
+    /// The toolset, for whoever adds tools to it while calls are made.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn shared_toolset(&self) -> Arc<Toolset> {
+        Arc::clone(&self.core.toolset)
+    }
+
     /// Listens to what happens to calls from now on.
     ///
     /// Nobody waits for who listens. Whoever does not keep up loses progress, then what

@@ -16,6 +16,8 @@ mod guardian;
 mod kept;
 mod limits;
 mod mark;
+#[cfg(feature = "mcp")]
+mod piped;
 mod program;
 mod start;
 mod tree;
@@ -40,6 +42,8 @@ pub use self::env::{ChildEnv, ForbiddenName};
 pub use self::kept::{Look, Process, Processes, Spawn, Turn, TypeError};
 pub use self::limits::Limits;
 use self::mark::Mark;
+#[cfg(feature = "mcp")]
+pub(crate) use self::piped::Piped;
 use self::program::Program;
 use self::start::{Streams, Wiring, Writer};
 use self::tree::Tree;

@@ -155,7 +155,8 @@ impl WorkspacePath {
         if asked.is_none() {
             // Reading there is no more a matter of course than writing, but it is no writing.
             let class = if writes { RiskClass::Write } else { RiskClass::Read };
-            let under = |it: &Subject| it.clone().under(Subject::OUTSIDE).class(class).always_asks();
+            let under =
+                |it: &Subject| it.clone().under(Subject::OUTSIDE).class(class).always_asks();
             also.extend(subjects.iter().map(under));
         }
         if writes {

@@ -276,6 +276,30 @@ impl Toolset {
         })
     }
 
+    /// Puts tools in the place of others that were added before, in one step.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a name is taken already; nothing has changed then.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn exchange(
+        &self,
+        leaving: &[Arc<dyn Tool>],
+        coming: Vec<Arc<dyn Tool>>,
+    ) -> Result<(), RegistryError> {
+        self.update(|registry, state| {
+            let leaves = |tool: &Arc<dyn Tool>| leaving.iter().any(|it| Arc::ptr_eq(it, tool));
+            let mut additions = state.additions.clone();
+            additions.retain(|tool| !leaves(tool));
+            additions.extend(coming);
+            Registry::builder()
+                .add(registry.iter().chain(&additions).cloned().collect::<Vec<_>>())
+                .build()?;
+            state.additions = additions;
+            Ok(())
+        })
+    }
+
     /// Takes a tool away from this toolset; says whether it had it.
     pub fn remove(&self, name: &str) -> bool {
         self.update(|_, state| {

@@ -9,6 +9,7 @@ use clap::ArgMatches;
 
 use super::exit::Failure;
 use super::grammar::{self, Verb};
+use super::mcp::{Foreign, Need};
 use super::request::Request;
 use super::stage::Stage;
 use super::{App, Io, drive, exit, style};
@@ -24,8 +25,12 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = Request::of(program, Verb::Check, top, matches)?;
-    let parsed = request.parse(program, &Toolset::new(app.registry.clone()), io)?;
+    let foreign = Foreign::load(&request.before(), io)?;
+    let wanted = Need::Tool(request.name);
+    let known = foreign.beside(Toolset::new(app.registry.clone()), wanted, io);
+    let parsed = request.parse(program, &known, io)?;
     let stage = Stage::set(app, &parsed.levels(), io)?;
+    foreign.lend_to(&stage.pipeline, wanted, io);
     let call = Call::new(request.name, parsed.arguments.as_str());
     let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?
         .map_err(|error| Failure::new(exit::code(error.kind()), error))?;

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, Command, value_parser};
 
 use super::flag::{self, Flag};
-use super::{serve, style};
+use super::{mcp, serve, style};
 use crate::permission::Mode;
 use crate::surface::provider::Dialect;
 use crate::tool::Definition;
@@ -77,6 +77,7 @@ pub(super) fn command(program: &str) -> Command {
                 batch(),
                 approvals(),
             ])
+            .subcommands(mcp::command())
             .subcommands(serve::command()),
     )
 }

@@ -16,6 +16,7 @@
 //!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
 //!   serve   mcp [--http ADDR]
+//!   mcp     list [--json] | add NAME [--url URL | -- COMMAND …] | remove NAME | inspect NAME [--json]
 //! ```
 //!
 //! Options of the program stand before or after the command. They may also come from
@@ -49,6 +50,11 @@ mod grammar;
 mod guard;
 mod input;
 mod list;
+#[cfg(feature = "mcp")]
+mod mcp;
+#[cfg(not(feature = "mcp"))]
+#[path = "mcp_nothing.rs"]
+mod mcp;
 mod outcome;
 mod place;
 mod request;

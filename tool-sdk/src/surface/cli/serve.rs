@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 
 use super::exit::{FAILED, Failure, Result};
 use super::guard::Answers;
+use super::mcp::{Foreign, Need};
 use super::stage::Stage;
 use super::{App, Io, drive, grammar};
 use crate::error::ToolError;
@@ -51,7 +52,9 @@ pub(super) fn run(
     };
     // Whoever sits at the terminal started another program, which asks its own user.
     io.console = None;
+    let foreign = Foreign::load(&[top, matches], io)?;
     let Stage { pipeline, session, answers, readable, .. } = Stage::set(app, &[top, matches], io)?;
+    foreign.lend_to(&pipeline, Need::All, io);
     let server = Server::new(pipeline.clone(), session)
         .named(program, env!("CARGO_PKG_VERSION"))
         .asking_peers(answers != Answers::Nobody)

@@ -17,6 +17,7 @@
 
 mod ask;
 mod call;
+pub(in crate::surface) mod client;
 mod connection;
 mod http;
 mod input;
@@ -40,6 +41,10 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpListener;
 
+pub use self::client::{
+    Address, Connect, ErrorClass, InvalidUpstream, Launch, Pins, Reach, Remote, RemoteCall,
+    RemoteError, RemoteResult, RemoteTool, RemoteWork, Report, Status, Upstream, Upstreams, talk,
+};
 use self::connection::Connection;
 pub use self::http::{Http, InvalidToken, Token};
 use self::listing::Listing;
