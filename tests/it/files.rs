@@ -394,6 +394,40 @@ async fn every_ask_carries_the_difference() {
     assert!(desk.preview()["error"].as_str().unwrap().contains("not in the file"));
 }
 
+/// Says yes, after it changed the file that it was asked about.
+struct Meddling(PathBuf, &'static str);
+
+impl Approver for Meddling {
+    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        fs::write(&self.0, self.1).unwrap();
+        Box::pin(std::future::ready(Some(Reply::Once)))
+    }
+}
+
+// F174, F142: the text that the preview showed is the one that is replaced, and no other.
+#[tokio::test]
+async fn what_was_shown_is_what_is_replaced() {
+    for (files, meanwhile) in [(&[("f", "old\n")][..], "theirs\n"), (&[], "theirs\n")] {
+        let mut desk = Desk::with_rules(files, &[]);
+        let meddling = Meddling(desk.path("f"), meanwhile);
+        desk.pipeline = desk.pipeline.approver(meddling);
+        let write = json!({ "path": "f", "content": "new\n" });
+        let error = desk.error("write_file", write.clone()).await;
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert_eq!(desk.files(), named(&[("f", meanwhile)]));
+        // Asked again, they see what is there now.
+        desk.ok("write_file", write).await;
+        assert_eq!(desk.text("f"), "new\n");
+    }
+    // An edit quotes what it replaces, and so it may go on.
+    let mut desk = Desk::with_rules(&[("f", "old\n")], &[]);
+    let meddling = Meddling(desk.path("f"), "more\nold\n");
+    desk.pipeline = desk.pipeline.approver(meddling);
+    let edit = json!({ "path": "f", "old_string": "old", "new_string": "new" });
+    desk.ok("edit_file", edit).await;
+    assert_eq!(desk.text("f"), "more\nnew\n");
+}
+
 // F140: one ask for all files of a patch.
 #[tokio::test]
 async fn a_patch_asks_once() {

@@ -177,3 +177,27 @@ async fn what_cannot_be_written_down_does_not_run() {
     let outcome = call(&pipeline, &Session::new("s"), "look", "a").await;
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Unavailable);
 }
+
+// LG1: events hold no secret; whoever is asked sees what runs.
+#[tokio::test]
+async fn events_are_redacted_and_asks_are_not() {
+    let approver = Arc::new(Scripted::new([Reply::Once]));
+    let pipeline = pipeline()
+        .redact_events(Redactor::new(["hunter2hunter2"]))
+        .shared_approver(Arc::clone(&approver) as _);
+    let mut events = pipeline.subscribe();
+    let outcome = call(&pipeline, &Session::new("s"), "remove", "hunter2hunter2").await;
+    assert_eq!(outcome.text(), "removed hunter2hunter2");
+    let asked = approver.asked();
+    assert_eq!(asked[0].arguments, json!({ "path": "hunter2hunter2" }));
+    assert_eq!(asked[0].subjects[0].text(), "hunter2hunter2");
+
+    let told: Vec<Value> = std::iter::from_fn(|| events.try_recv())
+        .map(|event| serde_json::to_value(&event).unwrap())
+        .collect();
+    let of = |kind: &str| told.iter().find(|event| event["type"] == kind).unwrap();
+    assert_eq!(of("pending")["arguments"]["path"], "[redacted]");
+    assert_eq!(of("permission_asked")["subjects"], json!(["[redacted]"]));
+    assert_eq!(of("permission_asked")["fingerprint"], asked[0].fingerprint);
+    assert!(!json!(told).to_string().contains("hunter2"));
+}

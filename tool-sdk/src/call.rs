@@ -266,7 +266,7 @@ pub struct Outcome {
     /// The result for the model.
     pub result: Result<Output, ToolError>,
     /// What was cut from the text, where something was.
-    pub truncated: Option<Truncated>,
+    pub truncated: Option<Box<Truncated>>,
     /// What was accepted beyond the contract.
     pub notes: Vec<Note>,
     /// Why the model's turn ends with this call, where a hook wants that.

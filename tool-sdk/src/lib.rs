@@ -40,7 +40,7 @@
 //! 3. [`Tool`] and [`Definition`], what can be called;
 //! 4. [`Registry`] and [`Toolset`], who may see what;
 //! 5. [`Pipeline`], the one way to run a tool;
-//! 6. surfaces: [`provider`] formats, the command line.
+//! 6. surfaces: [`provider`] formats, the Model Context Protocol, the command line.
 
 extern crate self as tool_sdk;
 
@@ -103,12 +103,13 @@ pub use self::batch::Batch;
 pub use self::call::{Call, CallId, Coercion, Lenient, Note, Outcome, RawArgs, Truncated};
 pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
-    Asking, Client, Context, FromContext, FromContextRef, Interrupted, Message, Session, Settings,
-    Sight, Signal, Sink, State, Stop, ToolFacts,
+    Asking, Client, Context, Elicited, FromContext, FromContextRef, Inquiries, Inquiring, Inquiry,
+    InquiryKind, Interrupted, Message, Session, Settings, Sight, Signal, Sink, State, Stop,
+    ToolFacts,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};
-pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, ToolEvent};
+pub use self::event::{Arguments, Artifact, Ending, EventKind, Events, Severity, ToolEvent};
 #[cfg(feature = "hooks")]
 pub use self::hook::external::{ExternalHooks, HookConfigError};
 pub use self::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Priority, Step};
@@ -130,6 +131,8 @@ pub use self::registry::{
 pub use self::schema::{Schema, SchemaError};
 #[cfg(feature = "cli")]
 pub use self::surface::cli;
+#[cfg(feature = "mcp")]
+pub use self::surface::mcp;
 pub use self::surface::provider;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;
@@ -142,8 +145,8 @@ pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Var
 pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
 #[cfg(feature = "workspace")]
 pub use self::workspace::{
-    Changes, DirEntry, FileKind, FileLocks, FileMetadata, Folder, FolderEntry, Located, Snapshot,
-    Workspace, WorkspaceError,
+    Changes, DirEntry, FileKind, FileLocks, FileMetadata, Folder, FolderEntry, InMemory, Located,
+    Snapshot, Workspace, WorkspaceError,
 };
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

@@ -154,7 +154,7 @@ fn processes_that_write_at_once_lose_nothing() {
 
 // F77
 #[test]
-#[ignore = "takes a minute where nothing is optimised"]
+#[ignore = "takes half a minute where nothing is optimised"]
 fn processes_that_write_every_approval_alone_lose_nothing() {
     write_at_once(100);
 }

@@ -14,7 +14,7 @@ async fn a_denial_that_comes_before_the_answer_holds() {
     });
     let ask = inbox.recv().await.unwrap();
     p.set_rules([rule("deny run")].into_iter().collect());
-    p.reply(&ask.ask().id, Reply::Once).await.unwrap();
+    p.reply(&ask.ask().id, &ask.ask().fingerprint, Reply::Once).await.unwrap();
     let o = h.await.unwrap();
     assert!(o.result.is_err(), "ran: {}", o.text());
 }

@@ -43,7 +43,7 @@ impl Tool for Toy {
 }
 
 impl Prepared for ToyCall {
-    fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
+    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
         Box::pin(async move { Ok(Output::text(format!("RAN {}", self.v))) })
     }
     fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {

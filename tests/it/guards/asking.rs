@@ -27,7 +27,7 @@ async fn approvals_reach_as_far_as_they_say() {
     assert!(pipeline.call(&session, call("a")).await.result.is_err());
 }
 
-// F54, F81: the ask shows the frozen call; nobody runs before the answer.
+// F54, F81, PR6: the ask shows the frozen call; nobody runs before the answer.
 #[tokio::test]
 async fn an_ask_shows_what_runs_and_is_answered_by_its_id() {
     let log = Log::default();
@@ -42,10 +42,19 @@ async fn an_ask_shows_what_runs_and_is_answered_by_its_id() {
     assert_eq!(pending.ask().suggestions, ["a"]);
     assert!(log.take().is_empty());
 
-    let id = pending.ask().id.clone();
-    pipeline.reply(&id, Reply::Once).await.unwrap();
-    assert!(pipeline.reply(&id, Reply::Once).await.unwrap_err().to_string().contains("settled"));
-    assert!(pipeline.reply(&"0".into(), Reply::Once).await.is_err());
+    let (id, shown) = (pending.ask().id.clone(), pending.ask().fingerprint.clone());
+    let reply = |id: &AskId, shown: &str| {
+        let (pipeline, id, shown) = (pipeline.clone(), id.clone(), shown.to_owned());
+        async move { pipeline.reply(&id, &shown, Reply::Once).await }
+    };
+    // PR6: an answer to something else than what waits is none.
+    for other in ["", "0", &shown[1..]] {
+        assert_eq!(reply(&id, other).await, Err(ReplyError::OtherCall(id.clone())));
+    }
+    assert!(log.take().is_empty() && pipeline.asks().len() == 1);
+    reply(&id, &shown).await.unwrap();
+    assert_eq!(reply(&id, &shown).await, Err(ReplyError::Settled(id.clone())));
+    assert!(matches!(reply(&"0".into(), &shown).await, Err(ReplyError::Unknown(_))));
     assert_eq!(running.await.unwrap().text(), "overwrote a");
     assert!(pipeline.asks().is_empty());
 }

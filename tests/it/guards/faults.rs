@@ -37,7 +37,7 @@ impl Tool for Faulty {
 }
 
 impl Prepared for FaultyCall {
-    fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
+    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
         self.1.note("run");
         Box::pin(async { Ok(Output::text("ran")) })
     }
@@ -124,4 +124,89 @@ async fn a_hook_that_leaves_invalid_arguments_stops_the_call() {
     let outcome = overwrite_a(&pipeline, &log).await;
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
     assert!(log.take().is_empty());
+}
+
+/// A hook that never answers.
+struct Hangs(OnError);
+
+impl Hook for Hangs {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::later(std::future::pending())
+    }
+
+    fn after<'a>(
+        &'a self,
+        _: &'a HookedCall<'_>,
+        _: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        Step::later(std::future::pending())
+    }
+
+    fn on_error(&self) -> OnError {
+        self.0
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        match self.0 {
+            // Ten seconds.
+            OnError::Deny => Faulty(Fault::Decode, Log::default()).time_limit(),
+            OnError::Ignore => Some(Duration::from_secs(1)),
+        }
+    }
+}
+
+// HK1, F71: a hook that hangs has failed; one that decides denies, one that looks on does not.
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_hangs_has_failed() {
+    for (on_error, seconds) in [(OnError::Deny, 10), (OnError::Ignore, 2)] {
+        let log = Log::default();
+        let pipeline = all_forms(&log).remove(0).mode(Mode::Bypass);
+        let pipeline = pipeline.hook("*", Priority::DEFAULT, Hangs(on_error));
+        let mut events = pipeline.subscribe();
+        let started = tokio::time::Instant::now();
+        let outcome = overwrite_a(&pipeline, &log).await;
+        assert_eq!(started.elapsed().as_secs(), seconds);
+        match on_error {
+            OnError::Deny => {
+                let text = "the hook `Hangs` did not answer in time, so the call is refused";
+                assert_eq!(outcome.text(), text);
+                assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Denied);
+                assert!(log.take().is_empty());
+            }
+            OnError::Ignore => assert_eq!(outcome.text(), "overwrote a"),
+        }
+        let failed = std::iter::from_fn(|| events.try_recv())
+            .map(|event| serde_json::to_value(&event).unwrap())
+            .find(|event| event["type"] == "hook_finished")
+            .unwrap();
+        let limit = if on_error == OnError::Deny { "10s" } else { "1s" };
+        assert_eq!(failed["outcome"], format!("failed: no answer within {limit}"));
+    }
+}
+
+// F71: one that only looks on is reported, and the call goes on.
+#[tokio::test]
+async fn a_hook_that_panics_is_reported() {
+    struct Panics;
+    impl Hook for Panics {
+        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+            panic!("a defect")
+        }
+
+        fn on_error(&self) -> OnError {
+            OnError::Ignore
+        }
+    }
+    let log = Log::default();
+    let pipeline = all_forms(&log).remove(0).mode(Mode::Bypass);
+    let pipeline = pipeline.hook("*", Priority::DEFAULT, Panics);
+    let mut events = pipeline.subscribe();
+    assert_eq!(overwrite_a(&pipeline, &log).await.text(), "overwrote a");
+    let outcomes: Vec<String> = std::iter::from_fn(|| events.try_recv())
+        .filter_map(|event| match event.kind {
+            EventKind::HookFinished(run) => Some(format!("{}: {}", run.hook, run.outcome)),
+            _ => None,
+        })
+        .collect();
+    assert!(outcomes[0].starts_with("Panics: failed: "), "{outcomes:?}");
 }

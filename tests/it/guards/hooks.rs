@@ -94,6 +94,21 @@ async fn hooks_run_by_priority_and_pattern() {
         .hook("*", Priority(150), Named("second", log.clone()));
     overwrite_a(&pipeline, &log).await;
     assert_eq!(log.take(), ["scan", "first", "second", "log", "run a"]);
+
+    // F70: whatever they are registered as.
+    let named = [
+        ("cleanup", Priority::CLEANUP),
+        ("default", Priority::default()),
+        ("validation", Priority::VALIDATION),
+        ("logging", Priority::LOGGING),
+        ("security", Priority::SECURITY),
+    ];
+    let pipeline = all_forms(&log).remove(0).mode(Mode::Bypass);
+    let pipeline = named.into_iter().fold(pipeline, |pipeline, (name, priority)| {
+        pipeline.hook("*", priority, Named(name, log.clone()))
+    });
+    overwrite_a(&pipeline, &log).await;
+    assert_eq!(log.take(), ["security", "validation", "default", "logging", "cleanup", "run a"]);
 }
 
 // F66: what an after-hook leaves is what the model reads, on failure too.

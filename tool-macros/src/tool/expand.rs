@@ -23,17 +23,14 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let args = args_struct(tool);
     let (items, spec) = (spec::items(tool), spec::spec(tool));
     let prepare = prepare(tool, None);
-    let (guards, submission) = registration(tool);
-    let at = span::at(&ident);
-    let name = quote_spanned!(at=> static __TOOL: __rt::FnTool);
+    let registration = registration(tool);
     let behind = behind(
         &ident,
         &tool.runtime,
         quote! {
             #items
-            #guards
-            #name = __rt::FnTool::new(#spec, #prepare);
-            #submission
+            static __TOOL: __rt::FnTool = __rt::FnTool::new(#spec, #prepare);
+            #registration
         },
     );
     quote! {
@@ -118,12 +115,15 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let called = quote!(#function(#(#passed),*));
     let wait = tool.is_async.then(|| quote!(.await));
     let converted = quote!(async move { (__OUT.convert)(#called #wait) });
+    let wants_context = tool.passed.iter().any(Passed::is_of_the_context);
     // A future that is not `Send` is an error at the function's name.
     let at = ident.span();
     let staged = if spec::has_hooks(tool) {
-        let start = quote!(move |__args, __cx| #converted);
+        // A context is made for those that look at it.
+        let context = wants_context.then(|| quote!(let __cx = __approved.context();));
+        let start = quote!(move |__args, __approved| { #context #converted });
         quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, #start))
-    } else if tool.passed.iter().any(Passed::is_of_the_context) {
+    } else if wants_context {
         quote_spanned!(at=> __rt::stage_in(__notes, move |__cx| #converted))
     } else if owns_all(tool, this) {
         quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, #called))
@@ -226,22 +226,24 @@ fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
     }
 }
 
-/// What refuses a second tool of its name in the crate, up to the tool itself, and what
-/// hands it to the linker.
-fn registration(tool: &Tool) -> (TokenStream, TokenStream) {
+/// Hands the tool to the linker, and refuses a second one of its name in the crate.
+fn registration(tool: &Tool) -> TokenStream {
     if !tool.registered {
-        return Default::default();
+        return TokenStream::new();
     }
     let submit = tool.runtime.submit();
     let krate = std::env::var("CARGO_CRATE_NAME").unwrap_or_default();
-    let symbol = |name: &str| {
+    let guards = std::iter::once(&tool.name).chain(&tool.aliases).enumerate().map(|(at, name)| {
         let symbol = format!("__tool_sdk_duplicate_tool__{krate}__{}", name.to_lowercase());
-        quote_spanned!(span::at(&tool.ident)=> #[unsafe(export_name = #symbol)] #[used])
-    };
-    let aliases = tool.aliases.iter().enumerate().map(|(at, alias)| {
-        let (symbol, guard) = (symbol(alias), format_ident!("__GUARD{at}"));
-        quote_spanned!(span::at(&tool.ident)=> #symbol static #guard: u8 = 0;)
+        let guard = format_ident!("__GUARD{at}");
+        quote_spanned! {span::at(&tool.ident)=>
+            #[unsafe(export_name = #symbol)]
+            #[used]
+            static #guard: u8 = 0;
+        }
     });
-    let symbol = symbol(&tool.name);
-    (quote!(#(#aliases)* #symbol), quote!(#submit { &__TOOL }))
+    quote! {
+        #submit { &__TOOL }
+        #(#guards)*
+    }
 }

@@ -4,8 +4,8 @@
 //! calls with a key one after the other for each key, and exclusive calls alone. The
 //! outcomes come in the order of the calls, one for each, whatever becomes of the others.
 //!
-//! **Invariant:** a call that fails stops nobody; a person's plain no stops what has not
-//! run yet.
+//! **Invariant:** a call that fails stops nobody; a person's plain no, and a hook that ends
+//! the turn, stop what has not begun yet.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::error::ToolError;
-use crate::pipeline::{Facts, Permit, Pipeline, Turn};
+use crate::pipeline::{Facts, Permit, Pipeline, Stop, Turn};
 use crate::tool::Parallel;
 
 /// Runs many calls of one session.
@@ -103,7 +103,7 @@ struct State {
     /// How many calls are neither approved nor ended.
     coming: usize,
     running: usize,
-    rejected: bool,
+    stopped: Option<Stop>,
 }
 
 /// How far one call is.
@@ -144,7 +144,7 @@ impl Hall {
         let standing =
             || Standing { stage: Stage::Coming, class: Class::Exclusive, called: Arc::default() };
         let places = std::iter::repeat_with(standing).take(calls).collect();
-        let state = State { places, coming: calls, running: 0, rejected: false };
+        let state = State { places, coming: calls, running: 0, stopped: None };
         Self { most, state: Mutex::new(state) }
     }
 
@@ -178,7 +178,7 @@ impl State {
                 Class::Keyed(key) => !exclusive && !keys.contains(key.as_str()),
                 Class::Exclusive => !anybody,
             };
-            if place.stage == Stage::Approved && self.rejected {
+            if place.stage == Stage::Approved && self.stopped.is_some() {
                 place.called.notify_one();
             } else if place.stage == Stage::Approved && is_free && self.running < most {
                 place.stage = Stage::Running;
@@ -217,20 +217,25 @@ impl Turn for Place {
         self.hall.change(self.at, Stage::Approved);
         Box::pin(async move {
             called.notified().await;
-            if self.hall.state().places[self.at].stage == Stage::Running {
+            let (stage, stopped) = {
+                let state = self.hall.state();
+                (state.places[self.at].stage, state.stopped)
+            };
+            if stage == Stage::Running {
                 let permit = Ran { hall: Arc::clone(&self.hall), at: self.at };
                 return Ok(Box::new(permit) as Permit);
             }
-            Err(ToolError::aborted("it was not run: the user rejected another call of the batch"))
+            let why = stopped.map_or("the batch is over", Stop::as_str);
+            Err(ToolError::aborted(format_args!("it was not run: {why}")))
         })
     }
 
-    fn rejected(&self) {
-        self.hall.state().rejected = true;
+    fn stop(&self, why: Stop) {
+        self.hall.state().stopped.get_or_insert(why);
     }
 
-    fn is_rejected(&self) -> bool {
-        self.hall.state().rejected
+    fn stopped(&self) -> Option<Stop> {
+        self.hall.state().stopped
     }
 }
 
@@ -241,7 +246,8 @@ impl Drop for Place {
     }
 }
 
-/// A call that has run makes room, also while its result is still looked at.
+/// A call that has run makes room once hooks have looked at its result: one of them may end
+/// the turn, or still be at work on what the call wrote.
 struct Ran {
     hall: Arc<Hall>,
     at: usize,

@@ -8,9 +8,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::content::Output;
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ErrorKind;
+use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
 use crate::name::ToolName;
 use crate::permission::{Reply, Rule, Scripted};
 use crate::registry::Registry;
@@ -63,7 +65,7 @@ fn allowed() -> Pipeline {
     pipeline().rules(["allow change".parse::<Rule>().unwrap()])
 }
 
-// F47: shared calls run side by side, exclusive ones alone, results in call order.
+// F44, F47: shared calls run side by side, exclusive ones alone, results in call order.
 #[tokio::test(start_paused = true)]
 async fn shared_calls_run_side_by_side_and_exclusive_ones_alone() {
     for (calls, rounds) in [
@@ -165,4 +167,79 @@ async fn an_abort_gives_each_call_its_own_result() {
     let (outcomes, ()) = tokio::join!(batch.run(&session, calls), cancel);
     let aborted = |it: &Outcome| it.result.as_ref().unwrap_err().kind() == ErrorKind::Aborted;
     assert!(outcomes.len() == 3 && outcomes.iter().all(aborted));
+}
+
+/// Ends the turn when it sees the text `stop`, before the call or after it.
+struct Stops {
+    before: bool,
+}
+
+impl Stops {
+    fn sees(call: &HookedCall<'_>) -> bool {
+        call.value()["text"] == "stop"
+    }
+}
+
+impl Hook for Stops {
+    fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        let stops = self.before && Self::sees(call);
+        Step::now(Ok(if stops { Opinion::halt("enough") } else { Opinion::none() }))
+    }
+
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'_>,
+        _: &'a mut Result<Output, ToolError>,
+    ) -> Step<'a, Result<(), ToolError>> {
+        let stops = !self.before && Self::sees(call);
+        Step::later(async move {
+            tokio::time::sleep(PAUSE).await;
+            if stops {
+                call.halt("enough");
+            }
+            Ok(())
+        })
+    }
+}
+
+// F65: a turn that a hook ends begins nothing more, and each call has a result of its own.
+#[tokio::test(start_paused = true)]
+async fn a_halt_stops_what_has_not_begun() {
+    use ErrorKind::{Aborted, Denied};
+    for (before, expected) in
+        [(true, [Some(Aborted), Some(Denied), Some(Aborted)]), (false, [None, None, Some(Aborted)])]
+    {
+        let pipeline = allowed().hook("*", Priority::DEFAULT, Stops { before });
+        let calls = vec![call("change", "a"), call("change", "stop"), call("change", "c")];
+        let (outcomes, _) = run(&pipeline, calls).await;
+        let kinds: Vec<_> =
+            outcomes.iter().map(|it| it.result.as_ref().err().map(ToolError::kind)).collect();
+        assert_eq!(kinds, expected);
+        assert!(texts(&outcomes)[2].contains("a hook ended the turn"));
+        let halted: Vec<_> = outcomes.iter().map(|it| it.halted.as_deref()).collect();
+        assert_eq!(halted, [None, Some("enough"), None]);
+    }
+}
+
+// Nobody has to answer what was asked on account of a turn that has ended.
+#[tokio::test(start_paused = true)]
+async fn a_halt_takes_back_what_is_asked() {
+    let (approver, inbox) = crate::permission::ask_channel();
+    let pipeline = pipeline().hook("look", Priority::DEFAULT, Slow).approver(approver);
+    let (outcomes, _) = run(&pipeline, vec![call("change", "a"), call("look", "b")]).await;
+    assert!(texts(&outcomes)[0].contains("a hook ended the turn"), "{}", texts(&outcomes)[0]);
+    assert!(pipeline.asks().is_empty());
+    drop(inbox);
+}
+
+/// Ends the turn after a while.
+struct Slow;
+
+impl Hook for Slow {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::later(async {
+            tokio::time::sleep(PAUSE).await;
+            Ok(Opinion::halt("enough"))
+        })
+    }
 }

@@ -8,6 +8,7 @@
 
 mod cancel;
 mod facts;
+mod inquiry;
 mod progress;
 mod session;
 mod settings;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::cancel::{Interrupted, Stop};
 pub use self::facts::ToolFacts;
+pub use self::inquiry::{Elicited, Inquiries, Inquiring, Inquiry, InquiryKind};
 pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::settings::Settings;
@@ -170,6 +172,12 @@ impl Context {
         self.session.is_cancelled()
             || self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
             || self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Fires when the host closes its tools: what a tool leaves running ends then.
+    #[must_use]
+    pub fn closed(&self) -> CancellationToken {
+        self.sink.as_ref().map_or_else(CancellationToken::new, |sink| sink.closed())
     }
 
     /// Waits until the call or its session is cancelled.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::{Context, Sight, ToolFacts};
 
@@ -53,6 +54,11 @@ pub trait Sink: Send + Sync {
 
     /// Takes one signal of the call `cx`.
     fn signal(&self, cx: &Context, signal: Signal);
+
+    /// What fires when the host closes its tools; never, by default.
+    fn closed(&self) -> CancellationToken {
+        CancellationToken::new()
+    }
 
     /// Asks whether the call may do `what` under `permission`; no by default.
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {

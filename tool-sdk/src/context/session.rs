@@ -153,6 +153,15 @@ impl Session {
         Arc::clone(&self.0.id)
     }
 
+    /// The same for another conversation: nothing that was approved in this one holds there.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        let inner = self.inner();
+        inner.id = id.into().into();
+        inner.kept = Arc::default();
+        self
+    }
+
     /// Says where the calls come from.
     #[must_use]
     pub fn with_client(mut self, client: Client) -> Self {
@@ -238,6 +247,7 @@ impl Session {
     }
 
     /// Whether every call of the session is cancelled.
+    #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         self.0.cancel.get().is_some_and(CancellationToken::is_cancelled)
     }

@@ -28,7 +28,11 @@ impl Arguments {
         if display.sensitive.is_empty() {
             return Self { text: text.into(), value: OnceLock::new() };
         }
-        Self { text: Arc::default(), value: Arc::new(display.masked(text)).into() }
+        Self::of_value(display.masked(text))
+    }
+
+    pub(super) fn of_value(value: Value) -> Self {
+        Self { text: Arc::default(), value: Arc::new(value).into() }
     }
 }
 

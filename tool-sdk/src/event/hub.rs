@@ -1,9 +1,13 @@
 //! Where events go out, and how they come in.
 //!
-//! A subscriber that does not keep up loses progress, and is told how much; it never loses
-//! the end of a call, and it never slows a tool down.
+//! A subscriber that does not keep up loses progress, then what happens to calls on their
+//! way, and is told how much. It never loses the end of a call that it saw begin, and it
+//! never slows a tool down.
+//!
+//! **Invariant:** what is kept for a subscriber is bounded by its [rooms](Class::room) and by
+//! how many calls are open at once, whatever it does not read.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::{EventKind, ToolEvent};
 use crate::call::CallId;
-use crate::context::{Context, Session, Signal, Sink};
+use crate::context::Session;
 use crate::name::ToolName;
 
 /// Where events go out to their subscribers.
@@ -39,6 +43,7 @@ impl Hub {
             call: call.clone(),
             tool: tool.clone(),
             session: session.shared_id(),
+            severity: kind.severity(),
             kind,
         };
         if let Some((last, others)) = queues.split_last() {
@@ -47,11 +52,6 @@ impl Hub {
             }
             last.push(event);
         }
-    }
-
-    /// Tells of a running call.
-    pub(crate) fn tell(&self, cx: &Context, kind: EventKind) {
-        self.send(cx.session(), cx.tool(), cx.call(), kind);
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {
@@ -111,25 +111,6 @@ impl Drop for Owned {
     }
 }
 
-impl Sink for Hub {
-    #[inline]
-    fn is_open(&self) -> bool {
-        Self::is_open(self)
-    }
-
-    fn signal(&self, cx: &Context, signal: Signal) {
-        let kind = match signal {
-            Signal::Progress { done, total, message } => {
-                EventKind::Progress { done, total, message }
-            }
-            Signal::Metadata { key, value } => EventKind::Metadata { key, value },
-            Signal::Emitted { kind, data } => EventKind::Emitted { kind, data },
-            Signal::Output { text } => EventKind::Output { text },
-        };
-        self.send(cx.session(), cx.tool(), cx.call(), kind);
-    }
-}
-
 /// The events of one subscriber.
 #[derive(Default)]
 struct Queue {
@@ -140,18 +121,53 @@ struct Queue {
 #[derive(Default)]
 struct State {
     events: VecDeque<ToolEvent>,
-    losable: usize,
+    /// How many of the events belong to each class.
+    kept: [usize; Class::COUNT],
+    /// The open calls whose beginning was lost.
+    untold: HashSet<CallId>,
     closed: bool,
 }
 
-impl Queue {
-    /// How many events that may be lost are kept for a slow subscriber.
-    const ROOM: usize = 1024;
+/// Events of which a subscriber that does not keep up is left with so many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// What a running tool says of itself.
+    Signal,
+    /// What happens to a call on its way.
+    Step,
+    /// The end of a call.
+    End,
+}
 
+impl Class {
+    const COUNT: usize = 3;
+
+    /// The class of an event; a count of what was lost stands where an event would stand.
+    const fn of(kind: &EventKind) -> Option<Self> {
+        match kind {
+            EventKind::Lost { .. } => None,
+            kind if kind.is_terminal() => Some(Self::End),
+            kind if kind.is_signal() => Some(Self::Signal),
+            _ => Some(Self::Step),
+        }
+    }
+
+    /// How many events of the class are kept unread; of ends, how many of calls that the
+    /// subscriber did not see begin.
+    const fn room(self) -> usize {
+        match self {
+            Self::Signal => 1 << 10,
+            Self::Step => 1 << 14,
+            Self::End => 1 << 16,
+        }
+    }
+}
+
+impl Queue {
     #[inline]
     fn push(&self, mut event: ToolEvent) {
         let mut state = lock(&self.state);
-        if state.has_place_for(&mut event.kind) {
+        if state.has_place_for(&mut event) {
             state.events.push_back(event);
         }
         drop(state);
@@ -171,33 +187,44 @@ impl Queue {
 }
 
 impl State {
-    /// Whether there is a place for an event of this kind.
+    /// Whether there is a place for the event.
     ///
     /// What is lost is counted where the loss began, in the place of the first event that
     /// is lost.
     #[inline]
-    fn has_place_for(&mut self, kind: &mut EventKind) -> bool {
-        if !kind.may_be_lost() {
+    fn has_place_for(&mut self, event: &mut ToolEvent) -> bool {
+        let Some(class) = Class::of(&event.kind) else { return true };
+        let is_owed = class == Class::End && self.is_owed(event);
+        if self.kept[class as usize] < class.room() || is_owed {
+            self.kept[class as usize] += 1;
             return true;
         }
-        if self.losable < Queue::ROOM {
-            self.losable += 1;
-            return true;
+        if matches!(event.kind, EventKind::Pending { .. }) {
+            self.untold.insert(event.call.clone());
         }
         if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) = self.events.back_mut() {
             *count += 1;
             return false;
         }
-        *kind = EventKind::Lost { count: 1 };
+        event.kind = EventKind::Lost { count: 1 };
+        event.severity = event.kind.severity();
         true
+    }
+
+    /// Whether the end is that of a call that the subscriber saw begin.
+    #[inline]
+    fn is_owed(&mut self, end: &ToolEvent) -> bool {
+        let is_untold = !self.untold.is_empty() && self.untold.remove(&end.call);
+        end.kind.has_beginning() && !is_untold
     }
 
     #[inline]
     fn pop(&mut self) -> Option<ToolEvent> {
-        if self.events.front()?.kind.may_be_lost() {
-            self.losable -= 1;
+        let event = self.events.pop_front()?;
+        if let Some(class) = Class::of(&event.kind) {
+            self.kept[class as usize] -= 1;
         }
-        self.events.pop_front()
+        Some(event)
     }
 }
 

@@ -4,6 +4,9 @@
 
 mod arguments;
 mod hub;
+mod redacted;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,6 +19,7 @@ pub use self::arguments::Arguments;
 pub use self::hub::Events;
 pub(crate) use self::hub::{Hub, HubOwner};
 use crate::call::{CallId, Note, Truncated};
+use crate::context::Signal;
 use crate::error::ErrorKind;
 use crate::hook::HookRun;
 use crate::loop_guard::Finding;
@@ -35,9 +39,24 @@ pub struct ToolEvent {
     pub tool: ToolName,
     /// The session's id.
     pub session: Arc<str>,
+    /// How much it matters to whoever only looks for trouble.
+    pub severity: Severity,
     /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
+}
+
+/// How much an event matters to whoever only looks for trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Severity {
+    /// All is as it should be.
+    Info,
+    /// A call did not do what it was made for, or the host should know of something.
+    Warning,
+    /// Something is broken: the tool, or how it was set up.
+    Error,
 }
 
 /// What happened.
@@ -159,6 +178,18 @@ pub enum EventKind {
     },
 }
 
+/// What a running tool says.
+impl From<Signal> for EventKind {
+    fn from(signal: Signal) -> Self {
+        match signal {
+            Signal::Progress { done, total, message } => Self::Progress { done, total, message },
+            Signal::Metadata { key, value } => Self::Metadata { key, value },
+            Signal::Emitted { kind, data } => Self::Emitted { kind, data },
+            Signal::Output { text } => Self::Output { text },
+        }
+    }
+}
+
 /// What the guard against loops found.
 impl From<Finding> for EventKind {
     fn from(finding: Finding) -> Self {
@@ -180,8 +211,25 @@ impl EventKind {
         )
     }
 
-    /// Whether a subscriber that does not keep up may lose it.
-    const fn may_be_lost(&self) -> bool {
+    /// How much it matters to whoever only looks for trouble.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        match self {
+            Self::Failed(Ending { error: ErrorKind::Internal | ErrorKind::Config, .. }) => {
+                Severity::Error
+            }
+            Self::Failed(_)
+            | Self::TimedOut(_)
+            | Self::Denied(_)
+            | Self::Looped { .. }
+            | Self::Warned { .. }
+            | Self::Lost { .. } => Severity::Warning,
+            _ => Severity::Info,
+        }
+    }
+
+    /// Whether it is what a running tool says of itself.
+    const fn is_signal(&self) -> bool {
         matches!(
             self,
             Self::Progress { .. }
@@ -189,6 +237,14 @@ impl EventKind {
                 | Self::Output { .. }
                 | Self::Emitted { .. }
         )
+    }
+
+    /// Whether it ends a call whose beginning was told.
+    const fn has_beginning(&self) -> bool {
+        match self {
+            Self::Failed(ending) | Self::Aborted(ending) | Self::TimedOut(ending) => ending.begun,
+            _ => true,
+        }
     }
 }
 
@@ -206,6 +262,9 @@ pub struct Ending {
     pub message: String,
     /// How long it took.
     pub elapsed_ms: u64,
+    /// Whether its beginning was told, which it is not of a call that was not understood.
+    #[serde(skip)]
+    pub(crate) begun: bool,
 }
 
 impl Ending {
@@ -216,7 +275,11 @@ impl Ending {
         message: String,
         elapsed: Duration,
     ) -> Self {
-        Self { display, source, error, message, elapsed_ms: millis(elapsed) }
+        Self { display, source, error, message, elapsed_ms: millis(elapsed), begun: false }
+    }
+
+    pub(crate) fn begun(self, begun: bool) -> Self {
+        Self { begun, ..self }
     }
 }
 

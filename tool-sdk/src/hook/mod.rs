@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::{error::Elapsed, timeout};
 
 use crate::call::CallId;
 use crate::content::Output;
@@ -78,9 +79,18 @@ pub trait Hook: Send + Sync + 'static {
         Step::now(Ok(()))
     }
 
-    /// What becomes of a call when `before` fails or panics: it is denied by default.
+    /// What becomes of a call when `before` fails, panics or takes too long: it is denied by
+    /// default.
     fn on_error(&self) -> OnError {
         OnError::Deny
+    }
+
+    /// How long a [`Step::later`] may take, before the call and after it: ten seconds by
+    /// default, and `None` for a hook that sees to its end by itself.
+    ///
+    /// A step that is not done by then is dropped, and has failed.
+    fn time_limit(&self) -> Option<Duration> {
+        Some(Duration::from_secs(10))
     }
 
     /// Whether the host trusts it to allow what would otherwise be asked; it never lifts a
@@ -129,6 +139,16 @@ impl<'a, T> Step<'a, T> {
         match self.0 {
             Stepped::Now(answer) => answer,
             Stepped::Later(answer) => answer.await,
+        }
+    }
+
+    /// Waits for the answer for as long as `limit` says.
+    pub(crate) async fn within(self, limit: Option<Duration>) -> Result<T, Elapsed> {
+        match (self.0, limit) {
+            (Stepped::Now(answer), _) => Ok(answer),
+            (Stepped::Later(answer), None) => Ok(answer.await),
+            // Boxed, because most steps never wait and none should carry room for a timer.
+            (Stepped::Later(answer), Some(limit)) => Box::pin(timeout(limit, answer)).await,
         }
     }
 }

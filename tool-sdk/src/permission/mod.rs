@@ -16,6 +16,8 @@ mod rule;
 mod ruleset;
 mod session;
 
+#[cfg(feature = "mcp")]
+pub(crate) use self::approvals::place;
 pub use self::approvals::{
     ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoreError, StoredApproval,
 };
@@ -27,9 +29,13 @@ pub use self::ask::{
 pub use self::decision::{By, Decision};
 pub(crate) use self::decision::{Case, Floor};
 pub use self::fingerprint::Fingerprint;
+#[cfg(feature = "mcp")]
+pub(crate) use self::fingerprint::canonical_hash;
 pub(crate) use self::fingerprint::definition_hash;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
 pub use self::prompt::Prompt;
+#[cfg(feature = "mcp")]
+pub(crate) use self::prompt::spelt;
 pub use self::rule::{Action, InvalidRule, Rule, Scope};
 pub use self::ruleset::Ruleset;

@@ -53,6 +53,7 @@ impl Session {
         self.lend(SessionApprover(approver))
     }
 
+    #[inline]
     pub(crate) fn policy(&self) -> Option<Arc<SessionPolicy>> {
         if self.lent().is_empty() { None } else { self.lent().get() }
     }

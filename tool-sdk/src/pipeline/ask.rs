@@ -10,7 +10,7 @@ use super::before::Heard;
 use super::core::Core;
 use super::decide::{decide, grantees, quietly, suggestions};
 use super::frame::Frame;
-use super::turn::Turn;
+use super::turn::{Stop, Turn};
 use crate::context::{Context, Session};
 use crate::error::ToolError;
 use crate::event::EventKind;
@@ -41,9 +41,9 @@ pub(super) async fn ask(
         let nobody = Decision { action: Action::Deny, by: By::Nobody, ..decision };
         return answered(nobody, None, heard);
     };
-    if turn.is_some_and(Turn::is_rejected) {
-        let no = decision.replied(Action::Deny, "the user rejected another call of the batch");
-        return answered(no, None, heard);
+    let stopped = || turn.and_then(Turn::stopped);
+    if let Some(stop) = stopped() {
+        return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
     }
     let ask = make(frame, &heard, &decision, cx)?;
     let kept = frame.core.kept(frame.session);
@@ -61,6 +61,10 @@ pub(super) async fn ask(
     let settled = loop {
         if let Some(settled) = vigil.next().await {
             break settled;
+        }
+        if let Some(stop) = stopped() {
+            replied("aborted");
+            return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
         }
         let now = decide(frame, &heard, cx);
         if now.action != Action::Ask {
@@ -90,7 +94,7 @@ pub(super) async fn ask(
         kept.reject(frame.call, shown.clone());
     }
     if let (Some(Reply::Reject), Some(turn)) = (&reply, turn) {
-        turn.rejected();
+        turn.stop(Stop::Rejected);
     }
     if yes {
         // What was shown is what runs, and only when nothing forbids it by now.
@@ -197,25 +201,30 @@ pub(super) fn new_id() -> Result<AskId, ToolError> {
 /// What an approver's answer leads to.
 pub(super) fn answering(
     core: &Arc<Core>,
-) -> impl FnOnce(AskId, Option<Reply>) -> Answering + Send + use<> {
+) -> impl FnOnce(Arc<Ask>, Option<Reply>) -> Answering + Send + use<> {
     let core = Arc::clone(core);
-    move |id, reply| {
+    move |ask, reply| {
         Box::pin(async move {
             let counted = match reply {
-                Some(reply) => answer(&core, &id, reply).await.is_ok(),
+                Some(reply) => answer(&core, &ask.id, &ask.fingerprint, reply).await.is_ok(),
                 None => false,
             };
             if !counted {
                 // An approver that panics, or answers what was not offered, has said no.
-                core.desk.settle(&id, Settled::Gone);
+                core.desk.settle(&ask.id, Settled::Gone);
             }
         })
     }
 }
 
 /// Makes an answer count: approvals are kept and siblings looked at before anybody hears.
-pub(super) async fn answer(core: &Arc<Core>, id: &AskId, reply: Reply) -> Result<(), ReplyError> {
-    let taken = core.desk.take(id, &reply)?;
+pub(super) async fn answer(
+    core: &Arc<Core>,
+    id: &AskId,
+    shown: &str,
+    reply: Reply,
+) -> Result<(), ReplyError> {
+    let taken = core.desk.take(id, shown, &reply)?;
     let grants = |patterns: &[String]| {
         let to = &taken.ask().grantees;
         patterns
@@ -257,7 +266,7 @@ async fn store(core: &Core, taken: &Taken, grants: Vec<Grant>) {
             Err(defect) => defect.to_string(),
         };
         let message = format!("the approval holds for this session only: {error}");
-        core.hub.send(taken.session(), &ask.tool, &ask.call, EventKind::Warned { message });
+        core.tell(taken.session(), &ask.tool, &ask.call, EventKind::Warned { message });
     }
     keep(core, taken, grants);
 }

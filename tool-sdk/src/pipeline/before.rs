@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 use super::frame::Frame;
 use super::run::{aborted, panicked};
 use crate::content::Output;
-use crate::error::ToolError;
+use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
 use crate::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Registered, Step, Verdict};
 use crate::permission::{Action, By, Floor};
@@ -63,7 +64,7 @@ async fn listen(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(), ToolErro
             let tell = |run| frame.event(|| EventKind::HookFinished(run));
             let call = frame.hooked(&tell);
             let run = Run::begin(frame, hook);
-            let opinion = done(|| hook.before(&call)).await;
+            let opinion = done(hook.time_limit(), || hook.before(&call)).await;
             match &opinion {
                 Ok(opinion) => run.finish(opinion),
                 Err(error) => run.finish(format_args!("failed: {error}")),
@@ -77,7 +78,12 @@ async fn listen(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(), ToolErro
                 continue;
             }
             Err(error) => {
-                let reason = format!("the hook `{}` failed, so the call is refused", hook.name());
+                let reason = match error.kind() {
+                    ErrorKind::Timeout => "did not answer in time",
+                    _ => "failed",
+                };
+                let name = hook.name();
+                let reason = format!("the hook `{name}` {reason}, so the call is refused");
                 return Err(ToolError::denied(reason).source(error));
             }
         };
@@ -160,7 +166,7 @@ async fn look_back(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>
         let call = HookedCall { elapsed, halted: Some(&halted), ..frame.hooked(&tell) };
         let run = Run::begin(frame, hook);
         // What a failing observer leaves behind is told in an event; the result stands.
-        match done(|| hook.after(&call, result)).await {
+        match done(hook.time_limit(), || hook.after(&call, result)).await {
             Ok(()) => run.finish("done"),
             Err(error) => run.finish(format_args!("failed: {error}")),
         }
@@ -206,14 +212,23 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Makes a step and waits for it; a panic of either is a failure of the hook.
+/// Makes a step and waits for it; a panic of either is a failure of the hook, and so is
+/// taking longer than `limit`.
 async fn done<'s, T>(
+    limit: Option<Duration>,
     step: impl FnOnce() -> Step<'s, Result<T, ToolError>> + Send,
 ) -> Result<T, ToolError>
 where
     T: Send + 's,
 {
-    let work = async move { step().done().await };
+    let work = async move {
+        step().within(limit).await.unwrap_or_else(|_| {
+            Err(ToolError::timeout(format_args!(
+                "no answer within {:?}",
+                limit.unwrap_or_default()
+            )))
+        })
+    };
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 

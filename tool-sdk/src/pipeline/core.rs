@@ -11,12 +11,14 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
-use crate::call::Call;
+use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Session, Sight, Signal, Sink, ToolFacts};
-use crate::event::Hub;
+use crate::event::{EventKind, Hub};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
+use crate::name::ToolName;
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk};
+use crate::redact::Redactor;
 use crate::tool::Definition;
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
@@ -36,6 +38,8 @@ pub(super) struct Core {
     pub(super) hooks: Arc<[Registered]>,
     pub(super) guard: Option<LoopGuard>,
     pub(super) audit: Option<Arc<dyn Audit>>,
+    /// What takes secrets out of events.
+    pub(super) redactor: Option<Arc<Redactor>>,
     pub(super) timeout: Duration,
     pub(super) budget: Budget,
     pub(super) output_dir: Option<PathBuf>,
@@ -57,11 +61,26 @@ impl Core {
             hooks: Arc::default(),
             guard: None,
             audit: None,
+            redactor: None,
             timeout: Duration::from_mins(2),
             budget: Budget::default(),
             output_dir: None,
             closed: CancellationToken::new(),
         }
+    }
+
+    /// Sends an event to whoever listens.
+    pub(super) fn tell(
+        &self,
+        session: &Session,
+        tool: &ToolName,
+        call: &CallId,
+        mut kind: EventKind,
+    ) {
+        if let Some(redactor) = &self.redactor {
+            kind.redact(redactor);
+        }
+        self.hub.send(session, tool, call, kind);
     }
 
     /// What this pipeline keeps for a session.
@@ -104,8 +123,12 @@ impl Sink for Core {
         self.hub.is_open()
     }
 
+    fn closed(&self) -> CancellationToken {
+        self.closed.clone()
+    }
+
     fn signal(&self, cx: &Context, signal: Signal) {
-        self.hub.signal(cx, signal);
+        self.tell(cx.session(), cx.tool(), cx.call(), signal.into());
     }
 
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {

@@ -12,7 +12,7 @@ use super::ask::{self, Answered};
 use super::before::{self, Heard};
 use super::frame::Frame;
 use super::run::aborted;
-use super::turn::Turn;
+use super::turn::{Permit, Turn};
 use crate::context::{Context, Settings};
 use crate::error::ToolError;
 use crate::event::EventKind;
@@ -37,12 +37,21 @@ pub(super) async fn approve(
     }
 }
 
-/// Judges an approved call once more, after it waited for its turn.
-pub(super) fn still_stands(
+/// Waits for the turn of an approved call, and judges it once more: others were asked
+/// meanwhile, and something may have been forbidden.
+pub(super) async fn in_turn(
     frame: &mut Frame<'_>,
-    prepared: &dyn Prepared,
-) -> Result<(), ToolError> {
-    let now = judge(frame, prepared, frame.arguments(), &[], &frame.context());
+    turn: &dyn Turn,
+    prepared: &mut dyn Prepared,
+) -> Result<Permit, ToolError> {
+    let permit = frame.wait(turn, prepared).await?;
+    still_stands(frame, prepared)?;
+    Ok(permit)
+}
+
+fn still_stands(frame: &mut Frame<'_>, prepared: &dyn Prepared) -> Result<(), ToolError> {
+    let cx = frame.context(frame.started());
+    let now = judge(frame, prepared, frame.arguments(), &[], &cx);
     match now.action {
         Action::Deny => {
             frame.record(prepared, &now, None)?;
@@ -59,7 +68,7 @@ async fn gates(
 ) -> Result<Box<dyn Prepared>, ToolError> {
     strictly(frame.arguments())?;
     heard.opinions.extend(looping(frame));
-    let cx = frame.context();
+    let cx = frame.context(frame.started());
     let decision = decide(frame, &heard, &cx);
     let Answered { decision, reply, shown } = match decision.action {
         Action::Allow | Action::Deny => Answered { decision, reply: None, shown: heard.prepared },
@@ -98,7 +107,7 @@ pub(super) async fn check(
     strictly(frame.arguments())?;
     let mut heard = Heard::new(prepared);
     before::before(frame, &mut heard).await?;
-    let cx = frame.context();
+    let cx = frame.context(frame.started());
     let mut decision = decide(frame, &heard, &cx);
     let suggestions = match decision.action {
         Action::Ask => quietly(|| suggestions(frame, &*heard.prepared, &decision)),
@@ -107,7 +116,12 @@ pub(super) async fn check(
     let suggestions = suggestions.unwrap_or_default();
     // All that the call touches, not only what led to the answer.
     decision.subjects = quietly(|| heard.prepared.subjects(&cx)).flatten().unwrap_or_default();
-    Ok(Checked { decision, suggestions, fingerprint: frame.fingerprint(&*heard.prepared) })
+    Ok(Checked {
+        decision,
+        suggestions,
+        fingerprint: frame.fingerprint(&*heard.prepared),
+        unmatched_rules: frame.core.toolset.view_for(frame.session).unmatched_rules().to_vec(),
+    })
 }
 
 /// Decides about the call as it is now, and as the model sent it; the stricter holds.

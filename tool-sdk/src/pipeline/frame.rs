@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::core::{Core, Kept};
 use super::fit;
 use super::run::{aborted, panicked};
-use super::turn::{Facts, Permit, Turn};
+use super::turn::{Facts, Permit, Stop, Turn};
 use crate::audit::{Answer, AuditRecord, Audited};
 use crate::call::{Call, CallId, Note, Outcome, RawArgs};
 use crate::content::Output;
@@ -32,7 +32,8 @@ pub(super) struct Frame<'a> {
     pub(super) definition: &'a Definition,
     pub(super) id: CallId,
     known: Option<Known<'a>>,
-    started: Instant,
+    /// When the time of the call began; unknown until somebody wants to know.
+    started: Option<Instant>,
     /// Whether a beginning was told whose end was not.
     open: bool,
     /// What the guard against loops found.
@@ -72,10 +73,10 @@ pub(super) struct Extra {
 
 /// A call that is dropped half-way was cancelled by whoever dropped it.
 impl Drop for Frame<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.open {
-            let dropped = ToolError::aborted("the call was dropped");
-            self.event(|| self.terminal(&Err(dropped)));
+            self.dropped();
         }
     }
 }
@@ -103,7 +104,7 @@ impl<'a> Frame<'a> {
         definition: &'a Definition,
     ) -> Self {
         let id = call.id.clone().unwrap_or_else(CallId::next);
-        let started = Instant::now();
+        let started = core.hub.is_open().then(Instant::now);
         Self {
             core,
             session,
@@ -175,9 +176,9 @@ impl<'a> Frame<'a> {
         !hooks.is_empty() && hooks.iter().any(|hook| hook.sees(self.definition))
     }
 
-    /// Tells that the tool runs.
+    /// Tells that the tool runs; gives what was accepted beyond the contract.
     #[inline]
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, prepared: &dyn Prepared) -> Vec<Note> {
         self.ran = true;
         self.event(|| {
             let rewritten = self.extra.as_ref().and_then(|extra| extra.rewritten.as_ref());
@@ -185,11 +186,21 @@ impl<'a> Frame<'a> {
                 rewritten.map(|raw| Arguments::new(raw.text(), &self.definition.display));
             EventKind::Started { arguments }
         });
+        match prepared.notes() {
+            [] => Vec::new(),
+            notes => notes.to_vec(),
+        }
     }
 
     /// Lets the time of the call count from now: nobody waits for a person on its account.
     pub(super) fn begin_now(&mut self) {
-        self.started = Instant::now();
+        self.started = Some(Instant::now());
+    }
+
+    #[cold]
+    fn dropped(&self) {
+        let dropped = ToolError::aborted("the call was dropped");
+        self.event(|| self.terminal(&Err(dropped), true));
     }
 
     /// The arguments as they are now.
@@ -221,6 +232,16 @@ impl<'a> Frame<'a> {
     pub(super) fn take_context(&mut self) -> Option<String> {
         let context = std::mem::take(&mut self.extra.as_mut()?.context);
         (!context.is_empty()).then(|| context.join("\n\n"))
+    }
+
+    /// Lets the other calls of the batch know that a hook ended the model's turn.
+    pub(super) fn pass_on_halt(&self, turn: Option<&dyn Turn>) {
+        let is_halted = self.extra.as_ref().is_some_and(|extra| extra.halted.is_some());
+        if let Some(turn) = turn.filter(|_| is_halted) {
+            turn.stop(Stop::Halted);
+            // Nobody needs to answer any more what was asked on their account.
+            self.core.desk.reconsider();
+        }
     }
 
     /// The call as hooks see it.
@@ -267,7 +288,8 @@ impl<'a> Frame<'a> {
 
     /// What tells this call from any other.
     pub(super) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
-        let subjects = AssertUnwindSafe(|| prepared.subjects(&self.context()));
+        let cx = self.context(self.started());
+        let subjects = AssertUnwindSafe(|| prepared.subjects(&cx));
         let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
         let who = [("user", self.session.user()), ("agent", self.session.agent())];
         let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
@@ -283,7 +305,7 @@ impl<'a> Frame<'a> {
     /// Whether the guard against loops has nothing to say.
     #[inline]
     pub(super) fn is_no_loop(&mut self) -> bool {
-        self.guard() == Finding::Fine
+        self.core.guard.is_none() || self.guard() == Finding::Fine
     }
 
     /// What the guard against loops finds, once for each call.
@@ -369,22 +391,27 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// What the tool gets to know.
-    #[inline]
-    pub(super) fn context(&self) -> Context {
+    /// What the tool gets to know, of a call whose time began at `started`.
+    pub(super) fn context(&self, started: Instant) -> Context {
         Context::of_call(
             self.session,
             Arc::clone(self.core) as _,
             &self.definition.name,
             &self.id,
             self.call,
-            self.started,
+            started,
             self.timeout(),
         )
     }
 
+    /// When the time of the call began, or now.
     pub(super) fn started(&self) -> Instant {
-        self.started
+        self.started.unwrap_or_else(Instant::now)
+    }
+
+    /// When the time of the call began: now, unless it began before.
+    pub(super) fn begun(&mut self) -> Instant {
+        *self.started.get_or_insert_with(Instant::now)
     }
 
     #[inline]
@@ -394,7 +421,7 @@ impl<'a> Frame<'a> {
 
     /// When the time of the call is up.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.started.checked_add(self.timeout())
+        self.started().checked_add(self.timeout())
     }
 
     /// Whether nobody wants the result any more.
@@ -439,19 +466,19 @@ impl<'a> Frame<'a> {
         if self.ran && self.core.audit.is_some() {
             let outcome = result.as_ref().map(|_| ()).map_err(ToolError::kind);
             let facts = result.as_ref().ok().and_then(Output::metadata_map);
-            let elapsed_ms = millis(self.started.elapsed());
+            let elapsed_ms = millis(self.started().elapsed());
             // What ran has run: that this could not be written down changes nothing for it.
             let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
         }
         let truncated = fit::fit(self, &mut result);
-        self.open = false;
-        self.event(|| self.terminal(&result));
+        let begun = std::mem::take(&mut self.open);
+        self.event(|| self.terminal(&result, begun));
         let halted = self.extra.take().and_then(|extra| extra.halted);
         Outcome { call: self.id.clone(), result, truncated, notes, halted }
     }
 
-    fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
-        let elapsed = self.started.elapsed();
+    fn terminal(&self, result: &Result<Output, ToolError>, begun: bool) -> EventKind {
+        let elapsed = self.started().elapsed();
         let display = Arc::clone(&self.definition.display);
         let source = self.definition.source.clone();
         match result {
@@ -468,7 +495,8 @@ impl<'a> Frame<'a> {
                     .collect(),
             },
             Err(error) => {
-                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed);
+                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed)
+                    .begun(begun);
                 match error.kind() {
                     ErrorKind::Aborted => EventKind::Aborted(ending),
                     ErrorKind::Timeout => EventKind::TimedOut(ending),
@@ -488,7 +516,7 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn event(&self, kind: impl FnOnce() -> EventKind) {
         if self.is_heard() {
-            self.core.hub.send(self.session, &self.definition.name, &self.id, kind());
+            self.core.tell(self.session, &self.definition.name, &self.id, kind());
         }
     }
 }

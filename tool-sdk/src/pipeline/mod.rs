@@ -38,7 +38,8 @@ use std::time::Duration;
 use self::before::Heard;
 use self::core::Core;
 use self::frame::Frame;
-pub(crate) use self::turn::{Facts, Permit, Turn};
+use self::run::First;
+pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
 use crate::audit::Audit;
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -51,6 +52,7 @@ use crate::permission::{
     ApprovalStore, Approver, Ask, AskId, Decision, Fingerprint, Mode, Reply, ReplyError, Rule,
     Ruleset,
 };
+use crate::redact::Redactor;
 use crate::schema::Schema;
 use crate::tool::Definition;
 use crate::toolset::Toolset;
@@ -201,6 +203,15 @@ impl Pipeline {
         self.with(|core| core.audit = Some(Arc::new(audit)))
     }
 
+    /// Takes out of events what `redactor` finds.
+    ///
+    /// Results and asks are not changed: an approver, and [`asks`](Self::asks), show what
+    /// runs. A secret that a tool sends in two parts is not found.
+    #[must_use]
+    pub fn redact_events(self, redactor: Redactor) -> Self {
+        self.with(|core| core.redactor = Some(Arc::new(redactor)))
+    }
+
     /// Adds a hook for the tools whose names match `pattern`.
     ///
     /// Hooks with a lower priority come first, and equal ones in the order of registration.
@@ -235,7 +246,17 @@ impl Pipeline {
         &self.core.toolset
     }
 
+    /// The toolset, for whoever adds tools to it while calls are made.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn shared_toolset(&self) -> Arc<Toolset> {
+        Arc::clone(&self.core.toolset)
+    }
+
     /// Listens to what happens to calls from now on.
+    ///
+    /// Nobody waits for who listens. Whoever does not keep up loses progress, then what
+    /// happens to calls on their way, which [`EventKind::Lost`](crate::EventKind::Lost)
+    /// counts; the end of a call that was seen to begin is never lost.
     #[must_use]
     pub fn subscribe(&self) -> Events {
         self.core.hub.subscribe()
@@ -254,6 +275,12 @@ impl Pipeline {
         self.core.desk.reconsider();
     }
 
+    /// Whether the host named somebody to ask.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
+    pub(crate) fn has_approver(&self) -> bool {
+        self.core.approver.is_some()
+    }
+
     /// What waits for an answer, the oldest first.
     #[must_use]
     pub fn asks(&self) -> Vec<Arc<Ask>> {
@@ -262,11 +289,15 @@ impl Pipeline {
 
     /// Answers an ask by its id.
     ///
+    /// `shown` is the [fingerprint](Ask::fingerprint) of what was shown, so that no answer
+    /// counts for another call.
+    ///
     /// # Errors
     ///
-    /// Fails when no such ask waits, or when the answer reaches further than was offered.
-    pub async fn reply(&self, ask: &AskId, reply: Reply) -> Result<(), ReplyError> {
-        ask::answer(&self.core, ask, reply).await
+    /// Fails when no such ask waits, when it is about another call than what was shown, or
+    /// when the answer reaches further than was offered. The ask then waits on.
+    pub async fn reply(&self, ask: &AskId, shown: &str, reply: Reply) -> Result<(), ReplyError> {
+        ask::answer(&self.core, ask, shown, reply).await
     }
 
     /// Removes kept outputs that are older than seven days; says how many.
@@ -298,8 +329,13 @@ impl Pipeline {
     /// # Panics
     ///
     /// Panics outside a tokio runtime with its timer, once a tool waits for something.
-    pub async fn call(&self, session: &Session, call: Call<'_>) -> Outcome {
-        self.call_in_turn(session, &call, None).await
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` would copy the call into its frame")]
+    pub fn call<'a>(
+        &'a self,
+        session: &'a Session,
+        call: Call<'a>,
+    ) -> impl Future<Output = Outcome> + Send + 'a {
+        async move { self.call_in_turn(session, &call, None).await }
     }
 
     /// Runs one call, which waits for its turn between being approved and being run.
@@ -360,6 +396,7 @@ impl Pipeline {
                 let error = frame.refused(&*heard.prepared, error);
                 return frame.end(Err(error), Vec::new());
             }
+            frame.pass_on_halt(turn);
             // Only the tool itself is on its time.
             frame.begin_now();
             // A hook may have waited for long, or changed the rules itself.
@@ -368,7 +405,7 @@ impl Pipeline {
 
         // guard, decide, ask
         let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-        let prepared = if is_settled && frame.is_no_loop() {
+        let mut prepared = if is_settled && frame.is_no_loop() {
             heard.prepared
         } else {
             match Box::pin(decide::approve(&mut frame, heard, turn)).await {
@@ -378,29 +415,28 @@ impl Pipeline {
         };
         trace::stage("decide");
         let permit = match turn {
-            Some(turn) => frame.wait(turn, &*prepared).await.map(Some),
-            None => Ok(None),
+            Some(turn) => match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
+                Ok(permit) => Some(permit),
+                Err(error) => return frame.end(Err(error), Vec::new()),
+            },
+            None => None,
         };
-        let permit = permit.and_then(|permit| match &permit {
-            // Others were asked meanwhile, and something may have been forbidden.
-            Some(_) => decide::still_stands(&mut frame, &*prepared).map(|()| permit),
-            None => Ok(None),
-        });
-        if let Err(error) = permit {
-            return frame.end(Err(error), Vec::new());
-        }
 
         // run
-        let notes = prepared.notes().to_vec();
-        frame.start();
-        let mut result = run::run(&frame, prepared).await;
-        drop(permit);
+        let notes = frame.start(&*prepared);
+        let mut result = match run::begin(&mut frame, prepared).await {
+            First::Done(result) => result,
+            // Boxed, because most calls never wait and none should carry its room around.
+            First::Waiting(running) => Box::pin(run::wait(&mut frame, running)).await,
+        };
         trace::stage("run");
 
         // after
         if frame.is_hooked() {
             before::after(&mut frame, &mut result).await;
+            frame.pass_on_halt(turn);
         }
+        drop(permit);
 
         // fit, finish
         frame.end(result, notes)
@@ -468,4 +504,7 @@ pub struct Checked {
     pub suggestions: Vec<String>,
     /// The fingerprint of the call that would run.
     pub fingerprint: Fingerprint,
+    /// The rules that speak of no tool and no permission that there is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmatched_rules: Vec<Rule>,
 }

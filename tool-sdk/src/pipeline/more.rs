@@ -49,11 +49,12 @@ impl Wish {
         };
         let mut vigil = Vigil::begin(core, ask, cx.session(), &approver);
         let id = vigil.ask().id.clone();
+        let tell = |kind| core.tell(cx.session(), cx.tool(), cx.call(), kind);
         let told = |reply: &'static str| {
             let ask = id.clone();
-            core.hub.tell(cx, EventKind::PermissionReplied { ask, reply: reply.into() });
+            tell(EventKind::PermissionReplied { ask, reply: reply.into() });
         };
-        core.hub.tell(cx, EventKind::PermissionAsked(Arc::clone(vigil.ask())));
+        tell(EventKind::PermissionAsked(Arc::clone(vigil.ask())));
         let settled = loop {
             if let Some(settled) = vigil.next().await {
                 break settled;

@@ -14,42 +14,49 @@ use crate::tool::{Approved, Prepared, Running};
 
 type Result = std::result::Result<Output, ToolError>;
 
-/// Runs `prepared` until it is done, cancelled or out of time.
-pub(super) async fn run(frame: &Frame<'_>, prepared: Box<dyn Prepared>) -> Result {
-    if frame.is_aborted() {
-        return Err(aborted());
-    }
-    let mut prepared = Some(prepared);
-    let first = poll_fn(|task| {
-        let begun = match prepared.take() {
-            Some(prepared) => contained(|| begin(frame, prepared, task)),
-            None => Err(ToolError::internal("the call was begun twice")),
-        };
-        Poll::Ready(begun.unwrap_or_else(|error| First::Done(Err(error))))
-    });
-    match first.await {
-        First::Done(result) => result,
-        // Boxed, because most calls never wait and none should carry its room around.
-        First::Waiting(running) => Box::pin(wait(frame, Guarded(Some(running)))).await,
-    }
+/// What the first poll of a call gives.
+pub(super) enum First {
+    Done(Result),
+    Waiting(Waiting),
 }
 
-/// What the first poll of a call gives.
-enum First {
-    Done(Result),
-    Waiting(Running),
+/// Begins to run `prepared`; most calls are done then.
+#[inline]
+pub(super) fn begin(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+) -> impl Future<Output = First> {
+    let mut prepared = Some(prepared);
+    poll_fn(move |task| {
+        let first = match prepared.take() {
+            _ if frame.is_aborted() => Err(aborted()),
+            Some(prepared) => contained(|| polled(frame, prepared, task)),
+            None => Err(ToolError::internal("the call was begun twice")),
+        };
+        Poll::Ready(first.unwrap_or_else(|error| First::Done(Err(error))))
+    })
 }
 
 #[inline]
-fn begin(frame: &Frame<'_>, prepared: Box<dyn Prepared>, task: &mut task::Context<'_>) -> First {
-    let mut running = prepared.run(frame.context(), Approved::by_pipeline());
+fn polled(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+    task: &mut task::Context<'_>,
+) -> First {
+    let mut context = || {
+        let started = frame.begun();
+        frame.context(started)
+    };
+    let mut running = prepared.run(Approved::by_pipeline(&mut context));
     match running.as_mut().poll(task) {
         Poll::Ready(result) => First::Done(result),
-        Poll::Pending => First::Waiting(running),
+        Poll::Pending => First::Waiting(Waiting(Some(running))),
     }
 }
 
-async fn wait(frame: &Frame<'_>, mut running: Guarded) -> Result {
+/// Waits for a call that was not done at once, while it has time and somebody wants it.
+pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting) -> Result {
+    frame.begun();
     let expired = async {
         match frame.deadline() {
             Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -65,9 +72,9 @@ async fn wait(frame: &Frame<'_>, mut running: Guarded) -> Result {
 }
 
 /// A tool's future whose panics end only its own call, also those of its destructors.
-struct Guarded(Option<Running>);
+pub(super) struct Waiting(Option<Running>);
 
-impl Guarded {
+impl Waiting {
     fn poll(&mut self, task: &mut task::Context<'_>) -> Poll<Result> {
         let Some(running) = &mut self.0 else {
             return Poll::Ready(Err(ToolError::internal("the call was polled after its end")));
@@ -76,7 +83,7 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
+impl Drop for Waiting {
     fn drop(&mut self) {
         let running = self.0.take();
         // What a destructor panics with is of no use to anybody any more.

@@ -74,7 +74,7 @@ fn kind(outcome: &Outcome) -> ErrorKind {
     outcome.result.as_ref().expect_err("the call fails").kind()
 }
 
-// F1, F7, F33, F49: one call is enough, and it has exactly one end.
+// F1, F7, F33, F37, F49: one call is enough, and it has exactly one end.
 #[tokio::test]
 async fn a_call_that_works_is_pending_started_completed() {
     let echo =
@@ -244,7 +244,7 @@ async fn a_slow_subscriber_loses_progress_and_no_end() {
     assert_eq!(events.iter().filter(|kind| *kind == "progress").count(), 1024);
 }
 
-// F14, F60: what a caller must be, and may do.
+// F14, F60, F93: what a caller must be, and may do.
 #[tokio::test]
 async fn callers_need_what_the_tool_asks_for() {
     let mut private = definition("t");
@@ -426,6 +426,49 @@ async fn a_failure_does_not_flood_the_model() {
     let text = call(&pipeline, Call::new("t", "{}")).await.text().into_owned();
     assert!(text.len() < 9000, "{}", text.len());
     assert!(text.contains("ä [195904 more bytes left out]"));
+}
+
+// F41: whoever looks for trouble needs no more than this.
+#[tokio::test(start_paused = true)]
+async fn events_say_how_much_they_matter() {
+    let fails = tool("t", |_, _| async { Err::<String, _>(ToolError::failed("no luck")) });
+    let waits = tool("t", |_, _| pending::<String>());
+    let breaks = tool("t", |_, _| async { panic!("a defect") as String });
+    for (tool, end, severity) in [
+        (tool("t", |_, _| async { "t" }), "completed", "info"),
+        (fails, "failed", "warning"),
+        (waits, "timed_out", "warning"),
+        (breaks, "failed", "error"),
+    ] {
+        let pipeline = pipeline(tool);
+        let mut events = pipeline.subscribe();
+        call(&pipeline, Call::new("t", "{}")).await;
+        let events: Vec<Value> =
+            drain(&mut events).iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+        assert_eq!(events[0]["severity"], "info");
+        let last = events.last().unwrap();
+        assert_eq!((&last["type"], &last["severity"]), (&json!(end), &json!(severity)));
+        assert_eq!(last["tool"], "t");
+    }
+}
+
+// F44: what has effects is never done again by itself.
+#[tokio::test]
+async fn a_call_that_fails_ran_once() {
+    for class in [RiskClass::Read, RiskClass::Write, RiskClass::Execute] {
+        let runs = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&runs);
+        let definition = definition("t").risk(Risk::new(class));
+        let fails = DynamicTool::new(definition, move |_: Value, _: Context| {
+            *counted.lock().unwrap() += 1;
+            async { Err::<String, _>(ToolError::unavailable("try again later")) }
+        });
+        let pipeline = pipeline(fails).mode(Mode::Bypass);
+        for _ in 0..2 {
+            assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Unavailable);
+        }
+        assert_eq!(*runs.lock().unwrap(), 2);
+    }
 }
 
 #[tokio::test]

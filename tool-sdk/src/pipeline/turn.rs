@@ -4,6 +4,7 @@ use std::any::Any;
 use std::pin::Pin;
 
 use crate::error::ToolError;
+use crate::permission::By;
 use crate::tool::Parallel;
 
 /// What a batch needs to know of an approved call.
@@ -24,9 +25,34 @@ pub(crate) trait Turn: Send + Sync {
         facts: &Facts,
     ) -> Pin<Box<dyn Future<Output = Result<Permit, ToolError>> + Send + 'a>>;
 
-    /// Hears that somebody plainly rejected the call.
-    fn rejected(&self);
+    /// Lets no other call begin any more. The first reason stays.
+    fn stop(&self, why: Stop);
 
-    /// Whether somebody plainly rejected one of the calls.
-    fn is_rejected(&self) -> bool;
+    /// Why no call begins any more.
+    fn stopped(&self) -> Option<Stop>;
+}
+
+/// Why calls that have not begun do not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Somebody plainly rejected another call.
+    Rejected,
+    /// A hook that looked at another call ended the model's turn.
+    Halted,
+}
+
+impl Stop {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rejected => "the user rejected another call of the batch",
+            Self::Halted => "a hook ended the turn with another call of the batch",
+        }
+    }
+
+    pub(crate) const fn by(self) -> By {
+        match self {
+            Self::Rejected => By::Reply,
+            Self::Halted => By::Hook,
+        }
+    }
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 pub(super) const CHUNK: usize = 32 << 10;
 
 /// Keeps the two ends of a stream as it comes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Capture {
     half: usize,
     head: Vec<u8>,

@@ -1,6 +1,6 @@
 //! The process group of a child: what is ended together with it.
 
-use tokio::process::{Child, Command};
+use super::start::Child;
 
 /// A child's process group, by the number of its leader.
 ///
@@ -12,11 +12,7 @@ pub(super) struct Group(Option<rustix::process::Pid>);
 
 #[cfg(unix)]
 impl Group {
-    /// Lets the child of `command` lead a group of its own.
-    pub(super) fn lead(command: &mut Command) {
-        command.process_group(0);
-    }
-
+    /// That of a child, which leads one as it leads its session.
     pub(super) fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(id.and_then(rustix::process::Pid::from_raw))
@@ -57,10 +53,6 @@ pub(super) struct Group;
 
 #[cfg(not(unix))]
 impl Group {
-    pub(super) fn lead(command: &mut Command) {
-        command.kill_on_drop(true);
-    }
-
     pub(super) fn of(_child: &Child) -> Self {
         Self
     }

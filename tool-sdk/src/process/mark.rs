@@ -10,7 +10,10 @@
 
 #[cfg(target_os = "linux")]
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The variable that holds a mark.
 pub(super) const NAME: &str = "TOOL_SDK_PROCESS";
@@ -26,10 +29,25 @@ pub(super) struct Mark {
 
 impl Mark {
     /// A mark that nothing else has.
-    pub(super) fn random() -> io::Result<Self> {
+    pub(super) fn fresh() -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        Ok(Self::of(format!("{}.{number}", Self::of_host()?)))
+    }
+
+    /// What all marks of this process begin with. Where it is itself a marked child, that is
+    /// the mark that it carries.
+    pub(super) fn of_host() -> io::Result<&'static str> {
+        static HOST: OnceLock<String> = OnceLock::new();
+        if let Some(host) = HOST.get() {
+            return Ok(host);
+        }
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Self::of(format!("{:032x}", u128::from_ne_bytes(bytes))))
+        let own = format!("{:032x}", u128::from_ne_bytes(bytes));
+        let outer = inherited().and_then(|outer| outer.into_string().ok());
+        let host = outer.filter(|outer| is_mark(outer)).map(|outer| format!("{outer}.{own}"));
+        Ok(HOST.get_or_init(|| host.unwrap_or(own)))
     }
 
     /// A mark below this one: what ends this one ends that one too.
@@ -73,6 +91,16 @@ impl Mark {
     fn sweep(&mut self, _: Ending) -> usize {
         0
     }
+}
+
+/// The mark that this process carries itself.
+pub(super) fn inherited() -> Option<OsString> {
+    std::env::var_os(NAME)
+}
+
+/// Whether nothing is in it that means something to a program that searches for it.
+fn is_mark(text: &str) -> bool {
+    text.len() < 256 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
 }
 
 /// How often is looked again for what was started meanwhile.

@@ -10,30 +10,42 @@
 mod capture;
 mod env;
 mod group;
+#[cfg(target_os = "linux")]
+mod guardian;
 #[cfg(unix)]
 mod kept;
+mod limits;
 mod mark;
+#[cfg(feature = "mcp")]
+mod piped;
+mod program;
+mod start;
 mod tree;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::FusedFuture;
 use thiserror::Error;
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{ChildStdin, Command};
 use tokio::time::timeout;
 
 use self::capture::Capture;
 pub use self::capture::Captured;
 pub use self::env::{ChildEnv, ForbiddenName};
 #[cfg(unix)]
-pub use self::kept::{Look, Process, Processes, Spawn, TypeError};
+pub use self::kept::{Look, Process, Processes, Spawn, Turn, TypeError};
+pub use self::limits::Limits;
+use self::mark::Mark;
+#[cfg(feature = "mcp")]
+pub(crate) use self::piped::Piped;
+use self::program::Program;
+use self::start::{Streams, Wiring, Writer};
 use self::tree::Tree;
 
 /// How long output is waited for after the child has ended: what it started may hold its
@@ -60,10 +72,7 @@ const DRAIN: Duration = Duration::from_millis(250);
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Run {
-    program: OsString,
-    args: Vec<OsString>,
-    folder: Option<PathBuf>,
-    env: ChildEnv,
+    program: Program,
     stdin: Vec<u8>,
     timeout: Duration,
     grace: Duration,
@@ -77,10 +86,7 @@ impl Run {
         args: impl IntoIterator<Item = A>,
     ) -> Self {
         Self {
-            program: program.into(),
-            args: args.into_iter().map(Into::into).collect(),
-            folder: None,
-            env: ChildEnv::inherited(),
+            program: Program::new(program, args),
             stdin: Vec::new(),
             timeout: Duration::from_secs(60),
             grace: Duration::from_millis(200),
@@ -95,13 +101,19 @@ impl Run {
 
     /// The folder that it runs in; the host's own when nothing is said.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = Some(folder.into());
+        self.program.folder = Some(folder.into());
         self
     }
 
     /// The environment; [`ChildEnv::inherited`] when nothing is said.
     pub fn env(mut self, env: ChildEnv) -> Self {
-        self.env = env;
+        self.program.env = env;
+        self
+    }
+
+    /// What it may use up; no more limits than the host's own when nothing is said.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.program.limits = limits;
         self
     }
 
@@ -129,14 +141,9 @@ impl Run {
         self
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(&self.args).env_clear().envs(self.env.vars());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(folder) = &self.folder {
-            command.current_dir(folder);
-        }
-        command
+    /// A program that is told nothing gets nothing to read, and no pipe for it.
+    fn wiring(&self) -> Wiring {
+        if self.stdin.is_empty() { Wiring::Apart } else { Wiring::Fed }
     }
 }
 
@@ -195,17 +202,22 @@ pub enum RunError {
 /// Fails when the program could not be started or waited for. How it ended is no error.
 pub async fn run(run: Run) -> Result<Finished, RunError> {
     let started = Instant::now();
-    let mut tree = Tree::spawn(&mut run.command(), run.grace).map_err(|source| {
-        RunError::Spawn { program: run.program.to_string_lossy().into_owned(), source }
-    })?;
-    let (mut stdout, mut stderr) = (Capture::new(run.keep), Capture::new(run.keep));
-    let (input, output, complaints) = match tree.child() {
-        Some(child) => (child.stdin.take(), child.stdout.take(), child.stderr.take()),
-        None => (None, None, None),
+    let failed = |source| RunError::Spawn {
+        program: run.program.name.to_string_lossy().into_owned(),
+        source,
     };
+    let mark = Mark::fresh().map_err(failed)?;
+    let (mut tree, streams) =
+        Tree::start(&run.program, mark, run.wiring(), run.grace).map_err(failed)?;
+    let Streams { input, output, complaints, .. } = streams;
+    let (mut stdout, mut stderr) = (Capture::new(run.keep), Capture::new(run.keep));
     let (exit, held) = {
         let talk = async {
-            tokio::join!(feed(input, &run.stdin), stdout.drain(output), stderr.drain(complaints))
+            tokio::join!(
+                feed(input, &run.stdin),
+                stdout.drain(Some(output)),
+                stderr.drain(complaints)
+            )
         };
         let mut talk = pin!(talk.map(drop).fuse());
         let exit = match timeout(run.timeout, exit_of(&mut tree, talk.as_mut())).await {
@@ -236,7 +248,7 @@ async fn exit_of(
 }
 
 /// Writes `bytes` and closes the pipe. A child that reads no more does not need them.
-async fn feed(stdin: Option<ChildStdin>, bytes: &[u8]) {
+async fn feed(stdin: Option<Writer>, bytes: &[u8]) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(bytes).await;
     }
@@ -262,6 +274,7 @@ fn signal_of(_status: ExitStatus) -> i32 {
     0
 }
 
-#[cfg(test)]
-#[cfg(unix)]
+#[cfg(all(test, target_os = "linux"))]
+mod proofs;
+#[cfg(all(test, unix))]
 mod tests;

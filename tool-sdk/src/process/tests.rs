@@ -161,8 +161,103 @@ async fn a_secret_of_the_parent_does_not_reach_the_child() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn open_files_are_not_handed_down() {
-    let secret = tempfile::NamedTempFile::new().unwrap();
-    let listed = shell("ls -l /proc/self/fd").await.stdout.text();
-    assert!(listed.contains(" 0 -> "), "{listed}");
-    assert!(!listed.contains(secret.path().to_str().unwrap()), "{listed}");
+    let open = tempfile::tempfile().unwrap();
+    let _handed_down = rustix::io::dup(&open).unwrap();
+    for stdin in ["", "x"] {
+        let listing = Run::exec("ls", ["/proc/self/fd"]).stdin(stdin);
+        assert_eq!(run(listing).await.unwrap().stdout.text(), "0\n1\n2\n3\n");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn programs_are_found_in_the_childs_own_path() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, mode) in [
+        ("plain", "#!/bin/sh\n", 0o644),
+        ("tell", "#!/bin/sh\necho told $1\n", 0o755),
+        ("unmarked", "echo unmarked $1\n", 0o755),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+        let file = folder.path().join(name);
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let path = format!("relative:{}:/usr/bin:/bin", folder.path().display());
+    let told = |name: &str, folder: &Path| {
+        let env = ChildEnv::default().with("PATH", &path);
+        run(Run::exec(name, ["it"]).env(env).folder(folder))
+    };
+    let root = Path::new("/");
+    assert_eq!(told("tell", root).await.unwrap().stdout.text(), "told it\n");
+    // A script that does not say what reads it is read by the shell.
+    assert_eq!(told("unmarked", root).await.unwrap().stdout.text(), "unmarked it\n");
+    assert_eq!(told("./tell", folder.path()).await.unwrap().stdout.text(), "told it\n");
+    for missing in ["plain", "./tell", "nothing", "", "te\0ll"] {
+        assert!(matches!(told(missing, root).await, Err(RunError::Spawn { .. })), "{missing}");
+    }
+}
+
+// SH8: a child begins with the signals as they are for everybody.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn no_signal_is_blocked_or_ignored() {
+    let told = shell("grep -E '^Sig(Blk|Ign)' /proc/self/status").await.stdout.text();
+    let sets: Vec<_> = told.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(sets, ["0000000000000000"; 2], "{told}");
+}
+
+/// Waits until a file says something.
+#[cfg(target_os = "linux")]
+fn said(file: &Path) -> String {
+    for _ in 0..600 {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        if text.ends_with('\n') {
+            return text;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("it never said anything");
+}
+
+// F15: the test runs itself as a host, which is killed; nothing that it started stays.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_outlives_a_host_that_is_killed() {
+    const FOLDER: &str = "TOOL_SDK_TEST_FOLDER";
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let pipe = Path::new(&folder).join("pipe");
+        // A child, one in a session of its own, one that forgot its mark, and one whose parents
+        // are gone.
+        let line = format!(
+            "trap '' TERM HUP; exec 3>'{}'; sleep 300 & setsid sleep 300 & \
+             env -i /bin/sleep 300 & (setsid sleep 300 &); echo ready > '{}'; sleep 300",
+            pipe.display(),
+            Path::new(&folder).join("ready").display(),
+        );
+        let kept = Processes::default();
+        let spawn = Spawn::exec("sh", ["-c", &line]);
+        kept.start(&spawn.terminal(std::env::var_os("TERMINAL").is_some())).unwrap();
+        let _ = run(Run::exec("sleep", ["300"]).timeout(HANGS * 10)).await;
+        return;
+    }
+    for terminal in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = named_pipe(folder.path());
+        let name = "process::tests::nothing_outlives_a_host_that_is_killed";
+        let mut host = Command::new(std::env::current_exe().unwrap());
+        host.args(["--exact", name]).env(FOLDER, folder.path());
+        if terminal {
+            host.env("TERMINAL", "1");
+        }
+        let mut host = host.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let opened = spawn_blocking(move || File::open(pipe));
+        let mut held = timeout(HANGS, opened).await.unwrap().unwrap().unwrap();
+        said(&folder.path().join("ready"));
+        host.kill().unwrap();
+        host.wait().unwrap();
+        let ended = spawn_blocking(move || held.read_to_end(&mut Vec::new()));
+        timeout(HANGS, ended).await.expect("nobody holds the pipe").unwrap().unwrap();
+    }
 }

@@ -7,12 +7,13 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::group::Group;
-use super::mark::{self, Mark};
+use super::mark::Mark;
+use super::program::Program;
+use super::start::{Child, Started, Streams, Wiring, start};
 
 /// How long a killed child is waited for. One that hangs in the kernel is left to the
 /// runtime, which reaps it when it goes.
@@ -27,22 +28,17 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Starts `command`; when it has to end early, its tree has `grace` to tidy up.
-    pub(super) fn spawn(command: &mut Command, grace: Duration) -> io::Result<Self> {
-        let mark = Mark::random()?;
-        Group::lead(command);
-        let child = command.env(mark::NAME, mark.as_str()).spawn()?;
-        Ok(Self::of(child, mark, grace))
-    }
-
-    /// A child that leads its own group and carries `mark`.
-    pub(super) fn of(child: Child, mark: Mark, grace: Duration) -> Self {
+    /// Starts `program`, which carries `mark`; when it has to end early, its tree has `grace`
+    /// to tidy up.
+    pub(super) fn start(
+        program: &Program,
+        mark: Mark,
+        wiring: Wiring,
+        grace: Duration,
+    ) -> io::Result<(Self, Streams)> {
+        let Started { child, streams } = start(program, &mark, wiring)?;
         let group = Group::of(&child);
-        Self { running: Some(Running { child, group, mark }), grace }
-    }
-
-    pub(super) fn child(&mut self) -> Option<&mut Child> {
-        self.running.as_mut().map(|running| &mut running.child)
+        Ok((Self { running: Some(Running { child, group, mark }), grace }, streams))
     }
 
     pub(super) fn group(&self) -> Option<Group> {
@@ -51,8 +47,8 @@ impl Tree {
 
     /// Waits for the child, not for what it started.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        match self.child() {
-            Some(child) => child.wait().await,
+        match &mut self.running {
+            Some(running) => running.child.wait().await,
             None => Err(io::Error::other("the child was ended")),
         }
     }

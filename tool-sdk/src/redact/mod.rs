@@ -85,15 +85,23 @@ impl Redactor {
         Cow::Owned(out)
     }
 
+    /// Replaces the secrets in `text`.
+    pub(crate) fn scrub(&self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redact(text) {
+            *text = redacted;
+        }
+    }
+
+    /// Replaces the secrets in each of the texts.
+    pub(crate) fn scrub_each<'t>(&self, texts: impl IntoIterator<Item = &'t mut String>) {
+        texts.into_iter().for_each(|text| self.scrub(text));
+    }
+
     /// Replaces the secrets in every text of `value`, and every text that stands under a
     /// key such as `password`.
     pub fn redact_value(&self, value: &mut Value) {
         match value {
-            Value::String(text) => {
-                if let Cow::Owned(redacted) = self.redact(text) {
-                    *text = redacted;
-                }
-            }
+            Value::String(text) => self.scrub(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(members) => {
                 *members = std::mem::take(members)

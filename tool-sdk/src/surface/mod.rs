@@ -4,4 +4,6 @@
 pub mod cli;
 #[cfg(any(feature = "cli", feature = "testing"))]
 pub(crate) mod files;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod provider;

@@ -1,19 +1,40 @@
 //! What a call touches, as rules and people see it.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::context::Context;
 use crate::effect::RiskClass;
+use crate::redact::Redactor;
 
-/// The proof that a call went through every gate; only a pipeline has it.
-#[derive(Debug)]
-pub struct Approved(());
+/// The proof that a call went through every gate, and the way to its context; only a
+/// pipeline has it.
+///
+/// It does not hold the call, because the approved call is the [`Prepared`](crate::Prepared)
+/// itself: the pipeline owns it from decoding on, hands it out to be looked at only, and
+/// [`run`](crate::Prepared::run) consumes it. So what was judged and shown is what runs,
+/// once.
+pub struct Approved<'a>(&'a mut dyn FnMut() -> Context);
 
-impl Approved {
-    pub(crate) const fn by_pipeline() -> Self {
-        Self(())
+impl<'a> Approved<'a> {
+    #[inline]
+    pub(crate) fn by_pipeline(context: &'a mut dyn FnMut() -> Context) -> Self {
+        Self(context)
+    }
+
+    /// What the tool may know and do, made for the tools that want it.
+    #[must_use]
+    pub fn context(self) -> Context {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Approved<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Approved")
     }
 }
 
@@ -39,6 +60,7 @@ pub struct Subject {
     permission: Option<Cow<'static, str>>,
     class: Option<RiskClass>,
     opaque: bool,
+    asks: bool,
     known_safe: bool,
     forbidden_as: Option<Cow<'static, str>>,
 }
@@ -50,6 +72,15 @@ impl Subject {
         Self::of(Cow::Owned(text.into()))
     }
 
+    /// The permission under which paths outside of the workspace are judged.
+    pub(crate) const OUTSIDE: &str = "external_directory";
+
+    /// The permission under which files are judged that something executes or obeys later.
+    pub(crate) const PROTECTED: &str = "protected_path";
+
+    /// The permissions under which a path of any tool may be judged.
+    pub(crate) const PERMISSIONS: [&str; 2] = [Self::OUTSIDE, Self::PROTECTED];
+
     /// What a call is about that does not say: `*`.
     pub(crate) const ANY: Self = Self::of(Cow::Borrowed("*"));
 
@@ -60,6 +91,7 @@ impl Subject {
             permission: None,
             class: None,
             opaque: false,
+            asks: false,
             known_safe: false,
             forbidden_as: None,
         }
@@ -95,6 +127,23 @@ impl Subject {
         self
     }
 
+    /// Has somebody asked about it where no rule speaks of it, also when the call only reads
+    /// it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{RiskClass, Subject};
+    ///
+    /// let elsewhere = Subject::new("/etc/hosts").class(RiskClass::Read).always_asks();
+    /// assert!(elsewhere.is_asked_about());
+    /// ```
+    #[must_use]
+    pub fn always_asks(mut self) -> Self {
+        self.asks = true;
+        self
+    }
+
     /// Marks it as something that is on a list of what does nothing but read.
     ///
     /// It counts as reading, until a person sets
@@ -119,6 +168,16 @@ impl Subject {
     #[must_use]
     pub fn also_forbidden_as(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.forbidden_as = Some(text.into());
+        self
+    }
+
+    /// The subject without what `redactor` finds, for those who only read of it.
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
+        let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
+        if self.spellings().chain(self.forbidden_as()).any(secret) {
+            (self.path, self.forbidden_as) = (None, None);
+            redactor.scrub(self.text.to_mut());
+        }
         self
     }
 
@@ -160,6 +219,12 @@ impl Subject {
     /// The spelling for rules that forbid or ask.
     pub(crate) fn forbidden_as(&self) -> Option<&str> {
         self.forbidden_as.as_deref()
+    }
+
+    /// Whether somebody is asked about it where no rule speaks of it.
+    #[must_use]
+    pub fn is_asked_about(&self) -> bool {
+        self.asks
     }
 
     /// Whether it was not understood.

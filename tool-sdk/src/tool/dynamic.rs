@@ -87,8 +87,8 @@ struct PreparedValue {
 }
 
 impl Prepared for PreparedValue {
-    fn run(self: Box<Self>, cx: Context, _: Approved) -> Running {
-        (self.handler)(self.args, cx)
+    fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
+        (self.handler)(self.args, approved.context())
     }
 
     fn has_no_wish(&self) -> bool {

@@ -83,7 +83,7 @@ pub trait Tool: Send + Sync + 'static {
 /// A call with decoded arguments, ready to be judged and then to run.
 pub trait Prepared: Send {
     /// Runs the tool, once a pipeline has approved this very value.
-    fn run(self: Box<Self>, cx: Context, approved: Approved) -> Running;
+    fn run(self: Box<Self>, approved: Approved<'_>) -> Running;
 
     /// One line for people that says what the call does.
     fn summary(&self) -> Option<String> {

@@ -222,6 +222,7 @@ fn is_whole_number(id: TypeId) -> bool {
 
 /// The number at the start of `text` and its length: digits without a leading zero, not so
 /// many that they could be too many, and nothing behind them that belongs to a number.
+#[inline]
 fn digits(text: &[u8]) -> Option<(u64, usize)> {
     const MOST: usize = 18;
     let mut value = 0_u64;

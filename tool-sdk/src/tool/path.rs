@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -16,13 +17,7 @@ use super::Subject;
 use crate::context::Context;
 use crate::effect::RiskClass;
 use crate::error::ToolError;
-use crate::workspace::{Located, Workspace};
-
-/// The permission under which paths outside of the workspace are judged.
-const OUTSIDE: &str = "external_directory";
-
-/// The permission under which files are judged that something executes or obeys later.
-const PROTECTED: &str = "protected_path";
+use crate::workspace::{Located, Snapshot, Workspace};
 
 /// A path that a model sends.
 ///
@@ -61,6 +56,8 @@ pub struct WorkspacePath {
     text: String,
     /// Where it led when the call was judged; `None` when that was nowhere.
     judged: OnceLock<Option<Places>>,
+    /// What the file said when somebody was shown what becomes of it.
+    shown: OnceLock<Snapshot>,
 }
 
 /// Where a path leads.
@@ -100,6 +97,22 @@ impl WorkspacePath {
         }
     }
 
+    /// Keeps what the file says while somebody is shown what becomes of it, and gives what
+    /// was kept first.
+    ///
+    /// A tool that replaces a file as a whole reads it in its preview, and based on what it
+    /// finds there when it runs: what is replaced is what was shown.
+    pub fn keep_shown(&self, now: Snapshot) -> &Snapshot {
+        self.shown.get_or_init(|| now)
+    }
+
+    /// What the file said when somebody was shown what becomes of it; `None` when nobody
+    /// was.
+    #[must_use]
+    pub fn shown(&self) -> Option<&Snapshot> {
+        self.shown.get()
+    }
+
     /// What a call touches that reads the path.
     #[must_use]
     pub fn read(&self, cx: &Context) -> Vec<Subject> {
@@ -132,7 +145,7 @@ impl WorkspacePath {
 
     fn about(&self, Places { asked, real }: &Places, writes: bool) -> Vec<Subject> {
         let path = |place: &Located| Subject::path(place.display(), place.absolute());
-        let sent = asked.as_ref().map_or_else(|| Subject::new(&self.text), path);
+        let sent = asked.as_ref().map_or_else(|| Subject::new(plain(&self.text)), path);
         let target = path(real);
         let mut subjects = match sent.text() == target.text() {
             true => vec![target],
@@ -140,18 +153,26 @@ impl WorkspacePath {
         };
         let mut also = Vec::new();
         if asked.is_none() {
-            // Reading there is no more a matter of course than writing.
-            let under = |it: &Subject| it.clone().under(OUTSIDE).class(RiskClass::Write);
+            // Reading there is no more a matter of course than writing, but it is no writing.
+            let class = if writes { RiskClass::Write } else { RiskClass::Read };
+            let under =
+                |it: &Subject| it.clone().under(Subject::OUTSIDE).class(class).always_asks();
             also.extend(subjects.iter().map(under));
         }
         if writes {
             let places = asked.iter().chain([real]).filter(|place| place.is_protected());
-            also.extend(places.map(|place| path(place).under(PROTECTED)));
+            also.extend(places.map(|place| path(place).under(Subject::PROTECTED)));
             also.dedup();
         }
         subjects.extend(also);
         subjects
     }
+}
+
+/// The path without `.` and doubled separators: rules know one way to write it.
+fn plain(path: &str) -> String {
+    let parts = Path::new(path).components().filter(|part| *part != Component::CurDir);
+    parts.collect::<PathBuf>().display().to_string()
 }
 
 impl<T: Into<String>> From<T> for WorkspacePath {
@@ -202,6 +223,7 @@ impl JsonSchema for WorkspacePath {
 mod tests {
     use std::fs;
 
+    use proptest::prelude::*;
     use tempfile::TempDir;
 
     use super::*;
@@ -242,6 +264,35 @@ mod tests {
         );
     }
 
+    proptest! {
+        // PA1, PA7: whatever is said of a place does not depend on how it is written.
+        #[test]
+        fn detours_that_lead_nowhere_change_nothing(
+            names in prop::collection::vec(
+                prop::sample::select(vec!["src", "a", "..", ".git", ".envrc", "new"]), 1..6,
+            ),
+            detours in prop::collection::vec(
+                prop::sample::select(vec!["/", "//", "/./", "/.//"]), 6,
+            ),
+            writes in any::<bool>(),
+        ) {
+            let (_folder, workspace, cx) = folder();
+            let plain = names.join("/");
+            let mut winding = String::from("./");
+            for (name, detour) in names.iter().zip(&detours) {
+                winding.extend([*name, *detour]);
+            }
+            let [plain, winding] = [plain, winding].map(|text| {
+                let path = WorkspacePath::from(text);
+                let subjects = if writes { path.written(&cx) } else { path.read(&cx) };
+                let place = path.locate(&workspace).map(|place| place.absolute());
+                let judged = place.is_ok().then_some(subjects);
+                (judged, place.map_err(|error| error.kind()))
+            });
+            prop_assert_eq!(plain, winding);
+        }
+    }
+
     // PA7: by name, in any folder, whether it exists or not; only for writing.
     #[test]
     fn what_runs_later_is_asked_about() {
@@ -258,9 +309,10 @@ mod tests {
     fn what_is_outside_is_asked_about() {
         let (_folder, workspace, cx) = folder();
         let other = TempDir::new().unwrap();
+        fs::create_dir(other.path().join("sub")).unwrap();
         let real = other.path().canonicalize().unwrap().join("new");
-        let (asked, real) = (other.path().join("./new"), real.to_str().unwrap());
-        let path = WorkspacePath::from(asked.to_str().unwrap());
+        let (asked, real) = (other.path().join("sub/../new"), real.to_str().unwrap());
+        let path = WorkspacePath::from(other.path().join("./sub//../new").to_str().unwrap());
         assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Denied);
 
         let subjects = path.read(&cx);
@@ -274,7 +326,12 @@ mod tests {
                 format!("external_directory:{real}"),
             ]
         );
-        assert!(subjects[2..].iter().all(|it| it.risk_class() == Some(RiskClass::Write)));
+        let asks = |subjects: &[Subject], class| {
+            let said = |it: &Subject| (it.risk_class(), it.is_asked_about());
+            assert!(subjects[2..].iter().all(|it| said(it) == (Some(class), true)));
+        };
+        asks(&subjects, RiskClass::Read);
+        asks(&path.written(&cx), RiskClass::Write);
 
         // Whoever reads it now has been judged.
         let place = path.locate(&workspace).unwrap();

@@ -17,6 +17,8 @@ mod view;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
+use tokio::sync::watch;
+
 pub use self::agent::AgentProfile;
 use self::filter::Filter;
 pub use self::model::ModelProfile;
@@ -62,6 +64,7 @@ pub struct Toolset {
     state: RwLock<State>,
     /// Held while a change is made, so that readers wait only for its last step.
     changing: Mutex<()>,
+    changed: watch::Sender<()>,
 }
 
 /// What may change while a pipeline runs.
@@ -85,6 +88,7 @@ impl Clone for Toolset {
             registry: self.registry.clone(),
             state: RwLock::new(self.read().clone()),
             changing: Mutex::default(),
+            changed: watch::Sender::default(),
         }
     }
 }
@@ -102,7 +106,8 @@ impl Toolset {
         let filter = Filter::default();
         let view = Arc::new(View::new(registry.iter(), &filter));
         let state = RwLock::new(State { filter, additions: Vec::new(), view });
-        Self { registry, state, changing: Mutex::default() }
+        let changed = watch::Sender::default();
+        Self { registry, state, changing: Mutex::default(), changed }
     }
 
     /// Lets those with `scope` in; tools for other scopes only stay out.
@@ -271,6 +276,30 @@ impl Toolset {
         })
     }
 
+    /// Puts tools in the place of others that were added before, in one step.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a name is taken already; nothing has changed then.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn exchange(
+        &self,
+        leaving: &[Arc<dyn Tool>],
+        coming: Vec<Arc<dyn Tool>>,
+    ) -> Result<(), RegistryError> {
+        self.update(|registry, state| {
+            let leaves = |tool: &Arc<dyn Tool>| leaving.iter().any(|it| Arc::ptr_eq(it, tool));
+            let mut additions = state.additions.clone();
+            additions.retain(|tool| !leaves(tool));
+            additions.extend(coming);
+            Registry::builder()
+                .add(registry.iter().chain(&additions).cloned().collect::<Vec<_>>())
+                .build()?;
+            state.additions = additions;
+            Ok(())
+        })
+    }
+
     /// Takes a tool away from this toolset; says whether it had it.
     pub fn remove(&self, name: &str) -> bool {
         self.update(|_, state| {
@@ -313,6 +342,12 @@ impl Toolset {
         Arc::ptr_eq(&self.read().view, view)
     }
 
+    /// Tells whenever this audience may see something else than before.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers want to know"))]
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
     /// The tool called `name`, when this audience has it.
     #[must_use]
     #[inline]
@@ -333,6 +368,7 @@ impl Toolset {
         let tools = self.registry.iter().chain(&state.additions);
         state.view = Arc::new(View::new(tools, &state.filter));
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        self.changed.send_replace(());
         answer
     }
 }

@@ -485,3 +485,24 @@ fn a_view_is_one_moment_of_a_toolset_that_changes() {
     });
     assert_eq!(told(&desk), ["paper", "pen"]);
 }
+
+// Rules about what there is, for whomever, are no mistakes; a mistyped name most likely is.
+#[test]
+fn rules_about_nothing_that_there_is_are_told() {
+    let toolset = desk(&["pen", "ink"]).only(["pen"]);
+    let rules = [
+        allow("pen(a)"),
+        allow("*"),
+        deny("INK"),
+        deny("write"),
+        deny("external_directory"),
+        // One that allows means exactly what it says.
+        allow("INK"),
+        deny("pne"),
+        deny("mcp__*"),
+    ];
+    let view = toolset.with_rules(rules).view();
+    let unmatched: Vec<_> = view.unmatched_rules().iter().map(ToString::to_string).collect();
+    assert_eq!(unmatched, ["allow INK", "deny pne", "deny mcp__*"]);
+    assert!(Toolset::new(Registry::builder().build().unwrap()).view().unmatched_rules().is_empty());
+}

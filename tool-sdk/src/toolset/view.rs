@@ -16,9 +16,9 @@ use super::model::ModelProfile;
 use super::search;
 use crate::effect::RiskClass;
 use crate::name::ToolName;
-use crate::permission::{Action, Mode, Ruleset};
+use crate::permission::{Action, Mode, Rule, Ruleset};
 use crate::registry::Index;
-use crate::tool::{Definition, Flags, Tool};
+use crate::tool::{Definition, Flags, Subject, Tool};
 
 /// What an audience sees at one moment: it never changes.
 pub struct View {
@@ -26,6 +26,8 @@ pub struct View {
     refined: Vec<Option<Definition>>,
     policies: Vec<Policy>,
     rules: Ruleset,
+    /// The rules that speak of nothing that there is.
+    unmatched: Vec<Rule>,
     mode: Mode,
     index: Index,
     texts: [OnceLock<Arc<str>>; View::TEXTS],
@@ -148,8 +150,12 @@ impl View {
     /// How many renderings of the whole list a view can keep.
     pub(crate) const TEXTS: usize = 8;
 
-    pub(super) fn new<'a>(all: impl Iterator<Item = &'a Arc<dyn Tool>>, filter: &Filter) -> Self {
+    pub(super) fn new<'a>(
+        all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
+        filter: &Filter,
+    ) -> Self {
         let (rules, mode) = filter.law();
+        let unmatched = unmatched(&rules, all.clone());
         let profile = filter.profile();
         let mut entries: Vec<Entry<'_>> = all
             .filter(|tool| filter.admits(tool.definition()))
@@ -159,7 +165,7 @@ impl View {
         if let Some(profile) = profile {
             profile.replace(&mut entries);
         }
-        Self::of(entries, rules, mode)
+        Self { unmatched, ..Self::of(entries, rules, mode) }
     }
 
     fn of(entries: Vec<Entry<'_>>, rules: Ruleset, mode: Mode) -> Self {
@@ -172,7 +178,8 @@ impl View {
                 Cow::Owned(definition) => (Some(definition), policy),
             })
             .unzip();
-        Self { tools, refined, policies, rules, mode, index, texts: Default::default() }
+        let (unmatched, texts) = Default::default();
+        Self { tools, refined, policies, rules, unmatched, mode, index, texts }
     }
 
     /// Where the tool called `name` stands.
@@ -191,6 +198,31 @@ impl View {
     #[must_use]
     pub fn rules(&self) -> &Ruleset {
         &self.rules
+    }
+
+    /// The rules that speak of no tool and of no permission that there is, also for another
+    /// audience: most likely somebody mistyped a name.
+    ///
+    /// A permission that tools only ask for while they run is not known here.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Registry, Rule, Toolset, tool, tools};
+    ///
+    /// /// Water the plants.
+    /// #[tool(write)]
+    /// fn water() {}
+    ///
+    /// let registry = Registry::builder().add(tools![water]).build()?;
+    /// let rules: Vec<Rule> = vec!["ask water".parse()?, "deny watre".parse()?];
+    /// let view = Toolset::new(registry).with_rules(rules).view();
+    /// assert_eq!(view.unmatched_rules()[0].to_string(), "deny watre");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn unmatched_rules(&self) -> &[Rule] {
+        &self.unmatched
     }
 
     /// How much is done without asking.
@@ -289,6 +321,18 @@ impl View {
             None => make(self).into(),
         }
     }
+}
+
+/// The rules that speak of none of the tools, nor of what any tool may touch.
+fn unmatched<'a>(
+    rules: &Ruleset,
+    all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
+) -> Vec<Rule> {
+    let speaks_of_any = |rule: &&Rule| {
+        rule.speaks_of(&Subject::PERMISSIONS)
+            || all.clone().any(|tool| rule.speaks_of(&names_of(tool.definition())))
+    };
+    rules.rules().iter().filter(|rule| !speaks_of_any(rule)).cloned().collect()
 }
 
 /// How far apart two names are; a part of the other is close.

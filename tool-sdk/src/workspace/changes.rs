@@ -80,9 +80,9 @@ impl Changes {
     /// Whether the files are on the disk, and not only in the system's memory, when
     /// [`apply`](Self::apply) returns; so it is unless told otherwise.
     ///
-    /// A power failure after that loses nothing. Without, it may lose the change, but it
-    /// still leaves the old or the new file on most file systems. For very many files the
-    /// difference is seconds.
+    /// A power failure after that loses nothing. Without, one within the next seconds may
+    /// lose the change, or leave a file that was changed empty; for very many files, waiting
+    /// for the disk takes seconds, too. What another process sees is whole either way.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
         self

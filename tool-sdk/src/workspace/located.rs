@@ -132,7 +132,7 @@ impl Located {
     /// or not.
     #[must_use]
     pub fn is_protected(&self) -> bool {
-        is_protected(&self.relative)
+        is_protected(&self.relative, &self.absolute())
     }
 
     /// The same place without symbolic links, as they are now.
@@ -181,16 +181,18 @@ impl Located {
 
     /// The place `below` this one.
     ///
-    /// A path that leads out is refused when it is opened.
+    /// A path that leads out is refused when it is opened, and below a [real](Self::real)
+    /// place a link is not followed.
     #[must_use]
     pub fn join(&self, below: impl AsRef<Path>) -> Self {
-        Self { relative: self.relative.join(below), is_real: false, ..self.clone() }
+        Self { relative: self.relative.join(below), ..self.clone() }
     }
 
-    /// The folder that holds this place; a root has none.
+    /// The folder that holds this place. A root has none, and what is outside of the
+    /// workspace has none that anybody was asked about.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
-        self.file_name()?;
+        self.file_name().filter(|_| self.root().access != Access::Outside)?;
         Some(Self { relative: self.relative.parent()?.to_owned(), ..self.clone() })
     }
 
@@ -250,18 +252,8 @@ impl Located {
     pub fn read_dir(
         &self,
     ) -> Result<impl Iterator<Item = Result<DirEntry, ToolError>> + use<>, ToolError> {
-        let opened = if self.is_real {
-            self.holder().and_then(|dir| dir.open_dir_nofollow(self.last_name())?.entries())
-        } else {
-            self.root().dir.read_dir(self.below_root())
-        };
-        let entries = opened.map_err(|error| match error.kind() {
-            io::ErrorKind::NotADirectory if self.metadata().is_ok() => {
-                ToolError::failed(format_args!("`{}` is not a folder", self.display()))
-                    .source(error)
-            }
-            _ => self.error("read", error),
-        })?;
+        let entries = self.open_dir().and_then(|dir| dir.entries());
+        let entries = entries.map_err(|error| self.no_folder(error))?;
         let place = self.clone();
         Ok(entries.map(move |entry| {
             let entry = entry.map_err(|error| place.error("read", error))?;
@@ -272,6 +264,14 @@ impl Located {
 
     pub(super) fn root(&self) -> &Root {
         &self.workspace.roots[self.root]
+    }
+
+    /// The folder that is here.
+    pub(super) fn open_dir(&self) -> io::Result<Dir> {
+        match self.is_real {
+            true => self.holder()?.open_dir_nofollow(self.last_name()),
+            false => self.root().dir.open_dir(self.below_root()),
+        }
     }
 
     /// The folder that holds a real place, without following a link to it.
@@ -298,6 +298,17 @@ impl Located {
 
     pub(super) fn not_a_file(&self, what: &str) -> ToolError {
         ToolError::failed(format_args!("`{}` is {what}, not a file", self.display()))
+    }
+
+    /// What the model should know about a failure to open what is here as a folder.
+    pub(super) fn no_folder(&self, error: io::Error) -> ToolError {
+        match error.kind() {
+            io::ErrorKind::NotADirectory if self.metadata().is_ok() => {
+                ToolError::failed(format_args!("`{}` is not a folder", self.display()))
+                    .source(error)
+            }
+            _ => self.error("open", error),
+        }
     }
 
     /// What the model should know about a failure to `verb` what is here.

@@ -12,6 +12,7 @@
 mod changes;
 mod folder;
 mod form;
+mod in_memory;
 mod located;
 mod locks;
 mod memo;
@@ -29,6 +30,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 pub use self::changes::Changes;
+pub use self::in_memory::InMemory;
 pub use self::located::{DirEntry, FileKind, FileMetadata, Located};
 pub use self::locks::FileLocks;
 use self::locks::Locks;

@@ -22,9 +22,17 @@ const FOLDERS: &[&[&str]] = &[
     &[".husky"],
     &[".idea"],
     &[".ssh"],
-    &[".tool-sdk"],
     &[".vscode"],
     &[".zed"],
+];
+
+/// What the command line obeys: its configuration, and what was approved for always. These
+/// are told by where they are, also when a root lies within them.
+const OWN: &[&[&str]] = &[
+    &[".config", "tool-sdk"],
+    &[".local", "state", "tool-sdk"],
+    &["tool-sdk", "approvals"],
+    &["tool-sdk", "config.toml"],
 ];
 
 /// Files in any folder.
@@ -67,17 +75,28 @@ const FILES: &[&str] = &[
     "claude.md",
     "gemini.md",
     "jenkinsfile",
-    "tool-sdk.toml",
 ];
 
 /// Whether a path below a root names such a file, or something below such a folder.
-pub(super) fn is_protected(path: &Path) -> bool {
-    // Some systems take names in either case for the same file.
-    let path = path.to_string_lossy().to_ascii_lowercase();
-    let names: Vec<&str> = Path::new(&path).iter().filter_map(|name| name.to_str()).collect();
-    let is_file = names.last().is_some_and(|name| FILES.contains(name));
-    let is_below = |folder: &&[&str]| names.windows(folder.len()).any(|part| part == *folder);
-    is_file || FOLDERS.iter().any(is_below)
+pub(super) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
+    let below_root = Names::of(below_root);
+    below_root.0.last().is_some_and(|name| FILES.contains(&&**name))
+        || below_root.lead_through(FOLDERS)
+        || Names::of(absolute).lead_through(OWN)
+}
+
+/// The names of a path, in lower case: some systems take either case for the same file.
+struct Names(Vec<String>);
+
+impl Names {
+    fn of(path: &Path) -> Self {
+        Self(path.iter().map(|name| name.to_string_lossy().to_ascii_lowercase()).collect())
+    }
+
+    /// Whether the path leads through one of `folders`, or to it.
+    fn lead_through(&self, folders: &[&[&str]]) -> bool {
+        folders.iter().any(|folder| self.0.windows(folder.len()).any(|part| part == *folder))
+    }
 }
 
 #[cfg(test)]
@@ -99,17 +118,35 @@ mod tests {
             "docs/CLAUDE.md",
             ".git",
             ".bashrc",
+            ".config/tool-sdk/config.toml",
+            ".local/state/tool-sdk/approvals/a.json",
+            "settings/tool-sdk/config.toml",
         ] {
-            assert!(is_protected(Path::new(path)), "{path}");
+            assert!(is_protected(Path::new(path), &Path::new("/work").join(path)), "{path}");
         }
     }
 
     #[test]
     fn the_rest_is_not() {
-        for path in
-            ["src/main.rs", ".gitignore", ".github/README.md", "git/hooks/x", "envrc", ".", ""]
-        {
-            assert!(!is_protected(Path::new(path)), "{path}");
+        for path in [
+            "src/main.rs",
+            ".gitignore",
+            ".github/README.md",
+            "git/hooks/x",
+            "envrc",
+            "tool-sdk/src",
+            "",
+        ] {
+            assert!(!is_protected(Path::new(path), &Path::new("/work").join(path)), "{path}");
         }
+    }
+    #[test]
+    fn a_root_within_our_own_files_protects_them_too() {
+        let at =
+            |root: &str, path: &str| is_protected(Path::new(path), &Path::new(root).join(path));
+        assert!(at("/home/ada/.config/tool-sdk", "config.toml"));
+        assert!(at("/home/ada/.local", "state/tool-sdk/approvals"));
+        // A checkout below a folder of an agent is a project like any other.
+        assert!(!at("/home/ada/.claude/worktrees/x", "src/main.rs"));
     }
 }

@@ -4,10 +4,10 @@
 //! Whatever ends a change early, the temporary file and the folders made for it go away.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
@@ -74,7 +74,7 @@ impl Staged {
             .hint("read it again, and base the change on what it says now"));
         }
         match self.temporary.take() {
-            Some(temporary) => temporary.rename(place),
+            Some(temporary) => temporary.replace(place),
             None => self.dir.remove_file(place.last_name()),
         }
         .map_err(failed)
@@ -88,7 +88,7 @@ impl Staged {
         }
         match before.content() {
             Some(content) => {
-                Temporary::write(&self.dir, content, before.facts(), false)?.rename(place)
+                Temporary::write(&self.dir, content, before.facts(), false)?.replace(place)
             }
             None => self.dir.remove_file(place.last_name()),
         }
@@ -159,6 +159,7 @@ struct Temporary {
     dir: Arc<Dir>,
     /// Empty once it got the other name.
     name: OsString,
+    durable: bool,
 }
 
 impl Temporary {
@@ -177,7 +178,7 @@ impl Temporary {
         let name = OsString::from(format!(".{:032x}.tmp", random()?));
         let file = dir.open_with(&name, &options)?;
         // From here on, a failure removes it.
-        let temporary = Self { dir: Arc::clone(dir), name };
+        let temporary = Self { dir: Arc::clone(dir), name, durable };
         (&file).write_all(content)?;
         if let Some(facts) = like {
             give(&file, facts)?;
@@ -188,7 +189,12 @@ impl Temporary {
         Ok(temporary)
     }
 
-    fn rename(mut self, place: &Located) -> io::Result<()> {
+    /// Gives it the name of `place`; what has that name goes.
+    fn replace(mut self, place: &Located) -> io::Result<()> {
+        if !self.durable && exchange(&self.dir, &self.name, place.last_name()) {
+            // What was there before has the name of the temporary file, and goes with it.
+            return Ok(());
+        }
         self.dir.rename(&self.name, &self.dir, place.last_name())?;
         self.name.clear();
         Ok(())
@@ -201,6 +207,20 @@ impl Drop for Temporary {
             let _ = self.dir.remove_file(&self.name);
         }
     }
+}
+
+/// Lets two files change their names, where the system can do that and both are there.
+///
+/// Some file systems put a new file on the disk at once when it takes the name of another.
+/// Where nobody wants to wait for the disk, that would be most of the time.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn exchange(dir: &Dir, one: &OsStr, other: &Path) -> bool {
+    rustix::fs::renameat_with(dir, one, dir, other, rustix::fs::RenameFlags::EXCHANGE).is_ok()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn exchange(_: &Dir, _: &OsStr, _: &Path) -> bool {
+    false
 }
 
 fn random() -> io::Result<u128> {
@@ -242,9 +262,8 @@ pub(super) struct Folders {
 impl Folders {
     /// The folder that holds `place`; no link on the way there is followed.
     fn holder(&mut self, place: &Located, create: bool) -> Result<Arc<Dir>, ToolError> {
-        let Some(path) = place.parent().map(|parent| parent.absolute()) else {
-            return Err(ToolError::internal("a root has no folder"));
-        };
+        let mut path = place.absolute();
+        path.pop();
         if let Some(dir) = self.open.get(&path) {
             return Ok(Arc::clone(dir));
         }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! files             all tables
-//! files read        only those of one kind: read, grep, glob, list
+//! files read        only those of one kind: read, grep, glob, list, patch, edit, hostile
 //! ```
 //!
 //! `rg` and `fd` are measured where they are installed. The first run writes about 700 MiB
@@ -11,19 +11,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails should stop")]
 
+mod change;
 mod floor;
 mod measure;
 mod tree;
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tool_sdk::{Call, Pipeline, Registry, Session, Workspace, tools};
-use tool_std::fs::{list_dir, read_file};
+use tool_sdk::{Call, Mode, Output, Pipeline, Registry, Session, ToolError, Workspace, tools};
+use tool_std::fs::{apply_patch, edit_file, list_dir, read_file, write_file};
 use tool_std::search::{glob_files, grep_files};
 
+use self::change::Patched;
 use self::measure::{Lane, ROUNDS, table};
 use self::tree::{LONG_LINES, Tree};
 
@@ -31,7 +34,16 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let tree = Tree::at(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| it == name);
-    for (name, table) in [("read", read as Table), ("grep", grep), ("glob", glob), ("list", list)] {
+    let tables = [
+        ("read", read as Table),
+        ("grep", grep),
+        ("glob", glob),
+        ("list", list),
+        ("patch", patch),
+        ("edit", edit),
+        ("hostile", hostile),
+    ];
+    for (name, table) in tables {
         if is_wanted(name) {
             table(&tree);
         }
@@ -50,19 +62,24 @@ struct Host {
 
 impl Host {
     fn new(folder: &Path) -> Self {
-        let tools = tools![list_dir, read_file, glob_files, grep_files];
+        let tools =
+            tools![list_dir, read_file, glob_files, grep_files, write_file, edit_file, apply_patch];
         let registry = Registry::builder().add(tools).build().unwrap();
         Self {
             runtime: tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap(),
-            pipeline: Pipeline::new(registry),
+            pipeline: Pipeline::new(registry).mode(Mode::Bypass),
             session: Session::new("bench").lend(Workspace::open([folder]).unwrap()),
         }
     }
 
+    fn run(&self, tool: &str, args: &Value) -> Result<Output, ToolError> {
+        let call = self.pipeline.call(&self.session, Call::new(tool, args.to_string()));
+        self.runtime.block_on(call).result
+    }
+
     /// Calls a tool and gives the `count` of its display data.
     fn call(&self, tool: &str, args: &Value, count: &str) -> usize {
-        let call = self.pipeline.call(&self.session, Call::new(tool, args.to_string()));
-        let output = self.runtime.block_on(call).result.unwrap();
+        let output = self.run(tool, args).unwrap();
         let display = output.display_data().unwrap();
         usize::try_from(display[count].as_u64().unwrap()).unwrap()
     }
@@ -180,4 +197,80 @@ fn list(tree: &Tree) {
     lanes.push(Lane::new("read_dir", || floor::files(&tree.folder).len()));
     lanes.push(Lane::new("list_dir", || host.call("list_dir", &args, "entry_count")));
     table("list_dir, the whole tree counted (S6)", &mut lanes);
+}
+
+/// There and back by turns; every lane starts where it left off.
+fn by_turns<'a>(mut run: impl FnMut(usize) -> usize + 'a) -> impl FnMut() -> usize + 'a {
+    let mut side = 1;
+    move || {
+        side = 1 - side;
+        run(side)
+    }
+}
+
+fn patch(tree: &Tree) {
+    let [for_git, for_ours, for_hand] =
+        ["git", "ours", "hand"].map(|name| Patched::at(&tree.long.join(name)));
+    let host = Host::new(&for_ours.folder);
+    let apply = |side: usize| {
+        let output = host.run("apply_patch", &json!({ "input": for_ours.ours[side] }));
+        output.unwrap().display_data().unwrap()["files"].as_array().unwrap().len()
+    };
+    for side in [0, 1] {
+        apply(side);
+        assert!(for_ours.is(1 - side));
+    }
+    let mut lanes = Vec::new();
+    if peer("git", &["--version"], &tree.long).is_some() {
+        lanes.push(Lane::new("git apply", by_turns(|side| for_git.git(side))));
+    }
+    lanes.push(Lane::new("written in place", by_turns(|side| for_hand.write(1 - side))));
+    lanes.push(Lane::new("apply_patch", by_turns(apply)));
+    table("apply_patch, 5,000 places in 200 files (S7)", &mut lanes);
+}
+
+fn edit(tree: &Tree) {
+    let folder = tree.long.join("edit");
+    fs::create_dir_all(&folder).unwrap();
+    let (by_hand, by_us) = (folder.join("hand.txt"), folder.join("ours.txt"));
+    let text: String = fs::read_to_string(tree.long.join("long.txt")).unwrap();
+    let middle = text.char_indices().map(|(at, _)| at).find(|at| *at >= 5_000_000).unwrap();
+    let text = format!("{}\nneedle 0\n{}", &text[..middle], &text[middle..2 * middle]);
+    for path in [&by_hand, &by_us] {
+        fs::write(path, &text).unwrap();
+    }
+    let host = Host::new(&folder);
+    table(
+        "edit_file, 10 MB",
+        &mut [
+            Lane::new("read and written", || floor::rewrite(&by_hand)),
+            Lane::new(
+                "edit_file",
+                by_turns(|side| {
+                    let words = ["needle 0", "needle 1"];
+                    let (old, new) = (words[side], words[1 - side]);
+                    let args = json!({ "path": "ours.txt", "old_string": old, "new_string": new });
+                    host.run("edit_file", &args).unwrap();
+                    1
+                }),
+            ),
+        ],
+    );
+}
+
+fn hostile(tree: &Tree) {
+    let folder = tree.long.join("hostile");
+    fs::create_dir_all(&folder).unwrap();
+    let host = Host::new(&folder);
+    let cases = change::hostile();
+    let (host, folder) = (&host, &folder);
+    let lane = |(name, text, patch): &'_ (&'static str, String, String)| {
+        let (text, args) = (text.clone(), json!({ "input": patch }));
+        Lane::new(name, move || {
+            fs::write(folder.join("hostile"), &text).unwrap();
+            usize::from(host.run("apply_patch", &args).is_ok())
+        })
+    };
+    let mut lanes: Vec<_> = cases.iter().map(lane).collect();
+    table("apply_patch, patches of 1 MiB that are made to take long", &mut lanes);
 }

@@ -3,12 +3,16 @@
 //! **Invariant:** a way that finds several places is not followed by a looser one.
 
 use std::borrow::Cow;
+use std::iter;
 use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::text::lines::lines;
+use crate::text::lines::{Line, lines};
 use crate::text::typography::plain;
+
+/// How often overlapping places are counted. Each of them is compared as a whole.
+pub(super) const MAX_PLACES: usize = 1000;
 
 /// How quoted text was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,15 +59,8 @@ fn folded(text: &str, old: &str, punctuation: bool, apart: bool) -> Vec<Range<us
     let text = Folded::new(text, punctuation);
     let old = Folded::new(old, punctuation).text;
     let step = if apart { old.len() } else { 1 };
-    let finder = memmem::Finder::new(old.as_bytes());
-    let mut places = Vec::new();
-    let mut from = 0;
-    while let Some(at) = finder.find(&text.text.as_bytes()[from..]) {
-        let start = from + at;
-        places.push(text.original(start)..text.original(start + old.len()));
-        from = start + step;
-    }
-    places
+    let place = |start| text.original(start)..text.original(start + old.len());
+    places(&text.text, &old, step).map(place).collect()
 }
 
 /// A text with all lines ended by LF, and perhaps plain punctuation, that knows where
@@ -116,29 +113,48 @@ impl<'t> Folded<'t> {
 
 /// The whole lines that are the same but for blanks at their ends.
 fn whole_lines(text: &str, old: &str, apart: bool) -> Vec<Range<usize>> {
-    let key = |line: &'_ str| line.trim_end_matches([' ', '\t']).len();
-    let wanted: Vec<&str> = lines(old).map(|line| &line.text[..key(line.text)]).collect();
-    if wanted.iter().all(|line| line.is_empty()) {
+    let key = |line: &Line<'_>| line.text.trim_end_matches([' ', '\t']).len();
+    // Every line between two line ends, so that a search finds whole ones.
+    let joined = |lines: &[Line<'_>]| {
+        let mut joined = String::from("\n");
+        lines.iter().for_each(|line| joined.extend([&line.text[..key(line)], "\n"]));
+        joined
+    };
+    let wanted: Vec<_> = lines(old).collect();
+    if wanted.iter().all(|line| key(line) == 0) {
         return Vec::new();
     }
+    let there: Vec<_> = lines(text).collect();
+    // Where the lines start, joined and in the text.
+    let mut starts = Vec::with_capacity(there.len() + 1);
+    let (mut at, mut was) = (0, 0);
+    for line in &there {
+        starts.push((at, was));
+        (at, was) = (at + key(line) + 1, was + line.whole.len());
+    }
+    let (there_joined, wanted_joined) = (joined(&there), joined(&wanted));
+    // The line end after a place is the one before the next.
+    let step = if apart { wanted_joined.len() - 1 } else { 1 };
     let takes_end = old.ends_with(['\n', '\r']);
-    let mut keys = Vec::new();
-    let mut spans = Vec::new();
-    let mut start = 0;
-    for line in lines(text) {
-        keys.push(&line.text[..key(line.text)]);
-        let shown = if takes_end { line.whole } else { line.text };
-        spans.push(start..start + shown.len());
-        start += line.whole.len();
-    }
-    let mut places = Vec::new();
-    let mut at = 0;
-    while at + wanted.len() <= keys.len() {
-        let found = keys[at..at + wanted.len()] == wanted;
-        if found {
-            places.push(spans[at].start..spans[at + wanted.len() - 1].end);
-        }
-        at += if found && apart { wanted.len() } else { 1 };
-    }
-    places
+    let place = |at| {
+        let first = starts.partition_point(|(start, _)| *start < at);
+        let last = first + wanted.len() - 1;
+        let shown = if takes_end { there[last].whole } else { there[last].text };
+        starts[first].1..starts[last].1 + shown.len()
+    };
+    places(&there_joined, &wanted_joined, step).map(place).collect()
+}
+
+/// Where `wanted` is in `text`, each time `step` bytes behind the last; not more often than
+/// anybody counts.
+fn places<'t>(text: &'t str, wanted: &'t str, step: usize) -> impl Iterator<Item = usize> + 't {
+    let finder = memmem::Finder::new(wanted.as_bytes()).into_owned();
+    let most = if step == 1 { MAX_PLACES } else { usize::MAX };
+    let mut from = 0;
+    iter::from_fn(move || {
+        let at = from + finder.find(text.as_bytes().get(from..)?)?;
+        from = at + step;
+        Some(at)
+    })
+    .take(most)
 }

@@ -14,7 +14,7 @@ mod tests;
 use std::fmt;
 
 pub(crate) use self::find::Strategy;
-use self::find::find;
+use self::find::{MAX_PLACES, find};
 pub(crate) use self::nearest::{Nearest, nearest};
 use crate::text::lines::{line_end, new_line_end, split_bom};
 
@@ -172,9 +172,11 @@ impl fmt::Display for Fault {
             Fault::Ambiguous { count, lines } => {
                 let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
                 let more = if *count > lines.len() { ", …" } else { "" };
+                // So often that the rest was not counted.
+                let often = if *count < MAX_PLACES { "" } else { "at least " };
                 write!(
                     f,
-                    "the text to replace is there {count} times, from lines {}{more}; quote more \
+                    "the text to replace is there {often}{count} times, from lines {}{more}; quote more \
                      of the text around the one that is meant, or replace all",
                     lines.join(", ")
                 )

@@ -263,3 +263,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_there_too_often_is_not_counted_to_the_end() {
+    let edit = Edit { old: &"ab".repeat(50_000), new: "x", replace_all: false };
+    let error = replace(&"ab".repeat(500_000), &[edit]).unwrap_err();
+    assert!(error.to_string().contains("is there at least 1000 times"), "{error}");
+    // Lines that are nearly there everywhere.
+    let old = format!("{}b", "a \n".repeat(50_000));
+    let edit = Edit { old: &old, new: "x", replace_all: false };
+    assert!(matches!(
+        replace(&"a\n".repeat(200_000), &[edit]),
+        Err(EditError { fault: Fault::NotFound(_), .. })
+    ));
+}

@@ -5,7 +5,7 @@ use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::judged::Judged;
 use super::once;
-use super::program::{environment, folder};
+use super::program::{base, environment, folder};
 
 /// Run a program with its arguments and give back what it wrote.
 ///
@@ -40,11 +40,11 @@ pub async fn shell(
         .env(environment(&[])?)
         .folder(folder(cx, &workdir)?)
         .title(command.join(" "));
-    once::run(&spawn, timeout_ms, cx).await
+    once::run(spawn, timeout_ms, cx).await
 }
 
-fn subjects(args: &ShellArgs, _: &Context) -> Vec<Subject> {
-    Judged::argv(&args.command).subjects()
+fn subjects(args: &ShellArgs, cx: &Context) -> Vec<Subject> {
+    Judged::argv(&args.command).subjects(&base(cx, &args.workdir))
 }
 
 fn suggestions(args: &ShellArgs) -> Vec<String> {

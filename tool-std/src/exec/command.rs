@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tool_sdk::process::Processes;
 use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
-use super::program::{Line, folder};
+use super::program::{Line, base, folder};
 use super::report::{Chunk, not_started, showing};
 
 /// How long a call waits for the command, in milliseconds.
@@ -55,7 +55,8 @@ pub async fn exec_command(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env };
-    let spawn = line.spawn()?.folder(folder(cx, &workdir)?).terminal(tty);
+    let spawn = line.spawn()?.folder(folder(cx, &workdir)?);
+    let spawn = spawn.terminal(tty).until(cx.closed());
     let processes = Processes::of(cx.session());
     let started = Instant::now();
     // It is kept before anybody waits, so that an interrupted call loses nothing.
@@ -80,8 +81,8 @@ fn line(args: &ExecCommandArgs) -> Line<'_> {
     Line { script: &args.cmd, shell: args.shell.as_deref(), login: args.login, env: &args.env }
 }
 
-fn subjects(args: &ExecCommandArgs, _: &Context) -> Vec<Subject> {
-    line(args).judged().subjects()
+fn subjects(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
+    line(args).judged().subjects(&base(cx, &args.workdir))
 }
 
 fn suggestions(args: &ExecCommandArgs) -> Vec<String> {

@@ -4,7 +4,7 @@ use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::judged::Judged;
 use super::once;
-use super::program::{Line, folder};
+use super::program::{Line, base, folder};
 
 /// Run a command line and give back what it wrote.
 ///
@@ -32,7 +32,7 @@ pub async fn shell_command(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let spawn = line(&command).spawn()?.folder(folder(cx, &workdir)?);
-    once::run(&spawn, timeout_ms, cx).await
+    once::run(spawn, timeout_ms, cx).await
 }
 
 fn line(script: &str) -> Line<'_> {
@@ -43,8 +43,8 @@ fn judged(args: &ShellCommandArgs) -> Judged {
     line(&args.command).judged()
 }
 
-fn subjects(args: &ShellCommandArgs, _: &Context) -> Vec<Subject> {
-    judged(args).subjects()
+fn subjects(args: &ShellCommandArgs, cx: &Context) -> Vec<Subject> {
+    judged(args).subjects(&base(cx, &args.workdir))
 }
 
 fn suggestions(args: &ShellCommandArgs) -> Vec<String> {

@@ -16,11 +16,12 @@ impl Drop for Forgetting<'_> {
     }
 }
 
-/// Runs `spawn` for at most `limit` milliseconds.
-pub(super) async fn run(spawn: &Spawn, limit: u64, cx: &Context) -> Result<Output, ToolError> {
-    let started = Instant::now();
+/// Runs `spawn` for at most `limit` milliseconds, once there is room for it.
+pub(super) async fn run(spawn: Spawn, limit: u64, cx: &Context) -> Result<Output, ToolError> {
     let processes = Processes::of(cx.session());
-    let process = processes.start(spawn).map_err(not_started)?;
+    let _turn = processes.turn().await;
+    let started = Instant::now();
+    let process = processes.start(&spawn.until(cx.closed())).map_err(not_started)?;
     let _forgetting = Forgetting(&processes, process.id());
     let ended = tokio::time::timeout(Duration::from_millis(limit), process.ended(showing(cx)));
     let timed_out = ended.await.is_err().then_some(limit);

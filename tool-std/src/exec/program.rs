@@ -7,6 +7,7 @@
 use tool_sdk::process::{ChildEnv, Spawn};
 use tool_sdk::{Context, ToolError, Workspace};
 
+use super::files::Base;
 use super::judged::Judged;
 use crate::shell::Why;
 
@@ -82,6 +83,12 @@ pub(super) fn environment(asked: &[String]) -> Result<ChildEnv, ToolError> {
     })
 }
 
+/// Where the relative paths of a command start that is run in `workdir`.
+pub(super) fn base<'a>(cx: &'a Context, workdir: &str) -> Base<'a> {
+    // Elsewhere it is not run at all.
+    Base::new(cx, folder(cx, workdir).ok())
+}
+
 /// The folder to run in, which must be in the workspace.
 pub(super) fn folder(cx: &Context, workdir: &str) -> Result<std::path::PathBuf, ToolError> {
     let place = cx.state::<Workspace>()?.resolve(workdir)?;
@@ -128,10 +135,10 @@ mod tests {
             Line { login: true, ..line("ls") },
             Line { env: &env, ..line("ls") },
         ] {
-            assert!(line.judged().subjects().iter().all(tool_sdk::Subject::is_opaque));
+            assert!(line.judged().understood().opaque.is_some());
             assert!(line.judged().suggestions().is_empty());
         }
-        assert!(!line("ls").judged().subjects()[0].is_opaque());
+        assert!(line("ls").judged().understood().opaque.is_none());
     }
 
     #[test]

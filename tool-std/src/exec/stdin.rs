@@ -1,16 +1,23 @@
 //! `write_stdin`: types into a command that runs on, or waits for more of its output.
 //!
-//! What is typed is judged like a script, whatever program reads it: nobody can be sure that
-//! it does not run what it is told.
+//! What is typed is judged by the program that reads it. For bash it is a script. Of every
+//! other program nobody knows what it makes of it: an interpreter runs it, a question takes it
+//! for an answer. So somebody is asked, and rules that forbid see it as a script all the same.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tool_sdk::process::{Process, Processes, TypeError};
 use tool_sdk::{Context, Output, RiskClass, Subject, ToolError, tool};
 
+use super::files::Base;
 use super::judged::Judged;
 use super::report::{Chunk, showing};
 use crate::shell::Why;
+
+/// Where the shell lies whose scripts are understood.
+const SHELLS: &[&str] =
+    &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
 
 /// What Ctrl-C types.
 const INTERRUPT: &str = "\u{3}";
@@ -76,7 +83,7 @@ pub async fn write_stdin(
 }
 
 async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), ToolError> {
-    if !process.has_terminal().await {
+    if !process.has_terminal() {
         if chars != INTERRUPT {
             return Err(closed());
         }
@@ -127,13 +134,25 @@ fn judged(args: &WriteStdinArgs) -> Option<Judged> {
     Some(Judged::script(&chars.replace('\r', "\n")).doubted(why))
 }
 
-fn subjects(args: &WriteStdinArgs, _: &Context) -> Vec<Subject> {
+fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
     match judged(args) {
         // Whoever started it may look at it and stop it.
         None => vec![Subject::new("*").class(RiskClass::Read)],
-        // A list of safe commands says nothing about what else than a shell makes of them.
-        Some(judged) => judged.unsure().subjects(),
+        Some(judged) => {
+            let why = (!is_read_by_bash(args.session_id, cx)).then_some(Why::OtherShell);
+            // What a name stands for may have been changed in that very shell, and so may its
+            // folder have been.
+            judged.doubted(why).unsure().subjects(&Base::new(cx, None))
+        }
     }
+}
+
+/// Whether a bash of the system reads what is typed into the session now.
+fn is_read_by_bash(session: u32, cx: &Context) -> bool {
+    let processes = Processes::of(cx.session());
+    let process = processes.list().into_iter().find(|process| process.id() == session);
+    let reader = process.and_then(|process| process.reader());
+    reader.is_some_and(|reader| SHELLS.iter().any(|shell| reader == Path::new(shell)))
 }
 
 fn suggestions(args: &WriteStdinArgs) -> Vec<String> {

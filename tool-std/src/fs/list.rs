@@ -1,17 +1,17 @@
 //! `list_dir`: a folder and what is below it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
+use std::io;
 
 use serde_json::json;
-use tool_sdk::{Context, Located, Output, Sight, State, Stop, ToolError, Workspace, tool};
+use tool_sdk::{
+    Context, Folder, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Workspace,
+    WorkspacePath, tool,
+};
 
 use super::read::with_similar;
 use crate::stop;
-use crate::text::path::touched;
 use crate::text::{MAX_BYTES, one_line};
-
-/// The mark of a folder.
-const FOLDER: &str = "/";
 
 /// List a folder and what is below it, sorted by name.
 ///
@@ -23,7 +23,7 @@ const FOLDER: &str = "/";
     read,
     category = "filesystem",
     permission = "read",
-    approval(subjects = |args, cx| touched(&args.path, cx)),
+    approval(subjects = |args, cx| args.path.read(cx)),
     display(name = "List", primary = path, show(path, depth), summary = "Listing {path}"),
     aliases("ls"),
     truncate = none,
@@ -32,7 +32,7 @@ const FOLDER: &str = "/";
 pub async fn list_dir(
     /// Path of the folder, relative to the workspace or absolute inside it.
     #[arg(default = ".")]
-    path: String,
+    path: WorkspacePath,
     /// First entry to list, counting from 1.
     #[arg(default = 1, range = 1..)]
     offset: u32,
@@ -48,26 +48,30 @@ pub async fn list_dir(
     let sight = cx.sight("read");
     cx.blocking(move |stop| {
         stop::check(stop)?;
-        let place = workspace.resolve(&path)?;
+        let place = path.locate(&workspace)?;
         let window = Window { offset: offset.max(1).into(), limit: limit.into() };
         let mut listing = Listing::new(window, depth, &sight, stop);
-        let entries = listing.entries(&place).map_err(|error| with_similar(error, &place, stop))?;
+        let folder = place.open_folder().map_err(|error| with_similar(error, &place, stop))?;
+        let entries = listing.entries(&place, folder).map_err(|error| unread(&place, error))?;
         listing.folder(&place, entries, &mut Vec::new())?;
         listing.finish(&place)
     })
     .await
 }
 
-/// A name with the mark of its kind.
-struct Entry {
-    name: OsString,
-    mark: &'static str,
+fn unread(place: &Located, error: io::Error) -> ToolError {
+    ToolError::failed(format_args!("cannot read `{}`: {error}", place.display())).source(error)
 }
 
-impl Entry {
-    fn label(&self) -> String {
-        format!("{}{}", one_line(&self.name.to_string_lossy()), self.mark)
-    }
+/// A name with the mark of its kind.
+fn label(entry: &FolderEntry) -> String {
+    let mark = match entry.kind() {
+        kind if kind.is_file() => "",
+        kind if kind.is_dir() => "/",
+        kind if kind.is_symlink() => "@",
+        _ => "?",
+    };
+    format!("{}{mark}", one_line(&entry.name().to_string_lossy()))
 }
 
 /// Which entries are shown.
@@ -100,23 +104,12 @@ impl<'a> Listing<'a> {
         Self { window, depth, sight, stop, text, met, shown, withheld, full }
     }
 
-    /// What of a folder may be shown, in any order.
-    fn entries(&mut self, place: &Located) -> Result<Vec<Entry>, ToolError> {
-        let mut entries = Vec::new();
-        for entry in place.read_dir()? {
-            let entry = entry?;
-            if !self.shows(place, &entry.name) {
-                self.withheld += 1;
-                continue;
-            }
-            let mark = match entry.kind {
-                kind if kind.is_file() => "",
-                kind if kind.is_dir() => FOLDER,
-                kind if kind.is_symlink() => "@",
-                _ => "?",
-            };
-            entries.push(Entry { name: entry.name, mark });
-        }
+    /// What of the folder at `place` may be shown, in any order.
+    fn entries(&mut self, place: &Located, folder: Folder) -> io::Result<Vec<FolderEntry>> {
+        let mut entries = folder.entries()?;
+        let before = entries.len();
+        entries.retain(|entry| self.shows(place, entry.name()));
+        self.withheld += (before - entries.len()) as u64;
         Ok(entries)
     }
 
@@ -132,7 +125,7 @@ impl<'a> Listing<'a> {
     fn folder(
         &mut self,
         place: &Located,
-        mut entries: Vec<Entry>,
+        mut entries: Vec<FolderEntry>,
         above: &mut Vec<String>,
     ) -> Result<(), ToolError> {
         stop::check(self.stop)?;
@@ -143,18 +136,18 @@ impl<'a> Listing<'a> {
         }
         // Behind the window entries are only counted, in any order.
         if !self.full {
-            entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+            entries.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         }
         for entry in entries {
-            if entry.mark != FOLDER || at_the_bottom {
+            if !entry.kind().is_dir() || at_the_bottom {
                 self.entry(&entry, "", above);
                 continue;
             }
-            let below = place.join(&entry.name);
-            match self.entries(&below) {
+            let below = place.join(entry.name());
+            match entry.open_folder().and_then(|folder| self.entries(&below, folder)) {
                 Ok(entries) => {
                     self.entry(&entry, "", above);
-                    above.push(entry.label());
+                    above.push(label(&entry));
                     self.folder(&below, entries, above)?;
                     above.pop();
                 }
@@ -165,7 +158,7 @@ impl<'a> Listing<'a> {
     }
 
     /// Counts an entry, and shows it when it is in the window.
-    fn entry(&mut self, entry: &Entry, note: &str, above: &[String]) {
+    fn entry(&mut self, entry: &FolderEntry, note: &str, above: &[String]) {
         self.met += 1;
         if self.met < self.window.offset || self.full {
             return;
@@ -175,7 +168,7 @@ impl<'a> Listing<'a> {
             self.text.push_str(&format!("(Continuing inside {}.)\n", above.concat()));
         }
         self.text.extend(std::iter::repeat_n("  ", above.len()));
-        self.text.push_str(&entry.label());
+        self.text.push_str(&label(entry));
         self.text.push_str(note);
         self.text.push('\n');
         if self.text.len() > MAX_BYTES {

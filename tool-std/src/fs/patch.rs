@@ -15,7 +15,7 @@ use tool_sdk::{
 use super::target::{Target, display, preview};
 use crate::diff::FileDiff;
 use crate::edit::nearest;
-use crate::patch::{ApplyError, Hunk, Pass, Patch, parse, update};
+use crate::patch::{ApplyError, Effort, Hunk, Pass, Patch, parse, update};
 use crate::stop;
 
 /// A patch of more files than this does not wait until the disk has each of them.
@@ -157,7 +157,7 @@ impl Plan {
             let place = places.next();
             Target::read(place.ok_or_else(|| ToolError::internal("a path has no place"))?)
         };
-        let durable = patch.hunks.len() <= DURABLE;
+        let (durable, effort) = (patch.hunks.len() <= DURABLE, Effort::default());
         let mut plan = Self { changes: Changes::new().durable(durable), done: Vec::new() };
         for hunk in &patch.hunks {
             let from = target()?;
@@ -177,7 +177,7 @@ impl Plan {
                     if !from.exists() {
                         return Err(unfit(missing(&from)));
                     }
-                    let new = update(from.text()?, chunks, path);
+                    let new = update(from.text()?, chunks, path, &effort);
                     let new = new.map_err(|error| misfit(&from, error))?;
                     let diff = from.diff(Some(&new.text));
                     let (changes, path, operation) = match move_to {
@@ -215,6 +215,7 @@ fn misfit(target: &Target, error: ApplyError) -> ToolError {
     let quoted = match &error {
         ApplyError::Context { context, .. } => context,
         ApplyError::Lines { lines, .. } => lines,
+        ApplyError::Effort { .. } => return unfit(&error).source(error),
     };
     let near = target.text().ok().and_then(|text| nearest(text, quoted));
     let told = unfit(&error);

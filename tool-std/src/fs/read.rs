@@ -6,17 +6,20 @@ use std::path::Path;
 
 use serde_json::json;
 use tool_sdk::{
-    Attachment, Context, ErrorKind, Located, Output, State, Stop, ToolError, Workspace, tool,
+    Attachment, Context, ErrorKind, InMemory, Located, Output, State, Stop, ToolError, Workspace,
+    WorkspacePath, tool,
 };
 
 use crate::stop;
-use crate::text::index::{Identity, LineIndex};
+use crate::text::index::{Identity, LineIndex, Marks};
 use crate::text::page::{Blocks, End, Fault, Page, page};
-use crate::text::path::touched;
 use crate::text::similar;
 
 /// How much of a file is looked at to tell text from anything else.
 const SNIFFED: usize = 4096;
+
+/// How much of a file is read without going to another thread, where it is in memory.
+const AT_ONCE: usize = 320 * 1024;
 
 /// The largest image or PDF that is passed on.
 const MAX_ATTACHMENT: u64 = 10 * 1024 * 1024;
@@ -41,7 +44,7 @@ const BINARY: &[&str] = &[
     read,
     category = "filesystem",
     permission = "read",
-    approval(subjects = |args, cx| touched(&args.path, cx)),
+    approval(subjects = |args, cx| args.path.read(cx)),
     display(name = "Read", primary = path, show(path, offset, limit), summary = "Reading {path}"),
     aliases("read"),
     truncate = none,
@@ -50,7 +53,7 @@ const BINARY: &[&str] = &[
 )]
 pub async fn read_file(
     /// Path of the file, relative to the workspace or absolute inside it.
-    path: String,
+    path: WorkspacePath,
     /// First line to read, counting from 1.
     #[arg(default = 1, range = 1..)]
     offset: u32,
@@ -60,13 +63,33 @@ pub async fn read_file(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    if offset <= 1
+        && !cx.is_cancelled()
+        && let Some(page) = path.locate(&workspace).ok().and_then(|place| at_once(&place, limit))
+    {
+        return Ok(page);
+    }
     cx.blocking(move |stop| {
         stop::check(stop)?;
-        let place = workspace.resolve(&path)?;
+        let place = path.locate(&workspace)?;
         let file = place.open_file().map_err(|error| advise(error, &place, stop))?;
         read(&place, &file, u64::from(offset.max(1)), limit, stop)
     })
     .await
+}
+
+/// The first page of a text that is in memory; whatever is not as easy is for another
+/// thread, mistakes included.
+fn at_once(place: &Located, limit: u32) -> Option<Output> {
+    let file = place.open_file().ok()?;
+    let len = file.metadata().ok()?.len();
+    let mut blocks = Blocks::new(InMemory::new(&file, AT_ONCE), || false);
+    blocks.more().ok()?;
+    if media_type(blocks.rest()).is_some() || is_binary(place, blocks.rest()) {
+        return None;
+    }
+    let page = page(&mut blocks, 1, limit.into(), len, &mut Marks::default()).ok()?;
+    Some(show(place, 1, page))
 }
 
 fn read(
@@ -84,7 +107,7 @@ fn read(
     if let Some(mime) = media_type(start) {
         return attach(place, mime, start.to_vec(), file);
     }
-    if is_binary(start) || (!start.is_empty() && has_binary_name(place)) {
+    if is_binary(place, start) {
         return Err(ToolError::failed(format_args!("`{}` is a binary file", place.display()))
             .hint("only UTF-8 text, PNG, JPEG, GIF and WebP images, and PDF files can be read"));
     }
@@ -188,8 +211,13 @@ fn attach(
         .attach(Attachment::bytes(mime, bytes).named(name)))
 }
 
-/// Whether a file that starts like this is no text: a NUL, or too much that is unprintable.
-fn is_binary(start: &[u8]) -> bool {
+/// Whether a file that starts like this is no text.
+fn is_binary(place: &Located, start: &[u8]) -> bool {
+    looks_binary(start) || (!start.is_empty() && has_binary_name(place))
+}
+
+/// Whether there is a NUL, or too much that is unprintable.
+fn looks_binary(start: &[u8]) -> bool {
     let start = &start[..start.len().min(SNIFFED)];
     let unprintable = start.iter().filter(|&&byte| matches!(byte, 0..=8 | 14..=31)).count();
     start.contains(&0) || unprintable * 10 > start.len() * 3
@@ -415,9 +443,9 @@ mod tests {
 
     #[test]
     fn colours_do_not_make_a_text_binary() {
-        assert!(!is_binary(b"\x1b[31mred\x1b[0m and plain\n"));
-        assert!(!is_binary(b""));
-        assert!(is_binary(b"\x01\x02text"));
+        assert!(!looks_binary(b"\x1b[31mred\x1b[0m and plain\n"));
+        assert!(!looks_binary(b""));
+        assert!(looks_binary(b"\x01\x02text"));
     }
 
     #[test]

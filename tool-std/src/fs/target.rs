@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use tool_sdk::{Changes, Located, Snapshot, ToolError};
+use tool_sdk::{Changes, Located, Snapshot, ToolError, WorkspacePath};
 
 use crate::diff::{Diff, FileDiff};
 
@@ -21,6 +21,20 @@ impl Target {
     pub(super) fn read(place: Located) -> Result<Self, ToolError> {
         let before = place.snapshot(MAX_FILE)?;
         Ok(Self { place, before })
+    }
+
+    /// Reads the file for somebody who is shown what becomes of it.
+    pub(super) fn show(path: &WorkspacePath, place: Located) -> Result<Self, ToolError> {
+        let before = path.keep_shown(place.snapshot(MAX_FILE)?).clone();
+        Ok(Self { place, before })
+    }
+
+    /// The file as somebody was shown it, or as it is now where nobody was.
+    pub(super) fn shown(path: &WorkspacePath, place: Located) -> Result<Self, ToolError> {
+        match path.shown() {
+            Some(before) => Ok(Self { place, before: before.clone() }),
+            None => Self::read(place),
+        }
     }
 
     /// The file, for people and models.

@@ -43,7 +43,7 @@ pub async fn write_file(
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
-        let target = Target::read(place)?;
+        let target = Target::shown(&path, place)?;
         let text = fitting(&target, content);
         write(target, text, || stop.is_stopped())
     })
@@ -69,7 +69,7 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
 
 fn shown_before(args: &WriteFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
-        let target = Target::read(args.path.locate(&*cx.state::<Workspace>()?)?)?;
+        let target = Target::show(&args.path, args.path.locate(&*cx.state::<Workspace>()?)?)?;
         let text = fitting(&target, args.content.clone());
         Ok(target.diff(Some(&text)).to_json())
     };

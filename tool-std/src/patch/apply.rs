@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::seek::{Haystack, Pass};
+use super::seek::{Effort, Haystack, Pass};
 use super::{Chunk, ChunkLine};
 use crate::text::lines::{Line, lines, new_line_end, split_bom};
 
@@ -38,14 +38,27 @@ pub(crate) enum ApplyError {
         /// The file.
         path: String,
     },
+    /// Nobody waits until it is known where they are.
+    Effort {
+        /// The file.
+        path: String,
+    },
 }
 
 /// The text `old` of the file `path` after `chunks`.
-pub(crate) fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyError> {
+pub(crate) fn update(
+    old: &str,
+    chunks: &[Chunk<'_>],
+    path: &str,
+    effort: &Effort,
+) -> Result<Updated, ApplyError> {
     let (bom, body) = split_bom(old);
     let lines: Vec<Line<'_>> = lines(body).collect();
-    let haystack = Haystack::new(lines.iter().map(|line| line.text).collect());
-    let places = places(&haystack, chunks, path)?;
+    let haystack = Haystack::new(lines.iter().map(|line| line.text).collect(), effort);
+    let places = places(&haystack, chunks, path).map_err(|error| match effort.is_spent() {
+        true => ApplyError::Effort { path: path.to_owned() },
+        false => error,
+    })?;
 
     let mut out = Writer {
         text: String::with_capacity(old.len() + old.len() / 8),
@@ -80,7 +93,7 @@ struct Place<'c, 'p> {
 
 impl<'c, 'p> Place<'c, 'p> {
     fn find(
-        haystack: &Haystack<'_>,
+        haystack: &Haystack<'_, '_>,
         lines: Cow<'c, [ChunkLine<'p>]>,
         from: usize,
         at_end: bool,
@@ -96,7 +109,7 @@ impl<'c, 'p> Place<'c, 'p> {
 }
 
 fn places<'c, 'p>(
-    haystack: &Haystack<'_>,
+    haystack: &Haystack<'_, '_>,
     chunks: &'c [Chunk<'p>],
     path: &str,
 ) -> Result<Vec<Place<'c, 'p>>, ApplyError> {
@@ -191,6 +204,11 @@ impl fmt::Display for ApplyError {
             ApplyError::Lines { lines, path } => {
                 write!(f, "Failed to find expected lines in {path}:\n{lines}")
             }
+            ApplyError::Effort { path } => write!(
+                f,
+                "The quoted lines repeat too often in {path} to find their places; quote fewer \
+                 lines, and such that are there once"
+            ),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use self::grammar::ParseError;
     expect(unused_imports, reason = "commands that carry a patch are no tool yet")
 )]
 pub(crate) use self::invocation::Invocation;
-pub(crate) use self::seek::Pass;
+pub(crate) use self::seek::{Effort, Pass};
 
 /// A patch of several files.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! wins over a loose one above.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -57,16 +57,57 @@ impl Pass {
     }
 }
 
+/// How much may still be compared for one patch, over all of its files.
+///
+/// Thousands of chunks that are quoted loosely need a part of it. A text that is made to
+/// repeat itself needs more than anybody waits for.
+pub(crate) struct Effort(Cell<u64>);
+
+impl Effort {
+    /// In lines that differ at once, of which a processor compares this many in a part of a
+    /// second.
+    const MOST: u64 = 250_000_000;
+
+    /// Bytes that are compared as fast as such a line.
+    const BYTES: usize = 16;
+
+    pub(super) const fn of(lines: u64) -> Self {
+        Self(Cell::new(lines))
+    }
+
+    /// Whether there is nothing left of it.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    /// Whether the lines are the same.
+    fn same(&self, there: &[Cow<'_, str>], wanted: &[Cow<'_, str>]) -> bool {
+        there.iter().zip(wanted).all(|(there, wanted)| {
+            let bytes = if there.len() == wanted.len() { there.len() } else { 0 };
+            let spent = 1 + (bytes / Self::BYTES) as u64;
+            self.0.set(self.0.get().saturating_sub(spent));
+            there == wanted
+        })
+    }
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self::of(Self::MOST)
+    }
+}
+
 /// The lines of a file, as each pass sees them.
-pub(crate) struct Haystack<'t> {
+pub(crate) struct Haystack<'t, 'e> {
     lines: Vec<&'t str>,
     // Most files need the first pass only.
     keys: [OnceCell<Vec<Cow<'t, str>>>; Pass::ALL.len()],
+    effort: &'e Effort,
 }
 
-impl<'t> Haystack<'t> {
-    pub(crate) fn new(lines: Vec<&'t str>) -> Self {
-        Self { lines, keys: Default::default() }
+impl<'t, 'e> Haystack<'t, 'e> {
+    pub(crate) fn new(lines: Vec<&'t str>, effort: &'e Effort) -> Self {
+        Self { lines, keys: Default::default(), effort }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -74,15 +115,16 @@ impl<'t> Haystack<'t> {
     }
 
     /// Where the `wanted` lines stand, not before the line `from`; at the end of the file
-    /// only, when `at_end` says so.
+    /// only, when `at_end` says so. Nowhere, when the effort is spent.
     pub(crate) fn find(&self, wanted: &[&str], from: usize, at_end: bool) -> Option<(usize, Pass)> {
         let last = self.len().checked_sub(wanted.len())?;
         let from = if at_end { last.max(from) } else { from };
         Pass::ALL.into_iter().find_map(|pass| {
             let wanted: Vec<_> = wanted.iter().map(|line| pass.key(line)).collect();
             let lines = self.keys(pass);
-            let mut places = from..=last;
-            places.find(|&at| lines[at..at + wanted.len()] == wanted).map(|at| (at, pass))
+            let mut places = (from..=last).take_while(|_| !self.effort.is_spent());
+            let found = places.find(|&at| self.effort.same(&lines[at..], &wanted))?;
+            Some((found, pass)).filter(|_| !self.effort.is_spent())
         })
     }
 

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 
 use serde_json::json;
 use tool_sdk::{
-    Context, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Workspace, tool,
+    Context, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Workspace, WorkspacePath,
+    tool,
 };
 
 use super::find::shows;
@@ -15,7 +16,6 @@ use super::include::Include;
 use super::report::{count, withheld};
 use super::walk::{Visit, Walked, walk};
 use crate::stop;
-use crate::text::path::touched;
 use crate::text::{MAX_BYTES, one_line};
 
 /// Find files by their names.
@@ -26,7 +26,7 @@ use crate::text::{MAX_BYTES, one_line};
     read,
     category = "search",
     permission = "read",
-    approval(subjects = |args, cx| touched(&args.path, cx)),
+    approval(subjects = |args, cx| args.path.read(cx)),
     display(
         name = "Glob",
         primary = pattern,
@@ -45,7 +45,7 @@ pub async fn glob_files(
     pattern: String,
     /// Folder to search, relative to the workspace or absolute inside it.
     #[arg(default = ".")]
-    path: String,
+    path: WorkspacePath,
     /// How many files to show at most.
     #[arg(default = 100, range = 1..=2000)]
     limit: u32,
@@ -55,7 +55,7 @@ pub async fn glob_files(
     let sight = cx.sight("read");
     cx.blocking(move |stop| {
         stop::check(stop)?;
-        let start = workspace.resolve(&path)?;
+        let start = path.locate(&workspace)?;
         let include = Include::new("pattern", &pattern)?;
         let search = Search { start, include, sight, limit: limit as usize };
         let found = search.run(stop)?;

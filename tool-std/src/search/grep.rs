@@ -5,13 +5,12 @@
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::SearcherBuilder;
-use tool_sdk::{Context, Output, State, ToolError, Workspace, tool};
+use tool_sdk::{Context, Output, State, ToolError, Workspace, WorkspacePath, tool};
 
 use super::find::{Query, Search};
 use super::include::Include;
 use super::report::{Mode, report};
 use crate::stop;
-use crate::text::path::touched;
 
 /// The most memory that one file may take: a line, or all of it when matches span lines.
 const MAX_HEAP: usize = 64 * 1024 * 1024;
@@ -27,7 +26,7 @@ const MAX_HEAP: usize = 64 * 1024 * 1024;
     read,
     category = "search",
     permission = "read",
-    approval(subjects = |args, cx| touched(&args.path, cx)),
+    approval(subjects = |args, cx| args.path.read(cx)),
     display(
         name = "Grep",
         primary = pattern,
@@ -46,7 +45,7 @@ pub async fn grep_files(
     pattern: String,
     /// Folder or file to search, relative to the workspace or absolute inside it.
     #[arg(default = ".")]
-    path: String,
+    path: WorkspacePath,
     /// Glob of the files to search, such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`; without
     /// a `/` it is compared with file names, else with paths relative to `path`.
     #[arg(length = 1..=1024)]
@@ -81,7 +80,7 @@ pub async fn grep_files(
             mode,
             limit: limit.into(),
         };
-        let results = Search::new(query, workspace.resolve(&path)?, sight, stop).run()?;
+        let results = Search::new(query, path.locate(&workspace)?, sight, stop).run()?;
         stop::check(stop)?;
         Ok(report(&pattern, &results))
     })

@@ -1,7 +1,10 @@
 //! What rules and modes make of commands, through a whole pipeline.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tool_sdk::Action::{self, Allow, Ask, Deny};
+use tool_sdk::process::{Processes, Spawn};
 use tool_sdk::{Call, Checked, Mode, RiskClass, ToolError};
 
 use crate::support::Host;
@@ -160,10 +163,32 @@ async fn what_changes_the_meaning_asks() {
     }
 }
 
-// SH9: what is typed is judged like a script; looking and stopping ask nobody.
+/// Starts a program on a terminal, and waits until it is the one that reads there.
+async fn reader(host: &Host, program: &str, args: &[&str]) -> u32 {
+    let spawn = Spawn::exec(program, args.iter().copied()).terminal(true);
+    let process = Processes::of(&host.session).start(&spawn).unwrap();
+    for _ in 0..100 {
+        let name = process.reader().and_then(|file| file.file_name().map(|it| it.to_owned()));
+        if name.is_some_and(|name| name.to_string_lossy().starts_with(program)) {
+            return process.id();
+        }
+        process.look(Duration::from_millis(50), |_| {}).await;
+    }
+    panic!("{program} does not read");
+}
+
+async fn typed(host: &Host, session: u32, chars: &str) -> Action {
+    let arguments = json!({ "session_id": session, "chars": chars });
+    check(host, "write_stdin", &arguments).await.decision.action
+}
+
+const TYPING: &[&str] = &["allow exec_command(git *)", "deny exec_command(rm *)"];
+
+// SH9: what is typed into bash is judged like a script; looking and stopping ask nobody.
 #[tokio::test]
 async fn typing_is_judged() {
-    let host = Host::new(Mode::Auto, &["allow exec_command(git *)", "deny exec_command(rm *)"]);
+    let host = Host::new(Mode::Auto, TYPING);
+    let bash = reader(&host, "bash", &["--norc", "--noprofile"]).await;
     for (chars, expected) in [
         ("", Allow),
         ("\u{3}", Allow),
@@ -174,17 +199,40 @@ async fn typing_is_judged() {
         ("git push; rm x\n", Deny),
         ("git push\rrm x\r", Deny),
         ("rm", Deny),
+        ("git log > x\n", Ask),
         ("import os\n", Ask),
     ] {
-        let arguments = json!({ "session_id": 1, "chars": chars });
-        let checked = check(&host, "write_stdin", &arguments).await;
-        assert_eq!(checked.decision.action, expected, "{chars:?}");
+        assert_eq!(typed(&host, bash, chars).await, expected, "{chars:?}");
     }
     let plan = Host::new(Mode::Plan, ALL);
     for (chars, expected) in [("", Allow), ("\u{3}", Allow), ("ls\n", Deny)] {
-        let arguments = json!({ "session_id": 1, "chars": chars });
-        let checked = check(&plan, "write_stdin", &arguments).await;
-        assert_eq!(checked.decision.action, expected, "{chars:?}");
+        assert_eq!(typed(&plan, 1, chars).await, expected, "{chars:?}");
+    }
+}
+
+// SH9: of what another program makes of it, rules for commands say nothing.
+#[tokio::test]
+async fn what_is_typed_is_judged_by_who_reads_it() {
+    let host = Host::new(Mode::Auto, TYPING);
+    let mut sessions = vec![1, reader(&host, "cat", &[]).await, reader(&host, "dash", &[]).await];
+    // The shell reads, until it runs what reads instead.
+    let bash = reader(&host, "bash", &["--norc", "--noprofile"]).await;
+    assert_eq!(typed(&host, bash, "git push\n").await, Allow);
+    let process = Processes::of(&host.session).get(bash).unwrap();
+    process.type_in("cat\n").await.unwrap();
+    for _ in 0..100 {
+        if process.reader().is_some_and(|file| file.ends_with("cat")) {
+            break;
+        }
+        process.look(Duration::from_millis(50), |_| {}).await;
+    }
+    sessions.push(bash);
+    for session in sessions {
+        for (chars, expected) in
+            [("", Allow), ("\u{3}", Allow), ("git push\n", Ask), ("y\n", Ask), ("rm x\n", Deny)]
+        {
+            assert_eq!(typed(&host, session, chars).await, expected, "{session}: {chars:?}");
+        }
     }
 }
 
@@ -200,12 +248,64 @@ async fn a_denied_line_cannot_be_typed_in_parts() {
     host.call("kill_session", json!({ "session_id": session })).await;
 }
 
-// F79: the file of a redirection is a subject of its own.
+// F79: the file of a redirection is a subject of its own, where it lies.
 #[tokio::test]
 async fn a_redirection_is_an_edit() {
     let host = Host::new(Mode::Auto, &[]);
-    let checked = check(&host, "exec_command", &json!({ "cmd": "echo hi > out" })).await;
-    let subjects = &checked.decision.subjects;
-    let edit = subjects.iter().find(|subject| subject.permission() == Some("edit")).unwrap();
-    assert_eq!((edit.text(), edit.risk_class()), ("out", Some(RiskClass::Write)));
+    std::fs::create_dir(host.folder.path().join("sub")).unwrap();
+    let root = host.folder.path().canonicalize().unwrap();
+    for (workdir, written) in [(".", "out"), ("sub", "sub/out")] {
+        let arguments = json!({ "cmd": "echo hi > out", "workdir": workdir });
+        let checked = check(&host, "exec_command", &arguments).await;
+        let subjects = &checked.decision.subjects;
+        let edit = subjects.iter().find(|subject| subject.permission() == Some("edit")).unwrap();
+        assert_eq!((edit.text(), edit.risk_class()), (written, Some(RiskClass::Write)));
+        assert_eq!(edit.absolute(), Some(&*root.join(written)));
+    }
+}
+
+const WRITING: &[&str] = &["allow exec_command", "allow edit", "allow read"];
+
+// F79, F92, PA7: redirections are held to what holds for every tool that reads and writes.
+#[tokio::test]
+async fn redirections_lead_where_files_lie() {
+    let outside = tempfile::tempdir().unwrap();
+    let host = Host::new(Mode::Auto, WRITING);
+    std::fs::create_dir(host.folder.path().join("in")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), host.folder.path().join("link")).unwrap();
+    let root = host.folder.path().canonicalize().unwrap();
+    let limited = host.pipeline.clone().writable_roots([root.join("in")]);
+    let absolute = |name: &str| format!("echo > {}/{name}", root.display());
+    for (cmd, expected, within) in [
+        ("echo > in/out", Allow, Allow),
+        (&absolute("in/out"), Allow, Allow),
+        ("echo > out", Allow, Deny),
+        ("echo > in/../out", Allow, Deny),
+        ("echo > ../out", Ask, Deny),
+        ("echo > /etc/out", Ask, Deny),
+        ("echo > link/out", Ask, Deny),
+        ("echo > ~/out", Ask, Deny),
+        ("echo > .git/config", Ask, Deny),
+        ("echo >> in/.git/hooks/pre-commit", Ask, Ask),
+        ("cat < out", Allow, Allow),
+        ("cat < /etc/hostname", Ask, Deny),
+        ("cat 2> in/errors < out | wc &> in/all", Allow, Allow),
+        // Where these lead is only known when they run.
+        ("cd in && echo > out", Ask, Deny),
+        ("for i in 1; do echo > $i; done", Ask, Deny),
+        ("echo > \"$HOME/out\"", Ask, Deny),
+    ] {
+        let arguments = json!({ "cmd": cmd }).to_string();
+        let call = Call::new("exec_command", arguments.clone());
+        let checked = host.pipeline.check(&host.session, call).await.unwrap();
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision);
+        let call = Call::new("exec_command", arguments);
+        let checked = limited.check(&host.session, call).await.unwrap();
+        assert_eq!(checked.decision.action, within, "within: {cmd}: {:?}", checked.decision);
+    }
+    let denying = Host::new(Mode::Auto, &["allow *", "deny edit(*secret)"]);
+    for cmd in ["echo > in/secret", "for i in 1; do echo > secret; done", "cd in; echo > secret"] {
+        let checked = check(&denying, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, Deny, "{cmd}");
+    }
 }

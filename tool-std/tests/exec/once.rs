@@ -56,6 +56,21 @@ async fn a_dropped_call_ends_its_command() {
     panic!("it is still there");
 }
 
+// F8: many calls at once take turns, and each gets what its own command wrote.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_at_once_take_turns() {
+    let host = Host::open();
+    let calls = (0..200).map(|number| {
+        let command = format!("echo {number}; sleep 0.01; echo {number}");
+        let call = host.call("shell_command", json!({ "command": command }));
+        async move { (number, call.await) }
+    });
+    for (number, report) in futures_util::future::join_all(calls).await {
+        assert_eq!(output(&report), format!("{number}\n{number}\n"));
+    }
+    assert!(Processes::of(&host.session).list().is_empty());
+}
+
 // SH8: what changes the meaning of a script from outside is not there.
 #[tokio::test]
 async fn nothing_from_outside_changes_a_script() {

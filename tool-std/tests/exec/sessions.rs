@@ -118,6 +118,56 @@ async fn sessions_belong_to_their_conversation() {
     host.call("kill_session", json!({ "session_id": session })).await;
 }
 
+/// Starts a command that holds a pipe open as long as any part of it runs.
+async fn held(host: &Host) -> std::fs::File {
+    let pipe = host.folder.path().join("pipe");
+    if !pipe.exists() {
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    }
+    let cmd = "exec 3> pipe; trap '' TERM; setsid sleep 300 & sleep 300";
+    let call = host.call("exec_command", json!({ "cmd": cmd, "yield_time_ms": 250 }));
+    let opened = tokio::task::spawn_blocking(|| std::fs::File::open(pipe));
+    let (report, opened) = tokio::join!(call, opened);
+    session_of(&report);
+    opened.unwrap().unwrap()
+}
+
+async fn let_go(mut held: std::fs::File) {
+    use std::io::Read as _;
+
+    let ended = tokio::task::spawn_blocking(move || held.read_to_end(&mut Vec::new()));
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(30), ended).await;
+    ended.expect("nobody holds the pipe").unwrap().unwrap();
+}
+
+// F15: what runs on ends when the host closes its tools, and when it drops the session.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_outlives_the_pipeline_or_the_session() {
+    let host = Host::open();
+    let pipe = held(&host).await;
+    host.pipeline.close();
+    let_go(pipe).await;
+
+    let host = Host::open();
+    let pipe = held(&host).await;
+    drop(host);
+    let_go(pipe).await;
+}
+
+// F15: typing and looking at what has ended is an error that says so.
+#[tokio::test]
+async fn a_session_that_is_gone_is_unknown() {
+    let host = Host::open();
+    for (tool, arguments) in [
+        ("write_stdin", json!({ "session_id": 5, "chars": "x" })),
+        ("write_stdin", json!({ "session_id": 5 })),
+        ("kill_session", json!({ "session_id": 5 })),
+    ] {
+        let error = host.error(tool, arguments).await;
+        assert_eq!(error.message(), "Unknown process id 5");
+    }
+}
+
 // F7, CH8: what was lost is said exactly, and controls are taken out.
 #[tokio::test]
 async fn long_output_loses_its_middle_and_says_how_much() {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::config::Event;
-use super::protocol::Payload;
+use super::protocol::{Payload, Touched};
 use super::{ExternalHooks, compose};
 use crate::hook::Verdict;
 use crate::permission::{Approver, Ask, Reply};
@@ -41,6 +41,8 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
         tool_input: ask.arguments.clone(),
         tool_use_id: ask.call.to_string(),
         agent: ask.agent.as_deref(),
+        permission: Some(&ask.permission),
+        subjects: Some(Touched::all_of(ask)),
         ..hooks.payload(Event::PermissionRequest)
     };
     // An ask has no watcher: the reply says which hook decided.

@@ -158,6 +158,8 @@ impl ExternalHooks {
             tool_input: Value::Null,
             tool_use_id: String::new(),
             agent: None,
+            permission: None,
+            subjects: None,
             tool_response: None,
             error: None,
             duration_ms: None,
@@ -270,6 +272,11 @@ impl Hook for ExternalHooks {
             after::apply(answers, call, result);
             Ok(())
         })
+    }
+
+    /// Every command has a limit of its own.
+    fn time_limit(&self) -> Option<Duration> {
+        None
     }
 
     /// An allow from an entry that may not give it does not get this far.

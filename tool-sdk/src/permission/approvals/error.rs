@@ -68,7 +68,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// For `map_err`: says what could not be done.
-    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { doing, path: path.to_owned(), source }
     }
 

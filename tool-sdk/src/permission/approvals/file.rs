@@ -1,8 +1,11 @@
 //! The file of approvals: how it is read, and how it changes without ever being half written.
 //!
-//! Who writes holds a lock beside the file, because the file itself is replaced: the newest
-//! is read, a new one is written and flushed under another name, and takes the old one's
-//! place in one step. A process that dies on the way leaves the old file or the new one.
+//! Who writes holds a lock beside the file, because the file itself may be replaced. Approvals
+//! are added at the end of it, and flushed once the lock is free again: then the system
+//! flushes what several processes wrote at once. Where something is taken away, a new file is
+//! written and flushed under another name, and takes the old one's place in one step. A
+//! process that dies on the way leaves the old file, the new one, or a last line that is not
+//! finished, which nobody reads and the next one cuts off.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -31,9 +34,27 @@ fn path(folder: &Path) -> PathBuf {
 /// What was found in the file.
 enum Found {
     Nothing,
-    Approvals(Vec<StoredApproval>, Version),
+    Approvals(Whole),
     /// What is wrong with the file.
     Corrupt(&'static str),
+}
+
+/// A file that was understood.
+pub(super) struct Whole {
+    pub(super) approvals: Vec<StoredApproval>,
+    pub(super) version: Version,
+    /// Where its last finished line ends.
+    finished: u64,
+}
+
+/// What a writer finds.
+#[derive(Default)]
+pub(super) struct Newest {
+    pub(super) approvals: Vec<StoredApproval>,
+    /// The file that was set aside, because it was corrupt; there are no approvals then.
+    pub(super) corrupt: Option<StoreError>,
+    /// Where its last finished line ends, if there is a file.
+    finished: Option<u64>,
 }
 
 /// The state of the file, if there is one that can be trusted.
@@ -48,15 +69,14 @@ pub(super) fn stamp(folder: &Path) -> Result<Option<Stamp>, StoreError> {
 pub(super) fn read_or_set_aside(
     folder: &Path,
     patience: Duration,
-) -> Result<Option<(Vec<StoredApproval>, Version)>, StoreError> {
+) -> Result<Option<Whole>, StoreError> {
     match read(folder)? {
         Found::Nothing => Ok(None),
-        Found::Approvals(approvals, version) => Ok(Some((approvals, version))),
+        Found::Approvals(whole) => Ok(Some(whole)),
         Found::Corrupt(_) => {
             // Only who writes knows that the file is still the same when it is moved.
             let writer = Writer::lock(folder, patience)?;
-            let (_, corrupt) = writer.newest()?;
-            Err(corrupt.unwrap_or_else(|| StoreError::Busy { path: path(folder) }))
+            Err(writer.newest()?.corrupt.unwrap_or_else(|| StoreError::Busy { path: path(folder) }))
         }
     }
 }
@@ -74,7 +94,9 @@ fn read(folder: &Path) -> Result<Found, StoreError> {
         return Ok(Found::Corrupt("it is too large"));
     }
     Ok(match format::decode(&bytes) {
-        Ok(approvals) => Found::Approvals(approvals, version),
+        Ok((approvals, finished)) => {
+            Found::Approvals(Whole { approvals, version, finished: finished as u64 })
+        }
         Err(why) => Found::Corrupt(why),
     })
 }
@@ -109,28 +131,58 @@ impl<'f> Writer<'f> {
 
     /// The approvals as they are now.
     ///
-    /// A corrupt file is set aside, never deleted, and there are no approvals then; the
-    /// second value says so.
-    pub(super) fn newest(&self) -> Result<(Vec<StoredApproval>, Option<StoreError>), StoreError> {
+    /// A corrupt file is set aside, never deleted.
+    pub(super) fn newest(&self) -> Result<Newest, StoreError> {
         match read(self.folder)? {
-            Found::Nothing => Ok((Vec::new(), None)),
-            Found::Approvals(approvals, _) => Ok((approvals, None)),
+            Found::Nothing => Ok(Newest::default()),
+            Found::Approvals(Whole { approvals, finished, .. }) => {
+                Ok(Newest { approvals, corrupt: None, finished: Some(finished) })
+            }
             Found::Corrupt(why) => {
                 let aside = self.set_aside()?;
-                Ok((Vec::new(), Some(StoreError::Corrupt { aside, why })))
+                let corrupt = Some(StoreError::Corrupt { aside, why });
+                Ok(Newest { corrupt, ..Newest::default() })
             }
         }
+    }
+
+    /// Adds `approvals` to those that this writer found. They are certain to outlast a loss
+    /// of power once they are [flushed](Added::flush), which needs no lock.
+    pub(super) fn add(
+        self,
+        newest: &Newest,
+        approvals: &[StoredApproval],
+    ) -> Result<Added, StoreError> {
+        let path = path(self.folder);
+        let failed = || StoreError::io("write", &path);
+        let Some(finished) = newest.finished else {
+            self.replace(approvals)?;
+            return Ok(Added { file: None, path });
+        };
+        self.sweep();
+        let lines = format::lines(approvals).map_err(failed())?;
+        if finished + lines.len() as u64 > MOST_BYTES {
+            return Err(StoreError::Full { path });
+        }
+        let mut file = place::open_to_append(&path)?;
+        // What somebody did not finish writing must not become the beginning of a line.
+        file.set_len(finished).map_err(failed())?;
+        let written = file.write_all(lines.as_bytes());
+        written.inspect_err(|_| drop(file.set_len(finished))).map_err(failed())?;
+        Ok(Added { file: Some(file), path })
     }
 
     /// Puts `approvals` in the place of those that are there.
     pub(super) fn replace(&self, approvals: &[StoredApproval]) -> Result<(), StoreError> {
         let path = path(self.folder);
-        let bytes = format::encode(approvals).map_err(StoreError::io("write", &path))?;
-        if bytes.len() as u64 > MOST_BYTES {
+        let lines = format::lines(approvals).map_err(StoreError::io("write", &path))?;
+        let text = format::head() + &lines;
+        if text.len() as u64 > MOST_BYTES {
             return Err(StoreError::Full { path });
         }
         self.sweep();
-        self.replace_with(|file| file.write_all(&bytes)).map_err(StoreError::io("write", &path))
+        let write = |file: &mut File| file.write_all(text.as_bytes());
+        self.replace_with(write).map_err(StoreError::io("write", &path))
     }
 
     fn replace_with(&self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
@@ -175,6 +227,22 @@ impl<'f> Writer<'f> {
             }
         }
         Err(StoreError::Full { path })
+    }
+}
+
+/// What was added and is not flushed yet.
+#[must_use]
+pub(super) struct Added {
+    /// Nothing where a new file was made, which is flushed at once.
+    file: Option<File>,
+    path: PathBuf,
+}
+
+impl Added {
+    /// Waits until the disk has it.
+    pub(super) fn flush(self) -> Result<(), StoreError> {
+        let flushed = self.file.map_or(Ok(()), |file| file.sync_data());
+        flushed.map_err(StoreError::io("write", &self.path))
     }
 }
 
@@ -236,7 +304,7 @@ mod tests {
         let mut asides = Vec::new();
         for _ in 0..3 {
             fs::write(path(folder.path()), "").unwrap();
-            let (approvals, corrupt) = writer.newest().unwrap();
+            let Newest { approvals, corrupt, .. } = writer.newest().unwrap();
             let Some(StoreError::Corrupt { aside, .. }) = corrupt else { panic!("{corrupt:?}") };
             assert!(approvals.is_empty() && !asides.contains(&aside));
             asides.push(aside);

@@ -12,7 +12,7 @@ mod file;
 mod format;
 mod grant;
 mod identity;
-mod place;
+pub(crate) mod place;
 mod session;
 mod store;
 mod stored;

@@ -10,24 +10,24 @@ use super::StoreError;
 
 /// A folder for approvals, and the folders that tools may write to.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     folder: PathBuf,
     writable: Vec<PathBuf>,
 }
 
 impl Place {
-    pub(super) fn new(folder: PathBuf) -> Self {
+    pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder, writable: Vec::new() }
     }
 
     /// Says where tools may write.
-    pub(super) fn not_inside(&mut self, roots: &[PathBuf]) {
+    pub(crate) fn not_inside(&mut self, roots: &[PathBuf]) {
         let real = |root: &PathBuf| root.canonicalize().unwrap_or_else(|_| root.clone());
         self.writable.extend(roots.iter().map(real));
     }
 
     /// The folder as it really is, once there is one.
-    pub(super) fn folder(&self) -> Result<Option<PathBuf>, StoreError> {
+    pub(crate) fn folder(&self) -> Result<Option<PathBuf>, StoreError> {
         let Some(metadata) = look(&self.folder)? else { return Ok(None) };
         private(&self.folder, &metadata)?;
         if !metadata.is_dir() {
@@ -39,7 +39,7 @@ impl Place {
     }
 
     /// The folder, made where it is missing.
-    pub(super) fn create(&self) -> Result<PathBuf, StoreError> {
+    pub(crate) fn create(&self) -> Result<PathBuf, StoreError> {
         if let Some(folder) = self.folder()? {
             return Ok(folder);
         }
@@ -59,7 +59,7 @@ impl Place {
 }
 
 /// What is at `path`, if anything; a link is seen as a link.
-pub(super) fn look(path: &Path) -> Result<Option<Metadata>, StoreError> {
+pub(crate) fn look(path: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -68,7 +68,7 @@ pub(super) fn look(path: &Path) -> Result<Option<Metadata>, StoreError> {
 }
 
 /// Whether `metadata` is that of a file that only the user can write to.
-pub(super) fn private_file(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
+pub(crate) fn private_file(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
     private(path, metadata)?;
     if !metadata.is_file() {
         return Err(StoreError::refused(path, "it is not a file"));
@@ -77,7 +77,7 @@ pub(super) fn private_file(path: &Path, metadata: &Metadata) -> Result<(), Store
 }
 
 /// Opens a file for reading that only the user can write to.
-pub(super) fn open_private(path: &Path) -> Result<Option<File>, StoreError> {
+pub(crate) fn open_private(path: &Path) -> Result<Option<File>, StoreError> {
     let Some(metadata) = look(path)? else { return Ok(None) };
     private_file(path, &metadata)?;
     match options().read(true).open(path) {
@@ -87,8 +87,14 @@ pub(super) fn open_private(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
+/// Opens a file that only the user can write to, to write at its end.
+pub(super) fn open_to_append(path: &Path) -> Result<File, StoreError> {
+    let file = options().append(true).open(path).map_err(StoreError::io("open", path))?;
+    checked(path, file)
+}
+
 /// Opens a file that only says who may write, made where it is missing.
-pub(super) fn open_lock(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn open_lock(path: &Path) -> Result<File, StoreError> {
     if let Some(metadata) = look(path)? {
         private_file(path, &metadata)?;
     }
@@ -102,7 +108,7 @@ pub(super) fn open_lock(path: &Path) -> Result<File, StoreError> {
 }
 
 /// A new file that only the user can read and write.
-pub(super) fn create_new(path: &Path) -> io::Result<File> {
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
 }
 
@@ -153,13 +159,13 @@ fn create_private(folder: &Path) -> io::Result<()> {
 
 /// Makes sure that the names in `folder` outlast a loss of power.
 #[cfg(unix)]
-pub(super) fn flush_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn flush_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 /// Other systems do not open folders, and keep their names on their own.
 #[cfg(not(unix))]
-pub(super) fn flush_folder(_: &Path) -> io::Result<()> {
+pub(crate) fn flush_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::file::{self, PATIENCE, Writer};
+use super::file::{self, Newest, PATIENCE, Writer};
 use super::identity::{Site, Version};
 use super::place::Place;
-use super::stored::merge;
+use super::stored::distinct;
 use super::{Grant, GrantSource, Grantee, StoreError, StoredApproval};
 use crate::permission::Pattern;
 use crate::tool::Subject;
@@ -144,17 +144,22 @@ impl ApprovalStore {
             .map(|grant| Ok(StoredApproval::new(new_id(&folder)?, grant, site, source.clone())))
             .collect::<Result<Vec<_>, StoreError>>()?;
 
+        let new = distinct(new);
+
         let writer = Writer::lock(&folder, PATIENCE)?;
-        let known = self.newest(&writer)?;
+        let newest = self.newest(&writer)?;
         // Whoever was told an id may revoke it, so that no later grant takes its place,
         // whatever the clock says.
-        let is_known = |new: &&StoredApproval| known.iter().any(|known| known.is_same(new));
-        let added: Vec<_> = new.iter().filter(|new| !is_known(new)).cloned().collect();
-        let merged = merge(known, added);
-        writer.replace(&merged)?;
-
-        let is_new = |it: &StoredApproval| new.iter().any(|new| new.is_same(it));
-        Ok(merged.into_iter().filter(is_new).collect())
+        let (mut kept, mut added) = (Vec::new(), Vec::new());
+        for new in new {
+            match newest.approvals.iter().find(|known| known.is_same(&new)) {
+                Some(known) => kept.push(known.clone()),
+                None => added.push(new),
+            }
+        }
+        writer.add(&newest, &added)?.flush()?;
+        kept.extend(added);
+        Ok(kept)
     }
 
     /// The approvals of all workspaces, the oldest first.
@@ -165,7 +170,7 @@ impl ApprovalStore {
     pub fn list(&self) -> Result<Vec<StoredApproval>, StoreError> {
         let Some(folder) = self.place.folder()? else { return Ok(Vec::new()) };
         let found = file::read_or_set_aside(&folder, PATIENCE)?;
-        Ok(found.map(|(approvals, _)| approvals).unwrap_or_default())
+        Ok(found.map(|whole| distinct(whole.approvals)).unwrap_or_default())
     }
 
     /// Takes back the approval with this id, of any workspace; `false` when there is none.
@@ -176,7 +181,7 @@ impl ApprovalStore {
     pub fn revoke(&self, id: &str) -> Result<bool, StoreError> {
         let Some(folder) = self.place.folder()? else { return Ok(false) };
         let writer = Writer::lock(&folder, PATIENCE)?;
-        let mut approvals = self.newest(&writer)?;
+        let mut approvals = self.newest(&writer)?.approvals;
         let before = approvals.len();
         approvals.retain(|approval| approval.id != id);
         if approvals.len() == before {
@@ -197,7 +202,7 @@ impl ApprovalStore {
         // Whoever asks does not wait; the next one sees what is there then.
         let patience = Duration::ZERO;
         let found = folder.map_or(Ok(None), |folder| file::read_or_set_aside(&folder, patience))?;
-        let (approvals, version) = found.unzip();
+        let (approvals, version) = found.map(|whole| (whole.approvals, whole.version)).unzip();
         let here = approvals.into_iter().flatten().filter(|approval| approval.holds_in(site));
         seen.approvals = here.collect();
         seen.version = version;
@@ -212,12 +217,12 @@ impl ApprovalStore {
     }
 
     /// What is there before a change.
-    fn newest(&self, writer: &Writer<'_>) -> Result<Vec<StoredApproval>, StoreError> {
-        let (approvals, corrupt) = writer.newest()?;
-        if let Some(corrupt) = corrupt {
-            self.seen().untold = Some(describe(&corrupt));
+    fn newest(&self, writer: &Writer<'_>) -> Result<Newest, StoreError> {
+        let newest = writer.newest()?;
+        if let Some(corrupt) = &newest.corrupt {
+            self.seen().untold = Some(describe(corrupt));
         }
-        Ok(approvals)
+        Ok(newest)
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

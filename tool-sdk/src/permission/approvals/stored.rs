@@ -1,4 +1,4 @@
-//! One stored approval, and what it means to put two lists of them together.
+//! One stored approval, and what makes two of them the same.
 
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -85,14 +85,11 @@ impl GrantSource {
     }
 }
 
-/// All approvals of both lists, none twice, in one order whatever came first.
+/// All of these approvals, none twice, the oldest first whatever came first.
 ///
 /// Of two that grant the same, the older one stays.
-pub(super) fn merge(
-    one: impl IntoIterator<Item = StoredApproval>,
-    other: impl IntoIterator<Item = StoredApproval>,
-) -> Vec<StoredApproval> {
-    let mut all: Vec<_> = one.into_iter().chain(other).collect();
+pub(super) fn distinct(approvals: impl IntoIterator<Item = StoredApproval>) -> Vec<StoredApproval> {
+    let mut all: Vec<_> = approvals.into_iter().collect();
     all.sort_by(|a, b| (a.key(), a.age()).cmp(&(b.key(), b.age())));
     all.dedup_by(|later, kept| later.is_same(kept));
     all.sort_by(|a, b| (a.age(), a.key()).cmp(&(b.age(), b.key())));
@@ -126,15 +123,15 @@ mod tests {
     proptest! {
         // F77: whoever writes first, the same is kept.
         #[test]
-        fn merging_does_not_depend_on_order((a, b, c) in (list(), list(), list())) {
-            let merge = |a: &[StoredApproval], b: &[StoredApproval]| {
-                merge(a.iter().cloned(), b.iter().cloned())
+        fn what_is_kept_does_not_depend_on_order((a, b, c) in (list(), list(), list())) {
+            let both = |a: &[StoredApproval], b: &[StoredApproval]| {
+                distinct(a.iter().chain(b).cloned())
             };
-            let ab = merge(&a, &b);
-            prop_assert_eq!(&ab, &merge(&b, &a));
-            prop_assert_eq!(&ab, &merge(&ab, &b));
-            prop_assert_eq!(&ab, &merge(&ab, &ab));
-            prop_assert_eq!(merge(&ab, &c), merge(&a, &merge(&b, &c)));
+            let ab = both(&a, &b);
+            prop_assert_eq!(&ab, &both(&b, &a));
+            prop_assert_eq!(&ab, &both(&ab, &b));
+            prop_assert_eq!(&ab, &both(&ab, &ab));
+            prop_assert_eq!(both(&ab, &c), both(&a, &both(&b, &c)));
             for approval in a.iter().chain(&b) {
                 let same = ab.iter().filter(|it| it.is_same(approval)).count();
                 prop_assert_eq!(same, 1);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::format::{MOST_BYTES, tests::sealed};
+use super::format::{MOST_BYTES, head, tests::sealed};
 use super::*;
 use crate::name::ToolName;
 use crate::tool::Subject;
@@ -165,20 +165,21 @@ fn approvals_hold_in_their_workspace_only() {
 // AP3: nothing that is wrong with the file makes it allow more, and nothing is lost.
 #[test]
 fn a_corrupt_file_is_set_aside() {
-    let future = sealed("{\"version\":2,\"approvals\":[]}\n").into_bytes();
-    let good = fs::read(World::approved().file()).unwrap();
-    let cut = good[..good.len() / 2].to_vec();
-    let text = String::from_utf8(good.clone()).unwrap();
+    let future = b"{\"version\":2}\n".to_vec();
+    let text = fs::read_to_string(World::approved().file()).unwrap();
     let edited = text.replace("git *", "*").into_bytes();
-    let body = &text[..text.trim_end().rfind('\n').unwrap() + 1];
-    let unknown = sealed(&body.replace("\"pattern\"", "\"until\":1,\"pattern\"")).into_bytes();
+    let holed = text.replace("git *", "git\n*").into_bytes();
+    let (_, line) = text.split_once("{\"approval\":").unwrap();
+    let (body, _) = line.rsplit_once(",\"sha256\"").unwrap();
+    let unknown = sealed(&body.replace("\"pattern\"", "\"until\":1,\"pattern\""));
+    let unknown = format!("{}{unknown}", head()).into_bytes();
     let huge = vec![b' '; usize::try_from(MOST_BYTES).unwrap() + 1];
     for (bytes, why) in [
         (Vec::new(), "it is empty"),
-        (cut, "its checksum does not match"),
         (edited, "its checksum does not match"),
-        (b"{}".to_vec(), "its checksum does not match"),
-        (b"\0\xff".to_vec(), "it is not text"),
+        (holed, "it does not have the expected form"),
+        (b"{}".to_vec(), "it does not have the expected form"),
+        (b"\0\xff\n".to_vec(), "it is not text"),
         (unknown, "it does not have the expected form"),
         (future, "another version wrote it"),
         (huge, "it is too large"),
@@ -202,6 +203,26 @@ fn a_corrupt_file_is_set_aside() {
         store.grant(vec![git()], source()).unwrap();
         assert!(warning(&store).contains(why) && approves(&store));
         assert_eq!(world.asides().len(), 2);
+    }
+}
+
+// AP3, F77: wherever a write or the disk ends, what was there before is still there, nothing
+// else is, and the next grant is not spoilt by it.
+#[test]
+fn what_was_not_finished_is_no_approval() {
+    let world = World::approved();
+    let before = fs::read(world.file()).unwrap();
+    world.store().grant(vec![Grant::new(run(), "ls")], source()).unwrap();
+    let after = fs::read(world.file()).unwrap();
+    assert!(after.starts_with(&before));
+    for end in before.len()..after.len() {
+        fs::write(world.file(), &after[..end]).unwrap();
+        let store = world.store();
+        let loaded = store.grants();
+        assert_eq!((loaded.approvals.len(), loaded.warning), (1, None), "{end}");
+        store.grant(vec![Grant::new(run(), "make")], source()).unwrap();
+        assert!(store.grants().covers(&run(), &Subject::new("make")) && approves(&store));
+        assert!(!store.grants().covers(&run(), &Subject::new("ls")));
     }
 }
 

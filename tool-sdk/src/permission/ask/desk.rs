@@ -53,6 +53,9 @@ pub enum ReplyError {
     /// The ask was answered before, or has ended.
     #[error("the ask `{0}` is settled already")]
     Settled(AskId),
+    /// The answer names the fingerprint of another call than the one that was shown.
+    #[error("the answer to the ask `{0}` is about another call; look at the ask again")]
+    OtherCall(AskId),
     /// The answer reaches further than what was offered.
     #[error("`{reply}` is not offered for the ask `{ask}`")]
     NotOffered {
@@ -131,7 +134,7 @@ impl Desk {
         ask: Ask,
         session: &Session,
         approver: &Arc<dyn Approver>,
-        answer: impl FnOnce(AskId, Option<Reply>) -> Answering + Send + 'static,
+        answer: impl FnOnce(Arc<Ask>, Option<Reply>) -> Answering + Send + 'static,
     ) -> Waiting {
         let offers_always = ask.offers_always();
         let mut state = self.state();
@@ -157,14 +160,14 @@ impl Desk {
         };
         let (approver, shown) = (Arc::clone(approver), Arc::clone(&entry.ask));
         let driver = async move {
-            let id = shown.id.clone();
+            let ask = Arc::clone(&shown);
             // Made and polled inside, so that a panic of either is an answer: no.
-            let asked = AssertUnwindSafe(async move { approver.ask(shown).await }).catch_unwind();
+            let asked = AssertUnwindSafe(async move { approver.ask(ask).await }).catch_unwind();
             match asked.await {
                 // Somebody else answers, by the id.
                 Ok(None) => {}
-                Ok(reply) => answer(id, reply).await,
-                Err(_) => answer(id, None).await,
+                Ok(reply) => answer(shown, reply).await,
+                Err(_) => answer(shown, None).await,
             }
         };
         entry.driver = Some(tokio::spawn(driver).abort_handle());
@@ -182,7 +185,9 @@ impl Desk {
     }
 
     /// Takes an ask off the desk, so that no other answer counts.
-    pub(crate) fn take(&self, id: &AskId, reply: &Reply) -> Result<Taken, ReplyError> {
+    ///
+    /// `shown` is the fingerprint of what the answer is about.
+    pub(crate) fn take(&self, id: &AskId, shown: &str, reply: &Reply) -> Result<Taken, ReplyError> {
         let mut state = self.state();
         let Some(entry) = state.waiting.iter().find(|entry| entry.ask.id == *id) else {
             return Err(match state.settled.contains(id) {
@@ -190,6 +195,9 @@ impl Desk {
                 false => ReplyError::Unknown(id.clone()),
             });
         };
+        if entry.ask.fingerprint != shown {
+            return Err(ReplyError::OtherCall(id.clone()));
+        }
         let reaches_far = matches!(reply, Reply::Session { .. } | Reply::Always { .. });
         if reaches_far && !entry.offers_always {
             return Err(ReplyError::NotOffered { ask: id.clone(), reply: reply.as_str() });

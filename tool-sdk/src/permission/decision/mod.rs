@@ -165,6 +165,13 @@ impl Case<'_> {
                 "it is not understood well enough to allow it",
             );
         }
+        if subject.is_asked_about() {
+            return Decision::new(
+                Action::Ask,
+                By::Tool,
+                "it is nothing that the tool touches without asking",
+            );
+        }
         match self.required {
             Some(true) => Decision::new(Action::Ask, By::Tool, "the tool wants somebody asked"),
             Some(false) if self.mode != Mode::Strict => {
@@ -236,6 +243,11 @@ impl Decision {
     /// The decision once somebody who was asked has decided.
     pub(crate) fn replied(self, action: Action, reason: impl Into<Cow<'static, str>>) -> Self {
         Self { action, by: By::Reply, reason: reason.into(), ..self }
+    }
+
+    /// The decision about a call that is not to begin any more.
+    pub(crate) fn stopped(self, by: By, reason: &'static str) -> Self {
+        Self { action: Action::Deny, by, reason: reason.into(), ..self }
     }
 
     /// Adds another subject with the same answer.

@@ -156,6 +156,24 @@ fn a_subject_may_stand_under_another_permission() {
     assert_eq!(decide(&["allow run", "allow external_directory(/etc)"]).action, Action::Allow);
 }
 
+// Looking outside is reading: asked about, and not forbidden where only reading is allowed.
+#[test]
+fn a_subject_may_be_asked_about_although_it_is_only_read() {
+    let outside =
+        Subject::new("/etc").under("external_directory").class(RiskClass::Read).always_asks();
+    let decide = |mode, rules: &[&str]| {
+        Setup { mode, subjects: vec![outside.clone()], ..Setup::new(rules, &[]) }
+            .decide_as(RiskClass::Read)
+            .action
+    };
+    for mode in Mode::ALL {
+        let expected = if mode == Mode::Bypass { Action::Allow } else { Action::Ask };
+        assert_eq!(decide(mode, &[]), expected, "{mode}");
+        assert_eq!(decide(mode, &["allow external_directory"]), Action::Allow, "{mode}");
+        assert_eq!(decide(mode, &["deny external_directory"]), Action::Deny, "{mode}");
+    }
+}
+
 // F74: a denial says whose rule it was.
 #[test]
 fn a_denial_names_its_rule_and_where_it_stands() {

@@ -14,6 +14,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use self::page::Page;
+#[cfg(feature = "mcp")]
+pub(crate) use self::visible::spelt;
 use self::visible::{quoted, quoted_os, visible};
 use super::{Ask, Rule};
 use crate::effect::Risk;

@@ -32,6 +32,16 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     SPECIAL.replace_all(text, escape)
 }
 
+/// `text` with what does not show spelt out; line ends, tabs and backslashes stay, so that a
+/// model reads it as it was meant.
+#[cfg(feature = "mcp")]
+pub(crate) fn spelt(text: &str) -> Cow<'_, str> {
+    SPECIAL.replace_all(text, |found: &Captures<'_>| match &found[0] {
+        plain @ ("\\" | "\n" | "\t") => plain.to_owned(),
+        _ => escape(found),
+    })
+}
+
 /// `text` in quotes, so that blanks at its ends show.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", SPECIAL_IN_QUOTES.replace_all(text, escape))

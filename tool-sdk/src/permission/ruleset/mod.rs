@@ -125,7 +125,8 @@ impl FromIterator<Rule> for Ruleset {
 }
 
 impl Rule {
-    fn speaks_of(&self, names: &[&str]) -> bool {
+    /// Whether it could be about a tool with one of these names.
+    pub(crate) fn speaks_of(&self, names: &[&str]) -> bool {
         let matches = |name: &&str| match self.action {
             Action::Allow => self.permission.matches_literally(name),
             // A tool is found by its aliases in any case, so a denial holds in any case.

@@ -44,6 +44,13 @@ pub(super) async fn traced(span: Span, call: impl Future<Output = Outcome>) -> O
 /// Says, inside a call's span, that the call has come through a stage.
 #[inline]
 pub(super) fn stage(stage: &'static str) {
+    if LevelFilter::current() >= Level::DEBUG {
+        tell(stage);
+    }
+}
+
+#[cold]
+fn tell(stage: &'static str) {
     tracing::debug!(target: TARGET, stage);
 }
 

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::FusedFuture;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::sync::{MutexGuard as Turn, watch};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -26,22 +26,21 @@ use tokio_util::sync::CancellationToken;
 use super::super::capture::{CHUNK, Capture};
 use super::super::group::Group;
 use super::super::mark::Mark;
+use super::super::program::Program;
+use super::super::start::{Reader, Streams, Terminal, Wiring, Writer};
 use super::super::tree::Tree;
-use super::super::{Captured, ChildEnv, DRAIN, Exit, RunError};
-use super::terminal::{self, Input};
+use super::super::{Captured, ChildEnv, DRAIN, Exit, Limits, RunError};
 
 /// A program to start and to keep, and how.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Spawn {
-    pub(super) program: OsString,
-    pub(super) args: Vec<OsString>,
-    pub(super) folder: Option<PathBuf>,
-    pub(super) env: ChildEnv,
-    pub(super) terminal: bool,
-    pub(super) title: String,
+    program: Program,
+    terminal: bool,
+    title: String,
     keep: usize,
     grace: Duration,
+    until: CancellationToken,
 }
 
 impl Spawn {
@@ -51,26 +50,30 @@ impl Spawn {
         args: impl IntoIterator<Item = A>,
     ) -> Self {
         Self {
-            program: program.into(),
-            args: args.into_iter().map(Into::into).collect(),
-            folder: None,
-            env: ChildEnv::inherited(),
+            program: Program::new(program, args),
             terminal: false,
             title: String::new(),
             keep: 1 << 20,
             grace: Duration::from_secs(2),
+            until: CancellationToken::new(),
         }
     }
 
     /// The folder that it runs in; the host's own when nothing is said.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = Some(folder.into());
+        self.program.folder = Some(folder.into());
         self
     }
 
     /// The environment; [`ChildEnv::inherited`] when nothing is said.
     pub fn env(mut self, env: ChildEnv) -> Self {
-        self.env = env;
+        self.program.env = env;
+        self
+    }
+
+    /// What it may use up; no more limits than the host's own when nothing is said.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.program.limits = limits;
         self
     }
 
@@ -99,6 +102,21 @@ impl Spawn {
         self.grace = grace;
         self
     }
+
+    /// What ends it when it fires, for example [`Context::closed`](crate::Context::closed).
+    pub fn until(mut self, token: CancellationToken) -> Self {
+        self.until = token;
+        self
+    }
+
+    fn wiring(&self) -> Wiring {
+        if self.terminal { Wiring::Terminal } else { Wiring::Together }
+    }
+
+    /// For `map_err`: it could not be started.
+    pub(super) fn failed(&self, source: io::Error) -> RunError {
+        RunError::Spawn { program: self.program.name.to_string_lossy().into_owned(), source }
+    }
 }
 
 /// A running or ended program, with the output that nobody took yet.
@@ -107,7 +125,8 @@ pub struct Process {
     title: String,
     started: Instant,
     group: Option<Group>,
-    input: tokio::sync::Mutex<Input>,
+    input: tokio::sync::Mutex<Option<Writer>>,
+    terminal: Option<Terminal>,
     typed: Mutex<String>,
     shared: Arc<Shared>,
     kill: CancellationToken,
@@ -153,14 +172,13 @@ impl Process {
     /// Starts `spawn`; `mark` is what it and everything below it carries.
     pub(super) fn start(id: u32, spawn: &Spawn, mark: Mark) -> Result<Self, RunError> {
         let started = Instant::now();
-        let (child, reader, input) = terminal::spawn(spawn, &mark).map_err(|source| {
-            RunError::Spawn { program: spawn.program.to_string_lossy().into_owned(), source }
-        })?;
-        let tree = Tree::of(child, mark, spawn.grace);
+        let (tree, streams) = Tree::start(&spawn.program, mark, spawn.wiring(), spawn.grace)
+            .map_err(|source| spawn.failed(source))?;
+        let Streams { input, output: reader, terminal, .. } = streams;
         let output = Output { capture: Capture::new(spawn.keep), listener: None };
         let shared =
             Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
-        let kill = CancellationToken::new();
+        let kill = spawn.until.child_token();
         let group = tree.group();
         let driver = tokio::spawn(drive(tree, reader, Arc::clone(&shared), kill.clone()));
         Ok(Self {
@@ -169,6 +187,7 @@ impl Process {
             started,
             group,
             input: tokio::sync::Mutex::new(input),
+            terminal,
             typed: Mutex::default(),
             shared,
             kill,
@@ -201,8 +220,19 @@ impl Process {
     }
 
     /// Whether it has a terminal to type into.
-    pub async fn has_terminal(&self) -> bool {
-        self.input.lock().await.is_open()
+    #[must_use]
+    pub fn has_terminal(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// The file of the program that reads what is typed now, where the system tells.
+    ///
+    /// It may be another one a moment later.
+    #[must_use]
+    pub fn reader(&self) -> Option<PathBuf> {
+        let group = self.terminal.as_ref()?.foreground()?;
+        // Only Linux has such links.
+        std::fs::read_link(format!("/proc/{group}/exe")).ok()
     }
 
     /// Waits until it has ended, at most for `within`, and takes what it wrote.
@@ -237,8 +267,9 @@ impl Process {
     ///
     /// Fails when it has no terminal, or has ended.
     pub async fn type_in(&self, text: &str) -> Result<(), TypeError> {
-        let mut input: Turn<'_, Input> = self.input.lock().await;
-        input.write(text.as_bytes()).await?;
+        let mut input = self.input.lock().await;
+        let terminal = input.as_mut().ok_or(TypeError::Closed)?;
+        terminal.write_all(text.as_bytes()).await.map_err(TypeError::Gone)?;
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed.push_str(text);
         if let Some(end) = typed.rfind(['\n', '\r', '\u{3}', '\u{4}']) {
@@ -315,12 +346,7 @@ impl Drop for Quiet<'_> {
 }
 
 /// Looks after a process until it has ended.
-async fn drive(
-    mut tree: Tree,
-    reader: Box<dyn AsyncRead + Send + Unpin>,
-    shared: Arc<Shared>,
-    kill: CancellationToken,
-) {
+async fn drive(mut tree: Tree, reader: Reader, shared: Arc<Shared>, kill: CancellationToken) {
     let mut reading = pin!(read(reader, &shared).fuse());
     let status = beside(reading.as_mut(), async {
         tokio::select! {
@@ -336,7 +362,7 @@ async fn drive(
     shared.ended.send_replace(Some(status.map_or(Exit::Signal(KILLED), Exit::of)));
 }
 
-async fn read(mut reader: impl AsyncRead + Unpin, shared: &Shared) {
+async fn read(mut reader: Reader, shared: &Shared) {
     let mut chunk = vec![0; CHUNK];
     // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
     while let Ok(count @ 1..) = reader.read(&mut chunk).await {

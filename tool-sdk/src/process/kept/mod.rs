@@ -5,13 +5,13 @@
 //! also not what an ended process had put into the background.
 
 mod live;
-mod terminal;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use self::live::{Look, Process, Spawn, TypeError};
 use super::RunError;
@@ -20,6 +20,9 @@ use crate::context::Session;
 
 /// How many processes are kept, ended ones whose output nobody took among them.
 const MOST: usize = 64;
+
+/// How many run at once of those that end with the call.
+const AT_ONCE: usize = 16;
 
 /// How many of the last used ones are never ended for a new one.
 const PROTECTED: usize = 8;
@@ -59,8 +62,17 @@ const KEPT: usize = usize::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct Processes(Arc<Inner>);
 
-#[derive(Debug, Default)]
-struct Inner(Mutex<Table>);
+#[derive(Debug)]
+struct Inner {
+    table: Mutex<Table>,
+    turns: Arc<Semaphore>,
+}
+
+/// The right to run one more program at the same time, given back when it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    _permit: Option<OwnedSemaphorePermit>,
+}
 
 #[derive(Debug, Default)]
 struct Table {
@@ -83,26 +95,32 @@ impl Processes {
         }
     }
 
+    /// Waits, first come, first served, until there are few enough that hold a turn.
+    ///
+    /// It is for programs that end with the call that started them; those that run on are
+    /// limited by what is kept.
+    pub async fn turn(&self) -> Turn {
+        // Nobody closes it.
+        Turn { _permit: Arc::clone(&self.0.turns).acquire_owned().await.ok() }
+    }
+
     /// Starts a process and keeps it; when there are too many, one that has ended or was not
-    /// used for long makes room.
+    /// used for long makes room, unless somebody waits for it.
     ///
     /// # Errors
     ///
-    /// Fails when it cannot be started.
+    /// Fails when it cannot be started, and when there are too many that somebody waits for.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime.
     pub fn start(&self, spawn: &Spawn) -> Result<Arc<Process>, RunError> {
-        let cannot = |source| RunError::Spawn {
-            program: spawn.program.to_string_lossy().into_owned(),
-            source,
-        };
+        let cannot = |source| spawn.failed(source);
         let mut table = self.0.table();
+        let removed = table.make_room().map_err(cannot)?;
         let id = table.free_id().map_err(cannot)?;
         let mark = table.next_mark().map_err(cannot)?;
         let process = Arc::new(Process::start(id, spawn, mark)?);
-        let removed = table.make_room();
         table.processes.push(Arc::clone(&process));
         drop(table);
         // Dropped without the lock: that ends it.
@@ -140,9 +158,15 @@ impl Processes {
     }
 }
 
+impl Default for Inner {
+    fn default() -> Self {
+        Self { table: Mutex::default(), turns: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
+
 impl Inner {
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -161,7 +185,7 @@ impl Table {
     fn next_mark(&mut self) -> io::Result<Mark> {
         let mark = match self.mark.take() {
             Some(mark) => mark,
-            None => Mark::random()?,
+            None => Mark::fresh()?,
         };
         self.started += 1;
         let next = mark.below(self.started);
@@ -170,13 +194,19 @@ impl Table {
     }
 
     /// Takes out what has to go for one more.
-    fn make_room(&mut self) -> Option<Arc<Process>> {
+    fn make_room(&mut self) -> io::Result<Option<Arc<Process>>> {
         if self.processes.len() < MOST {
-            return None;
+            return Ok(None);
         }
         let idle = self.processes.len().saturating_sub(PROTECTED);
-        let ended = self.processes[..idle].iter().position(|process| process.exit().is_some());
-        Some(self.processes.remove(ended.unwrap_or(0)))
+        // Whoever waits for a process has a handle of its own.
+        let free = |process: &Arc<Process>| Arc::strong_count(process) == 1;
+        let ended = |process: &Arc<Process>| free(process) && process.exit().is_some();
+        let place = self.processes[..idle].iter().position(ended);
+        match place.or_else(|| self.processes.iter().position(free)) {
+            Some(place) => Ok(Some(self.processes.remove(place))),
+            None => Err(io::Error::other("too many programs are waited for at once")),
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use clap::ArgMatches;
 
 use super::exit::{Failure, UntilClosed};
 use super::guard::Guard;
-use super::{Io, approvals, batch, call, check, exit, grammar, list, schema, show};
+use super::mcp::{Foreign, Need};
+use super::{Io, approvals, batch, call, check, exit, grammar, list, mcp, schema, serve, show};
 use crate::context::Session;
 use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
@@ -120,13 +121,22 @@ impl App {
 
     fn dispatch(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
         match matches.subcommand() {
-            Some(("list", sub)) => list::run(self.tools(matches, sub, io)?, sub, io),
-            Some(("show", sub)) => show::run(program, self.tools(matches, sub, io)?, sub, io),
-            Some(("schema", sub)) => schema::run(program, self.tools(matches, sub, io)?, sub, io),
+            Some(("list", sub)) => list::run(self.tools(matches, sub, Need::All, io)?, sub, io),
+            Some(("show", sub)) => {
+                let name = sub.get_one::<String>(grammar::NAME).map_or("", String::as_str);
+                let tools = self.tools(matches, sub, Need::Tool(name), io)?;
+                show::run(program, tools, sub, io)
+            }
+            Some(("schema", sub)) => {
+                let tools = self.tools(matches, sub, Need::All, io)?;
+                schema::run(program, tools, sub, io)
+            }
             Some(("call", sub)) => call::run(self, program, matches, sub, io),
             Some(("check", sub)) => check::run(self, program, matches, sub, io),
             Some(("approvals", sub)) => approvals::run(matches, sub, io),
             Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
+            Some(("mcp", sub)) => mcp::run(matches, sub, io),
+            Some(("serve", sub)) => serve::run(self, program, matches, sub, io),
             _ => {
                 Err(Failure::usage("a command is missing")
                     .hint(format_args!("try `{program} --help`")))
@@ -135,8 +145,15 @@ impl App {
     }
 
     /// The tools that are looked at, once it is sure that the options can be understood.
-    fn tools(&self, top: &ArgMatches, sub: &ArgMatches, io: &Io<'_>) -> exit::Result<Toolset> {
-        Ok(self.toolset(&Guard::load(&[top, sub], io)?))
+    fn tools(
+        &self,
+        top: &ArgMatches,
+        sub: &ArgMatches,
+        wanted: Need<'_>,
+        io: &mut Io<'_>,
+    ) -> exit::Result<Toolset> {
+        let own = self.toolset(&Guard::load(&[top, sub], io)?);
+        Ok(Foreign::load(&[top, sub], io)?.beside(own, wanted, io))
     }
 
     /// The tools as the program shapes them, behind their guard.

@@ -6,6 +6,7 @@ use clap::ArgMatches;
 
 use super::exit::Failure;
 use super::grammar::{self, Verb};
+use super::mcp::{Foreign, Need};
 use super::request::Request;
 use super::stage::Stage;
 use super::{App, Io, drive, exit, outcome, style};
@@ -49,8 +50,12 @@ fn attempt(
     id: &CallId,
     io: &mut Io<'_>,
 ) -> exit::Result<(String, Outcome)> {
-    let parsed = request.parse(program, &Toolset::new(app.registry.clone()), io)?;
+    let foreign = Foreign::load(&request.before(), io)?;
+    let wanted = Need::Tool(request.name);
+    let known = foreign.beside(Toolset::new(app.registry.clone()), wanted, io);
+    let parsed = request.parse(program, &known, io)?;
     let stage = Stage::set(app, &parsed.levels(), io)?;
+    foreign.lend_to(&stage.pipeline, wanted, io);
     let watch = stage.watch(parsed.has(grammar::EVENTS), io);
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());

@@ -9,6 +9,7 @@ use clap::ArgMatches;
 
 use super::exit::Failure;
 use super::grammar::{self, Verb};
+use super::mcp::{Foreign, Need};
 use super::request::Request;
 use super::stage::Stage;
 use super::{App, Io, drive, exit, style};
@@ -24,8 +25,12 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = Request::of(program, Verb::Check, top, matches)?;
-    let parsed = request.parse(program, &Toolset::new(app.registry.clone()), io)?;
+    let foreign = Foreign::load(&request.before(), io)?;
+    let wanted = Need::Tool(request.name);
+    let known = foreign.beside(Toolset::new(app.registry.clone()), wanted, io);
+    let parsed = request.parse(program, &known, io)?;
     let stage = Stage::set(app, &parsed.levels(), io)?;
+    foreign.lend_to(&stage.pipeline, wanted, io);
     let call = Call::new(request.name, parsed.arguments.as_str());
     let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?
         .map_err(|error| Failure::new(exit::code(error.kind()), error))?;
@@ -101,6 +106,18 @@ mod tests {
         }
         assert_eq!(checked["rules"][0]["origin"], "--ask");
         assert_eq!(checked["rules"][0]["scope"], "session");
+    }
+
+    // F74: a rule that can have no effect is most likely a mistake.
+    #[test]
+    fn rules_about_nothing_are_told() {
+        let ran = run(&["check", "--deny", "kidns(*)", "--ask", "kinds", "kinds", "--json"]);
+        let warning = "warning: the rule `deny kidns` (--deny) speaks of no tool that there is\n";
+        assert_eq!((ran.code, ran.err.as_str()), (0, warning));
+        let checked: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(checked["unmatched_rules"][0]["permission"], "kidns");
+        assert_eq!(checked["unmatched_rules"][1], Value::Null);
+        assert_eq!(run(&["call", "--deny", "kidns", "echo", "--text", "x"]).err, warning);
     }
 
     #[test]

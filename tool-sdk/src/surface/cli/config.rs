@@ -26,7 +26,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::exit::{Failure, Result};
-use super::{Io, grammar, input};
+use super::{Io, grammar, input, mcp};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Mode, Rule, Scope};
 use crate::tool::closest;
@@ -46,6 +46,8 @@ pub(super) struct Config {
     pub(super) hooks: Option<ExternalHooks>,
     /// Where decisions and runs are written down.
     pub(super) audit: Option<PathBuf>,
+    /// Servers whose tools are used.
+    pub(super) servers: mcp::Servers,
 }
 
 /// The configuration that the command line or the environment names, else the user's own,
@@ -54,12 +56,7 @@ pub(super) struct Config {
 /// None is ever looked for in the workspace: whoever writes there must not be able to
 /// change what is allowed.
 pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Config> {
-    let named = levels
-        .iter()
-        .rev()
-        .find_map(|matches| matches.get_one::<PathBuf>(grammar::CONFIG).cloned())
-        .or_else(|| io.var("TOOL_SDK_CONFIG").map(PathBuf::from))
-        .map(|path| io.path(path));
+    let named = named(levels, io);
     let Some(path) = named.clone().or_else(|| users_config(io)) else {
         return Ok(Config::default());
     };
@@ -76,6 +73,21 @@ pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Config> {
             })
         }
     }
+}
+
+/// The file that is read, whether it is there or not.
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers are written down"))]
+pub(super) fn path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
+    named(levels, io).or_else(|| users_config(io))
+}
+
+fn named(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
+    levels
+        .iter()
+        .rev()
+        .find_map(|matches| matches.get_one::<PathBuf>(grammar::CONFIG).cloned())
+        .or_else(|| io.var("TOOL_SDK_CONFIG").map(PathBuf::from))
+        .map(|path| io.path(path))
 }
 
 fn is_missing(error: &io::Error) -> bool {
@@ -129,10 +141,11 @@ struct Written {
     agents: BTreeMap<String, Spanned<Map<String, Value>>>,
     hooks: Option<Spanned<Value>>,
     audit: Option<PathBuf>,
+    mcp: Option<Spanned<Value>>,
 }
 
 const KEYS: &[&str] =
-    &["agents", "allow", "ask", "audit", "deny", "hooks", "mode", "rules", "safe_commands"];
+    &["agents", "allow", "ask", "audit", "deny", "hooks", "mcp", "mode", "rules", "safe_commands"];
 
 /// A rule in its long form.
 #[derive(Deserialize)]
@@ -186,6 +199,7 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
         agents: written.agents.into_iter().map(agent).collect::<std::result::Result<_, _>>()?,
         hooks: written.hooks.map(|entry| hooks(text, &entry)).transpose()?,
         audit: written.audit,
+        servers: written.mcp.map(|entry| servers(text, &entry)).transpose()?.unwrap_or_default(),
     })
 }
 
@@ -205,6 +219,11 @@ fn hooks(text: &str, entry: &Spanned<Value>) -> std::result::Result<ExternalHook
             Err(Mistake::at(text, entry.span().start, words.join("; ")))
         }
     }
+}
+
+/// `[mcp]`: servers whose tools are used.
+fn servers(text: &str, entry: &Spanned<Value>) -> std::result::Result<mcp::Servers, Mistake> {
+    mcp::servers(entry.get_ref()).map_err(|why| Mistake::at(text, entry.span().start, why))
 }
 
 impl Entry {

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, Command, value_parser};
 
 use super::flag::{self, Flag};
-use super::style;
+use super::{mcp, serve, style};
 use crate::permission::Mode;
 use crate::surface::provider::Dialect;
 use crate::tool::Definition;
@@ -76,7 +76,9 @@ pub(super) fn command(program: &str) -> Command {
                 check(program),
                 batch(),
                 approvals(),
-            ]),
+            ])
+            .subcommands(mcp::command())
+            .subcommands(serve::command()),
     )
 }
 
@@ -244,7 +246,7 @@ fn approvals() -> Command {
     )
 }
 
-fn with_globals(command: Command) -> Command {
+pub(super) fn with_globals(command: Command) -> Command {
     const HEADING: &str = "Global options";
     let rule =
         |name, help| value(name, "RULE", help).action(ArgAction::Append).help_heading(HEADING);

@@ -17,7 +17,7 @@ pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace
     })
 }
 
-fn roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
+pub(super) fn roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
     let given: Vec<PathBuf> = levels
         .iter()
         .filter_map(|matches| matches.get_many::<PathBuf>(grammar::ROOT))

@@ -46,6 +46,11 @@ impl<'m> Request<'m> {
         Ok(Self { verb, name, before: [top, matches], behind })
     }
 
+    /// The options before the name of the tool.
+    pub(super) fn before(&self) -> [&'m ArgMatches; 2] {
+        self.before
+    }
+
     /// Whether JSON is wanted, also when the rest of the words cannot be parsed.
     pub(super) fn wants_json(&self) -> bool {
         self.before[1].get_flag(grammar::JSON) || self.behind.iter().any(|word| word == "--json")

@@ -1,5 +1,6 @@
 //! Everything that a call needs: tools behind their guard, folders, and whoever is asked.
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use crate::loop_guard::LoopGuard;
 use crate::permission::{Approver, Ask, Mode, Reply};
 use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
-use crate::truncate::outputs_of;
+use crate::truncate::prepare_outputs;
+use crate::workspace::Workspace;
 
 /// Where calls are made.
 pub(super) struct Stage {
@@ -27,23 +29,45 @@ pub(super) struct Stage {
     pub(super) session: Session,
     /// Ends every call.
     pub(super) stop: CancellationToken,
+    /// Who was meant to answer what is asked.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers ask others"))]
+    pub(super) answers: Answers,
+    /// The folders as each session sees them.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have sessions"))]
+    pub(super) readable: Readable,
     floor: Floor,
+}
+
+/// The folders that tools may touch, and where calls keep what was too long to show.
+pub(super) struct Readable {
+    workspace: Workspace,
+    outputs: Option<PathBuf>,
+}
+
+impl Readable {
+    /// Lends the folders; what an earlier call of the session kept may be read without asking.
+    pub(super) fn lend(&self, session: Session) -> Session {
+        let workspace = self.workspace.clone();
+        let kept = self.outputs.as_deref().and_then(|dir| prepare_outputs(dir, session.id()).ok());
+        match kept.and_then(|dir| workspace.clone().readable(dir).ok()) {
+            Some(readable) => session.lend(readable),
+            None => session.lend(workspace),
+        }
+    }
 }
 
 impl Stage {
     /// `levels` are the options from left to right.
-    pub(super) fn set(app: &App, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+    pub(super) fn set(app: &App, levels: &[&ArgMatches], io: &mut Io<'_>) -> Result<Self> {
         let guard = Guard::load(levels, io)?;
         let mut pipeline = Pipeline::new(app.toolset(&guard))
             .budget(guard.budget)
             .loop_guard(LoopGuard::default());
-        let mut workspace = place::workspace(levels, io)?;
+        warn_of_unmatched(&pipeline, io);
+        let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
-            // What an earlier call kept may be read without asking.
-            if let Ok(readable) = workspace.clone().readable(outputs_of(&outputs, SESSION)) {
-                workspace = readable;
-            }
+            readable.outputs = Some(outputs.clone());
             pipeline = pipeline.output_dir(outputs);
             if let Some(store) = place::approvals(levels, io) {
                 pipeline = pipeline.approvals(store);
@@ -66,10 +90,9 @@ impl Stage {
         pipeline = hooked(pipeline, guard.hooks, approver, guard.mode, io);
 
         let stop = CancellationToken::new();
-        let session =
-            Session::new(SESSION).with_client(Client::Cli).lend(workspace).lend(guard.settings);
-        let session = app.equip(session).with_cancel(stop.clone());
-        Ok(Self { pipeline, session, stop, floor })
+        let session = Session::new(SESSION).with_client(Client::Cli).lend(guard.settings);
+        let session = app.equip(readable.lend(session)).with_cancel(stop.clone());
+        Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor })
     }
 
     /// Whoever is told of the calls: events as lines where that is wanted, a person at a
@@ -85,6 +108,18 @@ impl Stage {
 
 /// The session of every command line: what one keeps, the next may read.
 const SESSION: &str = "cli";
+
+/// Tells of rules that speak of nothing that there is. They stay: a tool may come later.
+fn warn_of_unmatched(pipeline: &Pipeline, io: &mut Io<'_>) {
+    for rule in pipeline.toolset().view().unmatched_rules() {
+        let origin = match rule.origin.as_str() {
+            "" => String::new(),
+            origin => format!(" ({origin})"),
+        };
+        let warning = format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
+        io.say(&style::plain(&warning));
+    }
+}
 
 /// Puts the configured commands in front of the calls, and of whoever is asked.
 fn hooked(

@@ -17,6 +17,7 @@ mod rewrite;
 mod tools_json;
 mod unions;
 mod words;
+mod written;
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,6 +27,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use self::lint::{Finding, lint, lint_all};
+pub use self::written::calls_in;
 use crate::tool::Definition;
 use crate::toolset::View;
 

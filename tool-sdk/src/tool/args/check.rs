@@ -79,8 +79,8 @@ impl Checks {
     }
 
     #[inline]
-    pub(super) fn quick(&self, index: usize) -> Quick {
-        self.fast.get(index).copied().unwrap_or(Quick::UNKNOWN)
+    pub(super) fn quick(&self, index: usize) -> &Quick {
+        self.fast.get(index).unwrap_or(&Quick::UNKNOWN)
     }
 
     /// What the schema asks for that nothing here checks.
@@ -100,8 +100,17 @@ impl Quick {
     /// Whether a value that starts with `byte` may stand here; serde need not be asked to
     /// find out that it may not.
     #[inline]
-    pub(super) fn admits(self, byte: u8) -> bool {
-        let kind = match byte {
+    pub(super) fn admits(&self, byte: u8) -> bool {
+        self.kinds & KINDS[usize::from(byte)] != 0
+    }
+}
+
+/// The kinds of value that may start with a byte; what starts none is left to the type.
+static KINDS: [u8; 256] = {
+    let mut kinds = [types::ANY; 256];
+    let mut byte = 0;
+    while byte < kinds.len() {
+        kinds[byte] = match byte as u8 {
             b'"' => types::STRING,
             b'-' | b'0'..=b'9' => types::INTEGER | types::FRACTION,
             b'{' => types::OBJECT,
@@ -110,9 +119,10 @@ impl Quick {
             b'n' => types::NULL,
             _ => types::ANY,
         };
-        self.kinds & kind != 0
+        byte += 1;
     }
-}
+    kinds
+};
 
 impl Node {
     #[inline]

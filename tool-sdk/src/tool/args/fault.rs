@@ -47,7 +47,7 @@ pub enum FaultKind {
 }
 
 impl Fault {
-    pub(super) fn new(kind: FaultKind, pointer: String, message: String) -> Self {
+    pub(crate) fn new(kind: FaultKind, pointer: String, message: String) -> Self {
         Self { kind, pointer, message }
     }
 
@@ -85,6 +85,12 @@ impl InvalidArgs {
     pub fn new(tool: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
         let fault = Fault::new(FaultKind::Constraint, String::new(), message.to_string());
         Self { tool: tool.into(), faults: vec![fault], expected: "".into() }
+    }
+
+    /// Faults that something beside `checks` found, told like any other.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn found(tool: String, faults: Vec<Fault>, checks: &Checks) -> Self {
+        Self { tool: tool.into(), faults, expected: checks.expected() }
     }
 
     /// The faults.

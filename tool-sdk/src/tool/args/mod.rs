@@ -90,7 +90,7 @@ pub(crate) fn take_value(
 
 /// The text, once it keeps the schema; it differs from what came in only by declared
 /// leniency.
-fn checked<'a>(
+pub(crate) fn checked<'a>(
     name: &str,
     checks: &Checks,
     raw: &'a RawArgs<'_>,

@@ -33,7 +33,7 @@ pub(crate) fn take(
         checks: table.checks(),
         raw,
         slots,
-        seen: 0,
+        seen: Seen::default(),
         next: 0,
         faults: Faults::default(),
         notes: Vec::new(),
@@ -58,8 +58,7 @@ struct Walk<'w, 'r, 's> {
     checks: &'w Checks,
     raw: &'w RawArgs<'r>,
     slots: &'w mut [&'s mut dyn Any],
-    /// One bit per parameter that was seen.
-    seen: u128,
+    seen: Seen,
     /// The parameter that comes next in a call that keeps the declared order.
     next: usize,
     faults: Faults,
@@ -72,41 +71,43 @@ impl Walk<'_, '_, '_> {
             self.faults.push(Fault::too_long(self.text.len()));
             return Err(Stopped);
         }
-        self.blanks();
-        if self.peek() != Some(b'{') {
+        if self.token() != b'{' {
             return Err(self.not_an_object());
         }
         self.at += 1;
-        self.blanks();
-        if self.peek() == Some(b'}') {
+        if self.token() == b'}' {
             self.at += 1;
             return self.end();
         }
         loop {
             self.member()?;
-            self.blanks();
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                Some(b'}') => {
+            match self.token() {
+                b',' => self.at += 1,
+                b'}' => {
                     self.at += 1;
                     return self.end();
                 }
                 _ => return Err(self.broken("expected `,` or `}`")),
             }
-            self.blanks();
         }
     }
 
+    #[inline]
     fn member(&mut self) -> Result<(), Stopped> {
-        if self.peek() != Some(b'"') {
+        if self.token() != b'"' {
             return Err(self.broken("expected a key in double quotes"));
         }
-        let start = self.at;
-        if let Some(index) = self.next_in_order() {
-            self.at += self.params[index].name.len() + 2;
+        if let Some((index, name)) = self.next_in_order() {
+            self.at += name.len() + 2;
             self.colon()?;
-            return self.value(index, self.params[index].name);
+            return self.value(index, name);
         }
+        self.out_of_order()
+    }
+
+    /// A member whose key is not the next that was declared.
+    fn out_of_order(&mut self) -> Result<(), Stopped> {
+        let start = self.at;
         match plain_key(&self.text.as_bytes()[start..]) {
             Some(len) => {
                 let text = self.text;
@@ -125,13 +126,12 @@ impl Walk<'_, '_, '_> {
     /// The parameter after the one that came last, when the key here is its name: most
     /// calls keep the declared order.
     #[inline]
-    fn next_in_order(&self) -> Option<usize> {
-        let rest = self.text.as_bytes().get(self.at + 1..)?;
-        let name = self.params.get(self.next)?.name.as_bytes();
-        let found = rest.len() > name.len()
-            && rest[name.len()] == b'"'
-            && name.iter().zip(rest).all(|(a, b)| a == b);
-        found.then_some(self.next)
+    fn next_in_order(&self) -> Option<(usize, &'static str)> {
+        let name = self.params.get(self.next)?.name;
+        let key = self.text.as_bytes().get(self.at + 1..)?.get(..=name.len())?;
+        let (last, key) = key.split_last()?;
+        let found = *last == b'"' && name.bytes().zip(key).all(|(a, b)| a == *b);
+        found.then_some((self.next, name))
     }
 
     /// A key with escapes, or a broken one.
@@ -150,16 +150,14 @@ impl Walk<'_, '_, '_> {
 
     #[inline]
     fn colon(&mut self) -> Result<(), Stopped> {
-        self.blanks();
-        if self.peek() != Some(b':') {
+        if self.token() != b':' {
             return Err(self.broken("expected `:`"));
         }
         self.at += 1;
-        self.blanks();
         Ok(())
     }
 
-    /// The value of the argument `key`, at which the walk stands.
+    /// The value of the argument `key`, before which the walk stands.
     fn argument(&mut self, key: &str) -> Result<(), Stopped> {
         let Some(index) = self.params.iter().position(|param| param.name == key) else {
             return self.by_another_name(key);
@@ -190,23 +188,26 @@ impl Walk<'_, '_, '_> {
     }
 
     fn value(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
-        let bit = 1_u128 << (index & 127);
-        if self.seen & bit != 0 {
+        let first = self.token();
+        if !self.seen.insert(index) {
             return self.twice(key);
         }
-        self.seen |= bit;
         self.next = index + 1;
-        if self.peek() == Some(b'n') && !self.null(index)? {
+        if first == b'n' && !self.null(index)? {
             return Ok(());
         }
         let start = self.at;
         let quick = self.checks.quick(index);
-        if !self.peek().is_some_and(|byte| quick.admits(byte)) {
+        if !quick.admits(first) {
             return self.undecoded(index, None);
         }
-        match (self.params[index].ty.decode)(&self.text[start..], self.slots[index]) {
+        let decoded = match (self.text.get(start..), self.slots.get_mut(index)) {
+            (Some(rest), Some(slot)) => (self.params[index].ty.decode)(rest, *slot),
+            _ => return Err(self.broken("expected a value")),
+        };
+        match decoded {
             Ok(length) => {
-                self.at += length;
+                self.at = start + length;
                 match quick.after {
                     Fast::Nothing => {}
                     Fast::Int(low, high) => {
@@ -234,7 +235,7 @@ impl Walk<'_, '_, '_> {
         let start = self.at;
         self.skip()?;
         if self.raw.lenient.null_is_absent {
-            self.seen &= !(1_u128 << (index & 127));
+            self.seen.remove(index);
             self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
         } else {
             self.check(index, start);
@@ -319,11 +320,11 @@ impl Walk<'_, '_, '_> {
 
     /// Every parameter that was not seen.
     fn absent(&mut self) {
-        if self.seen.count_ones() as usize == self.params.len() {
+        if self.seen.len() == self.params.len() {
             return;
         }
         for (index, param) in self.params.iter().enumerate() {
-            if self.seen & (1_u128 << (index & 127)) != 0 || param.default.is_some() {
+            if self.seen.contains(index) || param.default.is_some() {
                 continue;
             }
             if !(param.ty.fill_absent)(self.slots[index]) {
@@ -334,10 +335,10 @@ impl Walk<'_, '_, '_> {
 
     #[inline]
     fn end(&mut self) -> Result<(), Stopped> {
-        self.blanks();
-        match self.peek() {
-            None => Ok(()),
-            Some(_) => Err(self.broken("something follows the closing `}`")),
+        self.token();
+        match self.text.len() == self.at {
+            true => Ok(()),
+            false => Err(self.broken("something follows the closing `}`")),
         }
     }
 
@@ -374,16 +375,61 @@ impl Walk<'_, '_, '_> {
         Stopped
     }
 
+    /// Goes over blanks; gives the byte behind them, which is 0 at the end: that byte starts
+    /// nothing in JSON.
     #[inline]
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+    fn token(&mut self) -> u8 {
+        let bytes = self.text.as_bytes();
+        let mut at = self.at;
+        let byte = loop {
+            match bytes.get(at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => at += 1,
+                Some(&byte) => break byte,
+                None => break 0,
+            }
+        };
+        self.at = at;
+        byte
+    }
+}
+
+/// Which parameters were seen: one bit for each, of which a tool has at most 128.
+#[derive(Default)]
+struct Seen {
+    bits: [u64; 2],
+    count: usize,
+}
+
+impl Seen {
+    /// Says whether it is new.
+    #[inline]
+    fn insert(&mut self, index: usize) -> bool {
+        let (word, bit) = Self::place(index);
+        let is_new = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        self.count += usize::from(is_new);
+        is_new
+    }
+
+    fn remove(&mut self, index: usize) {
+        let (word, bit) = Self::place(index);
+        self.count -= usize::from(self.bits[word] & bit != 0);
+        self.bits[word] &= !bit;
+    }
+
+    fn contains(&self, index: usize) -> bool {
+        let (word, bit) = Self::place(index);
+        self.bits[word] & bit != 0
     }
 
     #[inline]
-    fn blanks(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
-        }
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline]
+    fn place(index: usize) -> (usize, u64) {
+        (index / 64 % 2, 1 << (index % 64))
     }
 }
 

@@ -60,7 +60,7 @@ pub fn stage_with<A, S, F>(
 ) -> Box<dyn Prepared>
 where
     A: Send + 'static,
-    S: FnOnce(A, Context) -> F + Send + 'static,
+    S: FnOnce(A, Approved<'_>) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
     Box::new(Hooked { waiting: Some((args, start)), notes, hooks, running: None })
@@ -86,11 +86,11 @@ impl<A, S, F> Hooked<A, S, F> {
 impl<A, S, F> Prepared for Hooked<A, S, F>
 where
     A: Send + 'static,
-    S: FnOnce(A, Context) -> F + Send + 'static,
+    S: FnOnce(A, Approved<'_>) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    fn run(mut self: Box<Self>, cx: Context, _: Approved) -> Running {
-        self.running = self.waiting.take().map(|(args, start)| start(args, cx));
+    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
+        self.running = self.waiting.take().map(|(args, start)| start(args, approved));
         Box::into_pin(self)
     }
 

@@ -97,7 +97,7 @@ pin_project! {
 }
 
 impl<F: Future + Send + 'static> Prepared for Staged<F> {
-    fn run(self: Box<Self>, _: Context, _: Approved) -> Running {
+    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
         Box::into_pin(self)
     }
 
@@ -134,8 +134,8 @@ where
     S: FnOnce(Context) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    fn run(mut self: Box<Self>, cx: Context, _: Approved) -> Running {
-        self.running = self.start.take().map(|start| start(cx));
+    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
+        self.running = self.start.take().map(|start| start(approved.context()));
         Box::into_pin(self)
     }
 

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -25,11 +24,9 @@ pub(super) struct Handle(OwnedFd);
 pub(super) struct Holder(Arc<OwnedFd>);
 
 impl Handle {
-    /// Opens what is at `path` below `dir`, confined by that.
-    pub(super) fn open(dir: &Dir, path: &Path) -> io::Result<Self> {
-        let found = dir.open_dir(path)?;
+    pub(super) fn of(dir: Dir) -> io::Result<Self> {
         // That handle need not be one to read from.
-        Ok(Self(openat(found, ".", FOLDER, Mode::empty())?))
+        Ok(Self(openat(dir, ".", FOLDER, Mode::empty())?))
     }
 
     pub(super) fn entries(self) -> io::Result<Vec<FolderEntry>> {

@@ -53,11 +53,11 @@ impl Located {
     ///
     /// # Errors
     ///
-    /// Fails with `not_found` when no folder is there, and with `denied` when it may not be
-    /// read or a link leads out of the workspace.
+    /// Fails with `not_found` when nothing is there, with `failed` when it is no folder, and
+    /// with `denied` when it may not be read or a link leads out of the workspace.
     pub fn open_folder(&self) -> Result<Folder, ToolError> {
-        let opened = Handle::open(&self.root().dir, self.below_root());
-        opened.map(Folder).map_err(|error| self.error("open", error))
+        let opened = self.open_dir().and_then(Handle::of);
+        opened.map(Folder).map_err(|error| self.no_folder(error))
     }
 }
 

@@ -4,13 +4,13 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use cap_fs_ext::OpenOptionsSyncExt as _;
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::super::{FileKind, never_wait};
+use super::super::FileKind;
 use super::FolderEntry;
 
 pub(super) struct Handle(Dir);
@@ -20,9 +20,8 @@ pub(super) struct Handle(Dir);
 pub(super) struct Holder(Arc<Dir>);
 
 impl Handle {
-    /// Opens what is at `path` below `dir`, confined by that.
-    pub(super) fn open(dir: &Dir, path: &Path) -> io::Result<Self> {
-        dir.open_dir(path).map(Self)
+    pub(super) fn of(dir: Dir) -> io::Result<Self> {
+        Ok(Self(dir))
     }
 
     pub(super) fn entries(self) -> io::Result<Vec<FolderEntry>> {
@@ -39,8 +38,8 @@ impl Handle {
 impl Holder {
     pub(super) fn open_file(&self, name: &OsStr) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        options.read(true);
-        never_wait(&mut options);
+        // A pipe is not waited for.
+        options.read(true).nonblock(true);
         Ok(self.0.open_with(name, &options)?.into_std())
     }
 

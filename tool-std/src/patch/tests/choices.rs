@@ -1,7 +1,7 @@
 //! What the cases of others leave open.
 
-use super::super::{Hunk, Invocation, VerifyError, parse};
-use super::{apply, check, patch};
+use super::super::{ApplyError, Effort, Hunk, Invocation, VerifyError, parse, update};
+use super::{apply, check, chunks, patch};
 
 #[track_caller]
 fn check_pass(old: &str, body: &str, expected: &str) {
@@ -158,4 +158,15 @@ fn a_script_that_does_more_is_no_patch() {
         assert_eq!(Invocation::of_arguments(&["sh", "-c", &script]), Invocation::Other);
     }
     assert_eq!(Invocation::of_script(text), Invocation::Bare);
+}
+
+// A text that repeats itself, and a quote that is nearly there everywhere.
+#[test]
+fn nobody_waits_for_what_repeats_too_often() {
+    let (old, text) = ("a\n".repeat(10_000), patch(&format!("@@\n{}-b", " a\n".repeat(1000))));
+    let after = |effort| update(&old, &chunks(&text), "f", &Effort::of(effort)).map(|_| ());
+    let error = after(1_000_000).unwrap_err();
+    assert_eq!(error, ApplyError::Effort { path: "f".to_owned() });
+    assert!(error.to_string().ends_with("such that are there once"), "{error}");
+    assert!(matches!(after(100_000_000), Err(ApplyError::Lines { .. })));
 }

@@ -1,12 +1,10 @@
 //! Cases of other systems. `tests/fixtures` says whose they are.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::super::seek::Haystack;
-use super::super::{Chunk, ChunkLine, Hunk, Invocation, Patch, grammar, invocation};
-use super::{parse, update};
+use super::super::{Chunk, ChunkLine, Effort, Hunk, Invocation, Patch, grammar, invocation};
+use super::{Files, parse, run};
 
 /// Cases that end otherwise here: why, and the text that is written. Their words for errors
 /// are those of their tools, so only that there is one is compared.
@@ -92,7 +90,8 @@ fn lines_are_found_where_the_cases_say() {
     for case in cases {
         let (wanted, from) = (texts(&case["pattern"]), case["start"].as_u64().unwrap() as usize);
         let at_end = case["eof"].as_bool().unwrap();
-        let found = Haystack::new(texts(&case["lines"])).find(&wanted, from, at_end);
+        let effort = Effort::default();
+        let found = Haystack::new(texts(&case["lines"]), &effort).find(&wanted, from, at_end);
         assert_eq!(json!(found.map(|(at, _)| at)), case["index"], "{}", case["name"]);
     }
 }
@@ -114,26 +113,6 @@ fn command_lines_are_understood_as_the_cases_say() {
             }
         }
     }
-}
-
-type Files = BTreeMap<String, String>;
-
-/// What a tool does with a patch, with files that are texts.
-fn run(mut files: Files, text: &str) -> Result<Files, String> {
-    let patch = parse(text).map_err(|error| error.to_string())?;
-    patch.verify().map_err(|error| error.to_string())?;
-    for hunk in &patch.hunks {
-        match hunk {
-            Hunk::Add { path, content } => drop(files.insert((*path).to_owned(), content.clone())),
-            Hunk::Delete { path } => drop(files.remove(*path).ok_or("no file")?),
-            Hunk::Update { path, move_to, chunks } => {
-                let old = files.remove(*path).ok_or("no file")?;
-                let new = update(&old, chunks, path).map_err(|error| error.to_string())?;
-                files.insert(move_to.unwrap_or(path).to_owned(), new.text);
-            }
-        }
-    }
-    Ok(files)
 }
 
 #[test]

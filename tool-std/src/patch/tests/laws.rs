@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
 use super::super::{Chunk, ChunkLine, Hunk, Invocation, grammar};
-use super::{chunks, parse, patch, update};
+use super::{Files, chunks, parse, patch, run, update};
 
 /// The body of a patch that quotes three lines around each change.
 fn narrow(old: &str, new: &str) -> String {
@@ -69,7 +69,57 @@ fn distinct() -> impl Strategy<Value = (Vec<String>, Vec<String>)> {
     })
 }
 
+/// A few files, some of them empty.
+fn tree() -> impl Strategy<Value = Files> {
+    let path = prop::sample::select(vec!["a", "b c", "d/e", "d/f/g", "h"]);
+    let text = prop::collection::vec("[ab +@*-]{0,4}", 0..6);
+    let files = prop::collection::btree_map(path, text, 0..5);
+    files.prop_map(|files| {
+        files.into_iter().map(|(path, lines)| (path.to_owned(), ended(&lines, "\n"))).collect()
+    })
+}
+
+/// The patch from one tree to another; a file that only goes becomes one that only comes,
+/// where `moves` says so.
+fn between(old: &Files, new: &Files, moves: bool) -> String {
+    let mut text = String::from("*** Begin Patch\n");
+    let only = |these: &Files, those: &Files| -> Vec<String> {
+        these.keys().filter(|path| !those.contains_key(*path)).cloned().collect()
+    };
+    let (mut gone, mut came) = (only(old, new), only(new, old));
+    // An update has at least one line, so that it cannot move a file that is empty.
+    gone.sort_by_key(|path| old[path].is_empty());
+    if moves && gone.first().is_some_and(|from| !old[from].is_empty()) && !came.is_empty() {
+        let (from, to) = (gone.remove(0), came.remove(0));
+        let body = whole(&old[&from], &new[&to]);
+        let _ = writeln!(text, "*** Update File: {from}\n*** Move to: {to}\n{body}");
+    }
+    for path in gone {
+        let _ = writeln!(text, "*** Delete File: {path}");
+    }
+    for path in came {
+        let _ = writeln!(text, "*** Add File: {path}");
+        text.extend(new[&path].lines().map(|line| format!("+{line}\n")));
+    }
+    for (path, old) in old {
+        if let Some(new) = new.get(path).filter(|new| *new != old) {
+            let _ = writeln!(text, "*** Update File: {path}\n{}", whole(old, new));
+        }
+    }
+    text + "*** End Patch"
+}
+
 proptest! {
+    // F140
+    #[test]
+    fn a_patch_from_one_tree_to_another_makes_the_other(
+        old in tree(), new in tree(), moves in any::<bool>(),
+    ) {
+        prop_assume!(old != new);
+        let text = between(&old, &new, moves);
+        prop_assert_eq!(run(old, &text), Ok(new), "{}", text);
+    }
+
     #[test]
     fn a_diff_as_a_patch_makes_the_new_text_and_its_reverse_the_old(
         (old, new) in distinct(), end in prop::sample::select(vec!["\n", "\r\n"]),

@@ -4,8 +4,10 @@ mod choices;
 mod fixtures;
 mod laws;
 
+use std::collections::BTreeMap;
+
 use super::apply::Updated;
-use super::{ApplyError, Chunk, Hunk, Pass, parse, update};
+use super::{ApplyError, Chunk, Effort, Hunk, Pass, parse};
 
 /// The chunks of a patch that changes one file.
 #[track_caller]
@@ -21,6 +23,11 @@ fn patch(body: &str) -> String {
     format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch")
 }
 
+/// The text after `chunks`, with as much effort as a patch may take.
+fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyError> {
+    super::update(old, chunks, path, &Effort::default())
+}
+
 /// The text after the chunks of `body`, and how they were found.
 fn apply(old: &str, body: &str) -> Result<(String, Pass), ApplyError> {
     let Updated { text, pass } = update(old, &chunks(&patch(body)), "f")?;
@@ -30,4 +37,25 @@ fn apply(old: &str, body: &str) -> Result<(String, Pass), ApplyError> {
 #[track_caller]
 fn check(old: &str, body: &str, expected: &str) {
     assert_eq!(apply(old, body).map(|(text, _)| text).as_deref(), Ok(expected), "{body}");
+}
+
+/// The texts of files, by their paths.
+type Files = BTreeMap<String, String>;
+
+/// What a tool does with a patch, with files that are texts.
+fn run(mut files: Files, text: &str) -> Result<Files, String> {
+    let patch = parse(text).map_err(|error| error.to_string())?;
+    patch.verify().map_err(|error| error.to_string())?;
+    for hunk in &patch.hunks {
+        match hunk {
+            Hunk::Add { path, content } => drop(files.insert((*path).to_owned(), content.clone())),
+            Hunk::Delete { path } => drop(files.remove(*path).ok_or("no file")?),
+            Hunk::Update { path, move_to, chunks } => {
+                let old = files.remove(*path).ok_or("no file")?;
+                let new = update(&old, chunks, path).map_err(|error| error.to_string())?;
+                files.insert(move_to.unwrap_or(path).to_owned(), new.text);
+            }
+        }
+    }
+    Ok(files)
 }

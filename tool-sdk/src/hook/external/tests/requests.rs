@@ -6,7 +6,7 @@ use std::pin::Pin;
 use super::*;
 use crate::effect::Risk;
 use crate::permission::{Ask, By, Reply};
-use crate::tool::{Display, Source};
+use crate::tool::{Display, Source, Subject};
 
 /// Somebody whose answer shows that they were asked.
 struct Somebody;
@@ -31,7 +31,7 @@ fn ask() -> Arc<Ask> {
         arguments: json!({ "title": "a" }),
         original: None,
         summary: None,
-        subjects: Vec::new(),
+        subjects: vec!["notes/a".into(), Subject::new("/out").under("external_directory")],
         suggestions: Vec::new(),
         grantees: Vec::new(),
         by: By::Default,
@@ -87,4 +87,18 @@ async fn without_trust_or_without_an_answer_somebody_is_asked() {
     assert!(
         matches!(broken, Some(Reply::RejectWith { feedback }) if feedback.contains("exit code 1"))
     );
+}
+
+// F67: what is asked for is what a hook needs to answer.
+#[tokio::test]
+async fn a_hook_reads_what_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("input.json");
+    reply(&[json!({ "command": format!("cat > '{}'", input.display()) })]).await;
+    let input: Value = serde_json::from_slice(&std::fs::read(input).unwrap()).unwrap();
+    let subjects = json!([
+        { "permission": "write_note", "text": "notes/a" },
+        { "permission": "external_directory", "text": "/out" },
+    ]);
+    assert_eq!((&input["permission"], &input["subjects"]), (&json!("write_note"), &subjects));
 }

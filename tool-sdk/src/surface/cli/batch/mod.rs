@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::exit::{Failure, Result};
+use super::mcp::{Foreign, Need};
 use super::stage::Stage;
 use super::{App, Io, drive, exit, grammar, input, outcome, show};
 use crate::batch::Batch;
@@ -31,7 +32,9 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> Result {
+    let foreign = Foreign::load(&[top, matches], io)?;
     let stage = Stage::set(app, &[top, matches], io)?;
+    foreign.lend_to(&stage.pipeline, Need::All, io);
     let toolset = stage.pipeline.toolset();
     let entries: Vec<Entry> = read(matches, io)?
         .split(|byte| *byte == b'\n')

@@ -1,4 +1,7 @@
-//! Rust types and foreign schemas in their normal form.
+//! Rust types in their normal form; foreign schemas and words have files of their own.
+
+mod foreign;
+mod words;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -465,86 +468,6 @@ fn parameters_are_put_together_in_order() {
     );
 }
 
-#[track_caller]
-fn refused(schema: Value, path: &str, problem: &str) {
-    let error = Schema::from_value(schema).unwrap_err();
-    assert_eq!((error.path(), error.problem()), (path, problem));
-}
-
-#[test]
-fn foreign_schemas_are_checked() {
-    refused(json!([]), "", "a schema of parameters must be a JSON object");
-    refused(
-        json!({ "type": "string" }),
-        "",
-        "`type` must be \"object\" for parameters, found \"string\"",
-    );
-    refused(
-        json!({ "properties": {} }),
-        "",
-        "`type` must be \"object\" for parameters, found nothing",
-    );
-    let with = |schema: Value| json!({ "type": "object", "properties": { "a/b": schema } });
-    refused(
-        with(json!({ "type": "text" })),
-        "/properties/a~1b",
-        "`type` must be one of the seven type names, or a list of them",
-    );
-    refused(
-        with(json!({ "$ref": "https://example.org/x.json" })),
-        "/properties/a~1b",
-        "`$ref` \"https://example.org/x.json\" leads out of the schema; only `#/...` can be followed",
-    );
-    refused(
-        with(json!({ "items": { "required": "x" } })),
-        "/properties/a~1b/items",
-        "`required` must be a list of different names",
-    );
-    refused(with(json!(7)), "/properties/a~1b", "a schema must be an object or a boolean");
-    let mut round = with(json!({ "$ref": "#/$defs/A" }));
-    round["$defs"] = json!({ "A": { "$ref": "#/$defs/A" } });
-    refused(round, "/properties/a~1b", "`$ref` \"#/$defs/A\" leads back to itself");
-    let mut round = with(json!({ "type": "string" }));
-    round["$defs"] = json!({ "A": { "anyOf": [{ "type": "string" }, { "$ref": "#/$defs/A" }] } });
-    refused(round, "/$defs/A/anyOf/1", "`$ref` \"#/$defs/A\" leads back to itself");
-    let mut deep = json!({});
-    for _ in 0..70 {
-        deep = json!({ "items": deep });
-    }
-    assert!(Schema::from_value(with(deep)).unwrap_err().problem().contains("deeper than 64"));
-    assert!(
-        Schema::from_json("{").unwrap_err().to_string().starts_with("at the root: is not JSON")
-    );
-}
-
-#[test]
-fn earlier_drafts_are_brought_up_to_date() {
-    let schema = Schema::from_value(json!({
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "Args",
-        "type": "object",
-        "definitions": { "Id": { "type": "integer", "minimum": 0, "exclusiveMinimum": true } },
-        "properties": {
-            "title": { "$ref": "#/definitions/Id" },
-            "pair": { "type": "array", "items": [{ "type": "string" }], "additionalItems": false },
-        },
-        "dependencies": { "pair": ["title"] },
-    }))
-    .unwrap();
-    assert_eq!(
-        schema.to_value(),
-        json!({
-            "type": "object",
-            "$defs": { "Id": { "type": "integer", "exclusiveMinimum": 0 } },
-            "properties": {
-                "title": { "$ref": "#/$defs/Id" },
-                "pair": { "type": "array", "prefixItems": [{ "type": "string" }], "items": false },
-            },
-            "dependentRequired": { "pair": ["title"] },
-        })
-    );
-}
-
 #[test]
 fn refinements_leave_required_parameters_alone() {
     let mut schema =
@@ -555,90 +478,4 @@ fn refinements_leave_required_parameters_alone() {
     schema.hide_optional("b");
     assert_eq!(schema.properties().map(|(name, _)| name).collect::<Vec<_>>(), ["a"]);
     assert_eq!(schema.property("a").unwrap()["description"], "New.");
-}
-
-#[track_caller]
-fn signed(properties: Value, expected: &str) {
-    let schema = json!({ "type": "object", "properties": properties });
-    assert_eq!(Schema::from_value(schema).unwrap().signature(), expected);
-}
-
-#[test]
-fn signatures_are_one_line() {
-    signed(
-        json!({
-            "offset": { "type": "integer", "minimum": 1, "maximum": u32::MAX, "default": 1 },
-            "limit": { "type": "integer", "minimum": 1, "maximum": 5000, "default": 2000 },
-            "mode": { "type": "string", "enum": ["fast", "slow"], "default": "fast" },
-            "tags": { "type": "array", "items": { "type": "string" } },
-            "where": { "type": "object", "properties": { "line": { "type": "integer" } },
-                       "required": ["line"], "additionalProperties": false },
-            "env": { "type": "object", "additionalProperties": { "type": "string" } },
-            "size": { "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX },
-            "any": {},
-        }),
-        r#"{"offset"?: integer ≥ 1 = 1, "limit"?: integer 1..5000 = 2000, "mode"?: "fast" | "slow" = "fast", "tags"?: [string], "where"?: {"line": integer}, "env"?: {[name]: string}, "size"?: integer, "any"?: any}"#,
-    );
-    assert_eq!(
-        Schema::of::<Tree>().signature(),
-        r#"{"name": string, "children": [{"name": string, "children": [{…}], "parent"?: {…}}], "parent"?: {"name": string, "children": [{…}], "parent"?: {…}}}"#
-    );
-}
-
-#[test]
-fn signatures_end() {
-    let properties: Map<String, Value> = (0..500)
-        .map(|at| (format!("ein_langer_parameter_{at}"), json!({ "type": "string" })))
-        .collect();
-    let schema = Schema::from_value(json!({ "type": "object", "properties": properties })).unwrap();
-    let line = schema.signature();
-    assert!(line.len() <= MAX_LINE && line.ends_with("string, …}"), "{line}");
-    let around = Schema::from_json(
-        r##"{"type": "object", "properties": { "a": { "$ref": "#/$defs/A" } },
-             "$defs": { "A": { "type": "array", "items": { "$ref": "#/$defs/A" } } }}"##,
-    );
-    assert!(around.unwrap().signature().contains('…'));
-
-    let mut defs = Map::new();
-    for at in 0..20 {
-        let next = json!({ "$ref": format!("#/$defs/L{}", at + 1) });
-        let lists: Vec<_> = (0..10).map(|_| json!({ "type": "array", "items": next })).collect();
-        defs.insert(format!("L{at}"), json!({ "anyOf": lists }));
-    }
-    defs.insert("L20".to_owned(), json!({}));
-    let wide = json!({
-        "type": "object", "properties": { "a": { "$ref": "#/$defs/L0" } }, "$defs": defs,
-    });
-    assert!(Schema::from_value(wide).unwrap().signature().contains('…'));
-}
-
-const MAX_LINE: usize = 1510;
-
-#[test]
-fn types_in_words() {
-    let check = |schema: Value, expected: &str| assert_eq!(type_words(&schema), expected);
-    check(
-        json!({ "type": "integer", "minimum": 1, "maximum": 5000 }),
-        "integer between 1 and 5000",
-    );
-    check(json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }), "integer of at least 0");
-    check(json!({ "type": "number", "exclusiveMinimum": 0 }), "number above 0");
-    check(json!({ "type": "string" }), "string");
-    check(json!({ "type": ["string", "null"] }), "string or null");
-    check(json!({ "enum": ["fast", "slow"] }), "one of \"fast\", \"slow\"");
-    check(json!({ "type": "object", "properties": {} }), "object");
-    check(json!({}), "any value");
-    check(json!({ "type": "array", "items": { "type": "string" } }), "list of strings");
-    check(
-        json!({ "type": "array", "items": { "type": "integer", "minimum": 1, "maximum": 5 } }),
-        "list of integers between 1 and 5",
-    );
-    check(
-        json!({ "type": "array", "items": { "enum": ["a", "b"] } }),
-        "list of values, each one of \"a\", \"b\"",
-    );
-    check(
-        json!({ "type": "array", "items": { "type": "array", "items": { "type": "string" } } }),
-        "list of lists of strings",
-    );
 }

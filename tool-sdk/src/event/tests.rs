@@ -1,0 +1,138 @@
+//! What is left of events for a subscriber that does not keep up, or may not read secrets.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+
+use super::*;
+use crate::context::Session;
+use crate::redact::Redactor;
+
+fn pending() -> EventKind {
+    let display = Arc::new(Display::default());
+    let arguments = Arguments::new(r#"{"key": "hunter2hunter2"}"#, &display);
+    let summary = Some("with hunter2hunter2".to_owned());
+    EventKind::Pending { display, source: Source::Native, arguments, summary, notes: Vec::new() }
+}
+
+fn ending() -> Ending {
+    let kind = ErrorKind::Failed;
+    Ending::new(Arc::default(), Source::Native, kind, "it failed".to_owned(), Duration::ZERO)
+}
+
+/// A hub, and a way to send.
+fn hub() -> (Arc<Hub>, impl Fn(u64, EventKind)) {
+    let hub = Arc::<Hub>::default();
+    let sending = Arc::clone(&hub);
+    let session = Session::new("s");
+    let send = move |call: u64, kind| {
+        let call = CallId::given(&call.to_string());
+        sending.send(&session, &ToolName::from_static("t"), &call, kind);
+    };
+    (hub, send)
+}
+
+/// What is unread: the calls that began, those that ended, and how many events were lost.
+fn read(events: &mut Events) -> (HashSet<CallId>, Vec<CallId>, u64) {
+    let (mut begun, mut ended, mut lost) = (HashSet::new(), Vec::new(), 0);
+    let mut last = None;
+    while let Some(event) = events.try_recv() {
+        assert!(last.replace(event.seq) < Some(event.seq), "the numbers grow");
+        match event.kind {
+            EventKind::Pending { .. } => drop(begun.insert(event.call)),
+            EventKind::Lost { count } => lost += count,
+            kind if kind.is_terminal() => ended.push(event.call),
+            _ => {}
+        }
+    }
+    (begun, ended, lost)
+}
+
+// F62: nothing grows without bound, and who saw a call begin sees its end.
+#[test]
+fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
+    const CALLS: u64 = 100_000;
+    let (hub, send) = hub();
+    let mut events = hub.subscribe();
+    // Calls that began while somebody still read.
+    for call in CALLS..CALLS + 100 {
+        send(call, pending());
+    }
+    assert_eq!(read(&mut events).0.len(), 100);
+
+    for call in 0..CALLS {
+        send(call, pending());
+        send(call, EventKind::Started { arguments: None });
+        send(call, EventKind::Failed(ending().begun(true)));
+    }
+    for call in 0..CALLS + 100 {
+        // One that was not understood, and one that began before.
+        send(CALLS * 2 + call, EventKind::Failed(ending()));
+        send(call, EventKind::Failed(ending().begun(call >= CALLS)));
+    }
+    let sent = CALLS * 3 + (CALLS + 100) * 2;
+
+    let (begun, ended, lost) = read(&mut events);
+    let unread = begun.len() + ended.len();
+    let ended: HashSet<_> = ended.into_iter().collect();
+    assert!(begun.is_subset(&ended));
+    assert!((CALLS..CALLS + 100).all(|call| ended.contains(&CallId::given(&call.to_string()))));
+    // All ends of the first calls, although their beginnings were lost.
+    assert!((0..50_000_u64).all(|call| ended.contains(&CallId::given(&call.to_string()))));
+    assert!(unread < 100_000, "{unread} events were kept");
+    assert!(lost < sent && lost > sent - 100_000, "{lost} of {sent} were lost");
+
+    // Nothing of it is left, and a subscriber that is back misses nothing.
+    send(0, pending());
+    send(0, EventKind::Failed(ending().begun(true)));
+    let (begun, ended, lost) = read(&mut events);
+    assert_eq!((begun.len(), ended.len(), lost), (1, 1, 0));
+}
+
+// LG1: what the host calls a secret is in no event, wherever it stands.
+#[test]
+fn what_a_redactor_finds_is_in_no_event() {
+    let secret = "hunter2hunter2";
+    let value = || json!({ "a": [secret] });
+    let text = || secret.to_owned();
+    let mut decision =
+        Decision::new(crate::permission::Action::Deny, crate::permission::By::Rule, text());
+    decision.subjects = vec![crate::tool::Subject::path("a", format!("/{secret}"))];
+    decision.rules = vec![format!("deny t({secret})").parse().unwrap()];
+    let failed = || Ending { message: text(), ..ending() };
+    let completed = EventKind::Completed {
+        display: Arc::default(),
+        source: Source::Native,
+        elapsed_ms: 0,
+        title: Some(text()),
+        data: Some(Arc::new(value())),
+        artifacts: vec![Artifact::new("text/plain".to_owned(), Some(text()))],
+    };
+    let run = HookRun { hook: "h".to_owned(), outcome: text(), elapsed_ms: 0 };
+    let arguments = match pending() {
+        EventKind::Pending { arguments, .. } => Some(arguments),
+        _ => None,
+    };
+    let redactor = Redactor::new([secret]);
+    for mut kind in [
+        pending(),
+        EventKind::Started { arguments },
+        EventKind::HookFinished(run),
+        EventKind::Denied(decision),
+        EventKind::Warned { message: text() },
+        EventKind::Progress { done: 0, total: None, message: text() },
+        EventKind::Metadata { key: "k".to_owned(), value: value() },
+        EventKind::Emitted { kind: "k".to_owned(), data: value() },
+        EventKind::Output { text: text() },
+        completed,
+        EventKind::Failed(failed()),
+        EventKind::Aborted(failed()),
+        EventKind::TimedOut(failed()),
+    ] {
+        assert!(format!("{kind:?}").contains(secret));
+        kind.redact(&redactor);
+        let shown = format!("{kind:?}{}", serde_json::to_string(&kind).unwrap());
+        assert!(!shown.contains(secret), "{shown}");
+        assert!(shown.contains("[redacted]"));
+    }
+}

@@ -1,0 +1,77 @@
+//! A child to talk to for as long as it runs: over its standard input and output, while what
+//! it complains about is kept aside.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::AsyncReadExt as _;
+
+use super::capture::{CHUNK, Capture, Captured};
+use super::mark::Mark;
+use super::start::{Reader, Streams, Wiring, Writer};
+use super::tree::Tree;
+use super::{Run, RunError};
+
+/// A running child and both ends of the talk with it; dropping it ends the child's group.
+pub(crate) struct Piped {
+    _tree: Tree,
+    complaints: Complaints,
+}
+
+impl fmt::Debug for Piped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Piped").finish_non_exhaustive()
+    }
+}
+
+/// What a child wrote to its standard error, which is always drained and never kept whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Complaints(Arc<Mutex<Capture>>);
+
+impl Complaints {
+    fn keep(keep: usize) -> Self {
+        Self(Arc::new(Mutex::new(Capture::new(keep))))
+    }
+
+    /// What was kept until now.
+    pub(crate) fn captured(&self) -> Captured {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().finish()
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    }
+}
+
+impl Piped {
+    /// Starts the program; time limit and standard input of `run` do not count.
+    pub(crate) fn start(run: &Run) -> Result<(Self, Reader, Writer), RunError> {
+        let failed = |source| RunError::Spawn {
+            program: run.program.name.to_string_lossy().into_owned(),
+            source,
+        };
+        let mark = Mark::fresh().map_err(failed)?;
+        let (tree, streams) =
+            Tree::start(&run.program, mark, Wiring::Fed, run.grace).map_err(failed)?;
+        let Streams { input: Some(stdin), output: stdout, complaints: Some(mut stderr), .. } =
+            streams
+        else {
+            return Err(failed(std::io::ErrorKind::BrokenPipe.into()));
+        };
+        let complaints = Complaints::keep(run.keep);
+        let kept = complaints.clone();
+        tokio::spawn(async move {
+            let mut chunk = vec![0; CHUNK];
+            // A pipe that cannot be read any more has ended.
+            while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
+                kept.push(&chunk[..count]);
+            }
+        });
+        Ok((Self { _tree: tree, complaints }, stdout, stdin))
+    }
+
+    /// What it complains about.
+    pub(crate) fn complaints(&self) -> &Complaints {
+        &self.complaints
+    }
+}

@@ -1,0 +1,326 @@
+//! What is promised about programs that misbehave, in numbers.
+//!
+//! Each proof runs in a small form always, and in full when it is asked for:
+//!
+//! ```text
+//! cargo test -p tool-sdk --features process --release --lib process::proofs -- --ignored
+//! ```
+
+use std::fs::{self, File};
+use std::future::{Future, poll_fn};
+use std::io::Read as _;
+use std::pin::pin;
+use std::process::Command;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::{Exit, Processes, Run, RunError, Spawn, run};
+
+/// Long enough to be a failure.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// How a tree makes itself hard to end; all of it holds descriptor 3.
+const TREES: &[&str] = &[
+    "trap '' TERM; sleep 300; sleep 300",
+    "sleep 300 & sleep 300 & wait",
+    "trap '' TERM HUP; setsid sleep 300 & sleep 300",
+    "setsid setsid -f sleep 300; sleep 300",
+    "(setsid sh -c 'trap \"\" TERM; (sleep 300 &); sleep 300' &); sleep 300",
+    "env -i PATH=\"$PATH\" setsid sleep 300 & sleep 300",
+];
+
+/// A pipe that a tree of processes holds open as descriptor 3, until its last one ends.
+struct Held {
+    folder: tempfile::TempDir,
+    /// Both ends at once, so that nobody waits for the other one.
+    both: File,
+}
+
+impl Held {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let both = File::options().read(true).write(true).open(pipe).unwrap();
+        Self { folder, both }
+    }
+
+    fn script(&self, tree: &str) -> String {
+        format!("exec 3>'{}'; {tree}", self.folder.path().join("pipe").display())
+    }
+
+    /// Waits until nobody holds it any more.
+    async fn let_go(self) {
+        let mut end = File::open(self.folder.path().join("pipe")).unwrap();
+        drop(self.both);
+        let ended = spawn_blocking(move || end.read_to_end(&mut Vec::new()));
+        timeout(HANGS, ended).await.expect("nobody holds the pipe").unwrap().unwrap();
+    }
+}
+
+/// The children of this process that have ended and that nobody waited for.
+fn zombies() -> Vec<String> {
+    let own = std::process::id().to_string();
+    let listed = Command::new("ps").args(["-o", "stat=,pid=", "--ppid", &own]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    listed.lines().filter(|line| line.starts_with('Z')).map(str::to_owned).collect()
+}
+
+/// Waits until no zombie stays; those of other tests come and go.
+fn no_zombie_stays() {
+    let mut left = zombies();
+    for _ in 0..100 {
+        if left.is_empty() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let now = zombies();
+        left.retain(|zombie| now.contains(zombie));
+    }
+    panic!("nobody waited for {left:?}");
+}
+
+const TIMEOUT: Duration = Duration::from_millis(300);
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Ends `count` trees by a time limit, some at once, and gives the time each call took and the
+/// time until the last of its tree was gone.
+async fn end_trees(count: usize, at_once: usize) -> Vec<(Duration, Duration)> {
+    let ended = stream::iter(0..count).map(|number| async move {
+        let held = Held::new();
+        let script = held.script(TREES[number % TREES.len()]);
+        let started = Instant::now();
+        let limited = Run::exec("sh", ["-c", &script]).timeout(TIMEOUT).grace(GRACE);
+        assert_eq!(run(limited).await.unwrap().exit, Exit::TimedOut, "{script}");
+        let call = started.elapsed();
+        held.let_go().await;
+        (call, started.elapsed())
+    });
+    ended.buffer_unordered(at_once).collect().await
+}
+
+// F6, CH6: however a tree hides, all of it is gone, and no zombie stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_tree_is_gone() {
+    assert_eq!(end_trees(24, 4).await.len(), 24);
+    no_zombie_stays();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "it measures time, so it wants a machine for itself"]
+async fn every_tree_is_gone_in_time() {
+    let ended = end_trees(200, 2).await;
+    let longest_call = ended.iter().map(|times| times.0).max().unwrap();
+    let longest_tree = ended.iter().map(|times| times.1).max().unwrap();
+    eprintln!("200 of 200 trees gone: calls {longest_call:?}, trees {longest_tree:?} at most");
+    assert!(longest_call <= TIMEOUT + GRACE + Duration::from_millis(500), "{longest_call:?}");
+    assert!(longest_tree <= TIMEOUT + GRACE + Duration::from_secs(1), "{longest_tree:?}");
+    no_zombie_stays();
+}
+
+/// Drops `future` after it was polled `count` times; its output when it was ready before.
+async fn polled<F: Future>(future: F, count: usize) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut polls = 0;
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => {
+            polls += 1;
+            if polls == count { Poll::Ready(None) } else { Poll::Pending }
+        }
+    })
+    .await
+}
+
+// F5: a call that is given up at any of its awaits leaves nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_dropped_anywhere_leaves_nothing() {
+    let tree = "trap '' TERM; setsid sleep 0.3 & echo a; echo b >&2; read line; echo c; sleep 0.1";
+    let mut counts = 1..;
+    loop {
+        let held = Held::new();
+        let call = Run::exec("sh", ["-c", &held.script(tree)]).stdin("x\n").grace(GRACE);
+        let done = polled(run(call), counts.next().unwrap()).await;
+        held.let_go().await;
+        if done.is_some() {
+            break;
+        }
+    }
+    assert!(counts.start > 3, "it has more awaits than that");
+    no_zombie_stays();
+}
+
+// F5: the same for the looks at a kept process, which goes on until its store is dropped.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_that_is_dropped_anywhere_takes_nothing() {
+    let mut counts = 1..;
+    loop {
+        let held = Held::new();
+        let processes = Processes::default();
+        let script =
+            held.script("echo a; sleep 0.05; echo b; setsid sleep 300 & sleep 0.05; echo c");
+        let process = processes.start(&Spawn::exec("sh", ["-c", &script]).grace(GRACE)).unwrap();
+        let done = polled(process.look(HANGS, |_| {}), counts.next().unwrap()).await;
+        let is_done = done.is_some();
+        let look = match done {
+            Some(look) => look,
+            None => process.look(HANGS, |_| {}).await,
+        };
+        assert_eq!((look.output.text().as_str(), look.exit), ("a\nb\nc\n", Some(Exit::Code(0))));
+        drop((process, processes));
+        held.let_go().await;
+        if is_done {
+            break;
+        }
+    }
+}
+
+/// Runs the test `name` once more, in a process of its own, with `VARIABLE` set to `value`.
+fn again(name: &str, value: &str) {
+    let again = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--include-ignored", "--nocapture", name])
+        .env(VARIABLE, value)
+        .output()
+        .unwrap();
+    let report = String::from_utf8_lossy(&again.stdout).into_owned();
+    eprint!("{}", String::from_utf8_lossy(&again.stderr));
+    assert!(again.status.success() && report.contains("1 passed"), "{report}");
+}
+
+const VARIABLE: &str = "TOOL_SDK_PROOF";
+
+/// A number that the system tells of this process, in KiB.
+fn memory(what: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(what)).unwrap();
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Floods, each with how many line ends it has.
+const FLOODS: &[(&str, fn(u64) -> u64)] = &[
+    ("head -c $N /dev/zero", |_| 0),
+    ("head -c $N /dev/zero | tr '\\0' x", |_| 0),
+    ("yes | head -c $N", |bytes| bytes / 2),
+    ("head -c $N /dev/zero | tr '\\0' '\\377'", |_| 0),
+    ("yes \"$(printf '\\033[31m')\" | head -c $N", |bytes| bytes / 6),
+];
+
+const KEEP: usize = 1 << 20;
+
+/// Floods a call, and then a kept process, with `bytes` each.
+async fn flood(bytes: u64) {
+    for (flood, lines) in FLOODS {
+        let script = flood.replace("$N", &bytes.to_string());
+        let spawn = Spawn::exec("sh", ["-c", &script]).keep(KEEP);
+        let kept =
+            Processes::default().start(&spawn).unwrap().look(HANGS * 10, |_| {}).await.output;
+        let run = Run::exec("sh", ["-c", &script]).keep(KEEP).timeout(HANGS * 10);
+        for output in [kept, run_now(run).await] {
+            let left = (output.head.len() + output.tail.len()) as u64;
+            assert!(left <= KEEP as u64 && left + output.omitted == bytes, "{flood}");
+            let kept = output.head.iter().chain(&output.tail).filter(|&&byte| byte == b'\n');
+            assert_eq!(output.omitted_lines + kept.count() as u64, lines(bytes), "{flood}");
+        }
+    }
+}
+
+async fn run_now(run_it: Run) -> super::Captured {
+    run(run_it).await.unwrap().stdout
+}
+
+/// Proves it in a process that does nothing else.
+fn floods_cost_no_memory(name: &str, bytes: u64) {
+    if std::env::var_os(VARIABLE).is_none() {
+        return again(name, "1");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // What is needed once is not what grows.
+    runtime.block_on(flood(2 * KEEP as u64 / 6 * 6));
+    let before = memory("VmRSS");
+    let started = Instant::now();
+    runtime.block_on(flood(bytes));
+    let total = 2 * FLOODS.len() as u64 * bytes;
+    let grown = memory("VmHWM").saturating_sub(before);
+    let rate = total as f64 / 1e6 / started.elapsed().as_secs_f64();
+    eprintln!("{total} bytes: memory grew by {grown} KiB at most, {rate:.0} MB/s");
+    assert!(grown <= (KEEP as u64 >> 10) + (8 << 10), "it grew by {grown} KiB");
+}
+
+// F7, CH8: whatever is written and however much, no more than is kept costs memory.
+#[test]
+fn a_flood_costs_no_memory() {
+    floods_cost_no_memory("process::proofs::a_flood_costs_no_memory", 12 << 20);
+}
+
+#[test]
+#[ignore = "it takes a minute"]
+fn a_gibibyte_costs_no_memory() {
+    // The next number after a GiB that is a multiple of six.
+    floods_cost_no_memory("process::proofs::a_gibibyte_costs_no_memory", (1 << 30) + 2);
+}
+
+/// How many descriptors this process has open.
+fn open_descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+// F8, F14: nothing is left of what has ended: no descriptor, no zombie.
+#[test]
+fn a_thousand_programs_leave_nothing() {
+    if std::env::var_os(VARIABLE).is_none() {
+        return again("process::proofs::a_thousand_programs_leave_nothing", "1");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        run(Run::shell("true")).await.unwrap();
+        let before = open_descriptors();
+        let all = stream::iter(0..1000).map(|number| async move {
+            let echoed = run(Run::exec("echo", [number.to_string()])).await.unwrap();
+            assert_eq!(echoed.stdout.text(), format!("{number}\n"));
+        });
+        all.buffer_unordered(100).collect::<()>().await;
+        assert_eq!(open_descriptors(), before);
+        assert_eq!(zombies(), [""; 0]);
+    });
+}
+
+// F14: without descriptors it is an error, and afterwards it goes on.
+#[test]
+fn descriptors_that_run_out_are_an_error() {
+    if std::env::var_os(VARIABLE).is_none() {
+        return again("process::proofs::descriptors_that_run_out_are_an_error", "1");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        for terminal in [false, true] {
+            let spawn = Spawn::exec("cat", ["-"]).terminal(terminal);
+            let processes = Processes::default();
+            processes.start(&spawn).unwrap();
+            let most = open_descriptors() as u64 + 8;
+            setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: Some(4096) })
+                .unwrap();
+            let mut kept = Vec::new();
+            let error = loop {
+                match processes.start(&spawn) {
+                    Ok(process) => kept.push(process),
+                    Err(error) => break error,
+                }
+                assert!(kept.len() < 8, "there is no end");
+            };
+            let RunError::Spawn { source, .. } = error else { panic!("{error}") };
+            assert_eq!(source.raw_os_error(), Some(libc::EMFILE), "{source}");
+            assert!(matches!(run(Run::shell("true")).await, Err(RunError::Spawn { .. }) | Ok(_)));
+            setrlimit(Resource::Nofile, Rlimit { current: Some(4096), maximum: Some(4096) })
+                .unwrap();
+            assert_eq!(run(Run::shell("exit 3")).await.unwrap().exit, Exit::Code(3));
+        }
+    });
+    drop(runtime);
+    no_zombie_stays();
+}

@@ -1,0 +1,212 @@
+//! Starting a child on Linux, and waiting for it through a handle that no other process can
+//! get.
+
+mod enter;
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use rustix::fs::{Access, access};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use self::enter::{Plan, enter};
+use super::super::mark::{self, Mark};
+use super::super::program::Program;
+use super::wires::{Ends, wires};
+use super::{Started, Wiring};
+
+/// Where programs are looked for by a child that has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
+
+/// What reads a script that does not say what reads it.
+const SHELL: &str = "/bin/sh";
+
+/// A child that is waited for, whatever becomes of this.
+#[derive(Debug)]
+pub(in super::super) struct Child {
+    /// Taken when it was waited for.
+    handle: Option<AsyncFd<Handle>>,
+    status: Option<ExitStatus>,
+    number: i32,
+}
+
+/// The process itself, which keeps its number until it is waited for.
+#[derive(Debug)]
+pub(in super::super) struct Handle {
+    fd: OwnedFd,
+    number: i32,
+}
+
+pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
+    let (ends, streams) = wires(wiring)?;
+    let handle = launch(program, Some(mark.as_str().as_ref()), &ends)?;
+    Ok(Started { child: Child::new(handle)?, streams })
+}
+
+/// Starts `program`, without anything that looks after it.
+pub(in super::super) fn launch(
+    program: &Program,
+    mark: Option<&OsStr>,
+    ends: &Ends,
+) -> io::Result<Handle> {
+    let mut vars = program.env.vars().clone();
+    if let Some(mark) = mark {
+        vars.insert(mark::NAME.into(), mark.to_owned());
+    }
+    let path = find(&program.name, vars.get(OsStr::new("PATH")))?;
+    let folder = program.folder.as_ref().map(|folder| text(folder.as_os_str())).transpose()?;
+    let words = std::iter::once(&program.name).chain(&program.args);
+    let words: Vec<CString> = words.map(|word| text(word)).collect::<io::Result<_>>()?;
+    let vars = variables(&vars)?;
+    let plan = |path: &CString, words: &[CString]| {
+        enter(&Plan {
+            path,
+            words,
+            vars: &vars,
+            folder: folder.as_deref(),
+            ends,
+            limits: program.limits,
+        })
+    };
+    match plan(&path, &words) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            let shell = text(SHELL.as_ref())?;
+            let words: Vec<_> =
+                [shell.clone(), path].into_iter().chain(words.into_iter().skip(1)).collect();
+            plan(&shell, &words)
+        }
+        started => started,
+    }
+}
+
+fn text(text: &OsStr) -> io::Result<CString> {
+    CString::new(text.as_bytes()).map_err(io::Error::from)
+}
+
+fn variables(vars: &BTreeMap<OsString, OsString>) -> io::Result<Vec<CString>> {
+    let variable = |(name, value): (&OsString, &OsString)| {
+        let mut text = name.clone();
+        text.push("=");
+        text.push(value);
+        CString::new(text.into_vec()).map_err(io::Error::from)
+    };
+    vars.iter().map(variable).collect()
+}
+
+/// The file of a program; one without a slash is looked for in `path`.
+fn find(name: &OsStr, path: Option<&OsString>) -> io::Result<CString> {
+    if name.as_bytes().contains(&b'/') {
+        return text(name);
+    }
+    let mut found = io::Error::from_raw_os_error(libc::ENOENT);
+    let path = path.map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
+    // A relative folder would be one in the folder of whoever looks.
+    for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
+        let file = folder.join(name);
+        match executable(&file) {
+            Ok(()) => return text(file.as_os_str()),
+            // Another folder may have one that can be run.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => found = error,
+            Err(_) => {}
+        }
+    }
+    Err(found)
+}
+
+fn executable(file: &Path) -> io::Result<()> {
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(access(file, Access::EXEC_OK)?)
+}
+
+impl Child {
+    fn new(handle: Handle) -> io::Result<Self> {
+        let number = handle.number;
+        // SAFETY: a handle owns its descriptor, and nobody replaces or closes it before.
+        #[expect(unsafe_code, reason = "what is waited for must be this very descriptor")]
+        let registered = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
+        match registered {
+            Ok(handle) => Ok(Self { handle: Some(handle), status: None, number }),
+            Err(error) => {
+                let (handle, error) = error.into_parts();
+                handle.kill();
+                wait_elsewhere(handle);
+                Err(error)
+            }
+        }
+    }
+
+    /// Its number, until it was waited for.
+    pub(in super::super) fn id(&self) -> Option<u32> {
+        self.handle.as_ref().and_then(|_| u32::try_from(self.number).ok())
+    }
+
+    /// Waits for its end; a wait that is dropped loses nothing.
+    pub(in super::super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        while let Some(handle) = &self.handle {
+            let mut ready = handle.readable().await?;
+            if let Some(status) = handle.get_ref().status(WaitIdOptions::NOHANG)? {
+                drop(ready);
+                self.status = Some(status);
+                self.handle = None;
+            } else {
+                ready.clear_ready();
+            }
+        }
+        self.status.ok_or_else(|| io::Error::other("the child was given up"))
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take().map(AsyncFd::into_inner) else { return };
+        if let Ok(None) = handle.status(WaitIdOptions::NOHANG) {
+            wait_elsewhere(handle);
+        }
+    }
+}
+
+impl Handle {
+    fn kill(&self) {
+        // What has ended already is what was wanted.
+        let _ = rustix::process::pidfd_send_signal(&self.fd, rustix::process::Signal::KILL);
+    }
+
+    /// How it ended; `None` while it runs.
+    pub(in super::super) fn status(&self, how: WaitIdOptions) -> io::Result<Option<ExitStatus>> {
+        let ended = waitid(WaitId::PidFd(self.fd.as_fd()), how | WaitIdOptions::EXITED)?;
+        Ok(ended.map(|ended| {
+            let code = ended.exit_status().unwrap_or_default() << 8;
+            ExitStatus::from_raw(code | ended.terminating_signal().unwrap_or_default())
+        }))
+    }
+}
+
+impl AsFd for Handle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl std::os::fd::AsRawFd for Handle {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// Waits for what nobody waits for any more, so that no zombie stays.
+fn wait_elsewhere(handle: Handle) {
+    // Without a thread for it, the zombie stays until this process ends.
+    let _ = std::thread::Builder::new().name("reaper".to_owned()).spawn(move || {
+        let _ = handle.status(WaitIdOptions::empty());
+    });
+}

@@ -1,0 +1,39 @@
+//! Starting a child on other systems than Linux: with a fork, and what was opened to be
+//! closed by it.
+
+use std::io;
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use super::super::mark::{self, Mark};
+use super::super::program::Program;
+use super::wires::wires;
+use super::{Started, Wiring};
+
+pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
+    let (ends, streams) = wires(wiring)?;
+    let mut command = Command::new(&program.name);
+    command.args(&program.args).env_clear().envs(program.env.vars());
+    command.env(mark::NAME, mark.as_str());
+    command.stdin(Stdio::from(ends.input));
+    command.stdout(Stdio::from(ends.output)).stderr(Stdio::from(ends.complaints));
+    if let Some(folder) = &program.folder {
+        command.current_dir(folder);
+    }
+    let (limits, is_terminal) = (program.limits, ends.is_terminal);
+    let prepare = move || {
+        rustix::process::setsid()?;
+        if is_terminal {
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        }
+        Ok(limits.apply()?)
+    };
+    // SAFETY: between fork and exec it makes system calls only, and takes no lock.
+    #[expect(unsafe_code, reason = "a session and limits are set in the child")]
+    unsafe {
+        command.pre_exec(prepare);
+    }
+    let child = command.spawn()?;
+    Ok(Started { child, streams })
+}

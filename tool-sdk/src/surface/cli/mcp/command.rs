@@ -1,0 +1,220 @@
+//! `mcp`: the servers of the configuration, and what they say of their tools.
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::{Value, json};
+
+use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE};
+use super::super::guard::{Answers, Guard};
+use super::super::{Io, config, grammar, style};
+use super::entry::{Entry, servers};
+use super::{Foreign, Need, file};
+use crate::error::ToolError;
+use crate::registry::Registry;
+use crate::surface::mcp::Status;
+use crate::tool::Definition;
+use crate::toolset::Toolset;
+
+const COMMAND: &str = "command";
+const URL: &str = "url";
+const BEARER: &str = "bearer-env";
+const ENV: &str = "env";
+
+/// `mcp list | add | remove | inspect`.
+pub(in super::super) fn command() -> Option<Command> {
+    let name = || Arg::new(grammar::NAME).value_name("NAME").required(true).help("Its name here");
+    let json = || {
+        let json = Arg::new(grammar::JSON).long(grammar::JSON).action(ArgAction::SetTrue);
+        json.help("Print JSON")
+    };
+    let words = Arg::new(COMMAND).value_name("COMMAND").num_args(1..).last(true);
+    let value = |name: &'static str, placeholder: &'static str| {
+        Arg::new(name).long(name).value_name(placeholder)
+    };
+    let list = Command::new("list").about("List the servers, and whether they answer").arg(json());
+    let inspect = Command::new("inspect")
+        .about("Show what a server says of its tools, and what is odd about that")
+        .args([name(), json()]);
+    let remove = Command::new("remove").about("Take a server out of the configuration").arg(name());
+    let add = Command::new("add")
+        .about("Start a server, show its tools, and write it into the configuration")
+        .override_usage(
+            "mcp add NAME [--env NAME]… -- COMMAND [ARG]…\n       mcp add NAME --url URL",
+        )
+        .args([
+            name(),
+            value(URL, "URL").help("Its address").conflicts_with(COMMAND),
+            value(BEARER, "NAME").help("The variable that holds the token").requires(URL),
+            value(ENV, "NAME")
+                .help("A variable of the environment that the program is handed; repeatable")
+                .action(ArgAction::Append),
+            words.help("The program and its arguments").required_unless_present(URL),
+        ]);
+    Some(
+        Command::new("mcp")
+            .about("Use the tools of servers of the Model Context Protocol")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands([list, inspect, remove, add].map(grammar::with_globals)),
+    )
+}
+
+pub(in super::super) fn run(top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>) -> Result {
+    let Some((command, matches)) = mcp.subcommand() else {
+        return Err(Failure::usage("`list`, `add`, `remove` or `inspect` is missing"));
+    };
+    let levels = [top, mcp, matches];
+    match command {
+        "add" => add(&levels, io),
+        "remove" => remove(&levels, io),
+        "inspect" => inspect(&levels, io),
+        _ => list(&levels, io),
+    }
+}
+
+fn name<'m>(levels: &[&'m ArgMatches; 3]) -> &'m str {
+    levels[2].get_one::<String>(grammar::NAME).map_or("", String::as_str)
+}
+
+fn list(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
+    let foreign = Foreign::load(levels, io)?;
+    foreign.beside(Toolset::new(Registry::default()), Need::All, io);
+    let statuses = foreign.upstreams().statuses();
+    if levels[2].get_flag(grammar::JSON) {
+        writeln!(io.stdout, "{:#}", json!(statuses))?;
+    } else if statuses.is_empty() {
+        io.say("no servers are configured");
+    }
+    for status in statuses.iter().filter(|_| !levels[2].get_flag(grammar::JSON)) {
+        let state = match (&status.last_error, status.connected) {
+            (_, true) => format!("{} tools", status.tools.len()),
+            (Some(error), false) => error.clone(),
+            (None, false) => "not connected".to_owned(),
+        };
+        let line = format!("{}  {state}  {}", status.name, place(status));
+        writeln!(io.stdout, "{}", style::plain(&line).replace('\n', " "))?;
+    }
+    Ok(0)
+}
+
+/// How a server is reached, in a line.
+fn place(status: &Status) -> String {
+    let reach = &status.reach;
+    match reach.get("url").and_then(Value::as_str) {
+        Some(url) => url.to_owned(),
+        None => {
+            let words = reach["args"].as_array().into_iter().flatten();
+            let words = std::iter::once(&reach["command"]).chain(words);
+            words.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// Connects to the one server that is looked at.
+fn look(foreign: &Foreign, server: &str, io: &mut Io<'_>) -> Result<(Status, Vec<Definition>)> {
+    let name = format!("mcp__{server}__*").replace('-', "_");
+    let tools = foreign.beside(Toolset::new(Registry::default()), Need::Tool(&name), io);
+    let status = foreign.upstreams().status(server).ok_or_else(|| {
+        let words = format_args!("there is no server `{}`", server.escape_debug());
+        Failure::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
+    })?;
+    if !status.connected {
+        return Err(Failure::new(FAILED, ToolError::unavailable("the server does not answer")));
+    }
+    Ok((status, tools.view().definitions().cloned().collect()))
+}
+
+fn inspect(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
+    let foreign = Foreign::load(levels, io)?;
+    let (status, tools) = look(&foreign, name(levels), io)?;
+    if levels[2].get_flag(grammar::JSON) {
+        writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
+    } else {
+        let page = page(&status, &tools);
+        io.stdout.write_all(page.as_bytes())?;
+    }
+    Ok(0)
+}
+
+fn page(status: &Status, tools: &[Definition]) -> String {
+    let mut lines = vec![format!("{}: {}", status.name, place(status))];
+    for tool in tools {
+        lines.push(format!("\n{}  {}", tool.name, tool.parameters.signature()));
+        lines.extend(tool.description.lines().map(|line| format!("  {line}")));
+    }
+    lines.extend(status.warnings.iter().map(|warning| format!("\nwarning: {warning}")));
+    let page: Vec<String> = lines.iter().map(|line| style::plain(line).into_owned()).collect();
+    page.join("\n") + "\n"
+}
+
+fn add(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
+    let (server, matches) = (name(levels), levels[2]);
+    let path = config::path(levels, io)
+        .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
+    let entry = entry(server, matches)?;
+    let others = config::load(levels, io)?.servers;
+    if others.iter().any(|other| other.name == server) {
+        return Err(Failure::usage(format_args!("there is a server `{server}` already"))
+            .hint(format_args!("`mcp remove {server}` takes it away")));
+    }
+    let block = entry.block();
+    let foreign = Foreign::of(&vec![entry], levels, io)?;
+    let (status, tools) = look(&foreign, server, io)?;
+    io.say(page(&status, &tools));
+    if !agreed(levels, server, io)? {
+        let words = format_args!("`{server}` was not added");
+        return Err(
+            Failure::new(DENIED, ToolError::denied(words)).hint("`--yes` adds it without asking")
+        );
+    }
+    file::add(&path, &block).map_err(Failure::config)?;
+    // Whoever added it has seen what it says.
+    foreign.upstreams().trust(server).map_err(Failure::config)?;
+    io.say(format_args!("added {server} with {} tools to {}", tools.len(), path.display()));
+    Ok(0)
+}
+
+/// Whether the server may be added, as whoever sits there says.
+fn agreed(levels: &[&ArgMatches; 3], server: &str, io: &Io<'_>) -> Result<bool> {
+    let question = format!("add the server {server} and trust what is shown? [y/N] ");
+    match (Guard::load(levels, io)?.answers, &io.console) {
+        (Answers::Yes, _) => Ok(true),
+        (Answers::Terminal, Some(console)) => {
+            let answer = console.prompt(&question, &|| false)?;
+            Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The server that the options describe.
+fn entry(server: &str, matches: &ArgMatches) -> Result<Entry> {
+    let words = |id: &str| -> Vec<String> {
+        matches.get_many::<String>(id).into_iter().flatten().cloned().collect()
+    };
+    let mut described = json!({ "env_from": words(ENV) });
+    if let Some(url) = matches.get_one::<String>(URL) {
+        described["url"] = url.as_str().into();
+    }
+    if let Some(variable) = matches.get_one::<String>(BEARER) {
+        described["bearer_env"] = variable.as_str().into();
+    }
+    if let [command, args @ ..] = words(COMMAND).as_slice() {
+        described["command"] = command.as_str().into();
+        described["args"] = args.into();
+    }
+    let read = servers(&json!({ "servers": { server: described } })).map_err(Failure::usage)?;
+    read.into_iter().next().ok_or_else(|| Failure::usage("there is nothing to add"))
+}
+
+fn remove(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
+    let server = name(levels);
+    let path = config::path(levels, io)
+        .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
+    if !file::remove(&path, server).map_err(Failure::config)? {
+        let words = format_args!("there is no server `{}`", server.escape_debug());
+        return Err(Failure::new(USAGE, ToolError::not_found(words))
+            .hint(format_args!("{} names them", path.display())));
+    }
+    io.say(format_args!("removed {server}"));
+    Ok(0)
+}

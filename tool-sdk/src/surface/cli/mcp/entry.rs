@@ -1,0 +1,224 @@
+//! `[mcp.servers.NAME]`: a server as a person writes it down.
+//!
+//! ```toml
+//! [mcp.servers.time]
+//! command = "mcp-server-time"
+//! args = ["--local-timezone", "UTC"]
+//! call_timeout = 10
+//!
+//! [mcp.servers.wiki]
+//! url = "https://wiki.example.com/mcp"
+//! bearer_env = "WIKI_TOKEN"
+//! disabled_tools = ["delete_page"]
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::Io;
+use super::super::exit::{Failure, Result};
+use crate::surface::mcp::{Address, InvalidUpstream, Launch, Reach, Upstream};
+
+/// Every server of a configuration.
+pub(in super::super) type Servers = Vec<Entry>;
+
+/// One server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(in super::super) struct Entry {
+    #[serde(skip)]
+    pub(super) name: String,
+    pub(super) command: Option<String>,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    /// Variables of the environment that the program is handed.
+    pub(super) env_from: Vec<String>,
+    pub(super) cwd: Option<PathBuf>,
+    pub(super) url: Option<String>,
+    pub(super) headers: BTreeMap<String, String>,
+    /// The variable of the environment that holds the token.
+    pub(super) bearer_env: Option<String>,
+    startup_timeout: Option<f64>,
+    call_timeout: Option<f64>,
+    enabled: Option<bool>,
+    enabled_tools: Option<Vec<String>>,
+    disabled_tools: Vec<String>,
+}
+
+/// The servers below `[mcp]`.
+///
+/// # Errors
+///
+/// Says what is not understood.
+pub(in super::super) fn servers(mcp: &Value) -> std::result::Result<Servers, String> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Mcp {
+        #[serde(default)]
+        servers: Map<String, Value>,
+    }
+    let mcp: Mcp = serde_json::from_value(mcp.clone()).map_err(|error| error.to_string())?;
+    mcp.servers.into_iter().map(|(name, entry)| read(name, entry)).collect()
+}
+
+fn read(name: String, entry: Value) -> std::result::Result<Entry, String> {
+    let wrong = |what: String| format!("the server `{}`: {what}", name.escape_debug());
+    let mut read: Entry =
+        serde_json::from_value(entry).map_err(|error| wrong(error.to_string()))?;
+    match (&read.command, &read.url) {
+        (Some(_), Some(_)) => return Err(wrong("`command` and `url` exclude each other".into())),
+        (None, None) => return Err(wrong("`command` or `url` is missing".into())),
+        _ => {}
+    }
+    for time in [read.startup_timeout, read.call_timeout].into_iter().flatten() {
+        seconds(time).ok_or_else(|| wrong("a timeout is a number of seconds above 0".into()))?;
+    }
+    read.name = name.clone();
+    // Names and addresses are known to be good before anything is started.
+    read.described(|_| Some(String::new())).map_err(|error| wrong(error.to_string()))?;
+    Ok(read)
+}
+
+fn seconds(time: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(time).ok().filter(|time| !time.is_zero())
+}
+
+impl Entry {
+    /// The server; nothing when it is switched off.
+    pub(super) fn upstream(&self, io: &Io<'_>) -> Result<Option<Upstream>> {
+        if self.enabled == Some(false) {
+            return Ok(None);
+        }
+        let var = |name: &str| io.var(name)?.into_string().ok();
+        for name in self.env_from.iter().chain(&self.bearer_env) {
+            if var(name).is_none() {
+                let server = &self.name;
+                return Err(Failure::config(format_args!(
+                    "the server `{server}` needs the variable `{}`, which is not set",
+                    name.escape_debug()
+                ))
+                .hint(format_args!("set it, or write `enabled = false` for `{server}`")));
+            }
+        }
+        self.described(var).map(Some).map_err(Failure::config)
+    }
+
+    fn described(
+        &self,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> std::result::Result<Upstream, InvalidUpstream> {
+        let reach = match (&self.url, &self.command) {
+            (Some(url), _) => self.address(url, &var)?.into(),
+            (None, command) => self.launch(command.as_deref().unwrap_or_default(), &var),
+        };
+        let mut upstream = Upstream::new(self.name.clone(), reach)?;
+        if let Some(time) = self.startup_timeout.and_then(seconds) {
+            upstream = upstream.startup_timeout(time);
+        }
+        if let Some(time) = self.call_timeout.and_then(seconds) {
+            upstream = upstream.call_timeout(time);
+        }
+        if let Some(only) = &self.enabled_tools {
+            upstream = upstream.only(only);
+        }
+        Ok(upstream.without(&self.disabled_tools))
+    }
+
+    fn address(
+        &self,
+        url: &str,
+        var: &impl Fn(&str) -> Option<String>,
+    ) -> std::result::Result<Address, InvalidUpstream> {
+        let mut address = Address::new(url)?;
+        for (name, value) in &self.headers {
+            address = address.header(name, value)?;
+        }
+        Ok(match self.bearer_env.as_deref().and_then(var) {
+            Some(token) => address.bearer(token),
+            None => address,
+        })
+    }
+
+    fn launch(&self, command: &str, var: &impl Fn(&str) -> Option<String>) -> Reach {
+        let mut launch = Launch::new(command, &self.args);
+        for name in &self.env_from {
+            launch = launch.env(name, var(name).unwrap_or_default());
+        }
+        for (name, value) in &self.env {
+            launch = launch.env(name, value);
+        }
+        match &self.cwd {
+            Some(folder) => launch.folder(folder).into(),
+            None => launch.into(),
+        }
+    }
+
+    /// As it is written into a configuration.
+    pub(super) fn block(&self) -> String {
+        let mut block = format!("[mcp.servers.{}]\n", self.name);
+        let mut line = |key: &str, value: Value| block.push_str(&format!("{key} = {value}\n"));
+        if let Some(command) = &self.command {
+            line("command", command.as_str().into());
+            line("args", self.args.clone().into());
+        }
+        if let Some(url) = &self.url {
+            line("url", url.as_str().into());
+        }
+        if let Some(variable) = &self.bearer_env {
+            line("bearer_env", variable.as_str().into());
+        }
+        if !self.env_from.is_empty() {
+            line("env_from", self.env_from.clone().into());
+        }
+        if let Some(folder) = &self.cwd {
+            line("cwd", folder.to_string_lossy().into());
+        }
+        for (key, table) in [("env", &self.env), ("headers", &self.headers)] {
+            for (name, value) in table {
+                let name = Value::from(name.as_str());
+                line(&format!("{key}.{name}"), value.as_str().into());
+            }
+        }
+        block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check_mistake(entry: Value, words: &str) {
+        let mistake = servers(&json!({ "servers": { "s": entry } })).unwrap_err();
+        assert!(mistake.contains(words), "{mistake}");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_a_mistake() {
+        check_mistake(json!({}), "`command` or `url` is missing");
+        check_mistake(json!({ "command": "x", "url": "https://a" }), "exclude each other");
+        check_mistake(json!({ "command": "x", "argv": [] }), "unknown field `argv`");
+        check_mistake(json!({ "command": "x", "call_timeout": 0 }), "above 0");
+        check_mistake(json!({ "url": "http://example.com/" }), "https");
+        let mistake = servers(&json!({ "servers": { "a b": { "command": "x" } } })).unwrap_err();
+        assert!(mistake.contains("a-z 0-9"), "{mistake}");
+        assert!(servers(&json!({ "server": {} })).is_err());
+    }
+
+    #[test]
+    fn a_block_is_read_as_it_was_written() {
+        let entry = json!({
+            "command": "run \"it\"", "args": ["a\\b", "ü\n"], "env": { "A B": "1" },
+            "env_from": ["TOKEN"], "cwd": "/x y",
+        });
+        let written = read("s".to_owned(), entry).unwrap();
+        let table: Value = toml::from_str(&written.block()).unwrap();
+        let again = servers(&table["mcp"]).unwrap();
+        assert_eq!(format!("{written:?}"), format!("{:?}", again[0]));
+    }
+}

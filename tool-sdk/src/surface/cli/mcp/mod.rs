@@ -1,0 +1,132 @@
+//! Servers of the configuration: their tools beside those of the program.
+//!
+//! A server is only started when a command can need it: for a tool that the program has
+//! itself nobody is bothered. One that does not answer is told on standard error, and the
+//! command goes on without its tools.
+
+mod command;
+mod entry;
+mod file;
+
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use tokio::runtime::Runtime;
+
+pub(super) use self::command::{command, run};
+pub(super) use self::entry::{Servers, servers};
+use super::exit::{FAILED, Failure, Result};
+use super::{Io, config, place, style};
+use crate::error::ToolError;
+use crate::pipeline::Pipeline;
+use crate::surface::mcp::client::{namespace, server_of};
+use crate::surface::mcp::{Pins, Upstream, Upstreams};
+use crate::toolset::Toolset;
+
+/// Which servers a command can need.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Need<'a> {
+    /// Every one.
+    All,
+    /// The one whose tool this is, if it is no tool of the program.
+    Tool(&'a str),
+}
+
+/// The configured servers, and the runtime that their connections live on.
+pub(super) struct Foreign {
+    upstreams: Upstreams,
+    names: Vec<String>,
+    runtime: Option<Runtime>,
+}
+
+impl Foreign {
+    /// The servers that the configuration names; none is started. `levels` are the options
+    /// from left to right.
+    pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+        Self::of(&config::load(levels, io)?.servers, levels, io)
+    }
+
+    fn of(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
+        let upstreams: Vec<Upstream> = servers
+            .iter()
+            .filter_map(|server| server.upstream(io).transpose())
+            .collect::<Result<_>>()?;
+        let pins = place::state_dir(levels, io).map_or_else(Pins::in_memory, |dir| {
+            Pins::in_folder(dir.join("mcp")).not_inside(&place::roots(levels, io))
+        });
+        let known =
+            Upstreams::new(Arc::new(Toolset::new(crate::registry::Registry::default())), pins);
+        let names = upstreams.iter().map(|one| one.name().to_owned()).collect();
+        for upstream in upstreams {
+            known.add(upstream).map_err(Failure::config)?;
+        }
+        let runtime = (!known.statuses().is_empty()).then(runtime).transpose()?;
+        Ok(Self { upstreams: known, names, runtime })
+    }
+
+    /// `tools`, and beside them those of the servers that are wanted.
+    pub(super) fn beside(&self, tools: Toolset, wanted: Need<'_>, io: &mut Io<'_>) -> Toolset {
+        if self.runtime.is_none() {
+            return tools;
+        }
+        let tools = Arc::new(tools);
+        self.upstreams.lend_to(&tools);
+        self.connect(&tools, wanted, io);
+        (*tools).clone()
+    }
+
+    /// Adds the tools of the servers that are wanted to those of a pipeline.
+    pub(super) fn lend_to(&self, pipeline: &Pipeline, wanted: Need<'_>, io: &mut Io<'_>) {
+        let tools = pipeline.shared_toolset();
+        self.upstreams.lend_to(&tools);
+        self.connect(&tools, wanted, io);
+    }
+
+    /// The servers themselves, for tools that add to them.
+    pub(super) fn upstreams(&self) -> &Upstreams {
+        &self.upstreams
+    }
+
+    fn connect(&self, tools: &Toolset, wanted: Need<'_>, io: &mut Io<'_>) {
+        let Some(runtime) = &self.runtime else { return };
+        let failed = match wanted {
+            Need::All => runtime.block_on(self.upstreams.connect_all()),
+            Need::Tool(name) if tools.get(name).is_some() => return,
+            Need::Tool(name) => {
+                let Some(plain) = server_of(name) else { return };
+                let start = format!("mcp__{plain}__");
+                let Some(server) = self.names.iter().find(|one| namespace(one) == start) else {
+                    return;
+                };
+                match runtime.block_on(self.upstreams.connect(server)) {
+                    Ok(_) => return,
+                    Err(error) => vec![(server.clone(), error)],
+                }
+            }
+        };
+        for (server, error) in failed {
+            let line = format!("warning: the server `{server}` is left out: {error}");
+            io.say(style::plain(&line));
+        }
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            let entered = runtime.enter();
+            self.upstreams.close();
+            drop(entered);
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(
+        |error| {
+            let words = format_args!("cannot start a runtime: {error}");
+            Failure::new(FAILED, ToolError::internal(words))
+        },
+    )
+}

@@ -1,0 +1,46 @@
+//! Servers of the configuration, in a program that was built without a client for them.
+
+use clap::{ArgMatches, Command};
+use serde_json::Value;
+
+use super::Io;
+use super::exit::{Failure, Result};
+use crate::pipeline::Pipeline;
+use crate::toolset::Toolset;
+
+pub(super) type Servers = ();
+
+/// Which servers a command can need.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Need<'a> {
+    All,
+    Tool(#[expect(dead_code, reason = "there is no server")] &'a str),
+}
+
+/// No servers.
+pub(super) struct Foreign;
+
+impl Foreign {
+    #[expect(clippy::unnecessary_wraps, reason = "with servers, this may fail")]
+    pub(super) fn load(_: &[&ArgMatches], _: &Io<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn beside(&self, tools: Toolset, _: Need<'_>, _: &mut Io<'_>) -> Toolset {
+        tools
+    }
+
+    pub(super) fn lend_to(&self, _: &Pipeline, _: Need<'_>, _: &mut Io<'_>) {}
+}
+
+pub(super) fn servers(_: &Value) -> std::result::Result<Servers, String> {
+    Err("this program uses no servers".to_owned())
+}
+
+pub(super) fn command() -> Option<Command> {
+    None
+}
+
+pub(super) fn run(_: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
+    Err(Failure::usage("this program uses no servers"))
+}

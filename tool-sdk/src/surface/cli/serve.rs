@@ -1,0 +1,143 @@
+//! `serve`: the tools for other programs, until they hang up.
+//!
+//! Standard input and output belong to the protocol, so that nothing of this is said through
+//! [`Io`] but remarks on standard error.
+
+use std::io;
+use std::net::SocketAddr;
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+use tokio::net::TcpListener;
+
+use super::exit::{FAILED, Failure, Result};
+use super::guard::Answers;
+use super::mcp::{Foreign, Need};
+use super::stage::Stage;
+use super::{App, Io, drive, grammar};
+use crate::error::ToolError;
+use crate::surface::mcp::{Http, Server, Token};
+
+const HTTP: &str = "http";
+const TOKEN: &str = "TOOL_SDK_TOKEN";
+
+/// `serve mcp [--http ADDR]`.
+pub(super) fn command() -> Option<Command> {
+    let http =
+        Arg::new(HTTP).long(HTTP).value_name("ADDR").value_parser(value_parser!(SocketAddr)).help(
+            "Serve over HTTP at this address, such as 127.0.0.1:8080, for those who have the \
+             token [env: TOOL_SDK_TOKEN]",
+        );
+    let mcp = Command::new("mcp")
+        .about("Serve over the Model Context Protocol, to whoever started the program")
+        .arg(http);
+    Some(
+        Command::new("serve")
+            .about("Serve the tools to other programs")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand(grammar::with_globals(mcp)),
+    )
+}
+
+pub(super) fn run(
+    app: &App,
+    program: &str,
+    top: &ArgMatches,
+    serve: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result {
+    let Some((_, matches)) = serve.subcommand() else {
+        return Err(Failure::usage("the name of a protocol is missing")
+            .hint(format_args!("try `{program} serve --help`")));
+    };
+    // Whoever sits at the terminal started another program, which asks its own user.
+    io.console = None;
+    let foreign = Foreign::load(&[top, matches], io)?;
+    let Stage { pipeline, session, answers, readable, .. } = Stage::set(app, &[top, matches], io)?;
+    foreign.lend_to(&pipeline, Need::All, io);
+    let server = Server::new(pipeline.clone(), session)
+        .named(program, env!("CARGO_PKG_VERSION"))
+        .asking_peers(answers != Answers::Nobody)
+        .equipping(move |session| readable.lend(session));
+    let served = match matches.get_one::<SocketAddr>(HTTP) {
+        Some(address) => {
+            let token = token(address, io)?;
+            drive::block_on(until_interrupted(over_http(server, *address, token, io)))?
+        }
+        None => drive::block_on(until_interrupted(server.serve_stdio()))?,
+    };
+    // What still runs has nobody to tell.
+    pipeline.close();
+    served.map(|()| 0).map_err(|error| {
+        Failure::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
+    })
+}
+
+async fn over_http(
+    server: Server,
+    address: SocketAddr,
+    token: Given,
+    io: &mut Io<'_>,
+) -> io::Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    io.say(format_args!("listening on http://{}/mcp", listener.local_addr()?));
+    let token = match token {
+        Given::ByUser(token) => token,
+        Given::Made(token) => {
+            io.say(format_args!("the token is {}", token.reveal()));
+            token
+        }
+    };
+    server.serve_http(listener, Http::new(token)).await
+}
+
+/// A token, and whether its owner knows it already.
+enum Given {
+    ByUser(Token),
+    Made(Token),
+}
+
+/// The token of the environment, else a new one. Where others can reach the server, somebody
+/// has to have thought of one.
+fn token(address: &SocketAddr, io: &Io<'_>) -> Result<Given> {
+    if let Some(secret) = io.var(TOKEN) {
+        let token = secret.to_str().unwrap_or_default().parse();
+        return token
+            .map(Given::ByUser)
+            .map_err(|error| Failure::usage(format_args!("`{TOKEN}` is no token: {error}")));
+    }
+    if !address.ip().is_loopback() {
+        return Err(Failure::usage(format_args!("other machines can reach {address}"))
+            .hint(format_args!("set `{TOKEN}` to a secret, or serve at 127.0.0.1")));
+    }
+    Token::random().map(Given::Made).map_err(|error| {
+        Failure::new(FAILED, ToolError::internal(format_args!("cannot make a token: {error}")))
+    })
+}
+
+/// Serves until that ends by itself, or until Ctrl-C.
+async fn until_interrupted(serving: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    tokio::select! {
+        served = serving => served,
+        caught = tokio::signal::ctrl_c() => caught,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::toy::run;
+
+    #[test]
+    fn what_cannot_be_served_is_wrong_usage() {
+        for args in [
+            &["serve"][..],
+            &["serve", "nonsense"],
+            &["serve", "mcp", "--http", "nonsense"],
+            &["serve", "mcp", "--http", "0.0.0.0:0"],
+            &["--root", "/no/such/folder", "serve", "mcp", "--http", "127.0.0.1:0"],
+        ] {
+            let ran = run(args);
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A question to the peer's user: what is shown, and what counts as an answer.
+//!
+//! **Invariant:** whatever is not an accepted form with one of the offered words is a no.
+
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData};
+use serde_json::{Value, json};
+
+use crate::permission::{Ask, Reply};
+
+const ANSWER: &str = "answer";
+const FEEDBACK: &str = "feedback";
+
+/// How far a yes may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// This call.
+    Call,
+    /// What the connection does from now on, where the ask offers that.
+    Session,
+}
+
+/// The form that shows `ask`.
+pub(super) fn question(ask: &Ask, reach: Reach) -> Result<ElicitRequestParams, ErrorData> {
+    let answers: &[&str] = match offers_session(ask, reach) {
+        true => &["once", "session", "reject"],
+        false => &["once", "reject"],
+    };
+    let form = json!({
+        "mode": "form",
+        "message": ask.prompt().text,
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                ANSWER: {
+                    "type": "string",
+                    "title": "May it run?",
+                    "enum": answers,
+                },
+                FEEDBACK: {
+                    "type": "string",
+                    "title": "What to do instead",
+                    "description": "Only with `reject`: the model reads it and goes on.",
+                },
+            },
+            "required": [ANSWER],
+        },
+    });
+    serde_json::from_value(form)
+        .map_err(|error| ErrorData::internal_error(format!("the ask has no form: {error}"), None))
+}
+
+/// What an answer to [`question`] means.
+pub(super) fn reply(ask: &Ask, reach: Reach, answered: &ElicitResult) -> Reply {
+    if answered.action != ElicitationAction::Accept {
+        return Reply::Reject;
+    }
+    let field = |name| answered.content.as_ref()?.get(name).and_then(Value::as_str);
+    match field(ANSWER) {
+        Some("once") => Reply::Once,
+        Some("session") if offers_session(ask, reach) => {
+            Reply::Session { patterns: ask.suggestions.clone() }
+        }
+        _ => match field(FEEDBACK).map(str::trim).filter(|words| !words.is_empty()) {
+            Some(words) => Reply::RejectWith { feedback: words.to_owned() },
+            None => Reply::Reject,
+        },
+    }
+}
+
+fn offers_session(ask: &Ask, reach: Reach) -> bool {
+    reach == Reach::Session && ask.offers_always()
+}

@@ -1,0 +1,231 @@
+//! One call by a peer: started, watched, asked about, and told.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitResult, ErrorData, InputRequest,
+    InputRequests, InputRequiredResult, InputResponses,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::ask;
+use super::connection::Connection;
+use super::input::{Desk, Inbox, Wanted, desk, lacks};
+use super::listing::Era;
+use super::parked::{Request, Waiting};
+use super::relay::{Audience, Relay};
+use super::result::result;
+use crate::call::{Call, CallId, Outcome};
+use crate::context::Session;
+use crate::permission::{AskChannel, AskInbox, PendingAsk, ask_channel};
+use crate::toolset::View;
+
+/// The name under which the question of an approval goes.
+const APPROVAL: &str = "approval";
+
+/// Calls a tool, or goes on with a call that waited for an answer.
+pub(super) async fn call(
+    connection: &Connection,
+    mut params: CallToolRequestParams,
+    cx: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let request = Request::of(&params);
+    let era = Era::of(cx.protocol_version().as_ref());
+    let talk = Talk { connection, request, era, cx };
+    let given = params.input_responses.take().unwrap_or_default();
+    let Some(handle) = params.request_state.take() else {
+        return talk.begin(given).await;
+    };
+    let Waiting { running, wants, .. } = connection.server.parked.take(&handle, &talk.request)?;
+    talk.resume(running, wants, &given).await
+}
+
+/// What a call waits for.
+pub(super) enum Wants {
+    /// Whether it may run.
+    Approval(PendingAsk),
+    /// What its tool asks.
+    Input(Wanted),
+}
+
+/// One request of a peer, while its call runs.
+struct Talk<'a> {
+    connection: &'a Connection,
+    request: Request,
+    era: Era,
+    cx: RequestContext<RoleServer>,
+}
+
+impl Talk<'_> {
+    fn relay(&self, call: &CallId) -> Option<Relay> {
+        let level = match self.era {
+            Era::Legacy => Some(self.connection.level()),
+            Era::Modern => self.cx.meta.log_level(),
+        };
+        let audience = Audience {
+            peer: self.cx.peer.clone(),
+            token: self.cx.meta.get_progress_token(),
+            level,
+        };
+        Relay::start(&self.connection.server.pipeline, call, audience)
+    }
+
+    async fn begin(self, given: InputResponses) -> Result<CallToolResponse, ErrorData> {
+        let id = CallId::next();
+        let relay = self.relay(&id);
+        let (approver, asks) = ask_channel();
+        let (desk, inbox) = desk(self.connection.abilities(&self.cx), given);
+        let session = self.session(approver, desk);
+        let running = self.start(id, session, asks, inbox);
+        self.hold(running, relay).await
+    }
+
+    /// A legacy peer is asked directly, a modern one by way of its requests.
+    fn session(&self, approver: AskChannel, desk: Desk) -> Session {
+        match self.era {
+            Era::Legacy => self.connection.legacy_session(&self.cx),
+            Era::Modern => {
+                let session = self.connection.session_for(&self.cx).with_inquiries(Arc::new(desk));
+                match self.connection.can_ask(&self.cx) {
+                    true => session.with_approver(approver),
+                    false => session,
+                }
+            }
+        }
+    }
+
+    fn start(&self, id: CallId, session: Session, asks: AskInbox, inbox: Inbox) -> Running {
+        let pipeline = self.connection.server.pipeline.clone();
+        let cancel = CancellationToken::new();
+        let Request { name, arguments } = self.request.clone();
+        let mut call = Call::new(name, arguments).cancelled_by(cancel.clone());
+        call.id = Some(id.clone());
+        let view = pipeline.toolset().view();
+        let outcome = tokio::spawn(async move { pipeline.call(&session, call).await });
+        Running { id, view, outcome, asks, inbox, _guard: cancel.clone().drop_guard(), cancel }
+    }
+
+    /// Goes on with a call that waited, where the peer has answered.
+    async fn resume(
+        self,
+        running: Running,
+        wants: Wants,
+        given: &InputResponses,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let relay = self.relay(&running.id);
+        match wants {
+            Wants::Approval(pending) => {
+                let Some(answer) = approval(given) else {
+                    return self.park(running, Wants::Approval(pending));
+                };
+                let reach = self.connection.reach(&self.cx);
+                let reply = ask::reply(pending.ask(), reach, &answer);
+                pending.reply(reply);
+            }
+            Wants::Input(wanted) => {
+                if let Err(wanted) = wanted.answer(given) {
+                    return self.park(running, Wants::Input(wanted));
+                }
+            }
+        }
+        self.hold(running, relay).await
+    }
+
+    /// Waits for the call, and tells what became of it or what it waits for.
+    async fn hold(
+        self,
+        mut running: Running,
+        relay: Option<Relay>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let outcome = match running.next(&self.cx.ct).await? {
+            Step::Wants(wants) => return self.park(running, wants),
+            Step::Ended(outcome) => outcome,
+        };
+        if let Some(relay) = relay {
+            relay.finish().await;
+        }
+        if let (Some(kind), true) = (running.inbox.lacking(), outcome.result.is_err()) {
+            return Err(lacks(kind));
+        }
+        self.response(outcome, &running.view)
+    }
+
+    /// Tells a modern peer what the call waits for.
+    fn park(self, running: Running, wants: Wants) -> Result<CallToolResponse, ErrorData> {
+        let questions = match &wants {
+            Wants::Approval(pending) => self.question(pending)?,
+            Wants::Input(wanted) => wanted.requests()?,
+        };
+        let waiting = Waiting { running, wants, request: self.request };
+        let handle = self.connection.server.parked.keep(waiting)?;
+        Ok(InputRequiredResult::new(Some(questions), Some(handle)).into())
+    }
+
+    fn question(&self, pending: &PendingAsk) -> Result<InputRequests, ErrorData> {
+        let question = ask::question(pending.ask(), self.connection.reach(&self.cx))?;
+        let question = InputRequest::Elicitation(ElicitRequest::new(question));
+        Ok([(APPROVAL.to_owned(), question)].into())
+    }
+
+    /// A tool that there is not is a wrong request, and no failure of a tool.
+    fn response(&self, outcome: Outcome, view: &View) -> Result<CallToolResponse, ErrorData> {
+        match view.definition(&self.request.name) {
+            Some(definition) => Ok(result(outcome, definition, self.era).into()),
+            None => Err(ErrorData::invalid_params(outcome.text().into_owned(), None)),
+        }
+    }
+}
+
+/// The peer's answer to our question; nothing when it did not come.
+fn approval(given: &InputResponses) -> Option<ElicitResult> {
+    serde_json::from_value(given.get(APPROVAL)?.clone()).ok()
+}
+
+/// A call, for as many requests as it takes.
+pub(super) struct Running {
+    id: CallId,
+    /// The tools as they were when the call came.
+    view: Arc<View>,
+    outcome: JoinHandle<Outcome>,
+    asks: AskInbox,
+    inbox: Inbox,
+    cancel: CancellationToken,
+    /// Cancels a call that nobody waits for any more.
+    _guard: DropGuard,
+}
+
+/// What a call does next.
+enum Step {
+    Wants(Wants),
+    Ended(Outcome),
+}
+
+impl Running {
+    async fn next(&mut self, stop: &CancellationToken) -> Result<Step, ErrorData> {
+        tokio::select! {
+            biased;
+            Some(pending) = self.asks.recv() => Ok(Step::Wants(Wants::Approval(pending))),
+            Some(wanted) = self.inbox.recv() => Ok(Step::Wants(Wants::Input(wanted))),
+            outcome = ended(&mut self.outcome, &self.cancel, stop) => outcome.map(Step::Ended),
+        }
+    }
+}
+
+/// Waits for the end of a call, and cancels it when `stop` says so.
+async fn ended(
+    outcome: &mut JoinHandle<Outcome>,
+    cancel: &CancellationToken,
+    stop: &CancellationToken,
+) -> Result<Outcome, ErrorData> {
+    let outcome = tokio::select! {
+        biased;
+        outcome = &mut *outcome => outcome,
+        () = stop.cancelled() => {
+            cancel.cancel();
+            outcome.await
+        }
+    };
+    outcome.map_err(|_| ErrorData::internal_error("the call came to no end", None))
+}

@@ -1,0 +1,174 @@
+//! The arguments of a foreign tool, against the server's own schema.
+//!
+//! What may be sent is what that schema accepts, in whichever draft it is written. What is
+//! wrong is said in the words that every other tool has, where they reach.
+//!
+//! **Invariant:** nothing is fetched, and what goes to the server is what was checked.
+
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::{Map, Value};
+
+use crate::call::{Note, RawArgs};
+use crate::schema::Schema;
+use crate::tool::args::{Checks, checked};
+use crate::tool::{Fault, FaultKind, InvalidArgs, is_strict};
+
+/// The longest schema that is looked at, in bytes.
+const MOST_BYTES: usize = 256 << 10;
+
+/// How far a pattern may go back and look again.
+const MOST_BACKTRACKING: usize = 100_000;
+
+/// More faults than anyone reads.
+const MOST_FAULTS: usize = 64;
+
+/// What the arguments of a tool must be.
+pub(super) struct Contract {
+    validator: Validator,
+    checks: Checks,
+}
+
+impl Contract {
+    /// Takes a server's schema; also gives it in the form that models are told.
+    ///
+    /// # Errors
+    ///
+    /// Says why nothing could be checked by this schema.
+    pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
+        let length = schema.to_string().len();
+        if length > MOST_BYTES {
+            return Err(format!("its schema is {length} bytes long"));
+        }
+        let wrong = |what: String| format!("its schema is not usable: {what}");
+        let told = Schema::from_value(schema.clone()).map_err(|error| wrong(error.to_string()))?;
+        let patterns = PatternOptions::fancy_regex().backtrack_limit(MOST_BACKTRACKING);
+        let validator = jsonschema::options()
+            .with_pattern_options(patterns)
+            .build(schema)
+            .map_err(|error| wrong(error.to_string()))?;
+        let checks = Checks::of_schema(told.clone(), &[]);
+        Ok((Self { validator, checks }, told))
+    }
+
+    /// Takes arguments that the schema accepts.
+    pub(super) fn take(
+        &self,
+        tool: &str,
+        raw: &RawArgs<'_>,
+    ) -> Result<(Map<String, Value>, Vec<Note>), InvalidArgs> {
+        match checked(tool, &self.checks, raw) {
+            Ok((text, notes)) => {
+                let arguments = object(&text);
+                let faults: Vec<Fault> =
+                    self.validator.iter_errors(&arguments).take(MOST_FAULTS).map(fault).collect();
+                match arguments {
+                    Value::Object(arguments) if faults.is_empty() => Ok((arguments, notes)),
+                    _ => Err(InvalidArgs::found(tool.to_owned(), faults, &self.checks)),
+                }
+            }
+            Err(invalid) => match is_strict(raw.text()).map(|()| object(raw.text())) {
+                // Words of an earlier draft may mean less than they do today.
+                Ok(arguments) if self.validator.is_valid(&arguments) => match arguments {
+                    Value::Object(arguments) => Ok((arguments, Vec::new())),
+                    _ => Err(invalid),
+                },
+                _ => Err(invalid),
+            },
+        }
+    }
+}
+
+/// Arguments that were found to be one object; anything else is accepted by nothing.
+fn object(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// A fault that only the server's own schema knows of.
+fn fault(error: ValidationError<'_>) -> Fault {
+    let pointer = error.instance_path().as_str().to_owned();
+    let place = match pointer.strip_prefix('/') {
+        None => "the arguments".to_owned(),
+        Some(path) => format!("`{}`", path.replace('/', ".")),
+    };
+    let keyword = error.kind().keyword().to_owned();
+    let message = format!("{place} breaks `{keyword}`: {}", error.masked_with("the value"));
+    Fault::new(FaultKind::Constraint, pointer, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn take(schema: Value, arguments: &str) -> Result<Map<String, Value>, String> {
+        let (contract, _) = Contract::of(&schema)?;
+        let taken = contract.take("mcp__s__t", &RawArgs::new(arguments));
+        taken.map(|(arguments, _)| arguments).map_err(|error| error.to_string())
+    }
+
+    fn nested() -> Value {
+        json!({
+            "type": "object",
+            "properties": { "filter": { "$ref": "#/$defs/Filter" } },
+            "required": ["filter"],
+            "$defs": { "Filter": {
+                "type": "object",
+                "properties": { "kind": { "enum": ["file", "folder"] } },
+            } },
+        })
+    }
+
+    // F119
+    #[test]
+    fn a_wrong_nested_value_is_refused_in_our_words() {
+        assert_eq!(take(nested(), r#"{"filter": {"kind": "file"}}"#).unwrap().len(), 1);
+        let error = take(nested(), r#"{"filter": {"kind": "link"}}"#).unwrap_err();
+        assert!(
+            error.starts_with("invalid arguments for `mcp__s__t`:\n- `filter.kind`"),
+            "{error}"
+        );
+        assert!(error.contains("\"file\"") && error.contains("\nexpected: "), "{error}");
+        for wrong in ["{", "[]", r#"{"filter": {}, "filter": {}}"#, "{}"] {
+            assert!(take(nested(), wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn keywords_that_only_the_server_knows_count_too() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
+            "dependentRequired": { "a": ["b"] },
+        });
+        assert!(take(schema.clone(), r#"{"a": "x", "b": "y"}"#).is_ok());
+        let error = take(schema, r#"{"a": "x"}"#).unwrap_err();
+        assert!(error.contains("the arguments"), "{error}");
+    }
+
+    #[test]
+    fn an_earlier_draft_means_what_it_meant() {
+        // In draft 7 nothing beside a `$ref` counts.
+        let schema = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": { "n": { "$ref": "#/definitions/n", "maximum": 3 } },
+            "definitions": { "n": { "type": "integer" } },
+        });
+        assert!(take(schema.clone(), r#"{"n": 7}"#).is_ok());
+        assert!(take(schema, r#"{"n": "7"}"#).is_err());
+    }
+
+    #[test]
+    fn a_schema_that_leads_elsewhere_is_not_usable() {
+        for bad in [
+            json!({ "type": "object", "properties": { "x": { "$ref": "https://example.com/x" } } }),
+            json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/X" } } }),
+            json!({ "type": "string" }),
+            json!(true),
+            json!({ "type": "object", "description": "x".repeat(MOST_BYTES) }),
+        ] {
+            assert!(Contract::of(&bad).is_err(), "{:.80}", bad.to_string());
+        }
+    }
+}

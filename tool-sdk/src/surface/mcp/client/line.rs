@@ -1,0 +1,365 @@
+//! One server: the connection to it while there is one, and what it offers.
+//!
+//! A connection is made when it is needed first, and again when it is needed after it was
+//! lost, at most a few times in a while. Whatever the server offers takes the place of what
+//! it offered before, in one step.
+//!
+//! **Invariant:** nothing is sent twice. A call that was lost stays lost.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::pins::Pins;
+use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool};
+use super::tool::ForeignTool;
+use super::upstream::{Reach, Upstream};
+use super::{name, suspicion, wire};
+use crate::tool::Tool;
+use crate::toolset::Toolset;
+
+/// How many connections may be made within [`WINDOW`].
+const MOST_ATTEMPTS: usize = 5;
+const WINDOW: Duration = Duration::from_secs(300);
+
+/// How long the second attempt waits; every further one waits twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+/// For how long news of other tools are gathered before they are looked at.
+const DEBOUNCE: Duration = Duration::from_millis(200);
+
+/// How many tools of one server count.
+const MOST_TOOLS: usize = 1000;
+
+/// How much longer than silence a call may take in all.
+const PATIENCE: u32 = 12;
+
+/// One server.
+pub(super) struct Line {
+    upstream: Upstream,
+    /// Where the tools go; whoever has it has the server too.
+    toolset: Mutex<Weak<Toolset>>,
+    pins: Pins,
+    state: Mutex<State>,
+    /// Held while a connection is made, so that one is enough for everybody.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Option<Connection>,
+    tools: Vec<ForeignTool>,
+    /// The tools as the toolset has them.
+    added: Vec<Arc<dyn Tool>>,
+    attempts: VecDeque<Instant>,
+    last_error: Option<String>,
+    complaints: String,
+    warnings: Vec<String>,
+}
+
+#[derive(Clone)]
+struct Connection {
+    remote: Arc<dyn Remote>,
+    /// Ends who listens to it.
+    _guard: Arc<DropGuard>,
+}
+
+/// What is known of a server.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Status {
+    /// Its name here.
+    pub name: String,
+    /// How it is reached, without any secret.
+    pub reach: Value,
+    /// Whether there is a connection.
+    pub connected: bool,
+    /// What models call its tools.
+    pub tools: Vec<String>,
+    /// What went wrong last.
+    pub last_error: Option<String>,
+    /// What is odd about its tools, and which are left out.
+    pub warnings: Vec<String>,
+    /// The end of what it wrote to its standard error.
+    pub stderr: String,
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Line").field(&self.upstream).finish()
+    }
+}
+
+/// What does not change.
+impl Line {
+    pub(super) fn new(upstream: Upstream, toolset: &Arc<Toolset>, pins: Pins) -> Arc<Self> {
+        Arc::new(Self {
+            upstream,
+            toolset: Mutex::new(Arc::downgrade(toolset)),
+            pins,
+            state: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.upstream.name()
+    }
+
+    pub(super) fn identity(&self) -> Value {
+        self.upstream.reach.identity()
+    }
+
+    pub(super) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    pub(super) fn call_timeout(&self) -> Duration {
+        self.upstream.call_timeout
+    }
+
+    /// How long a call may take that goes on telling how far it is.
+    pub(super) fn longest(&self) -> Duration {
+        self.upstream.call_timeout.saturating_mul(PATIENCE)
+    }
+}
+
+/// The connection.
+impl Line {
+    /// The connection; made when there is none.
+    pub(super) async fn remote(self: &Arc<Self>) -> Result<Arc<dyn Remote>, RemoteError> {
+        if let Some(remote) = self.living() {
+            return Ok(remote);
+        }
+        let _turn = self.connecting.lock().await;
+        match self.living() {
+            Some(remote) => Ok(remote),
+            None => {
+                let connected = self.connect().await;
+                connected.inspect_err(|error| self.failed(error))
+            }
+        }
+    }
+
+    fn living(&self) -> Option<Arc<dyn Remote>> {
+        let state = self.state();
+        let remote = &state.connection.as_ref()?.remote;
+        (!remote.is_closed()).then(|| Arc::clone(remote))
+    }
+
+    async fn connect(self: &Arc<Self>) -> Result<Arc<dyn Remote>, RemoteError> {
+        sleep(self.wait()?).await;
+        let patience = self.upstream.startup_timeout;
+        let late = |_| {
+            RemoteError::timeout(format_args!("the server did not get ready within {patience:?}"))
+        };
+        let connected = async {
+            let remote = open(&self.upstream).await?;
+            let tools = remote.tools().await.inspect_err(|_| self.listen_to(&*remote))?;
+            Ok((remote, tools))
+        };
+        let (remote, tools) = timeout(patience, connected).await.map_err(late)??;
+        let gone = CancellationToken::new();
+        let connection =
+            Connection { remote: Arc::clone(&remote), _guard: Arc::new(gone.clone().drop_guard()) };
+        self.state().connection = Some(connection);
+        self.offer(&tools);
+        let watch = watch(Arc::downgrade(self), Arc::clone(&remote));
+        tokio::spawn(gone.run_until_cancelled_owned(watch));
+        Ok(remote)
+    }
+
+    /// How long to wait before the next attempt.
+    fn wait(&self) -> Result<Duration, RemoteError> {
+        let mut state = self.state();
+        let now = Instant::now();
+        while state.attempts.front().is_some_and(|at| now.duration_since(*at) > WINDOW) {
+            state.attempts.pop_front();
+        }
+        let count = state.attempts.len();
+        if count >= MOST_ATTEMPTS {
+            let since = state.attempts.front().map_or(WINDOW, |at| now.duration_since(*at));
+            let rest = WINDOW.saturating_sub(since).as_secs();
+            let last = state.last_error.as_deref().unwrap_or("it went away");
+            return Err(RemoteError::connection(format_args!(
+                "it was started {count} times in five minutes and is left alone for {rest} s: {last}"
+            )));
+        }
+        state.attempts.push_back(now);
+        let doubled = count.checked_sub(1).map_or(0, |again| 1 << again);
+        Ok(FIRST_WAIT * doubled)
+    }
+
+    /// Keeps what went wrong.
+    pub(super) fn failed(&self, error: &RemoteError) {
+        let mut state = self.state();
+        if error.class != ErrorClass::Aborted {
+            state.last_error = Some(error.message.clone().into_owned());
+        }
+        if let Some(connection) = state.connection.clone() {
+            state.complaints = connection.remote.complaints();
+        }
+    }
+
+    fn listen_to(&self, remote: &dyn Remote) {
+        self.state().complaints = remote.complaints();
+    }
+
+    /// Ends the connection, and takes the tools away.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.connection = None;
+        state.tools.clear();
+        let added = std::mem::take(&mut state.added);
+        drop(state);
+        if let Some(toolset) = self.toolset() {
+            // Taking away is never a conflict.
+            let _ = toolset.exchange(&added, Vec::new());
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn open(upstream: &Upstream) -> Result<Arc<dyn Remote>, RemoteError> {
+    match &upstream.reach {
+        Reach::Launch(launch) => wire::launch(launch).await,
+        Reach::Address(address) => wire::dial(address).await,
+        Reach::Custom(connect) => connect().await,
+    }
+}
+
+/// Looks at the tools again whenever the server says so.
+async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
+    loop {
+        tokio::select! {
+            () = remote.changed() => {}
+            () = remote.closed() => return,
+        }
+        // Whoever changes one tool changes more in the same breath.
+        sleep(DEBOUNCE).await;
+        let listed = remote.tools().await;
+        let Some(line) = line.upgrade() else { return };
+        match listed {
+            Ok(tools) => line.offer(&tools),
+            Err(error) => line.failed(&error),
+        }
+    }
+}
+
+/// What the server offers.
+impl Line {
+    /// Whether the server offers this very tool now.
+    pub(super) fn offers(&self, tool: &ForeignTool) -> bool {
+        self.state().tools.iter().any(|offered| offered.is(tool))
+    }
+
+    /// Adds the tools to those of another toolset from now on.
+    #[cfg(feature = "cli")]
+    pub(super) fn lend_to(&self, toolset: &Arc<Toolset>) {
+        *self.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(toolset);
+        let coming = self.state().added.clone();
+        if let Err(conflict) = toolset.exchange(&[], coming) {
+            self.state().warnings.push(format!("its tools are left out: {conflict}"));
+        }
+    }
+
+    fn toolset(&self) -> Option<Arc<Toolset>> {
+        self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    /// Puts these tools in the place of those that the server offered before.
+    fn offer(self: &Arc<Self>, listed: &[RemoteTool]) {
+        let Some(toolset) = self.toolset() else { return };
+        let (tools, mut warnings) = self.take_in(listed, &toolset);
+        let mut coming: Vec<Arc<dyn Tool>> = Vec::new();
+        let before = self.state().added.clone();
+        for tool in &tools {
+            warnings.extend(tool.warnings().iter().map(|it| format!("{}: {it}", tool.raw())));
+            coming.push(Arc::new(tool.clone()));
+        }
+        match toolset.exchange(&before, coming.clone()) {
+            Ok(()) => {
+                let mut state = self.state();
+                (state.tools, state.added) = (tools, coming);
+                state.warnings = warnings;
+            }
+            Err(conflict) => {
+                warnings.push(format!("its tools are left out: {conflict}"));
+                self.state().warnings = warnings;
+            }
+        }
+    }
+
+    /// The tools that can be called, and why the others cannot.
+    fn take_in(
+        self: &Arc<Self>,
+        listed: &[RemoteTool],
+        toolset: &Toolset,
+    ) -> (Vec<ForeignTool>, Vec<String>) {
+        let (mut tools, mut warnings) = (Vec::<ForeignTool>::new(), Vec::new());
+        let wanted = |tool: &&RemoteTool| self.upstream.admits(&tool.name) && tool.is_for_models();
+        let listed: Vec<&RemoteTool> = listed.iter().filter(wanted).collect();
+        let names = name::names(self.name(), listed.iter().map(|tool| tool.name.as_str()));
+        let others = self.others(toolset);
+        for tool in listed {
+            let raw = tool.name.escape_debug().take(80).collect::<String>();
+            let Some(name) = names.get(tool.name.as_str()) else {
+                warnings.push(format!("{raw}: left out, its name is not of a form that is taken"));
+                continue;
+            };
+            if tools.iter().any(|other| other.raw() == tool.name) {
+                warnings.push(format!("{raw}: left out, the server has two of that name"));
+                continue;
+            }
+            if tools.len() == MOST_TOOLS {
+                warnings.push(format!("only {MOST_TOOLS} of its tools count"));
+                break;
+            }
+            let odd = suspicion::warnings(tool, &others);
+            match ForeignTool::new(self, name.clone(), tool, odd) {
+                Ok(tool) => tools.push(tool),
+                Err(why) => warnings.push(format!("{raw}: left out, {why}")),
+            }
+        }
+        (tools, warnings)
+    }
+
+    /// The names of tools that are not the server's own.
+    fn others(&self, toolset: &Toolset) -> Vec<String> {
+        let own = name::namespace(self.name());
+        let view = toolset.view();
+        let names = view.definitions().map(|definition| definition.name.to_string());
+        names.filter(|name| !name.starts_with(&own)).collect()
+    }
+
+    /// Takes everything that the server offers now as seen.
+    pub(super) fn pin_all(&self) -> Result<(), crate::error::ToolError> {
+        let tools = self.state().tools.clone();
+        tools.iter().try_for_each(ForeignTool::pin)
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let state = self.state();
+        let connection = state.connection.as_ref();
+        let connected = connection.is_some_and(|connection| !connection.remote.is_closed());
+        let complaints = connection.map(|connection| connection.remote.complaints());
+        Status {
+            name: self.name().to_owned(),
+            reach: self.identity(),
+            connected,
+            tools: state.added.iter().map(|tool| tool.definition().name.to_string()).collect(),
+            last_error: state.last_error.clone(),
+            warnings: state.warnings.clone(),
+            stderr: complaints.unwrap_or_else(|| state.complaints.clone()),
+        }
+    }
+}

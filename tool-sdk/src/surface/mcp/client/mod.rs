@@ -1,0 +1,38 @@
+//! Tools of other servers of the Model Context Protocol.
+//!
+//! ```text
+//! Upstreams ─▶ line: one server ─▶ wire: rmcp over stdio and HTTP ─┐
+//!     │           │            └──────── a host's own Remote ──────┤
+//!     │           └▶ name · suspicion · pins: what is believed     │
+//!     └─▶ Toolset ─▶ tool ─▶ arguments ─────▶ Remote::call ────────┘─▶ result
+//! ```
+//!
+//! A foreign tool is a tool like any other once it is in a toolset; nothing in the pipeline
+//! knows that it is foreign.
+//!
+//! **Invariant:** nothing that a server says makes anything allowed.
+
+mod arguments;
+mod line;
+mod name;
+mod pins;
+mod remote;
+mod result;
+mod suspicion;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod upstream;
+mod upstreams;
+mod wire;
+
+pub use self::line::Status;
+#[cfg(feature = "cli")]
+pub(in crate::surface) use self::name::{namespace, server_of};
+pub use self::pins::Pins;
+pub use self::remote::{
+    ErrorClass, Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report,
+};
+pub use self::upstream::{Address, Connect, InvalidUpstream, Launch, Reach, Upstream};
+pub use self::upstreams::Upstreams;
+pub use self::wire::talk;

@@ -1,0 +1,243 @@
+//! What was seen of a tool when somebody let it run: what it is compared with ever after.
+//!
+//! A server can say something else tomorrow. So the whole of what it said of a tool, and how
+//! the server itself is reached, is kept when a call is let through for the first time. As
+//! long as both stay the same, rules and approvals hold; when they change, whoever is asked
+//! sees the difference first.
+//!
+//! **Invariant:** where anything is wrong with what was kept, nothing was seen.
+
+mod file;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use self::file::Folder;
+use super::remote::RemoteTool;
+use crate::permission::{StoreError, canonical_hash};
+
+/// What was seen of the tools of other servers.
+///
+/// Clones share it. In memory it lasts as long as the program, and every program begins with
+/// tools that nobody has seen.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Pipeline, Registry, mcp};
+///
+/// let pipeline = Pipeline::new(Registry::default());
+/// let pins = mcp::Pins::in_folder("/var/lib/shelf/mcp");
+/// let upstreams = mcp::Upstreams::of(&pipeline).with_pins(pins);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Pins(Arc<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    folder: Option<Folder>,
+    seen: Mutex<Option<Seen>>,
+}
+
+/// Servers, their tools, and what each said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Seen(BTreeMap<String, BTreeMap<String, Value>>);
+
+/// Everything that a server says of a tool, with how the server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sight {
+    value: Value,
+    hash: String,
+}
+
+impl Sight {
+    pub(super) fn of(identity: &Value, tool: &RemoteTool) -> Self {
+        let value = json!({
+            "server": identity,
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "annotations": tool.annotations,
+        });
+        let hash = hash(&value);
+        Self { value, hash }
+    }
+}
+
+fn hash(value: &Value) -> String {
+    canonical_hash("tool-sdk mcp tool 1", value.to_string())
+}
+
+/// What is not as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    pub(super) is_first: bool,
+    /// What changed, line by line.
+    pub(super) diff: String,
+}
+
+impl Pins {
+    /// Keeps what is seen for as long as the program runs.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::default()
+    }
+
+    /// Keeps what is seen in a folder that only the user may write to.
+    #[must_use]
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        let folder = Some(Folder::new(folder.into()));
+        Self(Arc::new(Kept { folder, seen: Mutex::default() }))
+    }
+
+    /// Trusts nothing that lies in one of these folders, into which tools may write. To be
+    /// said before anything else is done.
+    #[must_use]
+    pub fn not_inside(mut self, roots: &[PathBuf]) -> Self {
+        if let Some(folder) = Arc::get_mut(&mut self.0).and_then(|kept| kept.folder.as_mut()) {
+            folder.not_inside(roots);
+        }
+        self
+    }
+
+    /// How the tool differs from what was seen of it; nothing when it is the same.
+    pub(super) fn difference(&self, server: &str, tool: &str, now: &Sight) -> Option<Difference> {
+        let before = self.with(|seen| seen.0.get(server)?.get(tool).cloned());
+        if before.as_ref().is_some_and(|before| hash(before) == now.hash) {
+            return None;
+        }
+        let (old, new) = (before.as_ref().map(lines).unwrap_or_default(), lines(&now.value));
+        let diff = TextDiff::from_lines(&old, &new);
+        let diff = diff.unified_diff().context_radius(2).header("seen before", "now").to_string();
+        Some(Difference { is_first: before.is_none(), diff })
+    }
+
+    /// Takes the tool as seen.
+    pub(super) fn pin(&self, server: &str, tool: &str, now: &Sight) -> Result<(), StoreError> {
+        let add = |seen: &mut Seen| {
+            let tools = seen.0.entry(server.to_owned()).or_default();
+            tools.insert(tool.to_owned(), now.value.clone());
+        };
+        self.change(add)
+    }
+
+    /// Forgets the tools of a server.
+    ///
+    /// # Errors
+    ///
+    /// Fails when that cannot be written down.
+    pub fn forget(&self, server: &str) -> Result<(), StoreError> {
+        self.change(|seen| drop(seen.0.remove(server)))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Seen)) -> Result<(), StoreError> {
+        let mut kept = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.0.folder {
+            // What other programs saw meanwhile stays seen.
+            Some(folder) => *kept = Some(folder.update(change)?),
+            None => change(kept.get_or_insert_default()),
+        }
+        Ok(())
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
+        let mut kept = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let load = || self.0.folder.as_ref().map(Folder::load).unwrap_or_default();
+        look(kept.get_or_insert_with(load))
+    }
+}
+
+/// A value as people compare it: one entry a line, keys sorted.
+fn lines(value: &Value) -> String {
+    format!("{:#}\n", sorted(value))
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members: BTreeMap<&String, &Value> = members.iter().collect();
+            members.into_iter().map(|(key, one)| (key.clone(), sorted(one))).collect()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sight(description: &str, command: &str) -> Sight {
+        let tool = RemoteTool::new("t", json!({ "type": "object" })).described(description);
+        Sight::of(&json!({ "command": command }), &tool)
+    }
+
+    fn diff_of(pins: &Pins, now: &Sight) -> Option<Difference> {
+        pins.difference("s", "t", now)
+    }
+
+    // MC2
+    #[test]
+    fn what_changes_is_shown_until_it_is_seen() {
+        let pins = Pins::in_memory();
+        let first = diff_of(&pins, &sight("Reads.", "a")).unwrap();
+        assert!(first.is_first && first.diff.contains("+  \"description\": \"Reads.\""));
+
+        pins.pin("s", "t", &sight("Reads.", "a")).unwrap();
+        assert_eq!(diff_of(&pins, &sight("Reads.", "a")), None);
+        let changed = diff_of(&pins, &sight("Reads all.", "a")).unwrap();
+        assert!(!changed.is_first);
+        assert!(changed.diff.contains("-  \"description\": \"Reads.\""), "{}", changed.diff);
+        assert!(changed.diff.contains("+  \"description\": \"Reads all.\""), "{}", changed.diff);
+        assert!(diff_of(&pins, &sight("Reads.", "b")).unwrap().diff.contains("\"command\": \"b\""));
+
+        pins.forget("s").unwrap();
+        assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
+    }
+
+    #[test]
+    fn what_was_seen_outlasts_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("mcp");
+        let now = sight("Reads.", "a");
+        Pins::in_folder(&folder).pin("s", "t", &now).unwrap();
+        let others = Pins::in_folder(&folder);
+        assert_eq!(diff_of(&others, &now), None);
+
+        // Two programs do not forget what the other one saw.
+        let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
+        assert_eq!((diff_of(&one, &now), diff_of(&two, &now)), (None, None));
+        one.pin("s", "x", &now).unwrap();
+        two.pin("s", "y", &now).unwrap();
+        let third = Pins::in_folder(&folder);
+        assert!(["t", "x", "y"].iter().all(|tool| third.difference("s", tool, &now).is_none()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_others_could_have_written_was_not_seen() {
+        use std::fs::{self, Permissions};
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("mcp");
+        let now = sight("Reads.", "a");
+        Pins::in_folder(&folder).pin("s", "t", &now).unwrap();
+        let path = folder.join("pins.json");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+        fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        assert!(diff_of(&Pins::in_folder(&folder), &now).is_some());
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "{").unwrap();
+        assert!(diff_of(&Pins::in_folder(&folder), &now).is_some(), "no JSON");
+    }
+}

@@ -1,0 +1,217 @@
+//! Calls that go as they should, and those that are given up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::event::EventKind;
+
+// F117, F127
+#[tokio::test]
+async fn a_foreign_tool_is_called_like_any_other() {
+    let setting = Setting::trusting(echo);
+    let status = setting.connect().await;
+    assert_eq!((status.connected, status.tools), (true, vec!["mcp__s__echo".to_owned()]));
+    let outcome = setting.call("echo", r#"{"text": "hi"}"#).await;
+    assert_eq!(outcome.text(), "hi");
+    let called = &setting.script.heard("tools/call")[0];
+    assert_eq!(called["params"]["name"], "echo");
+    assert_eq!(called["params"]["arguments"], json!({ "text": "hi" }));
+}
+
+// F119
+#[tokio::test]
+async fn wrong_arguments_never_leave() {
+    let setting = Setting::trusting(echo);
+    setting.connect().await;
+    let outcome = setting.call("echo", r#"{"text": 3}"#).await;
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::InvalidArgs);
+    assert!(setting.script.heard("tools/call").is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_says_why() {
+    let setting = Setting::trusting(calls(|_| {
+        let content = json!([{ "type": "text", "text": "no such page" }]);
+        vec![Act::Answer(json!({ "content": content, "isError": true }))]
+    }));
+    setting.connect().await;
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Failed, "no such page"));
+}
+
+// F121
+#[tokio::test]
+async fn rules_about_foreign_tools_hold() {
+    let deny = |text| Rule::parse(Action::Deny, text).unwrap();
+    for text in ["mcp__s__*", "mcp(s/*)", "mcp", "mcp__s__echo"] {
+        let setting = Setting::trusting(echo);
+        setting.connect().await;
+        let rules = setting.pipeline.toolset().view().rules().clone();
+        setting.pipeline.set_rules(rules.with(&crate::permission::Ruleset::new([deny(text)])));
+        let error = setting.call("echo", "{}").await.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{text}");
+        assert!(setting.script.heard("tools/call").is_empty());
+    }
+}
+
+// F121
+#[tokio::test]
+async fn a_long_result_is_cut_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "line of text\n".repeat(1 << 16);
+    let long = json!({ "content": [{ "type": "text", "text": text }] });
+    let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
+    let pipeline = Pipeline::new(Registry::default()).rules(rules).output_dir(folder.path());
+    let script = Script::new(calls(move |_| vec![Act::Answer(long.clone())]));
+    let setting = Setting::with(pipeline, script);
+    setting.connect().await;
+    let outcome = setting.call("echo", "{}").await;
+    let cut = outcome.truncated.as_ref().unwrap();
+    let path = cut.full_output_path.as_ref().unwrap();
+    assert_eq!(std::fs::read_to_string(path).unwrap().len(), 13 << 16);
+    assert!(outcome.text().len() < 64 << 10);
+}
+
+// F122
+#[tokio::test]
+async fn a_call_that_is_aborted_is_cancelled_there() {
+    let setting = Setting::trusting(calls(|_| {
+        vec![Act::Say(json!({
+            "method": "notifications/message", "params": { "level": "info", "data": "busy" },
+        }))]
+    }));
+    setting.connect().await;
+    let stop = CancellationToken::new();
+    let call = Call::new("mcp__s__echo", "{}").cancelled_by(stop.clone());
+    let session = Session::default();
+    let (outcome, ()) = tokio::join!(setting.pipeline.call(&session, call), async {
+        setting.script.until_heard("tools/call").await;
+        stop.cancel();
+    });
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+    setting.script.until_heard("notifications/cancelled").await;
+    let called = &setting.script.heard("tools/call")[0];
+    let cancelled = &setting.script.heard("notifications/cancelled")[0];
+    assert_eq!(cancelled["params"]["requestId"], called["id"]);
+}
+
+// F43
+#[tokio::test]
+async fn progress_is_told_and_begins_the_silence_anew() {
+    let step = |n| {
+        json!({
+            "method": "notifications/progress",
+            "params": { "progressToken": "TOKEN", "progress": n, "total": 2, "message": "busy" },
+        })
+    };
+    let setting = Setting::trusting(calls(move |_| {
+        vec![Act::Say(step(1)), Act::Say(step(2)), Act::Answer(json!({ "content": [] }))]
+    }));
+    setting.connect().await;
+    let mut events = setting.pipeline.subscribe();
+    setting.call("echo", "{}").await.result.unwrap();
+    let mut told = Vec::new();
+    while let Some(event) = events.recv().await {
+        match event.kind {
+            EventKind::Progress { done, total, message } => told.push((done, total, message)),
+            EventKind::Completed { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(told, [1, 2].map(|done| (done, Some(2), "busy".to_owned())));
+}
+
+// F43: the time is up when nothing is heard.
+#[tokio::test(start_paused = true)]
+async fn silence_comes_to_an_end() {
+    let setting = Setting::trusting(calls(|_| vec![Act::Write(Vec::new())]));
+    setting.connect().await;
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.message().starts_with("[TIMEOUT] server `s`, tool `echo`"), "{error}");
+    setting.script.until_heard("notifications/cancelled").await;
+}
+
+#[tokio::test]
+async fn lists_have_pages_and_no_circles() {
+    let setting = Setting::trusting(|message| match message["method"].as_str() {
+        Some("tools/list") => match message["params"]["cursor"].as_str() {
+            None => vec![Act::Answer(json!({ "tools": [tool("a", "A.")], "nextCursor": "2" }))],
+            Some(_) => vec![Act::Answer(json!({ "tools": [tool("b", "B.")], "nextCursor": "2" }))],
+        },
+        _ => Vec::new(),
+    });
+    assert_eq!(setting.connect().await.tools, ["mcp__s__a", "mcp__s__b"]);
+    assert_eq!(setting.script.heard("tools/list").len(), 2);
+}
+
+#[tokio::test]
+async fn news_of_other_tools_are_heeded() {
+    let changed = Arc::new(AtomicBool::new(false));
+    let now = Arc::clone(&changed);
+    let setting = Setting::trusting(move |message| match message["method"].as_str() {
+        Some("tools/list") if now.load(Ordering::Relaxed) => {
+            vec![Act::Answer(json!({ "tools": [tool("b", "B.")] }))]
+        }
+        _ => echo(message),
+    });
+    setting.connect().await;
+    let mut changes = setting.pipeline.toolset().changes();
+    changes.mark_unchanged();
+    changed.store(true, Ordering::Relaxed);
+    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    changes.changed().await.unwrap();
+    assert_eq!(setting.tools(), ["mcp__s__b"]);
+    assert!(setting.upstreams.remove("s") && setting.tools().is_empty());
+}
+
+// F120
+#[tokio::test]
+async fn a_host_may_bring_a_connection_of_its_own() {
+    use super::super::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
+
+    struct Own;
+    impl Remote for Own {
+        fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+            Box::pin(async { Ok(vec![RemoteTool::new("raw.name", json!({ "type": "object" }))]) })
+        }
+        fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+            let seen = format!("{} {} {:?}", call.server, call.tool, call.arguments);
+            Box::pin(async move {
+                assert!(!call.cancel.is_cancelled());
+                Ok(RemoteResult::text(seen))
+            })
+        }
+    }
+    let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
+    let pipeline = Pipeline::new(Registry::default()).rules(rules);
+    let upstreams = Upstreams::of(&pipeline);
+    let reach = Reach::custom(|| async { Ok(Arc::new(Own) as Arc<dyn Remote>) });
+    upstreams.add(Upstream::new("own", reach).unwrap()).unwrap();
+    upstreams.connect("own").await.unwrap();
+    let call = Call::new("mcp__own__raw_name", r#"{"n": 1}"#);
+    let outcome = pipeline.call(&Session::default(), call).await;
+    assert_eq!(outcome.text(), "own raw.name {\"n\": Number(1)}");
+}
+
+// MC1
+#[tokio::test]
+async fn names_that_are_no_names_are_left_out() {
+    let setting = Setting::trusting(|message| match message["method"].as_str() {
+        Some("tools/list") => vec![Act::Answer(json!({ "tools": [
+            tool("good", "Good."), tool("good", "Again."), tool("bad name", "Bad."),
+            { "name": "ui", "inputSchema": { "type": "object" },
+              "_meta": { "ui": { "visibility": ["app"] } } },
+            { "name": "odd", "inputSchema": { "type": "object", "$ref": "https://a/b" } },
+        ] }))],
+        _ => Vec::new(),
+    });
+    let status = setting.connect().await;
+    assert_eq!(status.tools, ["mcp__s__good"]);
+    assert_eq!(status.warnings.len(), 3, "{:?}", status.warnings);
+    let again = setting.upstreams.add(setting.upstream("s")).unwrap_err();
+    assert!(again.to_string().contains("already"), "{again}");
+}

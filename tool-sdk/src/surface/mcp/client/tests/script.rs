@@ -1,0 +1,144 @@
+//! A server that does as it is told, over a pipe in memory.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+use super::super::{Remote, RemoteError, talk};
+
+/// What a server does about a message.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    /// Answers it.
+    Answer(Value),
+    /// Refuses it.
+    Refuse(i64, &'static str),
+    /// Says something else; `ID` stands for the id of the message, `TOKEN` for its token.
+    Say(Value),
+    /// Writes these bytes.
+    Write(Vec<u8>),
+    /// Goes away.
+    Leave,
+}
+
+type Acting = Box<dyn Fn(&Value) -> Vec<Act> + Send + Sync>;
+
+/// A server that does as it is told; the handshake it does by itself.
+pub(super) struct Script {
+    act: Acting,
+    /// Every message that came, in order.
+    heard: Mutex<Vec<Value>>,
+    begun: AtomicUsize,
+    to_all: tokio::sync::broadcast::Sender<Value>,
+}
+
+impl Script {
+    pub(super) fn new(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Arc<Self> {
+        let to_all = tokio::sync::broadcast::channel(64).0;
+        let (heard, begun) = (Mutex::default(), AtomicUsize::new(0));
+        Arc::new(Self { act: Box::new(act), heard, begun, to_all })
+    }
+
+    /// How often somebody connected.
+    pub(super) fn begun(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Says something to everybody.
+    pub(super) fn say(&self, message: Value) {
+        let _ = self.to_all.send(message);
+    }
+
+    /// The messages that came about `method`.
+    pub(super) fn heard(&self, method: &str) -> Vec<Value> {
+        let heard = self.heard.lock().unwrap();
+        heard.iter().filter(|message| message["method"] == method).cloned().collect()
+    }
+
+    /// Waits until a message about `method` came.
+    pub(super) async fn until_heard(&self, method: &str) {
+        while self.heard(method).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Begins a connection.
+    pub(super) async fn serve(self: Arc<Self>) -> Result<Arc<dyn Remote>, RemoteError> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        tokio::spawn(self.run(theirs));
+        let (read, write) = tokio::io::split(ours);
+        talk(read, write).await
+    }
+
+    async fn run(self: Arc<Self>, stream: tokio::io::DuplexStream) {
+        let (read, mut write) = tokio::io::split(stream);
+        let mut lines = BufReader::new(read).lines();
+        let mut news = self.to_all.subscribe();
+        loop {
+            let line = tokio::select! {
+                line = lines.next_line() => line,
+                Ok(message) = news.recv() => {
+                    let _ = write.write_all(format!("{message}\n").as_bytes()).await;
+                    continue;
+                }
+            };
+            let Ok(Some(line)) = line else { return };
+            let message: Value = serde_json::from_str(&line).unwrap();
+            self.heard.lock().unwrap().push(message.clone());
+            for act in self.acts(&message) {
+                let bytes = match act {
+                    Act::Leave => return,
+                    Act::Write(bytes) => bytes,
+                    Act::Answer(result) => said(json!({ "id": message["id"], "result": result })),
+                    Act::Refuse(code, words) => said(json!({
+                        "id": message["id"], "error": { "code": code, "message": words },
+                    })),
+                    Act::Say(mut value) => {
+                        fill(&mut value, &message);
+                        said(value)
+                    }
+                };
+                if write.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn acts(&self, message: &Value) -> Vec<Act> {
+        let acts = (self.act)(message);
+        if !acts.is_empty() {
+            return acts;
+        }
+        match message["method"].as_str() {
+            Some("initialize") => vec![Act::Answer(json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": { "listChanged": true } },
+                "serverInfo": { "name": "script", "version": "1" },
+            }))],
+            Some("server/discover") => vec![Act::Refuse(-32601, "no such method")],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn said(mut message: Value) -> Vec<u8> {
+    message["jsonrpc"] = "2.0".into();
+    format!("{message}\n").into_bytes()
+}
+
+/// Puts the id and the token of `message` where a script speaks of them.
+fn fill(value: &mut Value, message: &Value) {
+    match value {
+        Value::String(text) if text == "ID" => *value = message["id"].clone(),
+        Value::String(text) if text == "TOKEN" => {
+            *value = message["params"]["_meta"]["progressToken"].clone();
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, message)),
+        Value::Object(members) => members.values_mut().for_each(|item| fill(item, message)),
+        _ => {}
+    }
+}

@@ -1,0 +1,139 @@
+//! What is asked about a tool that nobody has seen as it is now.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::permission::Ask;
+
+/// A server whose tool says another thing of itself in every version.
+fn changing(version: Arc<AtomicUsize>) -> Arc<Script> {
+    Script::new(move |message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let version = version.load(Ordering::Relaxed);
+            let said = tool("echo", &format!("Says it, version {version}."));
+            vec![Act::Answer(json!({ "tools": [said] }))]
+        }
+        _ => echo(message),
+    })
+}
+
+/// A pipeline with a rule, and somebody who is asked.
+fn asking(approver: &Arc<Scripted>, allowed: &[&str], script: Arc<Script>) -> Setting {
+    let rules = allowed.iter().map(|text| Rule::parse(Action::Allow, text).unwrap());
+    let pipeline = Pipeline::new(Registry::default()).rules(rules);
+    Setting::with(pipeline.shared_approver(Arc::clone(approver) as _), script)
+}
+
+fn preview(ask: &Ask) -> String {
+    ask.preview.as_ref().map(Value::to_string).unwrap_or_default()
+}
+
+// MC2: a rule about a tool is no word about what the tool becomes.
+#[tokio::test]
+async fn first_sight_and_every_change_are_shown() {
+    let version = Arc::new(AtomicUsize::new(1));
+    let approver = yes();
+    let setting = asking(&approver, &["mcp__s__*"], changing(Arc::clone(&version)));
+    setting.connect().await;
+
+    setting.call("echo", "{}").await.result.unwrap();
+    let asked = approver.asked();
+    assert_eq!(asked.len(), 1);
+    assert!(preview(&asked[0]).contains("Says it, version 1."), "{}", preview(&asked[0]));
+    assert!(asked[0].suggestions.is_empty() || asked[0].subjects.len() == 1);
+
+    setting.call("echo", "{}").await.result.unwrap();
+    assert_eq!(approver.asked().len(), 1, "it was seen");
+
+    version.store(2, Ordering::Relaxed);
+    let mut changes = setting.pipeline.toolset().changes();
+    changes.mark_unchanged();
+    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    changes.changed().await.unwrap();
+    setting.call("echo", "{}").await.result.unwrap();
+    let asked = approver.asked();
+    assert_eq!(asked.len(), 2);
+    let shown = preview(&asked[1]);
+    assert!(shown.contains("-  \\\"description\\\": \\\"Says it, version 1.\\\""), "{shown}");
+    assert!(shown.contains("+  \\\"description\\\": \\\"Says it, version 2.\\\""), "{shown}");
+}
+
+// MC2: approvals are void when the definition changes.
+#[tokio::test]
+async fn what_was_approved_of_the_old_tool_is_void() {
+    let version = Arc::new(AtomicUsize::new(1));
+    let session = Reply::Session { patterns: vec!["s/echo".to_owned()] };
+    let approver = Arc::new(Scripted::new([Reply::Once, session]));
+    let setting = asking(&approver, &[], changing(Arc::clone(&version)));
+    setting.connect().await;
+    for _ in 0..3 {
+        let outcome = setting.call("echo", "{}").await;
+        assert!(outcome.result.is_ok(), "{:?}", approver.asked());
+    }
+    assert_eq!(approver.asked().len(), 2, "once to see it, once to approve of it");
+
+    version.store(2, Ordering::Relaxed);
+    let mut changes = setting.pipeline.toolset().changes();
+    changes.mark_unchanged();
+    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    changes.changed().await.unwrap();
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, 3));
+}
+
+// MC2: also when the tool changes between two connections, unnoticed.
+#[tokio::test]
+async fn a_tool_that_changed_while_it_was_away_is_not_called() {
+    let version = Arc::new(AtomicUsize::new(1));
+    let now = Arc::clone(&version);
+    let script = Script::new(move |message| match message["method"].as_str() {
+        Some("tools/call") if now.fetch_add(1, Ordering::Relaxed) == 1 => vec![Act::Leave],
+        Some("tools/list") => {
+            let said = format!("Says it, version {}.", now.load(Ordering::Relaxed));
+            vec![Act::Answer(json!({ "tools": [tool("echo", &said)] }))]
+        }
+        _ => echo(message),
+    });
+    let setting = asking(&yes(), &["mcp", "mcp_definition"], script);
+    setting.connect().await;
+    assert!(setting.call("echo", "{}").await.result.is_err(), "it went away");
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    setting.call("echo", "{}").await.result.unwrap();
+}
+
+#[tokio::test]
+async fn who_looked_need_not_be_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = folder.path().join("mcp");
+    for _ in 0..2 {
+        let approver = Arc::new(Scripted::new([]));
+        let mut setting = asking(&approver, &["mcp__s__*"], Script::new(echo));
+        setting.upstreams = Upstreams::of(&setting.pipeline).with_pins(Pins::in_folder(&pins));
+        setting.upstreams.add(setting.upstream("s")).unwrap();
+        setting.connect().await;
+        if !pins.exists() {
+            setting.upstreams.trust("s").unwrap();
+        }
+        setting.call("echo", "{}").await.result.unwrap();
+        assert!(approver.asked().is_empty());
+    }
+}
+
+// MC3: what a server says of the risk allows nothing.
+#[tokio::test]
+async fn a_tool_that_says_it_only_reads_is_asked_about() {
+    let script = Script::new(|message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let mut said = tool("echo", "Says it.");
+            said["annotations"] = json!({ "readOnlyHint": true });
+            vec![Act::Answer(json!({ "tools": [said] }))]
+        }
+        _ => echo(message),
+    });
+    let setting = Setting::with(Pipeline::new(Registry::default()), script);
+    setting.connect().await;
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+}

@@ -1,0 +1,266 @@
+//! A tool of another server, as any other tool.
+//!
+//! The server's own hints about risk raise it and never lower it. A tool that nobody has
+//! seen as it is now asks under a permission of its own, so that a rule about the tool does
+//! not let through what the tool has become.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::arguments::Contract;
+use super::line::Line;
+use super::pins::{Difference, Sight};
+use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
+use super::{result, suspicion};
+use crate::call::{Note, RawArgs};
+use crate::content::Output;
+use crate::context::Context;
+use crate::effect::{Risk, RiskClass};
+use crate::error::ToolError;
+use crate::name::ToolName;
+use crate::schema::Schema;
+use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
+
+/// The permission of every foreign tool, beside its own name.
+const PERMISSION: &str = "mcp";
+
+/// The permission to run a tool whose definition nobody has seen yet.
+const DEFINITION: &str = "mcp_definition";
+
+/// A tool of another server.
+#[derive(Clone)]
+pub(super) struct ForeignTool(Arc<Inner>);
+
+struct Inner {
+    definition: Definition,
+    contract: Contract,
+    /// The server's own name of the tool.
+    raw: String,
+    sight: Sight,
+    warnings: Vec<String>,
+    line: Arc<Line>,
+}
+
+impl fmt::Debug for ForeignTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ForeignTool").field(&self.0.definition.name).finish()
+    }
+}
+
+impl ForeignTool {
+    /// Takes a tool in.
+    ///
+    /// # Errors
+    ///
+    /// Says why it cannot be called.
+    pub(super) fn new(
+        line: &Arc<Line>,
+        name: ToolName,
+        tool: &RemoteTool,
+        warnings: Vec<String>,
+    ) -> Result<Self, String> {
+        let (contract, parameters) = Contract::of(&tool.input_schema)?;
+        let server = line.name();
+        let mut definition = Definition::new(name, suspicion::description(tool), parameters)
+            .risk(risk(tool))
+            .timeout(line.longest());
+        definition.title = tool.title.clone().map(Into::into);
+        definition.category = Some(format!("mcp:{server}").into());
+        definition.permission = Some(PERMISSION.into());
+        definition.output = tool.output_schema.clone().and_then(|it| Schema::from_value(it).ok());
+        definition.source = Source::Mcp { server: server.to_owned() };
+        let sight = Sight::of(&line.identity(), tool);
+        let raw = tool.name.clone();
+        let line = Arc::clone(line);
+        Ok(Self(Arc::new(Inner { definition, contract, raw, sight, warnings, line })))
+    }
+
+    /// The server's own name of it.
+    pub(super) fn raw(&self) -> &str {
+        &self.0.raw
+    }
+
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    /// Whether both are the same tool, as the server describes it.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.0.raw == other.0.raw && self.0.sight == other.0.sight
+    }
+
+    /// Whether nobody has let it run as it is now.
+    fn is_unseen(&self) -> bool {
+        self.difference().is_some()
+    }
+
+    fn difference(&self) -> Option<Difference> {
+        let Inner { line, raw, sight, .. } = &*self.0;
+        line.pins().difference(line.name(), raw, sight)
+    }
+
+    /// Takes the tool as seen.
+    pub(super) fn pin(&self) -> Result<(), ToolError> {
+        let Inner { line, raw, sight, .. } = &*self.0;
+        line.pins().pin(line.name(), raw, sight).map_err(|error| {
+            ToolError::config("what was allowed could not be written down, so it did not run")
+                .hint("the folder for what is kept must be private and writable")
+                .source(error)
+        })
+    }
+}
+
+/// What running it can do: a stranger can do anything, whatever it says.
+fn risk(tool: &RemoteTool) -> Risk {
+    let risk = Risk::new(RiskClass::Execute);
+    let risk = if tool.hint("openWorldHint") == Some(true) { risk.open_world() } else { risk };
+    if tool.hint("destructiveHint") == Some(true) { risk.destructive() } else { risk }
+}
+
+impl Tool for ForeignTool {
+    fn definition(&self) -> &Definition {
+        &self.0.definition
+    }
+
+    fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        let (arguments, notes) = self.0.contract.take(self.0.definition.name.as_str(), args)?;
+        Ok(Box::new(PreparedCall { tool: self.clone(), arguments, notes }))
+    }
+}
+
+/// A call whose arguments the server's schema accepts.
+struct PreparedCall {
+    tool: ForeignTool,
+    arguments: Map<String, Value>,
+    notes: Vec<Note>,
+}
+
+impl Prepared for PreparedCall {
+    fn run(self: Box<Self>, approved: Approved<'_>) -> Running {
+        Box::pin(call(self.tool, self.arguments, approved.context()))
+    }
+
+    fn summary(&self) -> Option<String> {
+        let Inner { line, raw, .. } = &*self.tool.0;
+        Some(format!("Calling {raw} of {}", line.name()))
+    }
+
+    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+        let Inner { line, raw, .. } = &*self.tool.0;
+        let name = format!("{}/{raw}", line.name());
+        let unseen = self.tool.is_unseen().then(|| Subject::new(name.clone()).under(DEFINITION));
+        Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
+    }
+
+    fn preview(&self, _: &Context) -> Option<Value> {
+        let difference = self.tool.difference()?;
+        let warnings = self.tool.warnings();
+        let about = if difference.is_first {
+            "nobody has let this tool run before; this is all that its server says of it"
+        } else {
+            "the server says something else of this tool than when it was let run"
+        };
+        Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff }))
+    }
+
+    fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+}
+
+async fn call(
+    tool: ForeignTool,
+    arguments: Map<String, Value>,
+    cx: Context,
+) -> Result<Output, ToolError> {
+    let Inner { line, raw, .. } = &*tool.0;
+    let remote = line.remote().await.map_err(|error| failure(&tool, error, &cx))?;
+    if !line.offers(&tool) {
+        return Err(ToolError::conflict(format_args!(
+            "the server `{}` changed what it says of `{raw}`, so it was not called",
+            line.name()
+        ))
+        .hint("look at the tool as it is now, then call it again"));
+    }
+    // Whoever let this run has seen it.
+    if tool.is_unseen() {
+        tool.pin()?;
+    }
+    let cancel = CancellationToken::new();
+    let _abandoned = cancel.clone().drop_guard();
+    let report = |done, total, message| cx.progress(done, total, message);
+    let called = RemoteCall {
+        server: line.name(),
+        tool: raw,
+        arguments: &arguments,
+        timeout: line.call_timeout(),
+        report: &report,
+        cancel,
+    };
+    let result = match remote.call(called).await {
+        Ok(result) => result,
+        Err(error) => {
+            line.failed(&error);
+            return Err(failure(&tool, error, &cx));
+        }
+    };
+    let failed = result.is_error;
+    let output = result::output(result);
+    if !failed {
+        return Ok(output);
+    }
+    if let Some(value) = output.to_structured() {
+        cx.metadata("structured", value);
+    }
+    let words = Some(output.as_text()).filter(|text| !text.trim().is_empty());
+    Err(ToolError::failed(words.unwrap_or("the tool failed and did not say why")))
+}
+
+/// What a model reads of a server that did not answer, and what programs are told of it.
+fn failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
+    let Inner { line, raw, .. } = &*tool.0;
+    let class = error.class;
+    cx.metadata(
+        "mcp_error",
+        json!({
+            "error_type": class.as_str(), "server": line.name(), "tool": raw,
+            "original_error": error.message, "is_error": true,
+        }),
+    );
+    let label = class.as_str().to_ascii_uppercase();
+    let message = format!("[{label}] server `{}`, tool `{raw}`: {}", line.name(), error.message);
+    let told = match class {
+        ErrorClass::Connection => ToolError::unavailable(message)
+            .hint("it may or may not have run; look before you call it again"),
+        ErrorClass::Timeout => ToolError::timeout(message).hint("ask for less at once"),
+        ErrorClass::Aborted => ToolError::aborted(message),
+        ErrorClass::Protocol => ToolError::failed(message),
+    };
+    match error.source {
+        Some(source) => told.source(source),
+        None => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // MC3
+    #[test]
+    fn hints_raise_the_risk_and_never_lower_it() {
+        let with = |annotations: Value| {
+            let mut tool = RemoteTool::new("t", json!({ "type": "object" }));
+            tool.annotations = Some(annotations);
+            risk(&tool)
+        };
+        let harmless = with(json!({ "readOnlyHint": true, "destructiveHint": false }));
+        assert_eq!(harmless, Risk::new(RiskClass::Execute));
+        assert!(with(json!({ "destructiveHint": true, "readOnlyHint": true })).destructive);
+        assert!(with(json!({ "openWorldHint": true })).open_world);
+        assert_eq!(with(json!("nonsense")), Risk::new(RiskClass::Execute));
+    }
+}

@@ -1,0 +1,378 @@
+//! A server of somebody else: its name here, how it is reached, and which of its tools count.
+//!
+//! Plain data. Who wrote it down is the host; a server has no say in any of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::{HeaderName, HeaderValue};
+use reqwest::Url;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::name;
+use super::remote::{Remote, RemoteWork};
+use crate::process::{ChildEnv, Run};
+
+/// A server whose tools are used.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_sdk::mcp::{Address, Launch, Upstream};
+///
+/// let time = Upstream::new("time", Launch::new("mcp-server-time", ["--local-timezone", "UTC"]))?
+///     .call_timeout(Duration::from_secs(10))
+///     .only(["get_current_time"]);
+/// let wiki = Upstream::new("wiki", Address::new("https://wiki.example.com/mcp")?.bearer("s3cret"))?;
+///
+/// assert!(Upstream::new("mcp", Launch::new("x", ["y"])).is_err(), "the name is reserved");
+/// assert!(Address::new("http://wiki.example.com/mcp").is_err(), "a token would be read by others");
+/// # Ok::<(), tool_sdk::mcp::InvalidUpstream>(())
+/// ```
+#[derive(Clone)]
+pub struct Upstream {
+    pub(super) name: String,
+    pub(super) reach: Reach,
+    pub(super) startup_timeout: Duration,
+    pub(super) call_timeout: Duration,
+    only: Option<Vec<String>>,
+    without: Vec<String>,
+}
+
+/// How a server is reached.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Reach {
+    /// A program that is started and talked to over its standard input and output.
+    Launch(Launch),
+    /// A place on the network.
+    Address(Address),
+    /// In a way of the host's own.
+    Custom(Connect),
+}
+
+/// Makes a connection of the host's own kind.
+pub type Connect = Arc<dyn Fn() -> RemoteWork<'static, Arc<dyn Remote>> + Send + Sync>;
+
+/// Why a server cannot be used as it is described.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{subject} `{given}`: {problem}")]
+#[non_exhaustive]
+pub struct InvalidUpstream {
+    /// What was described.
+    pub subject: &'static str,
+    /// How.
+    pub given: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl InvalidUpstream {
+    fn new(subject: &'static str, given: &str, problem: impl fmt::Display) -> Self {
+        let given = given.escape_debug().take(80).collect();
+        Self { subject, given, problem: problem.to_string() }
+    }
+}
+
+impl Upstream {
+    /// A server under the name that it has here: 1 to 32 of `a-z 0-9 _ -`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the name is of another form, or reserved.
+    pub fn new(name: impl Into<String>, reach: impl Into<Reach>) -> Result<Self, InvalidUpstream> {
+        let name = name.into();
+        if let Some(fault) = name::server_fault(&name) {
+            return Err(InvalidUpstream::new("the server", &name, fault));
+        }
+        Ok(Self {
+            name,
+            reach: reach.into(),
+            startup_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(300),
+            only: None,
+            without: Vec::new(),
+        })
+    }
+
+    /// Sets how long the server may take until its tools are known; half a minute unless set.
+    #[must_use]
+    pub fn startup_timeout(mut self, timeout: Duration) -> Self {
+        self.startup_timeout = timeout;
+        self
+    }
+
+    /// Sets for how long the server may say nothing while a call runs; five minutes unless
+    /// set. Each message about progress begins it anew.
+    #[must_use]
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = timeout;
+        self
+    }
+
+    /// Keeps only these tools, by the server's names.
+    #[must_use]
+    pub fn only<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
+        self.only.get_or_insert_default().extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Leaves these tools out, whatever [`only`](Self::only) says.
+    #[must_use]
+    pub fn without<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
+        self.without.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// The name that it has here.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it is reached.
+    #[must_use]
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Whether a tool counts.
+    pub(super) fn admits(&self, tool: &str) -> bool {
+        let named = |list: &[String]| list.iter().any(|one| one == tool);
+        self.only.as_deref().is_none_or(named) && !named(&self.without)
+    }
+}
+
+impl Reach {
+    /// A connection of the host's own kind.
+    pub fn custom<F>(connect: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Arc<dyn Remote>, super::RemoteError>> + Send + 'static,
+    {
+        Self::Custom(Arc::new(move || Box::pin(connect())))
+    }
+
+    /// What tells this server from another one: everything but the values of secrets.
+    #[must_use]
+    pub fn identity(&self) -> Value {
+        match self {
+            Self::Launch(launch) => json!({
+                "command": launch.command,
+                "args": launch.args,
+                "env": launch.env.keys().collect::<Vec<_>>(),
+                "cwd": launch.folder,
+            }),
+            Self::Address(address) => json!({
+                "url": address.url.as_str(),
+                "headers": address.headers.keys().map(HeaderName::as_str).collect::<BTreeSet<_>>(),
+            }),
+            Self::Custom(_) => json!({ "custom": true }),
+        }
+    }
+}
+
+/// A program to start.
+///
+/// It sees what every child sees, and the variables that are given here; it leads a process
+/// group of its own, which ends with the connection.
+#[derive(Clone)]
+#[must_use]
+pub struct Launch {
+    command: String,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    folder: Option<PathBuf>,
+}
+
+impl Launch {
+    /// A program with arguments; no shell reads them.
+    pub fn new<A: Into<String>>(
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        Self { command: command.into(), args, env: BTreeMap::new(), folder: None }
+    }
+
+    /// Adds a variable to its environment.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// The folder that it runs in; the host's own when nothing is said.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    pub(super) fn run(&self) -> Run {
+        let add = |env: ChildEnv, (name, value)| env.with(name, value);
+        let env = self.env.iter().fold(ChildEnv::inherited(), add);
+        let run = Run::exec(&self.command, &self.args).env(env).grace(Duration::from_secs(1));
+        match &self.folder {
+            Some(folder) => run.folder(folder),
+            None => run,
+        }
+    }
+}
+
+/// A place on the network, and what is sent there with every message.
+#[derive(Clone)]
+#[must_use]
+pub struct Address {
+    pub(super) url: Url,
+    pub(super) headers: HashMap<HeaderName, HeaderValue>,
+    pub(super) bearer: Option<String>,
+}
+
+impl Address {
+    /// A server at `url`; anything but this machine is talked to over TLS.
+    ///
+    /// # Errors
+    ///
+    /// Fails when `url` is none, or when what is sent there could be read by others.
+    pub fn new(url: &str) -> Result<Self, InvalidUpstream> {
+        let wrong = |problem: &str| InvalidUpstream::new("the address", url, problem);
+        let parsed = Url::parse(url).map_err(|error| wrong(&error.to_string()))?;
+        match parsed.scheme() {
+            "https" => {}
+            "http" if is_loopback(&parsed) => {}
+            "http" => return Err(wrong("other machines are talked to over https")),
+            _ => return Err(wrong("it must start with https://")),
+        }
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            return Err(wrong("a password belongs into a header, and not into the address"));
+        }
+        Ok(Self { url: parsed, headers: HashMap::new(), bearer: None })
+    }
+
+    /// Sends a header with every message.
+    ///
+    /// # Errors
+    ///
+    /// Fails when that is no header.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, InvalidUpstream> {
+        // The value may be a secret, so that it is not repeated.
+        let wrong = || InvalidUpstream::new("the header", name, "it is none");
+        let header = name.to_ascii_lowercase().parse().map_err(|_| wrong())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        self.headers.insert(header, value);
+        Ok(self)
+    }
+
+    /// Sends a token with every message, to this server and to no other.
+    pub fn bearer(mut self, token: impl Into<String>) -> Self {
+        self.bearer = Some(token.into());
+        self
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
+impl From<Launch> for Reach {
+    fn from(launch: Launch) -> Self {
+        Self::Launch(launch)
+    }
+}
+
+impl From<Address> for Reach {
+    fn from(address: Address) -> Self {
+        Self::Address(address)
+    }
+}
+
+/// Without the values of variables, headers and tokens.
+impl fmt::Debug for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.identity(), f)
+    }
+}
+
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Reach::Launch(self.clone()).fmt(f)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Reach::Address(self.clone()).fmt(f)
+    }
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upstream").field("name", &self.name).field("reach", &self.reach).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // MC8
+    #[test]
+    fn only_this_machine_is_talked_to_without_tls() {
+        for good in [
+            "https://example.com/mcp",
+            "http://localhost:8000/mcp",
+            "http://127.0.0.1/mcp",
+            "http://[::1]:80/mcp",
+        ] {
+            assert!(Address::new(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "http://example.com/mcp",
+            "http://localhost.example.com/",
+            "http://169.254.169.254/latest/meta-data",
+            "ftp://localhost/",
+            "https://ada:secret@example.com/",
+            "file:///etc/passwd",
+            "example.com",
+        ] {
+            assert!(Address::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn no_secret_is_shown() {
+        let launch = Launch::new("run", ["-v"]).env("API_KEY", "hunter2");
+        let address = Address::new("https://a/").unwrap().bearer("hunter2");
+        let address = address.header("X-Key", "hunter2").unwrap();
+        let shown = format!("{launch:?} {address:?}");
+        assert!(shown.contains("API_KEY") && shown.contains("x-key"), "{shown}");
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    // The filters of another agent, as data.
+    #[test]
+    fn filters_are_those_of_the_fixtures() {
+        let text = include_str!("../../../../tests/fixtures/codex-mcp-names/cases.json");
+        let cases: Value = serde_json::from_str(text).unwrap();
+        for case in cases["filters"].as_array().unwrap() {
+            let list = |key: &str| {
+                let items = case[key].as_array()?;
+                Some(items.iter().map(|one| one.as_str().unwrap().to_owned()).collect::<Vec<_>>())
+            };
+            let mut upstream = Upstream::new("s", Launch::new("x", ["y"])).unwrap();
+            if let Some(only) = list("enabled") {
+                upstream = upstream.only(only);
+            }
+            let upstream = upstream.without(list("disabled").unwrap_or_default());
+            let allowed = upstream.admits(case["tool"].as_str().unwrap());
+            assert_eq!(Some(allowed), case["allowed"].as_bool(), "{case}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The servers of a host: all that are known, and their tools in one toolset.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use super::line::{Line, Status};
+use super::name;
+use super::pins::Pins;
+use super::remote::RemoteError;
+use super::upstream::{InvalidUpstream, Upstream};
+use crate::error::ToolError;
+use crate::pipeline::Pipeline;
+use crate::toolset::Toolset;
+
+/// The servers whose tools a pipeline has, beside its own.
+///
+/// Their tools are tools like any other: a model calls them by name, rules and hooks and
+/// limits hold for them. Every one asks, unless a rule allows it; a tool that nobody has let
+/// run as it is now asks under the permission `mcp_definition`, and shows what changed.
+///
+/// Cheap to clone; clones share the servers. Make it when the pipeline is set up: a setter of
+/// the pipeline that is called later gives it another toolset.
+///
+/// # Examples
+///
+/// ```no_run
+/// use tool_sdk::{Call, Pipeline, Registry, Rule, Session, mcp};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let rules = [Rule::allow("mcp(time/*)")?, Rule::allow("mcp_definition(time/*)")?];
+/// let pipeline = Pipeline::new(Registry::default()).rules(rules);
+///
+/// let upstreams = mcp::Upstreams::of(&pipeline);
+/// let time = mcp::Launch::new("mcp-server-time", ["--local-timezone", "UTC"]);
+/// upstreams.add(mcp::Upstream::new("time", time)?)?;
+/// upstreams.connect("time").await?;
+///
+/// let call = Call::new("mcp__time__get_current_time", r#"{"timezone": "UTC"}"#);
+/// println!("{}", pipeline.call(&Session::default(), call).await.text());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Upstreams(Arc<Inner>);
+
+struct Inner {
+    toolset: Mutex<Arc<Toolset>>,
+    pins: Pins,
+    lines: Mutex<BTreeMap<String, Arc<Line>>>,
+}
+
+impl fmt::Debug for Upstreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.lines().values()).finish()
+    }
+}
+
+impl Upstreams {
+    /// No servers yet; their tools will be those of `pipeline`.
+    #[must_use]
+    pub fn of(pipeline: &Pipeline) -> Self {
+        Self::new(pipeline.shared_toolset(), Pins::in_memory())
+    }
+
+    /// Keeps what was seen of the tools in `pins`; in memory unless set. Servers that were
+    /// added before are forgotten.
+    #[must_use]
+    pub fn with_pins(self, pins: Pins) -> Self {
+        Self::new(self.toolset(), pins)
+    }
+
+    pub(in crate::surface) fn new(toolset: Arc<Toolset>, pins: Pins) -> Self {
+        Self(Arc::new(Inner { toolset: Mutex::new(toolset), pins, lines: Mutex::default() }))
+    }
+
+    /// Adds the tools to those of `toolset`, from now on and instead of any other.
+    #[cfg(feature = "cli")]
+    pub(in crate::surface) fn lend_to(&self, toolset: &Arc<Toolset>) {
+        *self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(toolset);
+        self.lines().values().for_each(|line| line.lend_to(toolset));
+    }
+
+    fn toolset(&self) -> Arc<Toolset> {
+        Arc::clone(&self.0.toolset.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes a server known. Nothing is started yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is a server already whose name could be mistaken for this one.
+    pub fn add(&self, upstream: Upstream) -> Result<(), InvalidUpstream> {
+        let mut lines = self.lines();
+        let plain = name::plain(upstream.name());
+        if let Some(taken) = lines.keys().find(|taken| name::plain(taken) == plain) {
+            return Err(InvalidUpstream {
+                subject: "the server",
+                given: upstream.name().to_owned(),
+                problem: format!("there is a server `{taken}` already"),
+            });
+        }
+        let line = Line::new(upstream, &self.toolset(), self.0.pins.clone());
+        lines.insert(line.name().to_owned(), line);
+        Ok(())
+    }
+
+    /// Connects to a server, unless there is a connection, and adds its tools.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not answer in time.
+    pub async fn connect(&self, server: &str) -> Result<Status, RemoteError> {
+        let line = self.line(server)?;
+        line.remote().await?;
+        Ok(line.status())
+    }
+
+    /// Connects to every server at once; gives those that failed, and why.
+    pub async fn connect_all(&self) -> Vec<(String, RemoteError)> {
+        let lines: Vec<_> = self.lines().values().cloned().collect();
+        let connected = join_all(lines.iter().map(|line| line.remote())).await;
+        let failed = |(line, connected): (&Arc<Line>, Result<_, _>)| {
+            Some((line.name().to_owned(), connected.err()?))
+        };
+        lines.iter().zip(connected).filter_map(failed).collect()
+    }
+
+    /// Takes everything that a server says of its tools now as seen.
+    ///
+    /// Only a person who has looked may say so.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it cannot be written down.
+    pub fn trust(&self, server: &str) -> Result<(), ToolError> {
+        self.line(server).map_err(|error| ToolError::not_found(error.message))?.pin_all()
+    }
+
+    /// Ends the connection to a server and takes its tools away; says whether it was known.
+    pub fn remove(&self, server: &str) -> bool {
+        let line = self.lines().remove(server);
+        line.inspect(|line| line.close()).is_some()
+    }
+
+    /// Ends every connection, and takes all tools away.
+    pub fn close(&self) {
+        let lines = std::mem::take(&mut *self.lines());
+        lines.values().for_each(|line| line.close());
+    }
+
+    /// Reads a resource of a server, in the protocol's form.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server or resource.
+    pub async fn read(&self, server: &str, uri: &str) -> Result<Value, RemoteError> {
+        self.line(server)?.remote().await?.read(uri).await
+    }
+
+    /// What is known of a server.
+    #[must_use]
+    pub fn status(&self, server: &str) -> Option<Status> {
+        self.lines().get(server).map(|line| line.status())
+    }
+
+    /// What is known of every server, by name.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<Status> {
+        self.lines().values().map(|line| line.status()).collect()
+    }
+
+    fn line(&self, server: &str) -> Result<Arc<Line>, RemoteError> {
+        self.lines().get(server).cloned().ok_or_else(|| {
+            let server: String = server.escape_debug().take(80).collect();
+            RemoteError::connection(format_args!("there is no server `{server}`"))
+        })
+    }
+
+    fn lines(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Line>>> {
+        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

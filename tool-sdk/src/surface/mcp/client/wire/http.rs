@@ -1,0 +1,47 @@
+//! Servers at an address, over streamable HTTP.
+//!
+//! **Invariant:** what is sent to a server goes to its address and nowhere else: no redirect
+//! is followed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use super::super::remote::{Remote, RemoteError};
+use super::super::upstream::Address;
+use super::bounded::Overflow;
+use super::{MAX_MESSAGE, begin, either};
+
+/// How long it may take to reach the machine.
+const REACH: Duration = Duration::from_secs(10);
+
+/// Talks to the server at an address.
+pub(in super::super) async fn dial(address: &Address) -> Result<Arc<dyn Remote>, RemoteError> {
+    let client = client().map_err(|error| {
+        RemoteError::connection("no connection can be made from here").because(error)
+    })?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
+        .custom_headers(address.headers.clone())
+        .max_sse_event_size(MAX_MESSAGE);
+    if let Some(token) = &address.bearer {
+        config = config.auth_header(token.clone());
+    }
+    either(|mode| {
+        let transport = StreamableHttpClientTransport::with_client(client.clone(), config.clone());
+        async move { begin(transport, Overflow::default(), None, mode).await }
+    })
+    .await
+}
+
+fn client() -> reqwest::Result<reqwest::Client> {
+    // One that the host chose before stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .redirect(Policy::none())
+        .connect_timeout(REACH)
+        .pool_max_idle_per_host(0)
+        .build()
+}

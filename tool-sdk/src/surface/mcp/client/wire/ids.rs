@@ -1,0 +1,173 @@
+//! Ids of requests that nobody can guess, and answers that nobody asked for.
+//!
+//! The library counts its requests from nought. On the wire they are counted from a random
+//! number, so that an answer has to have seen its question; and an answer counts once.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{
+    ClientNotification, GetMeta as _, JsonRpcMessage, RequestId, ServerNotification, ServerResult,
+};
+use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio_util::sync::CancellationToken;
+
+use super::super::remote::RemoteError;
+use super::ears::Ears;
+
+/// Ids stay whole numbers also for those who read numbers as doubles.
+const START_BITS: u32 = 52;
+
+/// More requests than one connection ever sees.
+const MOST: i64 = 1 << 40;
+
+/// A transport on which only what was asked for is answered.
+pub(super) struct Guarded<T> {
+    inner: T,
+    start: i64,
+    /// The requests without an answer, by the library's ids.
+    open: Mutex<HashSet<i64>>,
+    ears: Arc<Ears>,
+    /// Triggered at the end of the connection.
+    closed: CancellationToken,
+}
+
+impl<T> Guarded<T> {
+    pub(super) fn new(
+        inner: T,
+        ears: Arc<Ears>,
+        closed: CancellationToken,
+    ) -> Result<Self, RemoteError> {
+        let random = getrandom::u64().map_err(|error| {
+            RemoteError::connection("the system has no random numbers")
+                .because(io::Error::from(error))
+        })?;
+        // What is left fits into a number with a sign.
+        let start = (random >> (u64::BITS - START_BITS)).cast_signed();
+        Ok(Self { inner, start, open: Mutex::default(), ears, closed })
+    }
+
+    /// An id of the library as the server sees it.
+    fn disguise(&self, id: &mut RequestId) -> Option<i64> {
+        let RequestId::Number(number) = *id else { return None };
+        *id = RequestId::Number(self.start + number);
+        Some(number)
+    }
+
+    /// The library's id for one that the server names, when it is one of ours.
+    fn known(&self, id: &RequestId) -> Option<i64> {
+        let number = match id {
+            RequestId::Number(number) => *number,
+            // Some write numbers as texts.
+            RequestId::String(text) => text.parse().ok()?,
+        };
+        number.checked_sub(self.start).filter(|number| (0..MOST).contains(number))
+    }
+
+    /// Writes an outgoing message as the server shall see it.
+    fn outgoing(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        match message {
+            JsonRpcMessage::Request(request) => {
+                open.extend(self.disguise(&mut request.id));
+            }
+            JsonRpcMessage::Notification(told) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &mut told.notification
+                    && let Some(id) = &mut cancelled.params.request_id
+                    && let Some(number) = self.disguise(id)
+                {
+                    open.remove(&number);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+    }
+
+    /// Reads an incoming message as the library wants it; whether it counts at all.
+    fn incoming(&self, message: &mut RxJsonRpcMessage<RoleClient>) -> bool {
+        match message {
+            JsonRpcMessage::Response(answer) => {
+                if let ServerResult::SubscriptionsListenResult(result) = &mut answer.result
+                    && let Some(id) = result.meta.subscription_id()
+                    && let Some(number) = self.known(&id)
+                {
+                    result.meta.set_subscription_id(RequestId::Number(number));
+                }
+                self.answered(&mut answer.id)
+            }
+            JsonRpcMessage::Error(error) => match &mut error.id {
+                Some(id) => self.answered(id),
+                // A server that could not read who asked.
+                None => true,
+            },
+            JsonRpcMessage::Notification(told) => {
+                if let ServerNotification::ProgressNotification(progress) = &told.notification {
+                    // Told here, so that no step comes after the answer.
+                    self.ears.heard_of_progress(progress.params.clone());
+                }
+                let meta = told.notification.get_meta_mut();
+                if let Some(id) = meta.subscription_id()
+                    && let Some(number) = self.known(&id)
+                {
+                    meta.set_subscription_id(RequestId::Number(number));
+                }
+                if let ServerNotification::CancelledNotification(cancelled) = &mut told.notification
+                    && let Some(id) = &mut cancelled.params.request_id
+                    && let Some(number) = self.known(id)
+                {
+                    *id = RequestId::Number(number);
+                }
+                true
+            }
+            JsonRpcMessage::Request(_) => true,
+        }
+    }
+
+    fn answered(&self, id: &mut RequestId) -> bool {
+        let Some(number) = self.known(id) else { return false };
+        *id = RequestId::Number(number);
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        mut message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.outgoing(&mut message);
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            match self.inner.receive().await {
+                Some(mut message) => {
+                    if self.incoming(&mut message) {
+                        return Some(message);
+                    }
+                    tracing::debug!("an answer that nobody asked for was dropped");
+                }
+                None => {
+                    self.closed.cancel();
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.closed.cancel();
+        self.inner.close().await
+    }
+}
+
+impl<T> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        self.closed.cancel();
+    }
+}

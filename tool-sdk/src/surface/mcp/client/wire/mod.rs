@@ -1,0 +1,368 @@
+//! Connections over the protocol's own transports.
+//!
+//! [`stdio`] starts programs, [`http`] dials addresses; both are talked to through [`ids`],
+//! so that no message counts that was not asked for. A server is first met as one of today,
+//! and then, whatever it made of that, as one of before 2026.
+
+mod bounded;
+mod ears;
+mod http;
+mod ids;
+mod stdio;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerResult, SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions,
+    RequestHandle, RoleClient, RunningService, ServiceError, serve_client_with_lifecycle,
+};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::bounded::Overflow;
+use self::ears::Ears;
+pub(super) use self::http::dial;
+use self::ids::Guarded;
+pub(super) use self::stdio::launch;
+use super::remote::{Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork};
+use crate::process::Piped;
+
+/// The longest message that a server may send.
+const MAX_MESSAGE: usize = 4 << 20;
+
+/// How many pages a list may have.
+const MOST_PAGES: usize = 100;
+
+/// How often a server may ask to be called again with what it said before.
+const MOST_ROUNDS: usize = 10;
+
+/// Talks to a server over two streams, one message a line.
+///
+/// # Errors
+///
+/// Fails when the server does not begin as the protocol says.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::mcp::{self, Reach, Upstream};
+///
+/// let shelf = Upstream::new("shelf", Reach::custom(|| async {
+///     let (ours, _theirs) = tokio::io::duplex(4096);
+///     let (read, write) = tokio::io::split(ours);
+///     mcp::talk(read, write).await
+/// }))?;
+/// # Ok::<(), mcp::InvalidUpstream>(())
+/// ```
+pub async fn talk<R, W>(read: R, write: W) -> Result<Arc<dyn Remote>, RemoteError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    stdio::over(read, write, None, today()).await.map_err(|failed| failed.error)
+}
+
+/// Meets a server as one of today, and as an older one where it says that it is.
+fn today() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    }
+}
+
+/// A beginning that failed.
+struct Failed {
+    error: RemoteError,
+    /// Whether an older beginning may go better.
+    may_be_older: bool,
+}
+
+impl From<RemoteError> for Failed {
+    fn from(error: RemoteError) -> Self {
+        Self { error, may_be_older: false }
+    }
+}
+
+/// Meets a server as one of today, and begins anew as with an older one when that fails.
+async fn either<F>(meet: impl Fn(ClientLifecycleMode) -> F) -> Result<Arc<dyn Remote>, RemoteError>
+where
+    F: Future<Output = Result<Arc<dyn Remote>, Failed>>,
+{
+    match meet(today()).await {
+        Err(Failed { may_be_older: true, .. }) => {
+            meet(ClientLifecycleMode::Initialize).await.map_err(|failed| failed.error)
+        }
+        met => met.map_err(|failed| failed.error),
+    }
+}
+
+/// A connection of which the beginning went well.
+struct Wire {
+    service: RunningService<RoleClient, Arc<Ears>>,
+    ears: Arc<Ears>,
+    closed: CancellationToken,
+    overflow: Overflow,
+    child: Option<Piped>,
+    /// Ends who listens for changes.
+    _listening: DropGuard,
+}
+
+/// Begins to talk over a transport.
+async fn begin<T>(
+    transport: T,
+    overflow: Overflow,
+    child: Option<Piped>,
+    mode: ClientLifecycleMode,
+) -> Result<Arc<dyn Remote>, Failed>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let closed = CancellationToken::new();
+    let ears = Arc::new(Ears::default());
+    let guarded = Guarded::new(transport, Arc::clone(&ears), closed.clone())?;
+    let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
+    let service = service.map_err(|error| refused(error, child.as_ref(), &overflow))?;
+    // What is kept here is kept on purpose, and elsewhere.
+    service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
+    let gone = closed.clone();
+    let listening = listen(service.peer().clone(), Arc::clone(&ears));
+    let stop = CancellationToken::new();
+    tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
+    let _listening = stop.drop_guard();
+    Ok(Arc::new(Wire { service, ears, closed: gone, overflow, child, _listening }))
+}
+
+/// Why there is no connection.
+fn refused(error: ClientInitializeError, child: Option<&Piped>, overflow: &Overflow) -> Failed {
+    if let Some(error) = overflow.error() {
+        return error.into();
+    }
+    let needs_login = error.is_authorization_required();
+    let may_be_older =
+        !needs_login && !matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
+    let told = match &error {
+        _ if needs_login => RemoteError::connection("the server wants a token, or another one"),
+        ClientInitializeError::ConnectionClosed(_) => {
+            let words = child.map(last_words).unwrap_or_default();
+            RemoteError::connection(format_args!("the server went away at its start{words}"))
+        }
+        ClientInitializeError::TransportError { .. } => {
+            RemoteError::connection("the server cannot be reached")
+        }
+        _ => RemoteError::protocol("the server does not begin as the protocol says"),
+    };
+    Failed { error: told.because(error), may_be_older }
+}
+
+/// The last line that a child wrote to its standard error.
+fn last_words(child: &Piped) -> String {
+    let text = child.complaints().captured().text();
+    let line = text.lines().rev().find(|line| !line.trim().is_empty());
+    line.map(|line| format!(": {}", line.trim().chars().take(200).collect::<String>()))
+        .unwrap_or_default()
+}
+
+/// Hears of changes from a server that only tells those who ask for it.
+async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
+    let info = peer.peer_info();
+    let is_modern = info.as_ref().is_some_and(|it| !it.protocol_version.has_initialize());
+    let tells =
+        info.and_then(|info| info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed));
+    if !is_modern || tells != Some(true) {
+        return;
+    }
+    let wanted = SubscriptionFilter::builder().tools_list_changed().build();
+    let Ok(mut subscription) = peer.listen(wanted).await else { return };
+    while let Ok(Some(_)) = subscription.next().await {
+        ears.heard_of_change();
+    }
+}
+
+impl Wire {
+    async fn list(&self) -> Result<Vec<RemoteTool>, RemoteError> {
+        let (mut tools, mut cursor, mut seen) = (Vec::new(), None, HashSet::new());
+        for _ in 0..MOST_PAGES {
+            let from = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.service.peer().list_tools(Some(from)).await;
+            let page = page.map_err(|error| self.failed(error))?;
+            tools.extend(page.tools.into_iter().filter_map(|tool| recast(&tool)));
+            match page.next_cursor {
+                Some(next) if seen.insert(next.clone()) => cursor = Some(next),
+                // A server that leads back to a page has told everything that it has.
+                _ => return Ok(tools),
+            }
+        }
+        Ok(tools)
+    }
+
+    async fn call_tool(&self, call: &RemoteCall<'_>) -> Result<RemoteResult, RemoteError> {
+        let mut params =
+            CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
+        for _ in 0..MOST_ROUNDS {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            match self.ask(request, call).await? {
+                ServerResult::CallToolResult(result) => {
+                    let no_result = || RemoteError::protocol("the server's result is none");
+                    return recast(&result).ok_or_else(no_result);
+                }
+                ServerResult::InputRequiredResult(more)
+                    if more.input_requests.as_ref().is_none_or(|asked| asked.is_empty())
+                        && more.request_state.is_some() =>
+                {
+                    params.request_state = more.request_state;
+                }
+                ServerResult::InputRequiredResult(_) => {
+                    return Err(RemoteError::protocol(
+                        "the server wants to ask something before it goes on, which is not allowed",
+                    ));
+                }
+                _ => return Err(RemoteError::protocol("the server's answer is no result")),
+            }
+        }
+        Err(RemoteError::protocol("the server comes to no end"))
+    }
+
+    /// Sends a request and waits for the answer, for as long as the server shows that it is
+    /// there. Whoever does not wait to the end has the server told so.
+    async fn ask(
+        &self,
+        request: ClientRequest,
+        call: &RemoteCall<'_>,
+    ) -> Result<ServerResult, RemoteError> {
+        let options = PeerRequestOptions::no_options();
+        let sent = self.service.peer().send_cancellable_request(request, options).await;
+        let mut asked = Asked(Some(sent.map_err(|error| self.failed(error))?));
+        let Some(handle) = &mut asked.0 else { return Err(gone()) };
+        let mut steps = self.ears.listen_for(&handle.progress_token);
+        let mut silence = Instant::now() + call.timeout;
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => break answer,
+                Some(step) = steps.next() => {
+                    silence = Instant::now() + call.timeout;
+                    step.tell(call.report);
+                }
+                () = sleep_until(silence) => {
+                    asked.cancel("the time is up").await;
+                    return Err(RemoteError::timeout(format_args!(
+                        "the server said nothing for {:?}", call.timeout
+                    )));
+                }
+            }
+        };
+        asked.0 = None;
+        while let Some(step) = steps.waiting() {
+            step.tell(call.report);
+        }
+        match answer {
+            Ok(answer) => answer.map_err(|error| self.failed(error)),
+            Err(_) => Err(self.failed(ServiceError::TransportClosed)),
+        }
+    }
+
+    /// What a failure means to whoever called.
+    fn failed(&self, error: ServiceError) -> RemoteError {
+        if let Some(error) = self.overflow.error() {
+            return error;
+        }
+        match error {
+            ServiceError::McpError(said) => {
+                let words: String = said.message.chars().take(1000).collect();
+                RemoteError::protocol(format_args!("the server says no: {words} ({})", said.code.0))
+                    .because(said)
+            }
+            ServiceError::TransportClosed => gone(),
+            ServiceError::TransportSend(error) => {
+                RemoteError::connection("the server cannot be reached").because(error)
+            }
+            ServiceError::Timeout { timeout } => {
+                RemoteError::timeout(format_args!("the server said nothing for {timeout:?}"))
+            }
+            ServiceError::Cancelled { .. } => RemoteError::aborted("the call was cancelled"),
+            other => RemoteError::protocol("the server's answer is none").because(other),
+        }
+    }
+}
+
+fn gone() -> RemoteError {
+    RemoteError::connection("the server went away")
+}
+
+/// The same value in the form that the port has.
+fn recast<T: serde::de::DeserializeOwned>(value: &impl serde::Serialize) -> Option<T> {
+    serde_json::from_value(serde_json::to_value(value).ok()?).ok()
+}
+
+/// A request on its way; the server is told when nobody waits for the answer any more.
+struct Asked(Option<RequestHandle<RoleClient>>);
+
+/// How long telling a server that nobody waits may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+impl Asked {
+    async fn cancel(&mut self, reason: &str) {
+        if let Some(handle) = self.0.take() {
+            // A server that cannot be told has nobody to answer either.
+            let _ = tokio::time::timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let Some(handle) = self.0.take() else { return };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let mut asked = Self(Some(handle));
+            runtime.spawn(async move { asked.cancel("nobody waits for it any more").await });
+        }
+    }
+}
+
+impl Remote for Wire {
+    fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+        Box::pin(self.list())
+    }
+
+    fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+        Box::pin(async move { self.call_tool(&call).await })
+    }
+
+    fn read<'a>(&'a self, uri: &'a str) -> RemoteWork<'a, Value> {
+        Box::pin(async move {
+            let params = ReadResourceRequestParams::new(uri);
+            let read = self.service.peer().read_resource_once(params).await;
+            let read = read.map_err(|error| self.failed(error))?;
+            match read {
+                ReadResourceResponse::Complete(read) => recast(&read),
+                _ => None,
+            }
+            .ok_or_else(|| RemoteError::protocol("the server's resource is none"))
+        })
+    }
+
+    fn changed(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.ears.change())
+    }
+
+    fn closed(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.closed.cancelled())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.is_cancelled() || self.service.is_closed()
+    }
+
+    fn complaints(&self) -> String {
+        self.child.as_ref().map(|child| child.complaints().captured().text()).unwrap_or_default()
+    }
+}

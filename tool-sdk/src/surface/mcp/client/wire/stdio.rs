@@ -1,0 +1,44 @@
+//! Servers that are programs of this machine, and those at the other end of two streams.
+
+use std::sync::Arc;
+
+use rmcp::service::ClientLifecycleMode;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::super::remote::{Remote, RemoteError};
+use super::super::upstream::Launch;
+use super::bounded::{Bounded, Overflow};
+use super::{Failed, MAX_MESSAGE, begin, either};
+use crate::process::Piped;
+
+/// Starts a program and talks to it.
+pub(in super::super) async fn launch(launch: &Launch) -> Result<Arc<dyn Remote>, RemoteError> {
+    let run = launch.run();
+    either(|mode| {
+        let started = Piped::start(&run);
+        async move {
+            let (child, output, input) = started
+                .map_err(|error| RemoteError::connection(error.to_string()).because(error))?;
+            over(output, input, Some(child), mode).await
+        }
+    })
+    .await
+}
+
+/// Talks over two streams.
+pub(super) async fn over<R, W>(
+    read: R,
+    write: W,
+    child: Option<Piped>,
+    mode: ClientLifecycleMode,
+) -> Result<Arc<dyn Remote>, Failed>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let overflow = Overflow::default();
+    let read = Bounded::new(read, overflow.clone());
+    let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(MAX_MESSAGE);
+    begin(transport, overflow, child, mode).await
+}

@@ -1,0 +1,325 @@
+//! One peer: who it is, what it can do, and what it hears of changes.
+
+// Log messages are on their way out of the protocol; peers of today still read them.
+#![expect(deprecated, reason = "the older half of the peers knows no other way")]
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Server;
+use super::ask::Reach;
+use super::call;
+use super::input::Abilities;
+use super::library::Watched;
+use super::listing::Era;
+use super::user::User;
+use crate::context::{Client, Session};
+use crate::surface::provider::{self, Dialect};
+use crate::toolset::View;
+
+type Result<T> = std::result::Result<T, ErrorData>;
+
+/// One peer and its session.
+pub(super) struct Connection {
+    pub(super) server: Arc<Server>,
+    session: Session,
+    /// The least important log message that a legacy peer wants.
+    level: Mutex<LoggingLevel>,
+    /// Whether a legacy peer hears of changes already.
+    listening: AtomicBool,
+    /// The resources that a legacy peer wants to hear of.
+    watched: Arc<Watched>,
+    /// Triggered when the peer is gone.
+    gone: CancellationToken,
+    _guard: DropGuard,
+}
+
+impl Connection {
+    pub(super) fn new(server: Arc<Server>) -> io::Result<Self> {
+        let mut bits = [0; 8];
+        getrandom::fill(&mut bits)?;
+        let id = format!("mcp-{:016x}", u64::from_be_bytes(bits));
+        let gone = CancellationToken::new();
+        Ok(Self {
+            session: server.session(id),
+            server,
+            level: Mutex::new(LoggingLevel::Info),
+            listening: AtomicBool::new(false),
+            watched: Arc::default(),
+            _guard: gone.clone().drop_guard(),
+            gone,
+        })
+    }
+
+    /// The session of one request: a modern peer says with each who it is.
+    pub(super) fn session_for(&self, cx: &RequestContext<RoleServer>) -> Session {
+        const LONGEST: usize = 80;
+        let name = cx.client_info().map(|info| info.name).unwrap_or_default();
+        let name = name.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+        self.session.clone().with_client(Client::Mcp(name))
+    }
+
+    /// Whether the peer's user is the one to ask: the host named nobody, and the peer says
+    /// that it can show a form.
+    pub(super) fn can_ask(&self, cx: &RequestContext<RoleServer>) -> bool {
+        let named = self.server.pipeline.has_approver() || self.session.approver().is_some();
+        if named || !self.server.asks_peers {
+            return false;
+        }
+        self.abilities(cx).form
+    }
+
+    /// What the peer says that it can answer.
+    pub(super) fn abilities(&self, cx: &RequestContext<RoleServer>) -> Abilities {
+        Abilities::of(cx.client_capabilities())
+    }
+
+    /// The session of a legacy peer, which is asked while its calls run.
+    pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Session {
+        let user = Arc::new(User::of(cx.peer.clone(), self.abilities(cx)));
+        let session = self.session_for(cx).with_inquiries(Arc::clone(&user) as _);
+        if self.can_ask(cx) { session.with_shared_approver(user) } else { session }
+    }
+
+    /// How far an approval may reach: a modern request over HTTP is a session by itself.
+    pub(super) fn reach(&self, cx: &RequestContext<RoleServer>) -> Reach {
+        let alone = cx.extensions.get::<hyper::http::request::Parts>().is_some()
+            && Era::of(cx.protocol_version().as_ref()) == Era::Modern;
+        if alone { Reach::Call } else { Reach::Session }
+    }
+
+    pub(super) fn level(&self) -> LoggingLevel {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn view(&self) -> Arc<View> {
+        self.server.pipeline.toolset().view()
+    }
+
+    /// Tells a legacy peer of the resources that it watches.
+    fn tell_of_updates(&self, cx: &NotificationContext<RoleServer>) {
+        let updates = self.server.resources.as_ref().and_then(|resources| resources.updates());
+        let Some(mut updates) = updates else { return };
+        let (watched, peer) = (Arc::clone(&self.watched), cx.peer.clone());
+        tokio::spawn(self.gone.clone().run_until_cancelled_owned(async move {
+            loop {
+                let uri = match updates.recv().await {
+                    Ok(uri) => uri,
+                    // Who is behind is told of those that are left.
+                    Err(RecvError::Lagged(_)) => continue,
+                    Err(RecvError::Closed) => return,
+                };
+                let update = ResourceUpdatedNotificationParam::new(uri.clone());
+                if watched.has(&uri) && peer.notify_resource_updated(update).await.is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    /// What is announced: nothing that is not there.
+    fn capabilities(&self) -> ServerCapabilities {
+        let can = ServerCapabilities::builder().enable_logging().enable_tools();
+        let mut can = can.enable_tool_list_changed().build();
+        let (resources, prompts) = (&self.server.resources, &self.server.prompts);
+        if let Some(resources) = resources {
+            let mut how = ResourcesCapability::default();
+            how.subscribe = resources.updates().map(|_| true);
+            can.resources = Some(how);
+        }
+        if prompts.is_some() {
+            can.prompts = Some(PromptsCapability::default());
+        }
+        if resources.is_some() || prompts.is_some() {
+            can.completions = Some(JsonObject::default());
+        }
+        can
+    }
+}
+
+/// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
+/// nothing of what is not here.
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let info = Implementation::new(self.server.name.clone(), self.server.version.clone());
+        let mut config = ServerConfig::new(self.capabilities()).with_server_info(info);
+        config.instructions = self.server.instructions.clone();
+        config
+    }
+
+    async fn list_tools(
+        &self,
+        from: Option<PaginatedRequestParams>,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult> {
+        let era = Era::of(cx.protocol_version().as_ref());
+        self.server.listing.page(&self.view(), era, from)
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse> {
+        call::call(self, params, cx).await
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.server.listing.tool(&self.view(), Era::Modern, name)
+    }
+
+    async fn set_level(
+        &self,
+        params: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<()> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = params.level;
+        Ok(())
+    }
+
+    async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
+        // Once, however often the peer says that it is ready.
+        if self.listening.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.tell_of_updates(&cx);
+        let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
+        tokio::spawn(gone.run_until_cancelled_owned(async move {
+            while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
+        }));
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<()> {
+        let mut changes = Changes::of(&self.server);
+        let telling = async {
+            while changes.next().await
+                && subscription.sink().notify_tool_list_changed().await.is_ok()
+            {}
+        };
+        tokio::select! {
+            () = subscription.cancelled() => {}
+            () = telling => {}
+        }
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult> {
+        self.server.list_prompts()
+    }
+
+    async fn get_prompt(
+        &self,
+        params: GetPromptRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse> {
+        let (session, modern) = match Era::of(cx.protocol_version().as_ref()) {
+            Era::Legacy => (self.legacy_session(&cx), None),
+            Era::Modern => (self.session_for(&cx), Some(self.abilities(&cx))),
+        };
+        self.server.get_prompt(params, session, modern).await
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult> {
+        self.server.list_resources()
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult> {
+        self.server.list_templates()
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse> {
+        Ok(self.server.read_resource(params.uri).await?.into())
+    }
+
+    async fn subscribe(
+        &self,
+        params: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<()> {
+        match self.server.resources.as_ref().and_then(|resources| resources.updates()) {
+            Some(_) => self.watched.add(params.uri),
+            None => Err(ErrorData::method_not_found::<SubscribeRequestMethod>()),
+        }
+    }
+
+    async fn unsubscribe(
+        &self,
+        params: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<()> {
+        self.watched.remove(&params.uri);
+        Ok(())
+    }
+
+    async fn complete(
+        &self,
+        params: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult> {
+        self.server.complete(&params)
+    }
+}
+
+/// The changes that a peer would see in the list.
+struct Changes {
+    server: Arc<Server>,
+    changed: watch::Receiver<()>,
+    told: Arc<str>,
+}
+
+impl Changes {
+    fn of(server: &Arc<Server>) -> Self {
+        let toolset = server.pipeline.toolset();
+        let changed = toolset.changes();
+        let told = provider::listing(&toolset.view(), Dialect::Mcp);
+        Self { server: Arc::clone(server), changed, told }
+    }
+
+    /// Waits for the next one; false when there will be none.
+    async fn next(&mut self) -> bool {
+        while self.changed.changed().await.is_ok() {
+            let now = provider::listing(&self.server.pipeline.toolset().view(), Dialect::Mcp);
+            if now != self.told {
+                self.told = now;
+                return true;
+            }
+        }
+        false
+    }
+}

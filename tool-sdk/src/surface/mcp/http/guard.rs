@@ -1,0 +1,138 @@
+//! Who may enter: decided by the head of a request alone, in the order name, site, token.
+//!
+//! A web page in a browser on this machine reaches every port of it. The name that it used
+//! tells whether its site only pretends to be here, the origin tells the site, and the token
+//! is what no site has.
+
+use std::net::SocketAddr;
+
+use hyper::header::{AUTHORIZATION, HOST, ORIGIN};
+use hyper::{HeaderMap, StatusCode};
+
+use super::{Http, Token};
+
+/// What is asked of a request before anything of it is read.
+#[derive(Debug)]
+pub(super) struct Guard {
+    token: Token,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+/// Why a request is sent away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It came under a name that is not ours.
+    Host,
+    /// It comes from a web site that is not on the list.
+    Origin,
+    /// It does not have the token.
+    Token,
+}
+
+impl Refused {
+    pub(super) const fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::Token => StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Host => "this host name is not served here",
+            Self::Origin => "this origin may not use the server",
+            Self::Token => "send `Authorization: Bearer TOKEN` with the server's token",
+        }
+    }
+}
+
+impl Guard {
+    pub(super) fn new(http: &Http, address: SocketAddr) -> Self {
+        let port = address.port();
+        let mut hosts = vec![
+            format!("127.0.0.1:{port}"),
+            format!("localhost:{port}"),
+            format!("[::1]:{port}"),
+            address.to_string(),
+        ];
+        hosts.extend(http.hosts.iter().map(|host| host.to_ascii_lowercase()));
+        let origins = http.origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        Self { token: http.token.clone(), hosts, origins }
+    }
+
+    pub(super) fn admit(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        let one_of = |header, list: &[String]| {
+            let mut values = headers.get_all(header).iter();
+            let (value, another) = (values.next(), values.next());
+            let value = value.and_then(|value| value.to_str().ok()).map(str::to_ascii_lowercase);
+            another.is_none() && value.is_some_and(|value| list.contains(&value))
+        };
+        if !one_of(HOST, &self.hosts) {
+            return Err(Refused::Host);
+        }
+        if headers.contains_key(ORIGIN) && !one_of(ORIGIN, &self.origins) {
+            return Err(Refused::Origin);
+        }
+        if !self.has_token(headers) {
+            return Err(Refused::Token);
+        }
+        Ok(())
+    }
+
+    fn has_token(&self, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else { return false };
+        let Ok(value) = value.to_str() else { return false };
+        let Some((scheme, token)) = value.split_once(' ') else { return false };
+        scheme.eq_ignore_ascii_case("bearer") && self.token.is(token.trim())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+    #[track_caller]
+    fn check(headers: &[(&'static str, &str)], expected: Result<(), Refused>) {
+        let http = Http::new(TOKEN.parse().unwrap())
+            .allow_host("Tools.example.com")
+            .allow_origin("https://example.com");
+        let guard = Guard::new(&http, "127.0.0.1:8000".parse().unwrap());
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        assert_eq!(guard.admit(&map), expected, "{headers:?}");
+    }
+
+    // RS2, RS3
+    #[test]
+    fn name_site_and_token_have_to_be_right() {
+        let host = ("host", "localhost:8000");
+        let bearer = format!("Bearer {TOKEN}");
+        let token = ("authorization", bearer.as_str());
+        check(&[host, token], Ok(()));
+        check(&[("host", "[::1]:8000"), token], Ok(()));
+        check(&[("host", "tools.EXAMPLE.com"), token], Ok(()));
+        check(&[host, token, ("origin", "https://example.com")], Ok(()));
+
+        check(&[token], Err(Refused::Host));
+        check(&[("host", "evil.example"), token], Err(Refused::Host));
+        check(&[("host", "localhost:8001"), token], Err(Refused::Host));
+        check(&[host, ("host", "evil.example"), token], Err(Refused::Host));
+
+        check(&[host, token, ("origin", "http://localhost:8000")], Err(Refused::Origin));
+        check(&[host, token, ("origin", "null")], Err(Refused::Origin));
+        check(&[host, token, ("origin", "")], Err(Refused::Origin));
+
+        check(&[host], Err(Refused::Token));
+        check(&[host, ("authorization", TOKEN)], Err(Refused::Token));
+        check(&[host, ("authorization", "Bearer ")], Err(Refused::Token));
+        check(&[host, ("authorization", &bearer[..bearer.len() - 1])], Err(Refused::Token));
+        check(&[host, token, token], Err(Refused::Token));
+        check(&[host, ("authorization", &bearer.replace("Bearer", "bearer"))], Ok(()));
+    }
+}

@@ -1,0 +1,73 @@
+//! The secret that lets a peer in.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// The secret that lets a peer in.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::mcp::Token;
+///
+/// let token: Token = "correct-horse-battery-staple-0123456789".parse()?;
+/// assert_eq!(format!("{token:?}"), "Token(..)");
+/// assert!("short".parse::<Token>().is_err());
+/// # Ok::<(), tool_sdk::mcp::InvalidToken>(())
+/// ```
+#[derive(Clone)]
+pub struct Token(String);
+
+/// A text that is no token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a token has at least {} visible ASCII characters and no spaces", Token::SHORTEST)]
+#[non_exhaustive]
+pub struct InvalidToken;
+
+impl Token {
+    /// A shorter one could be guessed.
+    const SHORTEST: usize = 32;
+
+    /// A new one, of 32 random bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the system has no random numbers.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// The secret itself, to hand it to those who may enter.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether `other` is the secret; how long the answer takes tells nothing about it.
+    pub(super) fn is(&self, other: &str) -> bool {
+        let [own, other] = [&self.0, other].map(|secret| Sha256::digest(secret.as_bytes()));
+        own.as_slice().ct_eq(other.as_slice()).into()
+    }
+}
+
+impl FromStr for Token {
+    type Err = InvalidToken;
+
+    fn from_str(secret: &str) -> Result<Self, InvalidToken> {
+        let fits = secret.len() >= Self::SHORTEST && secret.bytes().all(|b| b.is_ascii_graphic());
+        if fits { Ok(Self(secret.to_owned())) } else { Err(InvalidToken) }
+    }
+}
+
+/// Never shows the secret.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}

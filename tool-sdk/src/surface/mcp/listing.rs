@@ -1,0 +1,112 @@
+//! What a peer is told of the tools: the same definitions in the same order, page by page.
+//!
+//! **Invariant:** the list depends on the toolset and the era alone, never on the peer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{
+    CacheScope, ErrorData, ListToolsResult, PaginatedRequestParams, ProtocolVersion, Tool,
+};
+
+use crate::name::ToolName;
+use crate::surface::provider::{self, Dialect};
+use crate::tool::Definition;
+use crate::toolset::View;
+
+/// Which of the two ways of speaking a peer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Era {
+    /// Sessions that begin with a handshake.
+    Legacy,
+    /// Requests that stand for themselves.
+    Modern,
+}
+
+impl Era {
+    /// A peer that did not say is an old one.
+    pub(super) fn of(version: Option<&ProtocolVersion>) -> Self {
+        match version {
+            Some(version) if *version >= ProtocolVersion::V_2026_07_28 => Self::Modern,
+            _ => Self::Legacy,
+        }
+    }
+}
+
+/// How many tools stand on a page.
+const PAGE: usize = 500;
+
+/// For how long a modern peer may take a list for current without asking again. Those that
+/// listen are told of a change at once.
+pub(super) const FRESH_MS: u64 = 60_000;
+
+/// The tools in the protocol's words, kept until the toolset changes.
+#[derive(Default)]
+pub(super) struct Listing(Mutex<HashMap<Era, Kept>>);
+
+/// The tools of one view.
+struct Kept {
+    view: Arc<View>,
+    tools: Arc<[Tool]>,
+}
+
+impl Listing {
+    /// One page of the list.
+    pub(super) fn page(
+        &self,
+        view: &Arc<View>,
+        era: Era,
+        from: Option<PaginatedRequestParams>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.tools(view, era);
+        let cursor = from.and_then(|params| params.cursor);
+        let start = match &cursor {
+            // The name of the last tool on the page before: tools may come and go between
+            // two pages, and none is missed.
+            Some(last) if ToolName::new(last.clone()).is_ok() => {
+                tools.partition_point(|tool| *tool.name <= **last)
+            }
+            Some(_) => return Err(ErrorData::invalid_params("there is no such cursor", None)),
+            None => 0,
+        };
+        let page = &tools[start..tools.len().min(start + PAGE)];
+        let more = start + page.len() < tools.len();
+        let last = page.last().filter(|_| more).map(|tool| tool.name.clone().into_owned());
+        let mut result = ListToolsResult::with_all_items(page.to_vec());
+        result.next_cursor = last;
+        Ok(match era {
+            Era::Legacy => result,
+            Era::Modern => result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private),
+        })
+    }
+
+    /// One tool.
+    pub(super) fn tool(&self, view: &Arc<View>, era: Era, name: &str) -> Option<Tool> {
+        let tools = self.tools(view, era);
+        let at = tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
+        Some(tools[at].clone())
+    }
+
+    fn tools(&self, view: &Arc<View>, era: Era) -> Arc<[Tool]> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.get(&era) {
+            Some(kept) if Arc::ptr_eq(&kept.view, view) => Arc::clone(&kept.tools),
+            _ => {
+                let tools: Arc<[Tool]> =
+                    view.definitions().filter_map(|definition| tool(definition, era)).collect();
+                kept.insert(era, Kept { view: Arc::clone(view), tools: Arc::clone(&tools) });
+                tools
+            }
+        }
+    }
+}
+
+/// A tool in the protocol's words. Modern peers take any value as a structured result, and
+/// are told its schema as it is.
+fn tool(definition: &Definition, era: Era) -> Option<Tool> {
+    let mut tool: Tool = serde_json::from_value(provider::tool(definition, Dialect::Mcp)).ok()?;
+    if let (Era::Modern, Some(output)) = (era, &definition.output) {
+        tool.output_schema = Some(Arc::new(output.as_map().clone()));
+    }
+    Some(tool)
+}

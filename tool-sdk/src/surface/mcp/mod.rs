@@ -1,0 +1,239 @@
+//! The tools as a server of the Model Context Protocol.
+//!
+//! ```text
+//! stdio · http ─▶ connection ─▶ listing                    what a peer is told
+//!                            ├▶ library ─▶ offer        resources and prompts of the host
+//!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
+//!                                  ├▶ relay                 progress and log messages
+//!                                  ├▶ ask · input           what the peer is asked
+//!                                  └▶ user · parked         while the call runs, or between two requests
+//! ```
+//!
+//! Both eras of the protocol are spoken: sessions that begin with `initialize`, up to
+//! 2025-11-25, and requests that stand for themselves, from 2026-07-28 on.
+//!
+//! **Invariant:** every call goes through the pipeline, and a peer is a model and no user:
+//! only an answer to a question that the server asked allows anything.
+
+mod ask;
+mod call;
+pub(in crate::surface) mod client;
+mod connection;
+mod http;
+mod input;
+mod library;
+mod listing;
+mod offer;
+mod parked;
+mod relay;
+mod result;
+mod stdio;
+#[cfg(test)]
+mod tests;
+mod user;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use rmcp::service::{ServerInitializeError, serve_server};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::net::TcpListener;
+
+pub use self::client::{
+    Address, Connect, ErrorClass, InvalidUpstream, Launch, Pins, Reach, Remote, RemoteCall,
+    RemoteError, RemoteResult, RemoteTool, RemoteWork, Report, Status, Upstream, Upstreams, talk,
+};
+use self::connection::Connection;
+pub use self::http::{Http, InvalidToken, Token};
+use self::listing::Listing;
+pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
+use self::parked::Parked;
+use crate::context::Session;
+use crate::pipeline::Pipeline;
+
+/// Serves the tools of a pipeline.
+///
+/// Each connection is a session of its own. Where the host named nobody to ask, the peer's
+/// user is asked, by peers that can do so; everybody else reads in the denial how the call
+/// could be allowed.
+///
+/// Cheap to clone; clones serve the same tools.
+///
+/// # Examples
+///
+/// A program that serves its tools to whoever started it:
+///
+/// ```no_run
+/// use tool_sdk::{LoopGuard, Pipeline, Registry, Session, mcp};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pipeline = Pipeline::new(Registry::linked()?).loop_guard(LoopGuard::default());
+/// mcp::Server::new(pipeline, Session::default()).named("shelf", "1.0.0").serve_stdio().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Server {
+    pipeline: Pipeline,
+    session: Session,
+    name: String,
+    version: String,
+    instructions: Option<String>,
+    equip: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
+    asks_peers: bool,
+    resources: Option<Arc<dyn Resources>>,
+    prompts: Option<Arc<dyn Prompts>>,
+    listing: Arc<Listing>,
+    parked: Arc<Parked>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .field("pipeline", &self.pipeline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is set before anything is served.
+impl Server {
+    /// A server of the pipeline's tools; every connection starts with what `session` lends.
+    #[must_use]
+    pub fn new(pipeline: Pipeline, session: Session) -> Self {
+        Self {
+            pipeline,
+            session,
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            instructions: None,
+            equip: None,
+            asks_peers: true,
+            resources: None,
+            prompts: None,
+            listing: Arc::default(),
+            parked: Arc::default(),
+        }
+    }
+
+    /// Sets what peers are told that they talk to.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        (self.name, self.version) = (name.into(), version.into());
+        self
+    }
+
+    /// Changes the session of every connection, which has its id by then.
+    #[must_use]
+    pub fn equipping(mut self, equip: impl Fn(Session) -> Session + Send + Sync + 'static) -> Self {
+        self.equip = Some(Arc::new(equip));
+        self
+    }
+
+    /// Sets whether the peer's user is asked where the host named nobody; true unless set.
+    /// Without anybody to ask, what would be asked is denied.
+    #[must_use]
+    pub fn asking_peers(mut self, ask: bool) -> Self {
+        self.asks_peers = ask;
+        self
+    }
+
+    /// Serves these resources beside the tools.
+    #[must_use]
+    pub fn with_resources(mut self, resources: impl Resources) -> Self {
+        self.resources = Some(Arc::new(resources));
+        self
+    }
+
+    /// Serves these prompts beside the tools.
+    #[must_use]
+    pub fn with_prompts(mut self, prompts: impl Prompts) -> Self {
+        self.prompts = Some(Arc::new(prompts));
+        self
+    }
+
+    /// Sets what peers are told about the tools as a whole.
+    #[must_use]
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+}
+
+/// What connections begin with.
+impl Server {
+    fn session(&self, id: String) -> Session {
+        let session = self.session.clone().with_id(id);
+        match &self.equip {
+            Some(equip) => equip(session),
+            None => session,
+        }
+    }
+}
+
+/// The longest message that a peer may send.
+const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+
+/// The ways to serve.
+impl Server {
+    /// Serves the peer at the other end of standard input and output, until it hangs up.
+    ///
+    /// Nothing else may write to standard output meanwhile, and nothing else may read from
+    /// standard input.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the peer does not begin as the protocol says.
+    pub fn serve_stdio(&self) -> impl Future<Output = io::Result<()>> + Send + use<> {
+        let server = self.clone();
+        async move {
+            let (read, write) = stdio::streams()?;
+            server.serve(read, write).await
+        }
+    }
+
+    /// Serves the peer at the other end of two streams, one message a line, until it hangs
+    /// up. Calls that run then have five seconds to end.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the peer does not begin as the protocol says.
+    pub fn serve<R, W>(
+        &self,
+        read: R,
+        write: W,
+    ) -> impl Future<Output = io::Result<()>> + Send + use<R, W>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let server = Arc::new(self.clone());
+        async move {
+            // A last line without its end is a message all the same.
+            let read = read.chain(io::Cursor::new([b'\n']));
+            let transport =
+                AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
+            match serve_server(Connection::new(server)?, transport).await {
+                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
+                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+                Err(error) => Err(io::Error::other(error)),
+            }
+        }
+    }
+
+    /// Serves everybody who knows the token, over streamable HTTP at `/mcp`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when connections cannot be accepted.
+    pub fn serve_http(
+        &self,
+        listener: TcpListener,
+        http: Http,
+    ) -> impl Future<Output = io::Result<()>> + Send + use<> {
+        http::serve(Arc::new(self.clone()), listener, http)
+    }
+}

@@ -1,0 +1,125 @@
+//! Tells a peer what happens to its call while it runs.
+//!
+//! Progress goes to those who gave the call a progress token, everything else that a tool
+//! says of itself is a log message, for those who want to read log messages.
+//!
+//! **Invariant:** a peer that reads slowly delays nothing but what it is told.
+
+// Log messages are on their way out of the protocol; peers of today still read them.
+#![expect(deprecated, reason = "the older half of the peers knows no other way")]
+
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+};
+use rmcp::service::{Peer, RoleServer};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::call::CallId;
+use crate::event::{EventKind, Events, ToolEvent};
+use crate::pipeline::Pipeline;
+
+/// Who is told what.
+pub(super) struct Audience {
+    pub(super) peer: Peer<RoleServer>,
+    pub(super) token: Option<ProgressToken>,
+    /// The least important log message that is wanted.
+    pub(super) level: Option<LoggingLevel>,
+}
+
+/// Tells a peer of one call; stops when it is dropped.
+pub(super) struct Relay {
+    done: oneshot::Sender<()>,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Relay {
+    /// Starts before the call, where there is anybody to tell.
+    pub(super) fn start(pipeline: &Pipeline, call: &CallId, audience: Audience) -> Option<Self> {
+        if audience.token.is_none() && audience.level.is_none() {
+            return None;
+        }
+        let (done, end) = oneshot::channel();
+        let relaying = relay(pipeline.subscribe(), call.clone(), audience, end);
+        Some(Self { done, task: AbortOnDropHandle::new(tokio::spawn(relaying)) })
+    }
+
+    /// Tells the rest of what happened until now.
+    pub(super) async fn finish(self) {
+        let _ = self.done.send(());
+        let _ = self.task.await;
+    }
+}
+
+async fn relay(
+    mut events: Events,
+    call: CallId,
+    audience: Audience,
+    mut end: oneshot::Receiver<()>,
+) {
+    let mut teller = Teller { call, audience, done: None };
+    loop {
+        tokio::select! {
+            biased;
+            event = events.recv() => match event {
+                Some(event) => teller.tell(event).await,
+                None => return,
+            },
+            _ = &mut end => return,
+        }
+    }
+}
+
+struct Teller {
+    call: CallId,
+    audience: Audience,
+    /// How far the peer knows the call to be.
+    done: Option<u64>,
+}
+
+impl Teller {
+    /// A peer that is gone need not be told.
+    async fn tell(&mut self, event: ToolEvent) {
+        if event.call != self.call {
+            return;
+        }
+        let (level, data) = match event.kind {
+            EventKind::Progress { done, total, message } => {
+                return self.progress(done, total, message).await;
+            }
+            EventKind::Emitted { kind, data } => {
+                (LoggingLevel::Info, json!({ "kind": kind, "data": data }))
+            }
+            EventKind::Output { text } => (LoggingLevel::Debug, text.into()),
+            EventKind::Warned { message } => (LoggingLevel::Warning, message.into()),
+            _ => return,
+        };
+        self.log(level, event.tool.as_str(), data).await;
+    }
+
+    async fn progress(&mut self, done: u64, total: Option<u64>, message: String) {
+        let Some(token) = &self.audience.token else { return };
+        // The protocol wants each to be further than the one before.
+        if self.done.is_some_and(|before| done <= before) {
+            return;
+        }
+        self.done = Some(done);
+        let mut told = ProgressNotificationParam::new(token.clone(), done as f64);
+        told.total = total.map(|total| total as f64);
+        told.message = Some(message).filter(|message| !message.is_empty());
+        let _ = self.audience.peer.notify_progress(told).await;
+    }
+
+    async fn log(&self, level: LoggingLevel, tool: &str, data: Value) {
+        if self.audience.level.is_some_and(|least| severity(level) >= severity(least)) {
+            let message = LoggingMessageNotificationParam::new(level, data).with_logger(tool);
+            let _ = self.audience.peer.notify_logging_message(message).await;
+        }
+    }
+}
+
+/// The levels in the order in which the protocol names them.
+const fn severity(level: LoggingLevel) -> u8 {
+    level as u8
+}

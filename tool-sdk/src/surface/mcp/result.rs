@@ -1,0 +1,126 @@
+//! What became of a call, in the protocol's words.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::{Value, json};
+
+use super::listing::Era;
+use crate::call::Outcome;
+use crate::content::{Attachment, Data, Output};
+use crate::surface::provider;
+use crate::tool::Definition;
+
+/// The result of a call of a tool that there is. A failure is a result too: its words are
+/// for the model.
+pub(super) fn result(outcome: Outcome, definition: &Definition, era: Era) -> CallToolResult {
+    let shortened = outcome.truncated.is_some();
+    match outcome.result {
+        Ok(output) => {
+            let mut result = CallToolResult::success(content(&output));
+            result.structured_content = structured(&output, shortened, definition, era);
+            result
+        }
+        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+    }
+}
+
+fn content(output: &Output) -> Vec<ContentBlock> {
+    let attachments = output.attachments().iter().enumerate().map(attachment);
+    let text = output.as_text();
+    // An empty text beside an image says nothing; alone it says that there is nothing.
+    let text = (!text.is_empty() || output.attachments().is_empty()).then_some(text);
+    text.map(ContentBlock::text).into_iter().chain(attachments).collect()
+}
+
+fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
+    let mime = &attachment.mime;
+    let name = attachment.name.clone().unwrap_or_else(|| format!("attachment-{}", at + 1));
+    match &attachment.data {
+        Data::Bytes(bytes) if mime.starts_with("image/") => {
+            ContentBlock::image(STANDARD.encode(bytes), mime)
+        }
+        Data::Bytes(bytes) if mime.starts_with("audio/") => {
+            ContentBlock::audio(STANDARD.encode(bytes), mime)
+        }
+        Data::Bytes(bytes) => {
+            let uri = format!("attachment:{}", percent_encoded(&name));
+            let blob = ResourceContents::blob(STANDARD.encode(bytes), uri);
+            ContentBlock::resource(blob.with_mime_type(mime))
+        }
+        Data::Uri(uri) => {
+            ContentBlock::resource_link(Resource::new(uri, name).with_mime_type(mime))
+        }
+    }
+}
+
+/// A name as a part of a URI.
+fn percent_encoded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+/// The structured value. One that was promised by a schema always comes; any other stays
+/// away where the text had to be cut, because peers show it to the model as well.
+fn structured(
+    output: &Output,
+    shortened: bool,
+    definition: &Definition,
+    era: Era,
+) -> Option<Value> {
+    if shortened && definition.output.is_none() {
+        return None;
+    }
+    let value = output.to_structured()?;
+    let wrapped = provider::wraps_result(definition) || !value.is_object();
+    Some(if era == Era::Legacy && wrapped { json!({ "result": value }) } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::ToolName;
+    use crate::schema::Schema;
+
+    // F132
+    #[test]
+    fn attachments_become_blocks() {
+        let output = Output::text("see")
+            .attach(Attachment::bytes("image/png", vec![1]))
+            .attach(Attachment::bytes("audio/wav", vec![2]))
+            .attach(Attachment::bytes("application/pdf", vec![3]).named("a b.pdf"))
+            .attach(Attachment::uri("text/html", "https://example.com/"));
+        assert_eq!(
+            json!(content(&output)),
+            json!([
+                { "type": "text", "text": "see" },
+                { "type": "image", "data": "AQ==", "mimeType": "image/png" },
+                { "type": "audio", "data": "Ag==", "mimeType": "audio/wav" },
+                { "type": "resource", "resource": {
+                    "uri": "attachment:a%20b.pdf", "mimeType": "application/pdf", "blob": "Aw==",
+                } },
+                { "type": "resource_link", "uri": "https://example.com/",
+                  "name": "attachment-4", "mimeType": "text/html" },
+            ])
+        );
+        assert_eq!(json!(content(&Output::default())), json!([{ "type": "text", "text": "" }]));
+    }
+
+    #[test]
+    fn only_old_peers_get_their_lists_wrapped() {
+        let list = Output::json(&[1, 2]).unwrap();
+        let tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
+        let structured = |cut, era| structured(&list, cut, &tool, era);
+        assert_eq!(structured(false, Era::Legacy), Some(json!({ "result": [1, 2] })));
+        assert_eq!(structured(false, Era::Modern), Some(json!([1, 2])));
+        assert_eq!(structured(true, Era::Modern), None);
+    }
+}

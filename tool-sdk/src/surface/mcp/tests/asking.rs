@@ -1,0 +1,142 @@
+//! Asking the peer's user, in both eras.
+
+use super::*;
+use crate::permission::{Reply, Scripted};
+
+const FORMS: &str = r#"{ "elicitation": {} }"#;
+
+fn forms() -> Value {
+    serde_json::from_str(FORMS).unwrap()
+}
+
+/// Lets a legacy peer call the tool that has to be allowed, and answers with `answer`.
+async fn ask(peer: &mut Peer, answer: Value) -> Value {
+    let call = peer.send("tools/call", json!({ "name": "write", "arguments": {} })).await;
+    let question = peer.said("elicitation/create").await;
+    peer.reply(&question, answer).await;
+    peer.answer(call).await["result"].take()
+}
+
+fn accepted(content: Value) -> Value {
+    json!({ "action": "accept", "content": content })
+}
+
+// MS5: nothing but an accepted answer to our own question allows anything.
+#[tokio::test]
+async fn only_an_offered_yes_is_a_yes() {
+    for (answer, allowed) in [
+        (accepted(json!({ "answer": "once" })), true),
+        (accepted(json!({ "answer": "reject" })), false),
+        (accepted(json!({ "answer": "always" })), false),
+        (accepted(json!({ "answer": "ONCE" })), false),
+        (accepted(json!({ "answer": ["once"] })), false),
+        (accepted(json!({})), false),
+        (json!({ "action": "accept" }), false),
+        (json!({ "action": "decline", "content": { "answer": "once" } }), false),
+        (json!({ "action": "cancel" }), false),
+        (json!({ "answer": "once" }), false),
+    ] {
+        let mut peer = Peer::legacy(&server(), forms()).await;
+        let result = ask(&mut peer, answer.clone()).await;
+        assert_eq!(result["isError"], !allowed, "{answer}: {result}");
+    }
+}
+
+#[tokio::test]
+async fn the_question_shows_the_call_and_the_answers() {
+    let mut peer = Peer::legacy(&server(), forms()).await;
+    let call = peer.send("tools/call", json!({ "name": "write", "arguments": {} })).await;
+    let question = peer.said("elicitation/create").await;
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(message.starts_with("tool write"), "{message}");
+    let answers = &question["params"]["requestedSchema"]["properties"]["answer"]["enum"];
+    assert_eq!(*answers, json!(["once", "session", "reject"]));
+    peer.reply(&question, accepted(json!({ "answer": "once" }))).await;
+    let answer = peer.answer(call).await;
+    let written = text(&answer["result"]);
+    assert!(written.starts_with("written in mcp-") && written.ends_with(" by mcp:by-hand"));
+}
+
+#[tokio::test]
+async fn a_no_can_say_what_to_do_instead() {
+    let mut peer = Peer::legacy(&server(), forms()).await;
+    let no = accepted(json!({ "answer": "reject", "feedback": "use the other file" }));
+    let result = ask(&mut peer, no).await;
+    assert!(text(&result).contains("use the other file"), "{result}");
+}
+
+// AP5: an approval for the session is one for the connection.
+#[tokio::test]
+async fn an_approval_for_the_session_reaches_no_other_connection() {
+    let server = server();
+    let mut peer = Peer::legacy(&server, forms()).await;
+    assert_eq!(ask(&mut peer, accepted(json!({ "answer": "session" }))).await["isError"], false);
+    assert_eq!(peer.call("write", json!({})).await["isError"], false);
+    let mut other = Peer::legacy(&server, forms()).await;
+    assert_eq!(ask(&mut other, json!({ "action": "decline" })).await["isError"], true);
+}
+
+#[tokio::test]
+async fn whom_the_host_named_is_asked_instead() {
+    let pipeline = pipeline().approver(Scripted::always(Reply::Once));
+    let mut peer = Peer::legacy(&Server::new(pipeline, Session::default()), forms()).await;
+    assert_eq!(peer.call("write", json!({})).await["isError"], false);
+    assert_eq!(peer.heard("elicitation/create"), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_while_it_asks_ends() {
+    let mut peer = Peer::legacy(&server(), forms()).await;
+    let call = peer.send("tools/call", json!({ "name": "write", "arguments": {} })).await;
+    peer.said("elicitation/create").await;
+    peer.notify("notifications/cancelled", json!({ "requestId": call })).await;
+    assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
+    peer.hang_up().await;
+}
+
+#[tokio::test]
+async fn a_modern_peer_is_told_that_input_is_required() {
+    let server = server();
+    let mut peer = Peer::modern(&server, forms());
+    let wanted = peer.call("write", json!({})).await;
+    assert_eq!(wanted["resultType"], "input_required");
+    let question = &wanted["inputRequests"]["approval"];
+    assert_eq!(question["method"], "elicitation/create");
+    let answer = json!({ "approval": accepted(json!({ "answer": "once" })) });
+    let state = wanted["requestState"].clone();
+    let again = |name: &str, arguments: Value, state: &Value, answer: &Value| {
+        json!({
+            "name": name, "arguments": arguments,
+            "requestState": state, "inputResponses": answer,
+        })
+    };
+
+    // A handle is good for this very call only.
+    for (name, arguments, state) in [
+        ("write", json!({ "x": 1 }), &state),
+        ("add", json!({}), &state),
+        ("write", json!({}), &json!("00000000000000000000000000000000")),
+    ] {
+        let forged = peer.request("tools/call", again(name, arguments, state, &answer)).await;
+        assert_eq!(forged["error"]["code"], -32602, "{forged}");
+    }
+    let silent = peer.request("tools/call", again("write", json!({}), &state, &json!({}))).await;
+    let newer = silent["result"]["requestState"].clone();
+    assert!(newer.is_string() && newer != state, "{silent}");
+
+    let done = peer.request("tools/call", again("write", json!({}), &newer, &answer)).await;
+    assert_eq!(done["result"]["isError"], false, "{done}");
+    let twice = peer.request("tools/call", again("write", json!({}), &newer, &answer)).await;
+    assert_eq!(twice["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn answers_without_a_question_approve_nothing() {
+    let mut peer = Peer::modern(&server(), forms());
+    let answer = json!({ "approval": accepted(json!({ "answer": "once" })) });
+    let params = json!({ "name": "write", "arguments": {}, "inputResponses": answer });
+    let wanted = peer.request("tools/call", params).await;
+    assert_eq!(wanted["result"]["resultType"], "input_required");
+    let mut unable = Peer::modern(&server(), json!({}));
+    assert_eq!(unable.call("write", json!({})).await["isError"], true);
+}

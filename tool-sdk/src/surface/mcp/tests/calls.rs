@@ -1,0 +1,237 @@
+//! Listing and calling, in both eras.
+
+use super::*;
+
+fn names(page: &Value) -> Vec<&str> {
+    let tools = page["result"]["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+// F20, F129: the list is what the provider format says, in order.
+#[tokio::test]
+async fn the_list_is_the_same_for_everybody() {
+    let server = server();
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    let page = peer.request("tools/list", json!({})).await;
+    let all = ["add", "fail", "list", "panic", "picture", "steps", "wait", "write"];
+    assert_eq!(names(&page), all);
+    let tools = &page["result"]["tools"];
+    assert_eq!(tools[0]["inputSchema"]["required"], json!(["a", "b"]));
+    assert_eq!(tools[0]["annotations"]["readOnlyHint"], true);
+    assert_eq!(tools[7]["annotations"]["readOnlyHint"], false);
+    let wrapped = json!({
+        "type": "object",
+        "properties": { "result": { "type": "array", "items": { "type": "integer" } } },
+        "required": ["result"],
+        "additionalProperties": false,
+    });
+    assert_eq!(tools[2]["outputSchema"], wrapped);
+
+    let mut modern = Peer::modern(&server, json!({}));
+    let page = modern.request("tools/list", json!({})).await;
+    assert_eq!(names(&page), all);
+    assert_eq!(page["result"]["tools"][2]["outputSchema"]["type"], "array");
+    assert_eq!(page["result"]["cacheScope"], "private");
+}
+
+#[tokio::test]
+async fn a_long_list_comes_in_pages() {
+    let names_of_tools: Vec<String> = (0..1001).map(|n| format!("t{n:04}")).collect();
+    let tool = |name: &String| {
+        let definition = Definition {
+            name: ToolName::new(name.clone()).unwrap(),
+            ..definition("x", RiskClass::Read)
+        };
+        DynamicTool::new(definition, |_: Value, _: Context| async { "done" })
+    };
+    let tools = names_of_tools.iter().map(tool);
+    let registry = tools.fold(Registry::builder(), |all, tool| all.add(tool)).build().unwrap();
+    let server = Server::new(Pipeline::new(registry), Session::default());
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    let (mut listed, mut params) = (Vec::new(), json!({}));
+    for _ in 0..3 {
+        let page = peer.request("tools/list", params).await;
+        listed.extend(names(&page).into_iter().map(str::to_owned));
+        params = json!({ "cursor": page["result"]["nextCursor"] });
+    }
+    assert_eq!(listed, names_of_tools);
+    assert!(params["cursor"].is_null());
+    let wrong = peer.request("tools/list", json!({ "cursor": "no such cursor" })).await;
+    assert_eq!(wrong["error"]["code"], -32602);
+}
+
+// F132, F136
+#[tokio::test]
+async fn results_come_whole() {
+    let server = server();
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    let sum = peer.call("add", json!({ "a": 2, "b": 3 })).await;
+    assert_eq!((text(&sum), &sum["structuredContent"]), ("{\"sum\":5}", &json!({ "sum": 5 })));
+    let list = peer.call("list", json!({})).await;
+    assert_eq!(list["structuredContent"], json!({ "result": [1, 2] }));
+    let picture = peer.call("picture", json!({})).await;
+    let image = json!([{ "type": "image", "data": "AQ==", "mimeType": "image/png" }]);
+    assert_eq!(picture["content"], image);
+
+    let mut modern = Peer::modern(&server, json!({}));
+    let list = modern.call("list", json!({})).await;
+    assert_eq!(
+        (&list["structuredContent"], &list["resultType"]),
+        (&json!([1, 2]), &json!("complete"))
+    );
+}
+
+// F119: arguments are checked against the schema that was listed.
+#[tokio::test]
+async fn failures_are_results_and_unknown_tools_are_not() {
+    let mut peer = Peer::legacy(&server(), json!({})).await;
+    for (tool, arguments, words) in [
+        ("fail", json!({}), "it changed\nhint: look again"),
+        ("panic", json!({}), "the tool failed with a defect of its own"),
+        ("add", json!({ "a": "two" }), "invalid arguments for `add`"),
+        ("write", json!({}), "nobody can be asked here; the rule `allow write` would allow it"),
+    ] {
+        let failed = peer.call(tool, arguments).await;
+        assert_eq!(failed["isError"], true, "{tool}");
+        assert!(text(&failed).contains(words), "{tool}: {}", text(&failed));
+        assert!(!text(&failed).contains("a secret"));
+    }
+    let unknown = peer.request("tools/call", json!({ "name": "ad" })).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+    let message = unknown["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "there is no tool `ad`\nhint: did you mean `add`?");
+}
+
+#[tokio::test]
+async fn a_peer_that_talks_nonsense_is_served_on() {
+    let mut peer = Peer::legacy(&server(), json!({})).await;
+    for nonsense in ["nonsense", "{", "", "[]", "{\"jsonrpc\": \"2.0\"}", "\u{0}"] {
+        peer.line(nonsense).await;
+    }
+    let unknown = peer.request("no/such/method", json!({})).await;
+    assert_eq!(unknown["error"]["code"], -32601);
+    for absent in ["prompts/list", "resources/list", "resources/templates/list"] {
+        assert_eq!(peer.request(absent, json!({})).await["error"]["code"], -32601, "{absent}");
+    }
+    assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn progress_goes_to_those_who_want_it() {
+    let mut peer = Peer::legacy(&server(), json!({})).await;
+    let params = json!({ "name": "steps", "arguments": {}, "_meta": { "progressToken": "p" } });
+    let answer = peer.request("tools/call", params).await;
+    assert_eq!(text(&answer["result"]), "done");
+    for step in 1..=3 {
+        let told = peer.said("notifications/progress").await;
+        let expected = json!({
+            "progressToken": "p", "progress": f64::from(step), "total": 3.0,
+            "message": format!("step {step}"),
+        });
+        assert_eq!(told["params"], expected);
+    }
+    peer.call("steps", json!({})).await;
+    assert_eq!(peer.heard("notifications/progress"), 0);
+}
+
+#[tokio::test]
+async fn log_messages_have_the_wanted_level() {
+    let mut peer = Peer::legacy(&server(), json!({})).await;
+    peer.call("steps", json!({})).await;
+    let told = peer.said("notifications/message").await;
+    let data = json!({ "kind": "found", "data": { "n": 3 } });
+    assert_eq!(told["params"], json!({ "level": "info", "logger": "steps", "data": data }));
+    for (level, messages) in [("error", 0), ("debug", 2)] {
+        peer.request("logging/setLevel", json!({ "level": level })).await;
+        peer.call("steps", json!({})).await;
+        assert_eq!(peer.heard("notifications/message"), messages, "{level}");
+    }
+    let mut modern = Peer::modern(&server(), json!({}));
+    modern.call("steps", json!({})).await;
+    assert_eq!(modern.heard("notifications/message"), 0);
+}
+
+// F122
+#[tokio::test]
+async fn a_cancelled_call_ends_and_is_not_answered() {
+    let seen = Arc::<Seen>::default();
+    let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    let call = peer.send("tools/call", json!({ "name": "wait", "arguments": {} })).await;
+    seen.started.notified().await;
+    peer.notify("notifications/cancelled", json!({ "requestId": call })).await;
+    seen.ended.notified().await;
+    peer.request("ping", json!({})).await;
+    let rest = peer.hang_up().await;
+    assert!(rest.iter().all(|message| message["id"] != call), "{rest:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_hangs_up_cancels_what_does_not_end() {
+    let seen = Arc::<Seen>::default();
+    let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    peer.send("tools/call", json!({ "name": "wait", "arguments": {} })).await;
+    seen.started.notified().await;
+    peer.hang_up().await;
+    seen.ended.notified().await;
+}
+
+#[tokio::test]
+async fn calls_run_side_by_side() {
+    let seen = Arc::<Seen>::default();
+    let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    peer.send("tools/call", json!({ "name": "wait", "arguments": {} })).await;
+    seen.started.notified().await;
+    let mut sent = Vec::new();
+    for n in 0..10 {
+        let params = json!({ "name": "add", "arguments": { "a": n, "b": n } });
+        sent.push((peer.send("tools/call", params).await, 2 * n));
+    }
+    for (id, sum) in sent {
+        let answer = peer.answer(id).await;
+        assert_eq!(answer["result"]["structuredContent"]["sum"], sum);
+    }
+}
+
+#[tokio::test]
+async fn peers_hear_of_changes_that_they_would_see() {
+    let pipeline = pipeline();
+    let server = Server::new(pipeline.clone(), Session::default());
+    let mut legacy = Peer::legacy(&server, json!({})).await;
+    let mut modern = Peer::modern(&server, json!({}));
+    let listen = json!({ "notifications": { "toolsListChanged": true } });
+    modern.send("subscriptions/listen", listen).await;
+    modern.said("notifications/subscriptions/acknowledged").await;
+    // Both listen once they have answered something that came later.
+    legacy.request("ping", json!({})).await;
+    modern.request("tools/list", json!({})).await;
+
+    pipeline.set_mode(crate::permission::Mode::Auto);
+    let late =
+        DynamicTool::new(definition("late", RiskClass::Read), |_: Value, _: Context| async {
+            "late"
+        });
+    pipeline.toolset().add(late).unwrap();
+    legacy.said("notifications/tools/list_changed").await;
+    modern.said("notifications/tools/list_changed").await;
+    assert_eq!(text(&legacy.call("late", json!({})).await), "late");
+    pipeline.toolset().remove("late");
+    legacy.said("notifications/tools/list_changed").await;
+    assert_eq!(legacy.heard("notifications/tools/list_changed"), 0);
+}
+
+#[tokio::test]
+async fn a_last_line_needs_no_end() {
+    let (mut ours, theirs) = tokio::io::duplex(1024);
+    let (read, write) = tokio::io::split(theirs);
+    let serving = tokio::spawn(async move { server().serve(read, write).await });
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    tokio::io::AsyncWriteExt::write_all(&mut ours, hello.as_bytes()).await.unwrap();
+    tokio::io::AsyncWriteExt::shutdown(&mut ours).await.unwrap();
+    let mut answer = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut ours, &mut answer).await.unwrap();
+    assert_eq!(answer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
+    serving.await.unwrap().unwrap();
+}

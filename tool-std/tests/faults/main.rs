@@ -1,0 +1,143 @@
+//! Disks and folders that do not take what is written: the old file stays as it was, nothing
+//! lies about, and the error says what happened (F3).
+//!
+//! The disk is a small file system in memory, which only this test sees: it is made in a
+//! namespace of its own.
+
+#![cfg(all(target_os = "linux", feature = "fs"))]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tool_sdk::{Call, ErrorKind, Pipeline, Registry, Rule, Session, ToolError, Workspace, tools};
+use tool_std::fs::{apply_patch, edit_file, write_file};
+
+/// Names the folder for a test that runs where the disk is.
+const DISK: &str = "TOOL_STD_TEST_DISK";
+
+/// What makes the disk at `$1`, spoils it with `$2`, and runs the rest there.
+const SCRIPT: &str = r#"
+    disk=$1; spoil=$2; shift 2
+    mount -t tmpfs -o size=1m none "$disk" && mkdir "$disk/work" "$disk/work/sub" &&
+    printf 'old\n' | tee "$disk/work/f" > "$disk/work/sub/g" &&
+    case $spoil in
+        full)
+            cat /dev/zero > "$disk/filler" 2> /dev/null
+            exec "$@" ;;
+        read-only)
+            mount -o remount,ro "$disk" && exec "$@" ;;
+        denied)
+            chmod 555 "$disk/work" "$disk/work/sub" &&
+            exec setpriv --bounding-set=-all --inh-caps=-all "$@" ;;
+    esac
+"#;
+
+/// Runs the test `name` again on a disk that is spoiled, where it holds `claim`.
+fn on_disk(name: &str, spoil: &str, claim: impl FnOnce(&Path)) {
+    if let Some(disk) = std::env::var_os(DISK) {
+        return claim(Path::new(&disk));
+    }
+    let mut mount = Command::new("unshare");
+    mount.args(["-Urm", "mount", "-t", "tmpfs", "none", "/mnt"]);
+    if !mount.output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: this system lets nobody make a namespace of its own");
+        return;
+    }
+    let disk = TempDir::new().unwrap();
+    let output = Command::new("unshare")
+        .args(["-Urm", "sh", "-c", SCRIPT, "sh"])
+        .arg(disk.path())
+        .arg(spoil)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(DISK, disk.path().join("work"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{wrong}");
+}
+
+/// Makes every kind of change, each of which must fail with `kind`, say `why`, and leave
+/// everything as it was.
+fn nothing_changes(disk: &Path, kind: ErrorKind, why: &str) {
+    let before = tree(disk);
+    for (tool, args) in changes() {
+        let error = call(disk, tool, &args).unwrap_err();
+        assert_eq!(error.kind(), kind, "{tool}: {error}");
+        assert!(error.message().contains(why), "{tool}: {error}");
+        assert_eq!(tree(disk), before, "{tool}");
+    }
+}
+
+fn changes() -> Vec<(&'static str, Value)> {
+    // More than is left anywhere on a full disk.
+    let much = "new\n".repeat(100_000);
+    let patch = |body: &str| json!({ "input": format!("*** Begin Patch\n{body}*** End Patch") });
+    let added: String = much.lines().map(|line| format!("+{line}\n")).collect();
+    vec![
+        ("write_file", json!({ "path": "f", "content": much })),
+        ("write_file", json!({ "path": "new", "content": much })),
+        ("write_file", json!({ "path": "deep/down/new", "content": much })),
+        ("edit_file", json!({ "path": "f", "old_string": "old", "new_string": much })),
+        ("apply_patch", patch(&format!("*** Update File: sub/g\n@@\n-old\n{added}"))),
+        // Of several changes, the first of which would fit on any disk.
+        (
+            "apply_patch",
+            patch(&format!(
+                "*** Delete File: f\n*** Update File: sub/g\n*** Move to: h\n@@\n-old\n{added}"
+            )),
+        ),
+    ]
+}
+
+fn call(folder: &Path, tool: &str, args: &Value) -> Result<(), ToolError> {
+    let registry = Registry::builder().add(tools![write_file, edit_file, apply_patch]);
+    let pipeline =
+        Pipeline::new(registry.build().unwrap()).rules(["allow edit".parse::<Rule>().unwrap()]);
+    let session = Session::new("faults").lend(Workspace::open([folder]).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let outcome = runtime.block_on(pipeline.call(&session, Call::new(tool, args.to_string())));
+    outcome.result.map(drop)
+}
+
+/// Every file and folder below `folder`, with the text of the files.
+fn tree(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(tree(&path));
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        found.push((path.display().to_string(), text));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_full_disk() {
+    on_disk("a_full_disk", "full", |disk| {
+        nothing_changes(disk, ErrorKind::Failed, "No space left on device");
+    });
+}
+
+#[test]
+fn a_disk_that_is_read_only() {
+    on_disk("a_disk_that_is_read_only", "read-only", |disk| {
+        nothing_changes(disk, ErrorKind::Failed, "Read-only file system");
+    });
+}
+
+#[test]
+fn folders_that_may_not_be_written() {
+    on_disk("folders_that_may_not_be_written", "denied", |disk| {
+        nothing_changes(disk, ErrorKind::Denied, "the system denies access to `");
+    });
+}

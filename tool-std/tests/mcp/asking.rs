@@ -1,0 +1,125 @@
+//! Who is asked by the program, and what settings make of it.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::peer::{Peer, call, program, text};
+
+/// The program, which has to ask before it reads, with these options.
+fn asking(options: &[&str]) -> Command {
+    let options = [&["--ask", "read_file"], options, &["serve", "mcp"]].concat();
+    program(&options)
+}
+
+fn forms() -> Value {
+    json!({ "elicitation": {} })
+}
+
+fn read() -> Value {
+    call(1, "read_file", json!({ "path": "Cargo.toml", "limit": 1 }))
+}
+
+fn answered(action: &str, answer: &str) -> Value {
+    json!({ "action": action, "content": { "answer": answer } })
+}
+
+#[track_caller]
+fn check(result: &Value, allowed: bool) {
+    assert_eq!(result["result"]["isError"], !allowed, "{result}");
+    assert_eq!(text(result).starts_with("1: [package]"), allowed, "{result}");
+}
+
+#[test]
+fn an_old_peer_is_asked_and_its_answer_counts() {
+    for (answer, allowed) in [
+        (answered("accept", "once"), true),
+        (answered("accept", "reject"), false),
+        (answered("decline", "once"), false),
+    ] {
+        let mut peer = Peer::greet(asking(&[]), forms());
+        peer.send(&read());
+        let question = peer.hear();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let shown = question["params"]["message"].as_str().expect("a text");
+        assert!(shown.contains("read_file") && shown.contains("Cargo.toml"), "{shown}");
+        peer.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
+        check(&peer.hear(), allowed);
+        peer.hang_up();
+    }
+}
+
+#[test]
+fn a_new_peer_is_told_that_input_is_required() {
+    let read = |more: Value| {
+        let mut read = read();
+        for (key, value) in more.as_object().expect("an object") {
+            read["params"][key] = value.clone();
+        }
+        read["params"]["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": forms(),
+            "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "1" },
+        });
+        read
+    };
+    for (answer, allowed) in [
+        (answered("accept", "once"), true),
+        (answered("accept", "reject"), false),
+        (answered("decline", "once"), false),
+    ] {
+        let mut peer = Peer::silent(asking(&[]));
+        let wanted = peer.ask(&read(json!({})));
+        assert_eq!(wanted["result"]["resultType"], "input_required", "{wanted}");
+        let question = &wanted["result"]["inputRequests"]["approval"];
+        assert_eq!(question["method"], "elicitation/create", "{wanted}");
+        let state = &wanted["result"]["requestState"];
+        let again = json!({ "requestState": state, "inputResponses": { "approval": answer } });
+        check(&peer.ask(&read(again)), allowed);
+        peer.hang_up();
+    }
+}
+
+#[test]
+fn nobody_is_asked_where_the_answer_is_known() {
+    for (options, allowed) in [
+        (&["--no-input"][..], false),
+        (&["--yes"], true),
+        (&["--deny", "read_file"], false),
+        (&["--yes", "--deny", "read_file(Cargo.toml)"], false),
+    ] {
+        let mut peer = Peer::greet(asking(options), forms());
+        check(&peer.ask(&read()), allowed);
+        peer.hang_up();
+    }
+}
+
+// What cannot be asked is not done, and the denial says which rule would help.
+#[test]
+fn a_peer_that_cannot_ask_is_denied() {
+    let mut peer = Peer::greet(asking(&[]), json!({}));
+    let denied = peer.ask(&read());
+    check(&denied, false);
+    assert!(text(&denied).contains("`allow read(Cargo.toml)` would allow it"), "{denied}");
+    peer.hang_up();
+}
+
+// A command of the user judges the calls of every surface.
+#[cfg(unix)]
+#[test]
+fn commands_as_hooks_judge_the_calls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    let hook = r#"{ type = "command", command = "echo not today >&2; exit 2" }"#;
+    let hooks = format!("[hooks]\nPreToolUse = [{{ matcher = \"read_*\", hooks = [{hook}] }}]\n");
+    std::fs::write(&config, hooks).expect("it can be written");
+    let mut program = program(&["--yes", "--config"]);
+    program.arg(&config).args(["serve", "mcp"]);
+    let mut peer = Peer::greet(program, forms());
+    let denied = peer.ask(&read());
+    check(&denied, false);
+    assert!(text(&denied).contains("not today"), "{denied}");
+    let list = peer.ask(&call(2, "list_dir", json!({ "path": "." })));
+    assert_eq!(list["result"]["isError"], false, "{list}");
+    peer.hang_up();
+}

@@ -1,0 +1,127 @@
+//! Over HTTP.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Child;
+
+use serde_json::{Value, json};
+
+use crate::peer::{call, hello, program, text};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A server over HTTP, ended when the test is.
+struct Http {
+    child: Child,
+    address: String,
+}
+
+impl Http {
+    fn start() -> Self {
+        let mut child = program(&["serve", "mcp", "--http", "127.0.0.1:0"])
+            .env("TOOL_SDK_TOKEN", TOKEN)
+            .spawn()
+            .expect("the program runs");
+        let mut said = String::new();
+        let stderr = child.stderr.as_mut().expect("it is piped");
+        BufReader::new(stderr).read_line(&mut said).expect("it says where it listens");
+        let address = said.trim_end().strip_prefix("listening on http://").expect("an address");
+        let address = address.strip_suffix("/mcp").expect("a path").to_owned();
+        assert!(!said.contains(TOKEN));
+        Self { child, address }
+    }
+
+    /// The whole answer to one request on a connection of its own.
+    fn post(&self, headers: &[(&str, &str)], body: &Value) -> String {
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let mut head = format!(
+            "POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
+            body.len()
+        );
+        if headers.iter().all(|(name, _)| *name != "Host") {
+            head += &format!("Host: {}\r\n", self.address);
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        write!(stream, "{head}\r\n{body}").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The message in a stream of events.
+fn message(answer: &str) -> Value {
+    let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
+    let message = data.filter_map(|data| serde_json::from_str(data).ok()).next();
+    message.unwrap_or_else(|| panic!("no message in {answer}"))
+}
+
+// RS2, RS3
+#[test]
+fn http_is_for_those_who_may_enter() {
+    let server = Http::start();
+    let bearer = format!("Bearer {TOKEN}");
+    let token = ("Authorization", bearer.as_str());
+    for (headers, status) in [
+        (&[][..], "401 "),
+        (&[("Authorization", "Bearer nonsense")], "401 "),
+        (&[token, ("Origin", "https://evil.example")], "403 "),
+        (&[token, ("Host", "evil.example")], "403 "),
+        (&[token], "200 "),
+    ] {
+        let answer = server.post(headers, &hello("2025-11-25"));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers:?}: {answer}");
+    }
+    let large = json!({ "large": "x".repeat(2 * 1024 * 1024) });
+    assert!(server.post(&[token], &large).starts_with("HTTP/1.1 413 "));
+}
+
+#[test]
+fn tools_are_called_over_http() {
+    let server = Http::start();
+    let bearer = format!("Bearer {TOKEN}");
+    let token = ("Authorization", bearer.as_str());
+    let hello = server.post(&[token], &hello("2025-11-25"));
+    assert_eq!(message(&hello)["result"]["serverInfo"]["name"], "tool-std");
+    let session = hello
+        .lines()
+        .find_map(|line| line.split_once(": ").filter(|(name, _)| *name == "mcp-session-id"))
+        .map(|(_, id)| id)
+        .expect("a session");
+    let headers = [token, ("Mcp-Session-Id", session), ("MCP-Protocol-Version", "2025-11-25")];
+    let read = call(2, "read_file", json!({ "path": "Cargo.toml", "limit": 1 }));
+    let read = server.post(&headers, &read);
+    assert!(text(&message(&read)).starts_with("1: [package]"), "{read}");
+}
+
+// A request of 2026-07-28 needs no session.
+#[test]
+fn requests_stand_for_themselves() {
+    let server = Http::start();
+    let bearer = format!("Bearer {TOKEN}");
+    let mut read = call(1, "read_file", json!({ "path": "Cargo.toml", "limit": 1 }));
+    read["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "1" },
+    });
+    let headers = [
+        ("Authorization", bearer.as_str()),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "read_file"),
+    ];
+    let answer = server.post(&headers, &read);
+    assert!(answer.contains("1: [package]") && answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}

@@ -1,0 +1,10 @@
+//! The program as a server of the Model Context Protocol, spoken to by hand: over its
+//! standard input and output, and over HTTP.
+
+#![cfg(feature = "application")]
+
+mod asking;
+mod http;
+mod kept;
+mod peer;
+mod pipes;
