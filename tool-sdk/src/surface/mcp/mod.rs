@@ -1,5 +1,8 @@
 //! The tools as a server of the Model Context Protocol.
 //!
+//! The other way round, tools of other servers are [`client`]'s business, and what servers
+//! keep beside their tools that of [`resources`].
+//!
 //! ```text
 //! stdio · http ─▶ connection ─▶ listing                    what a peer is told
 //!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
@@ -21,6 +24,7 @@ mod http;
 mod listing;
 mod parked;
 mod relay;
+mod resources;
 mod result;
 mod stdio;
 #[cfg(test)]
@@ -43,6 +47,7 @@ use self::connection::Connection;
 pub use self::http::{Http, InvalidToken, Token};
 use self::listing::Listing;
 use self::parked::Parked;
+pub use self::resources::{CacheStats, Previews, ResourceCache};
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 

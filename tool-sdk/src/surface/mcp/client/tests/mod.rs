@@ -19,10 +19,10 @@ use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 
 /// A pipeline without tools of its own, in which the tools of one server may run.
-pub(super) struct Setting {
-    pub(super) pipeline: Pipeline,
-    pub(super) upstreams: Upstreams,
-    pub(super) script: Arc<Script>,
+struct Setting {
+    pipeline: Pipeline,
+    upstreams: Upstreams,
+    script: Arc<Script>,
 }
 
 impl Setting {
@@ -52,7 +52,7 @@ impl Setting {
 
     async fn call(&self, tool: &str, arguments: &str) -> Outcome {
         let call = Call::new(format!("mcp__s__{tool}"), arguments);
-        self.pipeline.call(&Session::default(), call).await
+        self.pipeline.call(&Session::new("t"), call).await
     }
 
     fn tools(&self) -> Vec<String> {
