@@ -7,6 +7,8 @@
 mod command;
 mod entry;
 mod file;
+#[cfg(all(test, unix))]
+mod tests;
 
 use std::sync::Arc;
 
