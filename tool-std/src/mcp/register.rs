@@ -107,10 +107,10 @@ fn touched(args: &RegisterMcpServerArgs, _: &Context) -> Vec<Subject> {
 }
 
 /// The command word by word, and the names of its variables.
-fn shown(args: &RegisterMcpServerArgs, _: &Context) -> Value {
+fn shown(args: &RegisterMcpServerArgs, _: &Context) -> Option<Value> {
     let variables = args.env.iter().flatten();
     let names: Vec<&str> = variables.filter_map(|one| one.split('=').next()).collect();
-    json!({ "command": args.command, "args": args.args, "env": names, "url": args.url })
+    Some(json!({ "command": args.command, "args": args.args, "env": names, "url": args.url }))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The tools as a server of the Model Context Protocol.
 //!
-//! The other way round, tools of other servers are [`client`]'s business, and what servers
-//! keep beside their tools that of [`resources`].
+//! The other way round, tools of other servers are the business of `client`, and what those
+//! keep beside their tools that of `resources`.
 //!
 //! ```text
 //! stdio · http ─▶ connection ─▶ listing                    what a peer is told

@@ -60,10 +60,10 @@ fn a_server_comes_is_used_and_goes() {
 
     // Whoever added it has seen it, so that a rule about the tool is enough.
     let call = ["call", "mcp__greeter__hello", "--to", "ada"];
-    assert_eq!(shelf.run(&[&["--no-input"], &call[..]].concat()).code, 3);
-    let called = shelf.run(&[&["--no-input", "--allow", "mcp(greeter/*)"], &call[..]].concat());
+    assert_eq!(shelf.run(&[&["--no-input"][..], &call].concat()).code, 3);
+    let called = shelf.run(&[&["--no-input", "--allow", "mcp(greeter/*)"][..], &call].concat());
     assert_eq!((called.code, called.out.as_str()), (0, "hello\n"), "{}", called.err);
-    let denied = shelf.run(&[&["--yes", "--deny", "mcp__greeter__*"], &call[..]].concat());
+    let denied = shelf.run(&[&["--yes", "--deny", "mcp__greeter__*"][..], &call].concat());
     assert_eq!(denied.code, 3, "{}", denied.err);
     let checked = shelf.run(&["check", "mcp__greeter__hello", "--json"]);
     assert!(checked.out.contains("\"decision\":\"ask\""), "{}", checked.out);
@@ -103,7 +103,7 @@ fn what_is_not_understood_ends_the_command() {
     let shelf = Shelf::new("\n[mcp.servers.s]\ncommand = \"x\"\nargv = []\n");
     let ran = shelf.run(&["list"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("config.toml:2: ") && ran.err.contains("argv"), "{}", ran.err);
+    assert!(ran.err.contains("config.toml:") && ran.err.contains("argv"), "{}", ran.err);
     let shelf = Shelf::new("[mcp.servers.s]\nurl = \"https://a/\"\nbearer_env = \"NOT_SET\"\n");
     let ran = shelf.run(&["list"]);
     assert!(ran.code == 2 && ran.err.contains("NOT_SET"), "{}", ran.err);
@@ -114,7 +114,7 @@ fn nothing_is_added_that_nobody_agreed_to() {
     let shelf = Shelf::new("");
     let script = shelf.setting.file("server.sh", SERVER);
     let add = ["mcp", "add", "greeter", "--", "sh", &script];
-    assert_eq!(shelf.run(&[&["--no-input"], &add[..]].concat()).code, 3);
+    assert_eq!(shelf.run(&[&["--no-input"][..], &add].concat()).code, 3);
     assert_eq!(std::fs::read_to_string(&shelf.config).unwrap(), "");
     let broken = shelf.run(&["--yes", "mcp", "add", "x", "--", "/no/such/program"]);
     assert_eq!(broken.code, 1);

@@ -102,7 +102,8 @@ impl ResourceCache {
         F: Future<Output = Result<Value, E>>,
     {
         let missing = uris.iter().filter(|uri| self.get(server, uri).is_none());
-        join_all(missing.map(async |uri| {
+        let read = &read;
+        join_all(missing.map(|uri| async move {
             if let Ok(resource) = read(server.to_owned(), uri.clone()).await {
                 self.set(server, uri, resource);
             }

@@ -30,7 +30,7 @@ type Read = Arc<dyn Fn(String, String) -> Work<'static, Value> + Send + Sync>;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 /// use tool_sdk::mcp::{Previews, ResourceCache, Upstreams};
-/// use tool_sdk::{Pipeline, Registry};
+/// use tool_sdk::{Pipeline, Priority, Registry};
 ///
 /// let servers = Upstreams::of(&Pipeline::new(Registry::default()));
 /// let cache = ResourceCache::new(NonZeroUsize::MIN, Duration::from_secs(300));
@@ -38,7 +38,7 @@ type Read = Arc<dyn Fn(String, String) -> Work<'static, Value> + Send + Sync>;
 ///     let servers = servers.clone();
 ///     async move { servers.read(&server, &uri).await }
 /// });
-/// let pipeline = Pipeline::new(Registry::default()).hook("mcp__*", previews);
+/// let pipeline = Pipeline::new(Registry::default()).hook("mcp__*", Priority::DEFAULT, previews);
 /// ```
 #[derive(Clone)]
 pub struct Previews {
