@@ -39,6 +39,7 @@ where
 {
     let overflow = Overflow::default();
     let read = Bounded::new(read, overflow.clone());
-    let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(MAX_MESSAGE);
+    // With its end; a line that is longer does not get here.
+    let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(MAX_MESSAGE + 1);
     begin(transport, overflow, child, mode).await
 }
