@@ -223,6 +223,7 @@ fn every_example_is_a_command_that_works() {
         .collect();
     let expected = [
         "apply_patch",
+        "debug_mcp_server",
         "edit_file",
         "exec_command",
         "glob_files",
@@ -231,6 +232,7 @@ fn every_example_is_a_command_that_works() {
         "list_dir",
         "list_sessions",
         "read_file",
+        "register_mcp_server",
         "tool_search",
         "write_file",
         "write_stdin",

@@ -53,8 +53,9 @@ pub(super) fn run(
     // Whoever sits at the terminal started another program, which asks its own user.
     io.console = None;
     let foreign = Foreign::load(&[top, matches], io)?;
-    let Stage { pipeline, session, answers, readable, .. } = Stage::set(app, &[top, matches], io)?;
-    foreign.lend_to(&pipeline, Need::All, io);
+    let mut stage = Stage::set(app, &[top, matches], io)?;
+    foreign.join(&mut stage, Need::All, io);
+    let Stage { pipeline, session, answers, readable, .. } = stage;
     let server = Server::new(pipeline.clone(), session)
         .named(program, env!("CARGO_PKG_VERSION"))
         .asking_peers(answers != Answers::Nobody)

@@ -1,5 +1,8 @@
 //! The tools as a server of the Model Context Protocol.
 //!
+//! The other way round, tools of other servers are the business of `client`, and what those
+//! keep beside their tools that of `resources`.
+//!
 //! ```text
 //! stdio · http ─▶ connection ─▶ listing                    what a peer is told
 //!                            ├▶ library ─▶ offer        resources and prompts of the host
@@ -26,6 +29,7 @@ mod listing;
 mod offer;
 mod parked;
 mod relay;
+mod resources;
 mod result;
 mod stdio;
 #[cfg(test)]
@@ -50,6 +54,7 @@ pub use self::http::{Http, InvalidToken, Token};
 use self::listing::Listing;
 pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
 use self::parked::Parked;
+pub use self::resources::{CacheStats, Previews, ResourceCache};
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 

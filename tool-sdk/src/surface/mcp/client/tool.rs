@@ -177,7 +177,9 @@ async fn call(
     cx: Context,
 ) -> Result<Output, ToolError> {
     let Inner { line, raw, .. } = &*tool.0;
-    let remote = line.remote().await.map_err(|error| failure(&tool, error, &cx))?;
+    let remote = line.remote().await.map_err(|error| {
+        failure(&tool, error, &cx).hint("it was not called; go on without it, or try again later")
+    })?;
     if !line.offers(&tool) {
         return Err(ToolError::conflict(format_args!(
             "the server `{}` changed what it says of `{raw}`, so it was not called",
