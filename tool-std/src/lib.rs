@@ -37,7 +37,7 @@
 mod diff;
 #[cfg(feature = "fs")]
 mod edit;
-#[cfg(all(feature = "exec", unix))]
+#[cfg(feature = "exec")]
 pub mod exec;
 #[cfg(feature = "fs")]
 pub mod fs;
