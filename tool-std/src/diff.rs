@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use memchr::{memchr_iter, memrchr_iter};
+use memchr::{memchr, memchr_iter, memrchr_iter};
 use serde_json::{Value, json};
 use similar::{ChangeTag, DiffOp, TextDiff};
 
@@ -104,7 +104,10 @@ impl<'t> Part<'t> {
         let new = &new[start..];
         let end = common_end(old.as_bytes(), new.as_bytes());
         let kept = end - behind_lines(&old.as_bytes()[old.len() - end..]);
-        let skipped = lines(head).count();
+        let skipped = match memchr(b'\r', head.as_bytes()) {
+            Some(_) => lines(head).count(),
+            None => memchr_iter(b'\n', head.as_bytes()).count(),
+        };
         Self { skipped, old: &old[..old.len() - kept], new: &new[..new.len() - kept] }
     }
 }
@@ -129,14 +132,14 @@ fn common_end(a: &[u8], b: &[u8]) -> usize {
 /// Only LF counts as the end of a line here: it is one for everybody, and never the first of
 /// two bytes that end a line together.
 fn before_lines(text: &str, at: usize) -> usize {
-    let ends = memrchr_iter(b'\n', &text.as_bytes()[..at]);
-    ends.skip(CONTEXT).next().map_or(0, |end| end + 1)
+    let mut ends = memrchr_iter(b'\n', &text.as_bytes()[..at]);
+    ends.nth(CONTEXT).map_or(0, |end| end + 1)
 }
 
 /// How much of a common end is shown behind the line that it begins in.
 fn behind_lines(text: &[u8]) -> usize {
-    let ends = memchr_iter(b'\n', text);
-    ends.skip(CONTEXT).next().map_or(text.len(), |end| end + 1)
+    let mut ends = memchr_iter(b'\n', text);
+    ends.nth(CONTEXT).map_or(text.len(), |end| end + 1)
 }
 
 /// The head of a hunk, in lines of the whole texts.

@@ -66,7 +66,7 @@ pub(crate) struct Effort(Cell<u64>);
 impl Effort {
     /// In lines that differ at once, of which a processor compares this many in a part of a
     /// second.
-    const MOST: u64 = 150_000_000;
+    const MOST: u64 = 100_000_000;
 
     /// Bytes that are compared as fast as such a line.
     const BYTES: usize = 16;
