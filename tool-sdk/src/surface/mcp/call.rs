@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::input::{Desk, Inbox, Wanted, desk, lacks};
 use super::listing::Era;
 use super::parked::{Request, Waiting};
-use super::relay::{Audience, Relay};
+use super::relay::{Audience, Relay, severity};
 use super::result::result;
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -62,7 +62,7 @@ impl Talk<'_> {
     fn relay(&self, call: &CallId) -> Option<Relay> {
         let level = match self.era {
             Era::Legacy => Some(self.connection.level()),
-            Era::Modern => self.cx.meta.log_level(),
+            Era::Modern => self.cx.meta.log_level().map(severity),
         };
         let audience = Audience {
             peer: self.cx.peer.clone(),
@@ -88,7 +88,7 @@ impl Talk<'_> {
             Era::Legacy => self.connection.legacy_session(&self.cx),
             Era::Modern => {
                 let session = self.connection.session_for(&self.cx).with_inquiries(Arc::new(desk));
-                match self.connection.can_ask(&self.cx) {
+                match self.connection.can_ask(self.connection.abilities(&self.cx)) {
                     true => session.with_approver(approver),
                     false => session,
                 }

@@ -4,20 +4,20 @@
 #![expect(deprecated, reason = "the older half of the peers knows no other way")]
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData,
     GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-    PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
     ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities, ServerConfig,
     SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
     Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -25,9 +25,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Server;
 use super::ask::Reach;
 use super::call;
+use super::direct::{Level, Opened};
 use super::input::Abilities;
 use super::library::Watched;
 use super::listing::Era;
+use super::relay::severity;
 use super::user::User;
 use crate::context::{Client, Session};
 use crate::surface::provider::{self, Dialect};
@@ -40,11 +42,13 @@ pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     session: Session,
     /// The least important log message that a legacy peer wants.
-    level: Mutex<LoggingLevel>,
+    level: Arc<Level>,
     /// Whether a legacy peer hears of changes already.
     listening: AtomicBool,
     /// The resources that a legacy peer wants to hear of.
     watched: Arc<Watched>,
+    /// What answers calls before they come here, where there is such a thing.
+    opened: Option<Arc<Opened>>,
     /// Triggered when the peer is gone.
     gone: CancellationToken,
     _guard: DropGuard,
@@ -59,7 +63,8 @@ impl Connection {
         Ok(Self {
             session: server.session(id),
             server,
-            level: Mutex::new(LoggingLevel::Info),
+            level: Arc::default(),
+            opened: None,
             listening: AtomicBool::new(false),
             watched: Arc::default(),
             _guard: gone.clone().drop_guard(),
@@ -67,22 +72,28 @@ impl Connection {
         })
     }
 
+    /// Lets calls be answered elsewhere, once the session is open.
+    pub(super) fn opening(mut self, opened: Arc<Opened>, level: Arc<Level>) -> Self {
+        (self.opened, self.level) = (Some(opened), level);
+        self
+    }
+
     /// The session of one request: a modern peer says with each who it is.
     pub(super) fn session_for(&self, cx: &RequestContext<RoleServer>) -> Session {
+        self.named(&cx.client_info().map(|info| info.name).unwrap_or_default())
+    }
+
+    fn named(&self, client: &str) -> Session {
         const LONGEST: usize = 80;
-        let name = cx.client_info().map(|info| info.name).unwrap_or_default();
-        let name = name.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+        let name = client.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
         self.session.clone().with_client(Client::Mcp(name))
     }
 
     /// Whether the peer's user is the one to ask: the host named nobody, and the peer says
     /// that it can show a form.
-    pub(super) fn can_ask(&self, cx: &RequestContext<RoleServer>) -> bool {
+    pub(super) fn can_ask(&self, can: Abilities) -> bool {
         let named = self.server.pipeline.has_approver() || self.session.approver().is_some();
-        if named || !self.server.asks_peers {
-            return false;
-        }
-        self.abilities(cx).form
+        !named && self.server.asks_peers && can.form
     }
 
     /// What the peer says that it can answer.
@@ -92,9 +103,14 @@ impl Connection {
 
     /// The session of a legacy peer, which is asked while its calls run.
     pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Session {
-        let user = Arc::new(User::of(cx.peer.clone(), self.abilities(cx)));
-        let session = self.session_for(cx).with_inquiries(Arc::clone(&user) as _);
-        if self.can_ask(cx) { session.with_shared_approver(user) } else { session }
+        let can = self.abilities(cx);
+        self.with_user(self.session_for(cx), User::of(cx.peer.clone(), can), can)
+    }
+
+    fn with_user(&self, session: Session, user: User, can: Abilities) -> Session {
+        let user = Arc::new(user);
+        let session = session.with_inquiries(Arc::clone(&user) as _);
+        if self.can_ask(can) { session.with_shared_approver(user) } else { session }
     }
 
     /// How far an approval may reach: a modern request over HTTP is a session by itself.
@@ -104,12 +120,24 @@ impl Connection {
         if alone { Reach::Call } else { Reach::Session }
     }
 
-    pub(super) fn level(&self) -> LoggingLevel {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The least important log message that a legacy peer wants.
+    pub(super) fn level(&self) -> u8 {
+        self.level.get()
     }
 
     fn view(&self) -> Arc<View> {
         self.server.pipeline.toolset().view()
+    }
+
+    /// Lets calls be answered without rmcp from now on.
+    fn open(&self, peer: &Peer<RoleServer>) {
+        if let (Some(opened), Some(info)) = (&self.opened, peer.peer_info())
+            && Era::of(Some(&info.protocol_version)) == Era::Legacy
+        {
+            let can = Abilities::of(Some(info.capabilities.clone()));
+            let session = self.named(&info.client_info.name);
+            opened.open(self.with_user(session, User::of(peer.clone(), can), can));
+        }
     }
 
     /// Tells a legacy peer of the resources that it watches.
@@ -189,7 +217,7 @@ impl ServerHandler for Connection {
         params: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<()> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = params.level;
+        self.level.set(severity(params.level));
         Ok(())
     }
 
@@ -199,6 +227,7 @@ impl ServerHandler for Connection {
             return;
         }
         self.tell_of_updates(&cx);
+        self.open(&cx.peer);
         let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
         tokio::spawn(gone.run_until_cancelled_owned(async move {
             while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}

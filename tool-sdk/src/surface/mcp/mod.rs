@@ -1,7 +1,8 @@
 //! The tools as a server of the Model Context Protocol.
 //!
 //! ```text
-//! stdio · http ─▶ connection ─▶ listing                    what a peer is told
+//! stdio ─▶ direct                                          what can be answered at once
+//!     http ─▶ connection ─▶ listing                        what a peer is told
 //!                            ├▶ library ─▶ offer        resources and prompts of the host
 //!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
 //!                                  ├▶ relay                 progress and log messages
@@ -18,6 +19,7 @@
 mod ask;
 mod call;
 mod connection;
+mod direct;
 mod http;
 mod input;
 mod library;
@@ -41,6 +43,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpListener;
 
 use self::connection::Connection;
+use self::direct::Level;
 pub use self::http::{Http, InvalidToken, Token};
 use self::listing::Listing;
 pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
@@ -78,6 +81,7 @@ pub struct Server {
     instructions: Option<String>,
     equip: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
     asks_peers: bool,
+    answers_directly: bool,
     resources: Option<Arc<dyn Resources>>,
     prompts: Option<Arc<dyn Prompts>>,
     listing: Arc<Listing>,
@@ -107,6 +111,7 @@ impl Server {
             instructions: None,
             equip: None,
             asks_peers: true,
+            answers_directly: true,
             resources: None,
             prompts: None,
             listing: Arc::default(),
@@ -133,6 +138,14 @@ impl Server {
     #[must_use]
     pub fn asking_peers(mut self, ask: bool) -> Self {
         self.asks_peers = ask;
+        self
+    }
+
+    /// Sets whether calls over two streams are answered without a detour; true unless set.
+    /// What peers see is the same.
+    #[must_use]
+    pub fn answering_directly(mut self, directly: bool) -> Self {
+        self.answers_directly = directly;
         self
     }
 
@@ -209,13 +222,14 @@ impl Server {
         async move {
             // A last line without its end is a message all the same.
             let read = read.chain(io::Cursor::new([b'\n']));
-            let transport =
-                AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
-            match serve_server(Connection::new(server)?, transport).await {
-                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
-                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-                Err(error) => Err(io::Error::other(error)),
+            if !server.answers_directly {
+                return speak(Connection::new(server)?, read, write).await;
             }
+            let (pipeline, listing) = (server.pipeline.clone(), Arc::clone(&server.listing));
+            let level = Arc::<Level>::default();
+            let (read, write, opened) =
+                direct::front(read, write, pipeline, listing, Arc::clone(&level));
+            speak(Connection::new(server)?.opening(opened, level), read, write).await
         }
     }
 
@@ -230,5 +244,19 @@ impl Server {
         http: Http,
     ) -> impl Future<Output = io::Result<()>> + Send + use<> {
         http::serve(Arc::new(self.clone()), listener, http)
+    }
+}
+
+/// Speaks the protocol with one peer, until it hangs up.
+async fn speak<R, W>(connection: Connection, read: R, write: W) -> io::Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
+    match serve_server(connection, transport).await {
+        Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(io::Error::other(error)),
     }
 }
