@@ -4,25 +4,25 @@
 #![expect(deprecated, reason = "the older half of the peers knows no other way")]
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
-    ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptsCapability,
+    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam,
+    ResourcesCapability, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Server;
 use super::ask::Reach;
 use super::call;
 use super::direct::{Level, Opened};
@@ -31,6 +31,7 @@ use super::library::Watched;
 use super::listing::Era;
 use super::relay::severity;
 use super::user::User;
+use super::{Principal, Server};
 use crate::context::{Client, Session};
 use crate::surface::provider::{self, Dialect};
 use crate::toolset::View;
@@ -41,6 +42,8 @@ type Result<T> = std::result::Result<T, ErrorData>;
 pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     session: Session,
+    /// Who opened the connection, and that one's session.
+    owner: OnceLock<(Option<Arc<Principal>>, Session)>,
     /// The least important log message that a legacy peer wants.
     level: Arc<Level>,
     /// Whether a legacy peer hears of changes already.
@@ -62,6 +65,7 @@ impl Connection {
         let gone = CancellationToken::new();
         Ok(Self {
             session: server.session(id),
+            owner: OnceLock::new(),
             server,
             level: Arc::default(),
             opened: None,
@@ -79,14 +83,22 @@ impl Connection {
     }
 
     /// The session of one request: a modern peer says with each who it is.
-    pub(super) fn session_for(&self, cx: &RequestContext<RoleServer>) -> Session {
-        self.named(&cx.client_info().map(|info| info.name).unwrap_or_default())
+    pub(super) fn session_for(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
+        let name = cx.client_info().map(|info| info.name).unwrap_or_default();
+        Ok(named(self.owned(cx)?, &name))
     }
 
-    fn named(&self, client: &str) -> Session {
-        const LONGEST: usize = 80;
-        let name = client.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-        self.session.clone().with_client(Client::Mcp(name))
+    /// The session of whoever opened the connection; nobody else may use it.
+    fn owned(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
+        let who = principal(cx);
+        let (owner, session) = self.owner.get_or_init(|| {
+            let session = self.session.clone();
+            (who.clone(), who.as_ref().map_or(session.clone(), |who| who.own(session)))
+        });
+        match *owner == who {
+            true => Ok(session.clone()),
+            false => Err(ErrorData::invalid_request("this session belongs to somebody else", None)),
+        }
     }
 
     /// Whether the peer's user is the one to ask: the host named nobody, and the peer says
@@ -102,9 +114,9 @@ impl Connection {
     }
 
     /// The session of a legacy peer, which is asked while its calls run.
-    pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Session {
+    pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let can = self.abilities(cx);
-        self.with_user(self.session_for(cx), User::of(cx.peer.clone(), can), can)
+        Ok(self.with_user(self.session_for(cx)?, User::of(cx.peer.clone(), can), can))
     }
 
     fn with_user(&self, session: Session, user: User, can: Abilities) -> Session {
@@ -125,8 +137,8 @@ impl Connection {
         self.level.get()
     }
 
-    fn view(&self) -> Arc<View> {
-        self.server.pipeline.toolset().view()
+    fn view(&self, cx: &RequestContext<RoleServer>) -> Result<Arc<View>> {
+        Ok(self.server.pipeline.toolset().view_for(&self.owned(cx)?))
     }
 
     /// Lets calls be answered without rmcp from now on.
@@ -135,7 +147,7 @@ impl Connection {
             && Era::of(Some(&info.protocol_version)) == Era::Legacy
         {
             let can = Abilities::of(Some(info.capabilities.clone()));
-            let session = self.named(&info.client_info.name);
+            let session = named(self.session.clone(), &info.client_info.name);
             opened.open(self.with_user(session, User::of(peer.clone(), can), can));
         }
     }
@@ -184,6 +196,16 @@ impl Connection {
 /// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
 /// nothing of what is not here.
 impl ServerHandler for Connection {
+    async fn initialize(
+        &self,
+        params: InitializeRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult> {
+        self.owned(&cx)?;
+        cx.peer.set_peer_info(params.clone());
+        self.negotiate_initialize(&params)
+    }
+
     fn get_info(&self) -> ServerConfig {
         let info = Implementation::new(self.server.name.clone(), self.server.version.clone());
         let mut config = ServerConfig::new(self.capabilities()).with_server_info(info);
@@ -197,7 +219,7 @@ impl ServerHandler for Connection {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult> {
         let era = Era::of(cx.protocol_version().as_ref());
-        self.server.listing.page(&self.view(), era, from)
+        self.server.listing.page(&self.view(&cx)?, era, from)
     }
 
     async fn call_tool(
@@ -209,7 +231,8 @@ impl ServerHandler for Connection {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.server.listing.tool(&self.view(), Era::Modern, name)
+        let view = self.server.pipeline.toolset().view();
+        self.server.listing.tool(&view, Era::Modern, name)
     }
 
     async fn set_level(
@@ -266,8 +289,8 @@ impl ServerHandler for Connection {
         cx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse> {
         let (session, modern) = match Era::of(cx.protocol_version().as_ref()) {
-            Era::Legacy => (self.legacy_session(&cx), None),
-            Era::Modern => (self.session_for(&cx), Some(self.abilities(&cx))),
+            Era::Legacy => (self.legacy_session(&cx)?, None),
+            Era::Modern => (self.session_for(&cx)?, Some(self.abilities(&cx))),
         };
         self.server.get_prompt(params, session, modern).await
     }
@@ -323,6 +346,18 @@ impl ServerHandler for Connection {
     ) -> Result<CompleteResult> {
         self.server.complete(&params)
     }
+}
+
+/// Who sent the request, where tokens say that.
+pub(super) fn principal(cx: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
+    cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get().cloned()
+}
+
+/// The session as that of a client of this name.
+fn named(session: Session, client: &str) -> Session {
+    const LONGEST: usize = 80;
+    let name = client.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    session.with_client(Client::Mcp(name))
 }
 
 /// The changes that a peer would see in the list.

@@ -44,7 +44,7 @@ use tokio::net::TcpListener;
 
 use self::connection::Connection;
 use self::direct::Level;
-pub use self::http::{Http, InvalidToken, Token};
+pub use self::http::{Http, InvalidToken, Principal, Token};
 use self::listing::Listing;
 pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
 use self::parked::Parked;

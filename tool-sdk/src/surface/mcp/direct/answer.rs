@@ -27,7 +27,12 @@ pub(super) fn outcome(out: &mut Vec<u8>, id: &str, outcome: Outcome, definition:
     match &outcome.result {
         Err(error) => failure(out, error),
         Ok(output) if is_plain(output, &outcome, definition) => plain(out, output),
-        Ok(_) => value(out, &result(outcome, definition, Era::Legacy)),
+        Ok(_) => {
+            let mut result = result(outcome, definition, Era::Legacy);
+            // Peers of this era do not know it.
+            result.result_type = None;
+            value(out, &result);
+        }
     }
     end(out);
 }

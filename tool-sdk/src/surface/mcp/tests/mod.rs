@@ -2,6 +2,8 @@
 
 mod asking;
 mod calls;
+mod direct;
+mod inquiries;
 mod peer;
 
 use std::sync::Arc;
