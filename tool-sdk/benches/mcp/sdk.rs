@@ -12,8 +12,8 @@ fn add(
     a: i64,
     /// The other one.
     b: i64,
-) -> i64 {
-    a + b
+) -> String {
+    (a + b).to_string()
 }
 
 pub(crate) fn serve(directly: bool) -> Result<(), Box<dyn Error>> {

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -360,6 +361,9 @@ fn named(session: Session, client: &str) -> Session {
     session.with_client(Client::Mcp(name))
 }
 
+/// How long a change waits for the next one.
+const SETTLE: Duration = Duration::from_millis(20);
+
 /// The changes that a peer would see in the list.
 struct Changes {
     server: Arc<Server>,
@@ -378,6 +382,9 @@ impl Changes {
     /// Waits for the next one; false when there will be none.
     async fn next(&mut self) -> bool {
         while self.changed.changed().await.is_ok() {
+            // Several changes in a row are told as one.
+            tokio::time::sleep(SETTLE).await;
+            self.changed.mark_unchanged();
             let now = provider::listing(&self.server.pipeline.toolset().view(), Dialect::Mcp);
             if now != self.told {
                 self.told = now;

@@ -3,6 +3,7 @@
 mod asking;
 mod calls;
 mod direct;
+mod http;
 mod inquiries;
 mod peer;
 
