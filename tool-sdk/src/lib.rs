@@ -93,6 +93,9 @@ mod guide {
     mod hooks {}
     #[doc = include_str!("../README.md")]
     mod readme {}
+    #[cfg(feature = "mcp")]
+    #[doc = include_str!("../guide/serving.md")]
+    mod serving {}
     #[doc = include_str!("../guide/testing.md")]
     mod testing {}
     #[doc = include_str!("../guide/tools.md")]

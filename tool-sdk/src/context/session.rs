@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::progress::Listener;
 use super::state::Lent;
 
 /// A conversation: who asks, on whose behalf, and what the host lends.
@@ -39,6 +40,7 @@ struct Inner {
     permissions: BTreeSet<String>,
     messages: Arc<[Message]>,
     lent: Lent,
+    listener: Option<Arc<dyn Listener>>,
     /// Made when somebody asks for it; shared by clones all the same.
     cancel: Arc<OnceLock<CancellationToken>>,
     kept: Arc<Kept>,
@@ -217,6 +219,18 @@ impl Session {
     #[inline]
     pub(crate) fn lent(&self) -> &Lent {
         &self.0.lent
+    }
+
+    /// Lets somebody hear what tools say while they run.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn with_listener(mut self, listener: Arc<dyn Listener>) -> Self {
+        self.inner().listener = Some(listener);
+        self
+    }
+
+    #[inline]
+    pub(crate) fn listener(&self) -> Option<&dyn Listener> {
+        self.0.listener.as_deref()
     }
 
     /// Whether both are one session: clones, on behalf of the same user and agent.

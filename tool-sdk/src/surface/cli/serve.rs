@@ -65,7 +65,7 @@ pub(super) fn run(
             let token = token(address, io)?;
             drive::block_on(until_interrupted(over_http(server, *address, token, io)))?
         }
-        None => drive::block_on(until_interrupted(server.serve_stdio()))?,
+        None => drive::block_on_here(until_interrupted(server.serve_stdio()))?,
     };
     // What still runs has nobody to tell.
     pipeline.close();
