@@ -11,6 +11,7 @@ mod file;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::ArgMatches;
 use tokio::runtime::Runtime;
@@ -25,6 +26,9 @@ use crate::error::ToolError;
 use crate::surface::mcp::client::{namespace, server_of};
 use crate::surface::mcp::{Pins, Upstream, Upstreams};
 use crate::toolset::Toolset;
+
+/// How long it may take to end the programs that were started.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Which servers a command can need.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +136,8 @@ impl Drop for Foreign {
         self.upstreams.close();
         drop(entered);
         if let Some(runtime) = runtime {
-            runtime.shutdown_background();
+            // Until the programs are ended, which is at once.
+            runtime.shutdown_timeout(FAREWELL);
         }
     }
 }

@@ -107,7 +107,7 @@ impl ForeignTool {
         let Inner { line, raw, sight, .. } = &*self.0;
         line.pins().pin(line.name(), raw, sight).map_err(|error| {
             ToolError::config("what was allowed could not be written down, so it did not run")
-                .hint("the folder for what is kept must be private and writable")
+                .hint("the folder for what is kept must be private, writable, and outside of what tools may write")
                 .source(error)
         })
     }
