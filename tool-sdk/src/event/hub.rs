@@ -33,20 +33,15 @@ impl Hub {
 
     pub(crate) fn send(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
         let queues = lock(&self.queues);
+        let Some((last, others)) = queues.split_last() else { return };
         // The number is taken under the lock, so that every subscriber sees them grow.
-        let event = ToolEvent {
-            seq: self.next.fetch_add(1, Ordering::Relaxed),
-            call: call.clone(),
-            tool: tool.clone(),
-            session: session.shared_id(),
-            kind,
-        };
-        if let Some((last, others)) = queues.split_last() {
-            for queue in others {
-                queue.push(event.clone());
-            }
-            last.push(event);
+        let seq = self.next.fetch_add(1, Ordering::Relaxed);
+        let (call, tool, session) = (call.clone(), tool.clone(), session.shared_id());
+        let event = ToolEvent { seq, call, tool, session, kind };
+        for queue in others {
+            queue.push(event.clone());
         }
+        last.push(event);
     }
 
     /// Tells of a running call.
@@ -149,13 +144,18 @@ impl Queue {
     const ROOM: usize = 1024;
 
     #[inline]
-    fn push(&self, mut event: ToolEvent) {
+    fn push(&self, event: ToolEvent) {
         let mut state = lock(&self.state);
-        if state.has_place_for(&mut event.kind) {
-            state.events.push_back(event);
+        let was_empty = state.events.is_empty();
+        match event.kind.may_be_lost() && !state.has_room() {
+            true => state.lose(event),
+            false => state.events.push_back(event),
         }
         drop(state);
-        self.ready.notify_one();
+        // Whoever waits has seen an empty queue.
+        if was_empty {
+            self.ready.notify_one();
+        }
     }
 
     /// The next event, if there is one.
@@ -171,25 +171,21 @@ impl Queue {
 }
 
 impl State {
-    /// Whether there is a place for an event of this kind.
-    ///
-    /// What is lost is counted where the loss began, in the place of the first event that
-    /// is lost.
-    #[inline]
-    fn has_place_for(&mut self, kind: &mut EventKind) -> bool {
-        if !kind.may_be_lost() {
-            return true;
-        }
-        if self.losable < Queue::ROOM {
-            self.losable += 1;
-            return true;
-        }
+    /// Takes a place for an event that may be lost, if there is one.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.losable < Queue::ROOM;
+        self.losable += usize::from(has_room);
+        has_room
+    }
+
+    /// Counts what is lost where the loss began, in the place of the first event that is.
+    #[cold]
+    fn lose(&mut self, event: ToolEvent) {
         if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) = self.events.back_mut() {
             *count += 1;
-            return false;
+            return;
         }
-        *kind = EventKind::Lost { count: 1 };
-        true
+        self.events.push_back(ToolEvent { kind: EventKind::Lost { count: 1 }, ..event });
     }
 
     #[inline]

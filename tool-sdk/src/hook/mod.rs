@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::call::CallId;
 use crate::content::Output;
@@ -108,8 +109,11 @@ pub struct Step<'a, T>(Stepped<'a, T>);
 
 enum Stepped<'a, T> {
     Now(T),
-    Later(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
+    Later(Later<'a, T>),
 }
+
+/// What gives an answer in time.
+pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl<'a, T> Step<'a, T> {
     /// The answer.
@@ -122,6 +126,15 @@ impl<'a, T> Step<'a, T> {
     #[must_use]
     pub fn later(answer: impl Future<Output = T> + Send + 'a) -> Self {
         Self(Stepped::Later(Box::pin(answer)))
+    }
+
+    /// The answer, or what gives it.
+    #[inline]
+    pub(crate) fn answer(self) -> Result<T, Later<'a, T>> {
+        match self.0 {
+            Stepped::Now(answer) => Ok(answer),
+            Stepped::Later(later) => Err(later),
+        }
     }
 
     /// Waits for the answer.
@@ -270,8 +283,8 @@ pub struct HookedCall<'a> {
     pub(crate) original: &'a str,
     pub(crate) arguments: &'a str,
     pub(crate) watch: Option<&'a (dyn Fn(HookRun) + Sync)>,
-    /// How long the tool ran, once it did.
-    pub(crate) elapsed: Option<Duration>,
+    /// When the tool began and when it was done, once it is.
+    pub(crate) ran: Option<(Instant, Instant)>,
     /// Where a hook says that the model's turn ends with this call.
     pub(crate) halted: Option<&'a OnceLock<String>>,
 }
@@ -316,7 +329,7 @@ impl<'a> HookedCall<'a> {
     /// How long the tool ran; known to after-hooks.
     #[must_use]
     pub fn elapsed(&self) -> Option<Duration> {
-        self.elapsed
+        self.ran.map(|(began, done)| done.saturating_duration_since(began))
     }
 
     /// Ends the model's turn with this call. The first reason stays.

@@ -23,7 +23,10 @@ const MAX_ERROR: usize = 4096;
 
 /// Cuts the text of a result that is too long, and says what is missing.
 #[inline]
-pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> Option<Box<Truncated>> {
+pub(super) fn fit(
+    frame: &Frame<'_>,
+    result: &mut Result<Output, ToolError>,
+) -> Option<Box<Truncated>> {
     let output = match result {
         Ok(output) => output,
         Err(error) => {
