@@ -36,12 +36,14 @@ impl Hub {
         let Some((last, others)) = queues.split_last() else { return };
         // The number is taken under the lock, so that every subscriber sees them grow.
         let seq = self.next.fetch_add(1, Ordering::Relaxed);
-        let (call, tool, session) = (call.clone(), tool.clone(), session.shared_id());
-        let event = ToolEvent { seq, call, tool, session, kind };
+        let event = |kind| {
+            let (call, tool, session) = (call.clone(), tool.clone(), session.shared_id());
+            ToolEvent { seq, call, tool, session, kind }
+        };
         for queue in others {
-            queue.push(event.clone());
+            queue.push(kind.clone(), event);
         }
-        last.push(event);
+        last.push(kind, event);
     }
 
     /// Tells of a running call.
@@ -143,13 +145,16 @@ impl Queue {
     /// How many events that may be lost are kept for a slow subscriber.
     const ROOM: usize = 1024;
 
+    /// Takes an event in, which `event` makes of its kind: an event is large, and is made
+    /// where it stays.
     #[inline]
-    fn push(&self, event: ToolEvent) {
+    fn push(&self, kind: EventKind, event: impl FnOnce(EventKind) -> ToolEvent) {
         let mut state = lock(&self.state);
         let was_empty = state.events.is_empty();
-        match event.kind.may_be_lost() && !state.has_room() {
-            true => state.lose(event),
-            false => state.events.push_back(event),
+        if !kind.may_be_lost() || state.has_room() {
+            state.events.push_back(event(kind));
+        } else if !state.is_losing() {
+            state.events.push_back(event(EventKind::Lost { count: 1 }));
         }
         drop(state);
         // Whoever waits has seen an empty queue.
@@ -178,14 +183,17 @@ impl State {
         has_room
     }
 
-    /// Counts what is lost where the loss began, in the place of the first event that is.
+    /// Counts what is lost where the loss began, in the place of the first event that is;
+    /// says whether there is one.
     #[cold]
-    fn lose(&mut self, event: ToolEvent) {
-        if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) = self.events.back_mut() {
-            *count += 1;
-            return;
+    fn is_losing(&mut self) -> bool {
+        match self.events.back_mut() {
+            Some(ToolEvent { kind: EventKind::Lost { count }, .. }) => {
+                *count += 1;
+                true
+            }
+            _ => false,
         }
-        self.events.push_back(ToolEvent { kind: EventKind::Lost { count: 1 }, ..event });
     }
 
     #[inline]

@@ -192,7 +192,11 @@ impl Default for Priority {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Opinion {
+pub struct Opinion(Option<Box<Spoken>>);
+
+/// What an opinion says; most hooks have none, and an empty one moves about cheaply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spoken {
     pub(crate) verdict: Verdict,
     pub(crate) reason: String,
     pub(crate) arguments: Option<String>,
@@ -217,12 +221,22 @@ pub(crate) enum Verdict {
 
 impl Opinion {
     fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
-        Self { verdict, reason: reason.into(), arguments: None, context: Vec::new() }
+        Self::saying(Spoken { verdict, reason: reason.into(), ..Spoken::default() })
     }
 
     /// No opinion.
     pub const fn none() -> Self {
-        Self { verdict: Verdict::None, reason: String::new(), arguments: None, context: Vec::new() }
+        Self(None)
+    }
+
+    pub(crate) fn saying(spoken: Spoken) -> Self {
+        Self((spoken != Spoken::default()).then(|| Box::new(spoken)))
+    }
+
+    /// What it says, if anything.
+    #[inline]
+    pub(crate) fn spoken(self) -> Option<Spoken> {
+        self.0.map(|spoken| *spoken)
     }
 
     /// Nobody needs to be asked; counts only from a hook that [may allow](Hook::may_allow).
@@ -247,30 +261,31 @@ impl Opinion {
 
     /// Replaces the arguments; they are prepared and judged like those of any call.
     pub fn rewrite(mut self, arguments: &Value) -> Self {
-        self.arguments = Some(arguments.to_string());
+        self.0.get_or_insert_default().arguments = Some(arguments.to_string());
         self
     }
 
     /// Adds something that the model reads with the result.
     pub fn context(mut self, text: impl Into<String>) -> Self {
-        self.context.push(text.into());
+        self.0.get_or_insert_default().context.push(text.into());
         self
     }
 }
 
 impl fmt::Display for Opinion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.verdict {
+        let Some(spoken) = &self.0 else { return f.write_str("none") };
+        f.write_str(match spoken.verdict {
             Verdict::None => "none",
             Verdict::Allow => "allow",
             Verdict::Ask => "ask",
             Verdict::Deny => "deny",
             Verdict::Halt => "halt",
         })?;
-        if !self.reason.is_empty() {
-            write!(f, ": {}", self.reason)?;
+        if !spoken.reason.is_empty() {
+            write!(f, ": {}", spoken.reason)?;
         }
-        f.write_str(if self.arguments.is_some() { " (arguments changed)" } else { "" })
+        f.write_str(if spoken.arguments.is_some() { " (arguments changed)" } else { "" })
     }
 }
 

@@ -85,7 +85,7 @@ fn mixed(a: u64, b: u64) -> u64 {
 }
 
 /// The hash of the value at `at`, and where it ends.
-#[inline]
+#[inline(always)]
 fn value(text: &[u8], at: usize, depth: usize) -> (u64, usize) {
     match text.get(at) {
         Some(b'{') if depth > 0 => object(text, at + 1, depth - 1),

@@ -108,6 +108,7 @@ fn heed(
     opinion: Opinion,
     heard: &mut Heard,
 ) -> Result<bool, ToolError> {
+    let Some(opinion) = opinion.spoken() else { return Ok(true) };
     if !opinion.context.is_empty() {
         frame.extra().context.extend(opinion.context);
     }

@@ -105,6 +105,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A member whose key is not the next that was declared.
+    #[inline(never)]
     fn out_of_order(&mut self) -> Result<(), Stopped> {
         let start = self.at;
         match plain_key(&self.text.as_bytes()[start..]) {
@@ -157,20 +158,25 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The value of the argument `key`, before which the walk stands.
+    #[inline(never)]
     fn argument(&mut self, key: &str) -> Result<(), Stopped> {
-        let Some(index) = self.params.iter().position(|param| param.name == key) else {
-            return self.by_another_name(key);
+        let index = match self.params.iter().position(|param| param.name == key) {
+            Some(index) => Some(index),
+            None => self.by_another_name(key)?,
         };
-        self.value(index, key)
+        match index {
+            Some(index) => self.value(index, key),
+            None => Ok(()),
+        }
     }
 
-    /// A declared alias, or an unknown argument.
+    /// The parameter by a declared alias; an unknown argument is a fault.
     #[cold]
-    fn by_another_name(&mut self, key: &str) -> Result<(), Stopped> {
+    fn by_another_name(&mut self, key: &str) -> Result<Option<usize>, Stopped> {
         match self.params.iter().position(|param| param.aliases.contains(&key)) {
             Some(index) => {
                 self.notes.push(Note::new(self.params[index].name, Coercion::Alias));
-                self.value(index, key)
+                Ok(Some(index))
             }
             None => {
                 let root = Place::root();
@@ -181,11 +187,12 @@ impl Walk<'_, '_, '_> {
                     .map(|param| param.name)
                     .collect();
                 self.faults.unknown(&Place::key_of(&root, key), &known);
-                self.skip().map(drop)
+                self.skip().map(|_| None)
             }
         }
     }
 
+    #[inline(always)]
     fn value(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
         let first = self.token();
         if !self.seen.insert(index) {
