@@ -125,6 +125,9 @@ impl Pipeline {
     }
 
     /// Sets how long a call may take whose tool does not say; two minutes by default.
+    ///
+    /// The time of a call counts from where its tool takes its context, or else from where
+    /// it first waits; a tool that never waits is not interrupted.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         self.with(|core| core.timeout = timeout)
@@ -339,6 +342,7 @@ impl Pipeline {
 
     /// The whole way of a call, whoever owns it. One future from beginning to end: each that
     /// stands in another copies the outcome once more.
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` would copy the call once more")]
     fn through_the_gates<'a>(
         &'a self,
         session: &'a Session,
@@ -346,7 +350,6 @@ impl Pipeline {
         turn: Option<&'a dyn Turn>,
         spanned: Spanned,
     ) -> impl Future<Output = Outcome> + Send + 'a {
-        // Not an `async fn`, which would copy the call as well.
         async move {
             let call = call.borrow();
             // Whoever traces pays for the span; nobody else does.
