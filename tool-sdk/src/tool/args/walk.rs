@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 use super::check::{Checks, Fast};
 use super::fault::{Fault, FaultKind, Faults, Place, without_position};
 use super::json::Json;
+use super::seen::Seen;
 use super::{InvalidArgs, MAX_BYTES};
 use crate::call::{Coercion, Note, RawArgs};
 use crate::tool::Slot;
@@ -396,46 +397,6 @@ impl Walk<'_, '_, '_> {
         };
         self.at = at;
         byte
-    }
-}
-
-/// Which parameters were seen: one bit for each, of which a tool has at most 128.
-#[derive(Default)]
-struct Seen {
-    bits: [u64; 2],
-    count: usize,
-}
-
-impl Seen {
-    /// Says whether it is new.
-    #[inline]
-    fn insert(&mut self, index: usize) -> bool {
-        let (word, bit) = Self::place(index);
-        let is_new = self.bits[word] & bit == 0;
-        self.bits[word] |= bit;
-        self.count += usize::from(is_new);
-        is_new
-    }
-
-    fn remove(&mut self, index: usize) {
-        let (word, bit) = Self::place(index);
-        self.count -= usize::from(self.bits[word] & bit != 0);
-        self.bits[word] &= !bit;
-    }
-
-    fn contains(&self, index: usize) -> bool {
-        let (word, bit) = Self::place(index);
-        self.bits[word] & bit != 0
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.count
-    }
-
-    #[inline]
-    fn place(index: usize) -> (usize, u64) {
-        (index / 64 % 2, 1 << (index % 64))
     }
 }
 
