@@ -162,12 +162,14 @@ fn methods_become_tools_on_a_shared_value() {
                                             },
                                             __notes,
                                             &__rt::Hooks::NONE,
-                                            move |__args, __cx| async move {
-                                                (__OUT
-                                                    .convert)(
-                                                    <Tracker>::create(&__this, __args.title, __args.weight)
-                                                        .await,
-                                                )
+                                            move |__args, __approved| {
+                                                async move {
+                                                    (__OUT
+                                                        .convert)(
+                                                        <Tracker>::create(&__this, __args.title, __args.weight)
+                                                            .await,
+                                                    )
+                                                }
                                             },
                                         ),
                                     )
@@ -208,14 +210,17 @@ fn methods_become_tools_on_a_shared_value() {
                                             TrackerCountArgs {},
                                             __notes,
                                             &__rt::Hooks::NONE,
-                                            move |__args, __cx| async move {
-                                                (__OUT
-                                                    .convert)(
-                                                    <Tracker>::count(
-                                                        &__this,
-                                                        <Context as __rt::FromContextRef>::from_context_ref(&__cx),
-                                                    ),
-                                                )
+                                            move |__args, __approved| {
+                                                let __cx = __approved.context();
+                                                async move {
+                                                    (__OUT
+                                                        .convert)(
+                                                        <Tracker>::count(
+                                                            &__this,
+                                                            <Context as __rt::FromContextRef>::from_context_ref(&__cx),
+                                                        ),
+                                                    )
+                                                }
                                             },
                                         ),
                                     )

@@ -173,26 +173,29 @@ fn a_plain_tool() {
                             },
                             __notes,
                             &__HOOKS,
-                            |__args, __cx| async move {
-                                (__OUT
-                                    .convert)(
-                                    read_file(
-                                            __args.path,
-                                            __args.offset,
-                                            __args.mode,
-                                            &*__args.label,
-                                            <Context as __rt::FromContextRef>::from_context_ref(&__cx),
-                                            match <State<
-                                                Db,
-                                            > as __rt::FromContext>::from_context(&__cx) {
-                                                ::core::result::Result::Ok(__value) => __value,
-                                                ::core::result::Result::Err(__error) => {
-                                                    return ::core::result::Result::Err(__error);
-                                                }
-                                            },
-                                        )
-                                        .await,
-                                )
+                            |__args, __approved| {
+                                let __cx = __approved.context();
+                                async move {
+                                    (__OUT
+                                        .convert)(
+                                        read_file(
+                                                __args.path,
+                                                __args.offset,
+                                                __args.mode,
+                                                &*__args.label,
+                                                <Context as __rt::FromContextRef>::from_context_ref(&__cx),
+                                                match <State<
+                                                    Db,
+                                                > as __rt::FromContext>::from_context(&__cx) {
+                                                    ::core::result::Result::Ok(__value) => __value,
+                                                    ::core::result::Result::Err(__error) => {
+                                                        return ::core::result::Result::Err(__error);
+                                                    }
+                                                },
+                                            )
+                                            .await,
+                                    )
+                                }
                             },
                         ),
                     )
@@ -423,15 +426,17 @@ fn all_items() {
                             },
                             __notes,
                             &__HOOKS,
-                            |__args, __cx| async move {
-                                (__OUT
-                                    .convert)(
-                                    act(
-                                        __args.path,
-                                        ::core::option::Option::as_deref(&__args.r#type),
-                                        __args.ratio,
-                                    ),
-                                )
+                            |__args, __approved| {
+                                async move {
+                                    (__OUT
+                                        .convert)(
+                                        act(
+                                            __args.path,
+                                            ::core::option::Option::as_deref(&__args.r#type),
+                                            __args.ratio,
+                                        ),
+                                    )
+                                }
                             },
                         ),
                     )
@@ -502,8 +507,8 @@ fn a_struct_of_arguments() {
                             __args,
                             __notes,
                             &__HOOKS,
-                            |__args, __cx| async move {
-                                (__OUT.convert)(search(__rt::Args(__args)).await)
+                            |__args, __approved| {
+                                async move { (__OUT.convert)(search(__rt::Args(__args)).await) }
                             },
                         ),
                     )
