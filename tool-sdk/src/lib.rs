@@ -83,6 +83,9 @@ mod guide {
     mod command_line {}
     #[doc = include_str!("../guide/errors.md")]
     mod errors {}
+    #[cfg(feature = "mcp")]
+    #[doc = include_str!("../guide/foreign_servers.md")]
+    mod foreign_servers {}
     #[doc = include_str!("../guide/guards.md")]
     mod guards {}
     #[cfg(feature = "hooks")]
@@ -90,6 +93,9 @@ mod guide {
     mod hooks {}
     #[doc = include_str!("../README.md")]
     mod readme {}
+    #[cfg(feature = "mcp")]
+    #[doc = include_str!("../guide/serving.md")]
+    mod serving {}
     #[doc = include_str!("../guide/testing.md")]
     mod testing {}
     #[doc = include_str!("../guide/tools.md")]

@@ -10,6 +10,8 @@
 //! | [`glob_files`](fn@search::glob_files) | `search` | finds files by their names |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
 //! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
+//! | [`register_mcp_server`](fn@mcp::register_mcp_server) | `mcp` | uses the tools of another server |
+//! | [`debug_mcp_server`](fn@mcp::debug_mcp_server) | `mcp` | shows how those servers are |
 //!
 //! | [`exec_command`](fn@exec::exec_command) | `exec` | runs a command, which may run on after the call |
 //! | [`write_stdin`](fn@exec::write_stdin) | `exec` | types into such a command, or waits for its output |
@@ -35,10 +37,12 @@
 mod diff;
 #[cfg(feature = "fs")]
 mod edit;
-#[cfg(all(feature = "exec", unix))]
+#[cfg(feature = "exec")]
 pub mod exec;
 #[cfg(feature = "fs")]
 pub mod fs;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "fs")]
 mod patch;
 #[cfg(feature = "search")]

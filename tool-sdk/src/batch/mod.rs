@@ -83,7 +83,7 @@ impl<'p> Batch<'p> {
             .enumerate()
             .map(|(at, call)| {
                 let place = Place { hall: Arc::clone(&hall), at };
-                async move { (at, self.pipeline.call_in_turn(session, &call, Some(&place)).await) }
+                async move { (at, self.pipeline.call_in_turn(session, &call, &place).await) }
             })
             .collect();
         let mut outcomes: Vec<(usize, Outcome)> = running.collect().await;

@@ -27,6 +27,8 @@ use tokio_util::sync::CancellationToken;
 pub use self::cancel::{Interrupted, Stop};
 pub use self::facts::ToolFacts;
 pub use self::inquiry::{Elicited, Inquiries, Inquiring, Inquiry, InquiryKind};
+#[cfg(feature = "mcp")]
+pub(crate) use self::progress::Listener;
 pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::settings::Settings;
@@ -334,10 +336,17 @@ impl Context {
     }
 
     fn signal(&self, signal: impl FnOnce() -> Signal) {
-        if let Some(sink) = &self.sink
-            && sink.is_open()
-        {
-            sink.signal(self, signal());
+        let open = self.sink.as_ref().filter(|sink| sink.is_open());
+        let listener = self.session.listener();
+        if open.is_none() && listener.is_none() {
+            return;
+        }
+        let signal = signal();
+        if let Some(listener) = listener {
+            listener.hear(self, &signal);
+        }
+        if let Some(sink) = open {
+            sink.signal(self, signal);
         }
     }
 }

@@ -79,5 +79,11 @@ pub trait Sink: Send + Sync {
     }
 }
 
+/// Hears what the tools of one session say while they run, as they say it. It must not
+/// block.
+pub(crate) trait Listener: Send + Sync {
+    fn hear(&self, cx: &Context, signal: &Signal);
+}
+
 /// The answer that a running tool waits for.
 pub type Asking = Pin<Box<dyn Future<Output = bool> + Send>>;

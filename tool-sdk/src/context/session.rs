@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::progress::Listener;
 use super::state::Lent;
 
 /// A conversation: who asks, on whose behalf, and what the host lends.
@@ -39,6 +40,7 @@ struct Inner {
     permissions: BTreeSet<String>,
     messages: Arc<[Message]>,
     lent: Lent,
+    listener: Option<Arc<dyn Listener>>,
     /// Made when somebody asks for it; shared by clones all the same.
     cancel: Arc<OnceLock<CancellationToken>>,
     kept: Arc<Kept>,
@@ -219,18 +221,27 @@ impl Session {
         &self.0.lent
     }
 
+    /// Lets somebody hear what tools say while they run.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn with_listener(mut self, listener: Arc<dyn Listener>) -> Self {
+        self.inner().listener = Some(listener);
+        self
+    }
+
+    #[inline]
+    pub(crate) fn listener(&self) -> Option<&dyn Listener> {
+        self.0.listener.as_deref()
+    }
+
     /// Whether both are one session: clones, on behalf of the same user and agent.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.kept, &other.0.kept)
     }
 
     /// What a pipeline keeps for the session and all its clones, made at first use.
-    pub(crate) fn kept<T: Any + Send + Sync>(
-        &self,
-        pipeline: usize,
-        make: impl FnOnce() -> T,
-    ) -> Arc<T> {
-        self.0.kept.get(pipeline, make)
+    #[inline]
+    pub(crate) fn kept<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
+        self.0.kept.get(pipeline)
     }
 
     /// Lets `token` cancel every call of the session.
@@ -257,20 +268,37 @@ impl Session {
     }
 }
 
-/// What pipelines keep for a session, by the pipeline's number.
+/// What pipelines keep for a session, by the pipeline's number: a chain that only grows, so
+/// that it is read without a lock. Most sessions have one pipeline.
 #[derive(Default)]
-struct Kept(Mutex<Vec<(usize, Arc<dyn Any + Send + Sync>)>>);
+struct Kept(OnceLock<Box<Link>>);
+
+struct Link {
+    pipeline: usize,
+    state: Box<dyn Any + Send + Sync>,
+    next: Kept,
+}
 
 impl Kept {
-    fn get<T: Any + Send + Sync>(&self, pipeline: usize, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = kept.iter().find(|(number, _)| *number == pipeline);
-        if let Some(state) = found.and_then(|(_, state)| Arc::clone(state).downcast().ok()) {
-            return state;
+    #[inline]
+    fn get<T: Any + Default + Send + Sync>(&self, pipeline: usize) -> &T {
+        let mut kept = self;
+        loop {
+            let link = kept.0.get_or_init(|| Link::new::<T>(pipeline));
+            if link.pipeline == pipeline
+                && let Some(state) = link.state.downcast_ref()
+            {
+                return state;
+            }
+            kept = &link.next;
         }
-        let state = Arc::new(make());
-        kept.push((pipeline, Arc::clone(&state) as _));
-        state
+    }
+}
+
+impl Link {
+    #[cold]
+    fn new<T: Any + Default + Send + Sync>(pipeline: usize) -> Box<Self> {
+        Box::new(Self { pipeline, state: Box::new(T::default()), next: Kept::default() })
     }
 }
 

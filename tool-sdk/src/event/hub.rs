@@ -37,21 +37,17 @@ impl Hub {
 
     pub(crate) fn send(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
         let queues = lock(&self.queues);
+        let Some((last, others)) = queues.split_last() else { return };
         // The number is taken under the lock, so that every subscriber sees them grow.
-        let event = ToolEvent {
-            seq: self.next.fetch_add(1, Ordering::Relaxed),
-            call: call.clone(),
-            tool: tool.clone(),
-            session: session.shared_id(),
-            severity: kind.severity(),
-            kind,
+        let seq = self.next.fetch_add(1, Ordering::Relaxed);
+        let event = |kind: EventKind| {
+            let (call, tool, session) = (call.clone(), tool.clone(), session.shared_id());
+            ToolEvent { seq, call, tool, session, severity: kind.severity(), kind }
         };
-        if let Some((last, others)) = queues.split_last() {
-            for queue in others {
-                queue.push(event.clone());
-            }
-            last.push(event);
+        for queue in others {
+            queue.push(kind.clone(), call, event);
         }
+        last.push(kind, call, event);
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {
@@ -164,14 +160,22 @@ impl Class {
 }
 
 impl Queue {
+    /// Takes an event in, which `event` makes of its kind: an event is large, and is made
+    /// where it stays.
     #[inline]
-    fn push(&self, mut event: ToolEvent) {
+    fn push(&self, kind: EventKind, call: &CallId, event: impl FnOnce(EventKind) -> ToolEvent) {
         let mut state = lock(&self.state);
-        if state.has_place_for(&mut event) {
-            state.events.push_back(event);
+        let was_empty = state.events.is_empty();
+        if state.has_place_for(&kind, call) {
+            state.events.push_back(event(kind));
+        } else if !state.is_losing() {
+            state.events.push_back(event(EventKind::Lost { count: 1 }));
         }
         drop(state);
-        self.ready.notify_one();
+        // Whoever waits has seen an empty queue.
+        if was_empty {
+            self.ready.notify_one();
+        }
     }
 
     /// The next event, if there is one.
@@ -187,35 +191,39 @@ impl Queue {
 }
 
 impl State {
-    /// Whether there is a place for the event.
-    ///
-    /// What is lost is counted where the loss began, in the place of the first event that
-    /// is lost.
+    /// Takes a place for an event, if there is one.
     #[inline]
-    fn has_place_for(&mut self, event: &mut ToolEvent) -> bool {
-        let Some(class) = Class::of(&event.kind) else { return true };
-        let is_owed = class == Class::End && self.is_owed(event);
+    fn has_place_for(&mut self, kind: &EventKind, call: &CallId) -> bool {
+        let Some(class) = Class::of(kind) else { return true };
+        let is_owed = class == Class::End && self.is_owed(kind, call);
         if self.kept[class as usize] < class.room() || is_owed {
             self.kept[class as usize] += 1;
             return true;
         }
-        if matches!(event.kind, EventKind::Pending { .. }) {
-            self.untold.insert(event.call.clone());
+        if matches!(kind, EventKind::Pending { .. }) {
+            self.untold.insert(call.clone());
         }
-        if let Some(ToolEvent { kind: EventKind::Lost { count }, .. }) = self.events.back_mut() {
-            *count += 1;
-            return false;
+        false
+    }
+
+    /// Counts what is lost where the loss began, in the place of the first event that is;
+    /// says whether there is one.
+    #[cold]
+    fn is_losing(&mut self) -> bool {
+        match self.events.back_mut() {
+            Some(ToolEvent { kind: EventKind::Lost { count }, .. }) => {
+                *count += 1;
+                true
+            }
+            _ => false,
         }
-        event.kind = EventKind::Lost { count: 1 };
-        event.severity = event.kind.severity();
-        true
     }
 
     /// Whether the end is that of a call that the subscriber saw begin.
     #[inline]
-    fn is_owed(&mut self, end: &ToolEvent) -> bool {
-        let is_untold = !self.untold.is_empty() && self.untold.remove(&end.call);
-        end.kind.has_beginning() && !is_untold
+    fn is_owed(&mut self, end: &EventKind, call: &CallId) -> bool {
+        let is_untold = !self.untold.is_empty() && self.untold.remove(call);
+        end.has_beginning() && !is_untold
     }
 
     #[inline]

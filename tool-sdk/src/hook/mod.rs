@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::{error::Elapsed, timeout};
+use tokio::time::Instant;
 
 use crate::call::CallId;
 use crate::content::Output;
@@ -118,8 +118,11 @@ pub struct Step<'a, T>(Stepped<'a, T>);
 
 enum Stepped<'a, T> {
     Now(T),
-    Later(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
+    Later(Later<'a, T>),
 }
+
+/// What gives an answer in time.
+pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl<'a, T> Step<'a, T> {
     /// The answer.
@@ -134,21 +137,20 @@ impl<'a, T> Step<'a, T> {
         Self(Stepped::Later(Box::pin(answer)))
     }
 
+    /// The answer, or what gives it.
+    #[inline]
+    pub(crate) fn answer(self) -> Result<T, Later<'a, T>> {
+        match self.0 {
+            Stepped::Now(answer) => Ok(answer),
+            Stepped::Later(later) => Err(later),
+        }
+    }
+
     /// Waits for the answer.
     pub async fn done(self) -> T {
         match self.0 {
             Stepped::Now(answer) => answer,
             Stepped::Later(answer) => answer.await,
-        }
-    }
-
-    /// Waits for the answer for as long as `limit` says.
-    pub(crate) async fn within(self, limit: Option<Duration>) -> Result<T, Elapsed> {
-        match (self.0, limit) {
-            (Stepped::Now(answer), _) => Ok(answer),
-            (Stepped::Later(answer), None) => Ok(answer.await),
-            // Boxed, because most steps never wait and none should carry room for a timer.
-            (Stepped::Later(answer), Some(limit)) => Box::pin(timeout(limit, answer)).await,
         }
     }
 }
@@ -199,7 +201,11 @@ impl Default for Priority {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Opinion {
+pub struct Opinion(Option<Box<Spoken>>);
+
+/// What an opinion says; most hooks have none, and an empty one moves about cheaply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spoken {
     pub(crate) verdict: Verdict,
     pub(crate) reason: String,
     pub(crate) arguments: Option<String>,
@@ -224,12 +230,22 @@ pub(crate) enum Verdict {
 
 impl Opinion {
     fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
-        Self { verdict, reason: reason.into(), arguments: None, context: Vec::new() }
+        Self::saying(Spoken { verdict, reason: reason.into(), ..Spoken::default() })
     }
 
     /// No opinion.
     pub const fn none() -> Self {
-        Self { verdict: Verdict::None, reason: String::new(), arguments: None, context: Vec::new() }
+        Self(None)
+    }
+
+    pub(crate) fn saying(spoken: Spoken) -> Self {
+        Self((spoken != Spoken::default()).then(|| Box::new(spoken)))
+    }
+
+    /// What it says, if anything.
+    #[inline]
+    pub(crate) fn spoken(self) -> Option<Spoken> {
+        self.0.map(|spoken| *spoken)
     }
 
     /// Nobody needs to be asked; counts only from a hook that [may allow](Hook::may_allow).
@@ -254,30 +270,31 @@ impl Opinion {
 
     /// Replaces the arguments; they are prepared and judged like those of any call.
     pub fn rewrite(mut self, arguments: &Value) -> Self {
-        self.arguments = Some(arguments.to_string());
+        self.0.get_or_insert_default().arguments = Some(arguments.to_string());
         self
     }
 
     /// Adds something that the model reads with the result.
     pub fn context(mut self, text: impl Into<String>) -> Self {
-        self.context.push(text.into());
+        self.0.get_or_insert_default().context.push(text.into());
         self
     }
 }
 
 impl fmt::Display for Opinion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.verdict {
+        let Some(spoken) = &self.0 else { return f.write_str("none") };
+        f.write_str(match spoken.verdict {
             Verdict::None => "none",
             Verdict::Allow => "allow",
             Verdict::Ask => "ask",
             Verdict::Deny => "deny",
             Verdict::Halt => "halt",
         })?;
-        if !self.reason.is_empty() {
-            write!(f, ": {}", self.reason)?;
+        if !spoken.reason.is_empty() {
+            write!(f, ": {}", spoken.reason)?;
         }
-        f.write_str(if self.arguments.is_some() { " (arguments changed)" } else { "" })
+        f.write_str(if spoken.arguments.is_some() { " (arguments changed)" } else { "" })
     }
 }
 
@@ -290,8 +307,8 @@ pub struct HookedCall<'a> {
     pub(crate) original: &'a str,
     pub(crate) arguments: &'a str,
     pub(crate) watch: Option<&'a (dyn Fn(HookRun) + Sync)>,
-    /// How long the tool ran, once it did.
-    pub(crate) elapsed: Option<Duration>,
+    /// When the tool began and when it was done, once it is.
+    pub(crate) ran: Option<(Instant, Instant)>,
     /// Where a hook says that the model's turn ends with this call.
     pub(crate) halted: Option<&'a OnceLock<String>>,
 }
@@ -336,7 +353,7 @@ impl<'a> HookedCall<'a> {
     /// How long the tool ran; known to after-hooks.
     #[must_use]
     pub fn elapsed(&self) -> Option<Duration> {
-        self.elapsed
+        self.ran.map(|(began, done)| done.saturating_duration_since(began))
     }
 
     /// Ends the model's turn with this call. The first reason stays.

@@ -49,7 +49,7 @@ static CLASSES: [Class; 256] = {
 pub(super) fn of_call(tool: &str, arguments: &str) -> u64 {
     let text = arguments.as_bytes();
     let (value, _) = value(text, skip(text, 0), MAX_DEPTH);
-    hash(value, tool.as_bytes())
+    mixed(value, word(tool.as_bytes()))
 }
 
 /// The key of a result; a success and a failure with the same text differ.
@@ -66,20 +66,39 @@ fn hash(start: u64, bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The hash of the value at `at`, and where it ends.
+/// A token as one number: itself where it is short, as most are.
 #[inline]
+fn word(token: &[u8]) -> u64 {
+    match token.len() {
+        length @ 0..8 => {
+            token.iter().fold(length as u64, |word, &byte| word << 8 | u64::from(byte))
+        }
+        _ => hash(TOKEN, token),
+    }
+}
+
+/// Two numbers as one, of which each bit depends on all of theirs: hex digits of pi.
+#[inline]
+fn mixed(a: u64, b: u64) -> u64 {
+    let product = u128::from(a ^ 0x243f_6a88_85a3_08d3) * u128::from(b ^ 0x1319_8a2e_0370_7344);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The hash of the value at `at`, and where it ends.
+#[inline(always)]
 fn value(text: &[u8], at: usize, depth: usize) -> (u64, usize) {
     match text.get(at) {
         Some(b'{') if depth > 0 => object(text, at + 1, depth - 1),
         Some(b'[') if depth > 0 => list(text, at + 1, depth - 1),
         _ => {
             let end = token_end(text, at);
-            (hash(TOKEN, &text[at..end]), end)
+            (word(&text[at..end]), end)
         }
     }
 }
 
 /// A sum, which knows no order, of values hashed with their names.
+#[inline(never)]
 fn object(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
     let mut sum = OBJECT;
     loop {
@@ -90,7 +109,7 @@ fn object(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
             Some(_) => {
                 let end = token_end(text, at);
                 let (value, after) = value(text, skip(text, end), depth);
-                sum = sum.wrapping_add(hash(value, &text[at..end]));
+                sum = sum.wrapping_add(mixed(value, word(&text[at..end])));
                 at = after;
             }
         }
@@ -98,6 +117,7 @@ fn object(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
 }
 
 /// A chain, in which each value is hashed with all before it.
+#[inline(never)]
 fn list(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
     let mut chain = LIST;
     loop {
@@ -107,7 +127,8 @@ fn list(text: &[u8], mut at: usize, depth: usize) -> (u64, usize) {
             Some(b']') => return (chain, at + 1),
             Some(_) => {
                 let (value, after) = value(text, at, depth);
-                chain = hash(chain, &value.to_le_bytes());
+                // In this order, so that a list in a list is not one long list.
+                chain = mixed(chain.rotate_left(1), value);
                 at = after;
             }
         }

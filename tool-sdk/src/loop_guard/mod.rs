@@ -11,7 +11,6 @@ mod key;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::name::matches;
@@ -234,8 +233,8 @@ impl History {
     pub(crate) fn forget(&self, ticket: Ticket) {
         let mut recent = self.recent();
         if let Some(at) = recent.place(&ticket) {
-            let key = recent.calls[at].key;
-            let before = recent.calls.range(..at).rfind(|call| call.key == key);
+            let Past { number, key, .. } = recent.calls[at];
+            let before = recent.newest().find(|call| call.number < number && call.key == key);
             recent.calls[at].result = before.and_then(|call| call.result);
         }
     }
@@ -245,13 +244,14 @@ impl History {
     }
 }
 
-/// The last calls of a session, oldest first.
+/// The last calls of a session.
 #[derive(Debug)]
 struct Recent {
-    calls: VecDeque<Past>,
-    /// How many of the calls have a key that ends with this byte: most calls are alone
-    /// there, and need not be compared.
-    endings: [u8; 256],
+    /// Each in the place that its number gives it; a new one takes that of the oldest.
+    calls: Vec<Past>,
+    /// How many of the calls have a key that ends like this: most calls are alone there, and
+    /// need not be compared.
+    endings: [u8; 1024],
     /// The number of the next call.
     next: u64,
     /// The number of the first call that counts towards a threshold.
@@ -260,17 +260,23 @@ struct Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { calls: VecDeque::new(), endings: [0; 256], next: 0, counted_from: 0 }
+        Self { calls: Vec::new(), endings: [0; 1024], next: 0, counted_from: 0 }
     }
+}
+
+/// Where the call of this number stands.
+const fn place_of(number: u64) -> usize {
+    (number % WINDOW as u64) as usize
 }
 
 /// Where a key stands among the endings.
 const fn ending(key: u64) -> usize {
-    (key & 0xff) as usize
+    (key & 0x3ff) as usize
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Past {
+    number: u64,
     key: u64,
     /// None while the call runs.
     result: Option<u64>,
@@ -286,37 +292,47 @@ impl Past {
 
 impl Recent {
     fn push(&mut self, key: u64) -> Ticket {
-        if self.calls.len() == WINDOW
-            && let Some(oldest) = self.calls.pop_front()
-        {
-            self.endings[ending(oldest.key)] -= 1;
+        let number = self.next;
+        let call = Past { number, key, result: None };
+        match self.calls.get_mut(place_of(number)) {
+            Some(oldest) => {
+                self.endings[ending(oldest.key)] -= 1;
+                *oldest = call;
+            }
+            None => self.calls.push(call),
         }
-        self.calls.push_back(Past { key, result: None });
         self.endings[ending(key)] += 1;
         self.next += 1;
-        Ticket(Some(self.next - 1))
+        Ticket(Some(number))
     }
 
     /// Where the call of `ticket` is, unless it is too long ago.
     fn place(&self, ticket: &Ticket) -> Option<usize> {
-        let age = usize::try_from(self.next.checked_sub(ticket.0?)?).ok()?;
-        self.calls.len().checked_sub(age)
+        let number = ticket.0?;
+        let at = place_of(number);
+        self.calls.get(at).filter(|call| call.number == number).map(|_| at)
+    }
+
+    /// The calls, newest first.
+    fn newest(&self) -> impl Iterator<Item = &Past> + Clone {
+        let (newer, older) = self.calls.split_at(place_of(self.next).min(self.calls.len()));
+        newer.iter().rev().chain(older.iter().rev())
     }
 
     /// What the newest call, whose key is `key`, repeats.
     fn judge(&self, key: u64, threshold: u32, settings: &Settings) -> Finding {
-        let is_alone = self.endings[ending(key)] == 1
-            || !self.calls.iter().rev().skip(1).any(|call| call.key == key);
+        let is_alone =
+            self.endings[ending(key)] == 1 || !self.newest().skip(1).any(|call| call.key == key);
         if is_alone {
             return Finding::Fine;
         }
-        let identical = self.calls.iter().rev().filter(|call| call.key == key);
+        let identical = self.newest().filter(|call| call.key == key);
         let times = rounds(identical, 1);
         if times >= settings.hard_stop {
             return Finding::Stopped { times };
         }
         let counted = usize::try_from(self.next - self.counted_from).unwrap_or(usize::MAX);
-        let in_a_row = self.calls.iter().rev().take(counted);
+        let in_a_row = self.newest().take(counted);
         (1..=settings.max_cycle)
             .map(|cycle| (cycle, rounds(in_a_row.clone(), cycle)))
             .find(|&(_, times)| times >= threshold)

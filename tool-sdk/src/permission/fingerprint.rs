@@ -96,14 +96,9 @@ pub(crate) fn definition_hash(definition: &Definition) -> String {
         "source": definition.source,
     })
     .to_string();
-    canonical_hash("tool-sdk definition 1", said)
-}
-
-/// The hash of a JSON text in its one form; `kind` keeps hashes of different things apart.
-pub(crate) fn canonical_hash(kind: &str, json: String) -> String {
-    let mut hash = Fields::new(kind);
-    // What nests too deep to be sorted counts as it is written.
-    hash.add(&canonical(&json).unwrap_or(json));
+    let mut hash = Fields::new("tool-sdk definition 1");
+    // A schema that nests too deep to be sorted counts as it is written.
+    hash.add(&canonical(&said).unwrap_or(said));
     hash.finish()
 }
 

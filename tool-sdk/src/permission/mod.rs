@@ -29,8 +29,6 @@ pub use self::ask::{
 pub use self::decision::{By, Decision};
 pub(crate) use self::decision::{Case, Floor};
 pub use self::fingerprint::Fingerprint;
-#[cfg(feature = "mcp")]
-pub(crate) use self::fingerprint::canonical_hash;
 pub(crate) use self::fingerprint::definition_hash;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;

@@ -162,7 +162,7 @@ fn make(
     let definition = frame.definition;
     let prepared = &*heard.prepared;
     let display = &definition.display;
-    let original = heard.original.is_some();
+    let original = heard.original().is_some();
     Ok(Ask {
         id: new_id()?,
         call: frame.id.clone(),

@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::panic::AssertUnwindSafe;
-use std::pin::pin;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::{Either, select};
 use tokio::time::Instant;
 
 use super::frame::Frame;
@@ -16,29 +14,49 @@ use super::run::{aborted, panicked};
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
-use crate::hook::{Hook, HookRun, HookedCall, OnError, Opinion, Registered, Step, Verdict};
+use crate::hook::{Hook, HookRun, HookedCall, Later, OnError, Opinion, Registered, Step, Verdict};
 use crate::permission::{Action, By, Floor};
 use crate::tool::Prepared;
 
 /// What the before-hooks left: the call as it is now, and what they think of it.
 pub(super) struct Heard {
     pub(super) prepared: Box<dyn Prepared>,
+    /// Most hooks say nothing.
+    said: Option<Box<Said>>,
+}
+
+/// What hooks have said.
+#[derive(Default)]
+struct Said {
     /// The call as the model sent it, where a hook changed it.
-    pub(super) original: Option<Box<dyn Prepared>>,
-    pub(super) opinions: Vec<Floor>,
+    original: Option<Box<dyn Prepared>>,
+    opinions: Vec<Floor>,
 }
 
 impl Heard {
     /// Nothing yet.
     #[inline]
     pub(super) fn new(prepared: Box<dyn Prepared>) -> Self {
-        Self { prepared, original: None, opinions: Vec::new() }
+        Self { prepared, said: None }
     }
 
     /// Whether no hook had a say: the call is as the model sent it.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
-        self.original.is_none() && self.opinions.is_empty()
+        self.said.is_none()
+    }
+
+    /// The call as the model sent it, where a hook changed it.
+    pub(super) fn original(&self) -> Option<&dyn Prepared> {
+        self.said.as_ref()?.original.as_deref()
+    }
+
+    pub(super) fn opinions(&self) -> &[Floor] {
+        self.said.as_ref().map_or(&[], |said| &said.opinions)
+    }
+
+    pub(super) fn add(&mut self, opinion: Floor) {
+        self.said.get_or_insert_default().opinions.push(opinion);
     }
 }
 
@@ -47,16 +65,6 @@ pub(super) async fn before(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(
     if frame.is_aborted() {
         return Err(aborted());
     }
-    let given_up = pin!(frame.given_up());
-    // In this order, because most hooks answer at once: only one that waits is watched over.
-    match select(pin!(listen(frame, heard)), given_up).await {
-        Either::Left((heard, _)) => heard,
-        Either::Right(_) => Err(aborted()),
-    }
-}
-
-/// Lets the before-hooks look at the call, one after the other.
-async fn listen(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(), ToolError> {
     let core = frame.core;
     for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
         let hook = &*registered.hook;
@@ -64,7 +72,10 @@ async fn listen(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(), ToolErro
             let tell = |run| frame.event(|| EventKind::HookFinished(run));
             let call = frame.hooked(&tell);
             let run = Run::begin(frame, hook);
-            let opinion = done(hook.time_limit(), || hook.before(&call)).await;
+            let opinion = match begun(|| hook.before(&call)) {
+                Ok(opinion) => opinion,
+                Err(later) => Box::pin(done(frame, hook.time_limit(), later)).await?,
+            };
             match &opinion {
                 Ok(opinion) => run.finish(opinion),
                 Err(error) => run.finish(format_args!("failed: {error}")),
@@ -101,6 +112,7 @@ fn heed(
     opinion: Opinion,
     heard: &mut Heard,
 ) -> Result<bool, ToolError> {
+    let Some(opinion) = opinion.spoken() else { return Ok(true) };
     if !opinion.context.is_empty() {
         frame.extra().context.extend(opinion.context);
     }
@@ -119,7 +131,7 @@ fn heed(
             "" => format!("the hook `{name}` says so"),
             reason => format!("the hook `{name}` says: {reason}"),
         };
-        heard.opinions.push(Floor { action, by: By::Hook, reason });
+        heard.add(Floor { action, by: By::Hook, reason });
     }
     if action == Some(Action::Deny) {
         return Ok(false);
@@ -132,14 +144,15 @@ fn heed(
             ToolError::denied(message).source(error)
         })?;
         // What was allowed was another call.
-        heard.opinions.retain(|opinion| opinion.action != Action::Allow);
+        let said = heard.said.get_or_insert_default();
+        said.opinions.retain(|opinion| opinion.action != Action::Allow);
         if action == Some(Action::Allow) {
             let name = registered.hook.name();
             let reason = format!("the hook `{name}` allows what it made of the call");
-            heard.opinions.push(Floor { action: Action::Allow, by: By::Hook, reason });
+            said.opinions.push(Floor { action: Action::Allow, by: By::Hook, reason });
         }
         let before = std::mem::replace(&mut heard.prepared, rewritten);
-        heard.original.get_or_insert(before);
+        said.original.get_or_insert(before);
     }
     Ok(true)
 }
@@ -148,27 +161,23 @@ fn heed(
 ///
 /// A result that not every hook has seen is nobody's: what cancels the call ends the hooks.
 pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
-    let given_up = frame.given_up();
-    tokio::select! {
-        biased;
-        () = look_back(frame, result) => {}
-        () = given_up => *result = Err(aborted()),
-    }
-}
-
-async fn look_back(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
     let core = frame.core;
-    let elapsed = Some(frame.started().elapsed());
+    let ran = Some((frame.started(), Instant::now()));
     let halted = OnceLock::new();
     for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
         let hook = &*registered.hook;
         let tell = |run| frame.event(|| EventKind::HookFinished(run));
-        let call = HookedCall { elapsed, halted: Some(&halted), ..frame.hooked(&tell) };
+        let call = HookedCall { ran, halted: Some(&halted), ..frame.hooked(&tell) };
         let run = Run::begin(frame, hook);
-        // What a failing observer leaves behind is told in an event; the result stands.
-        match done(hook.time_limit(), || hook.after(&call, result)).await {
-            Ok(()) => run.finish("done"),
-            Err(error) => run.finish(format_args!("failed: {error}")),
+        let looked = match begun(|| hook.after(&call, result)) {
+            Ok(looked) => Ok(looked),
+            Err(later) => Box::pin(done(frame, hook.time_limit(), later)).await,
+        };
+        match looked {
+            Ok(Ok(())) => run.finish("done"),
+            // What a failing observer leaves behind is told in an event; the result stands.
+            Ok(Err(error)) => run.finish(format_args!("failed: {error}")),
+            Err(aborted) => return *result = Err(aborted),
         }
     }
     if let Some(reason) = halted.into_inner() {
@@ -212,24 +221,35 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Makes a step and waits for it; a panic of either is a failure of the hook, and so is
-/// taking longer than `limit`.
-async fn done<'s, T>(
+/// Asks a hook: most answer at once. A panic is a failure of the hook.
+#[inline]
+fn begun<'s, T>(
+    step: impl FnOnce() -> Step<'s, Result<T, ToolError>>,
+) -> Result<Result<T, ToolError>, Later<'s, Result<T, ToolError>>> {
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(step) => step.answer(),
+        Err(panic) => Ok(Err(panicked(&*panic))),
+    }
+}
+
+/// Waits for a hook, while anybody wants the result of the call. A panic is a failure of the
+/// hook, and so is taking longer than `limit`.
+async fn done<T>(
+    frame: &Frame<'_>,
     limit: Option<Duration>,
-    step: impl FnOnce() -> Step<'s, Result<T, ToolError>> + Send,
-) -> Result<T, ToolError>
-where
-    T: Send + 's,
-{
-    let work = async move {
-        step().within(limit).await.unwrap_or_else(|_| {
-            Err(ToolError::timeout(format_args!(
-                "no answer within {:?}",
-                limit.unwrap_or_default()
-            )))
-        })
-    };
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
+    later: Later<'_, Result<T, ToolError>>,
+) -> Result<Result<T, ToolError>, ToolError> {
+    let limit = limit.unwrap_or(Duration::MAX);
+    tokio::select! {
+        biased;
+        answer = AssertUnwindSafe(later).catch_unwind() => {
+            Ok(answer.unwrap_or_else(|panic| Err(panicked(&*panic))))
+        }
+        () = frame.given_up() => Err(aborted()),
+        () = tokio::time::sleep(limit) => {
+            Ok(Err(ToolError::timeout(format_args!("no answer within {limit:?}"))))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -84,8 +84,9 @@ impl Core {
     }
 
     /// What this pipeline keeps for a session.
-    pub(super) fn kept(&self, session: &Session) -> Arc<Kept> {
-        session.kept(self.number, Kept::default)
+    #[inline]
+    pub(super) fn kept<'s>(&self, session: &'s Session) -> &'s Kept {
+        session.kept(self.number)
     }
 }
 

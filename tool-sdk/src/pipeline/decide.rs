@@ -67,7 +67,9 @@ async fn gates(
     turn: Option<&dyn Turn>,
 ) -> Result<Box<dyn Prepared>, ToolError> {
     strictly(frame.arguments())?;
-    heard.opinions.extend(looping(frame));
+    if let Some(opinion) = looping(frame) {
+        heard.add(opinion);
+    }
     let cx = frame.context(frame.started());
     let decision = decide(frame, &heard, &cx);
     let Answered { decision, reply, shown } = match decision.action {
@@ -126,11 +128,11 @@ pub(super) async fn check(
 
 /// Decides about the call as it is now, and as the model sent it; the stricter holds.
 pub(super) fn decide(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> Decision {
-    let last = judge(frame, &*heard.prepared, frame.arguments(), &heard.opinions, cx);
-    match &heard.original {
+    let last = judge(frame, &*heard.prepared, frame.arguments(), heard.opinions(), cx);
+    match heard.original() {
         Some(original) => {
             // What was denied before a hook changed it stays denied.
-            let first = judge(frame, &**original, frame.call.arguments.text(), &[], cx);
+            let first = judge(frame, original, frame.call.arguments.text(), &[], cx);
             if first.action == Action::Deny { first } else { last }
         }
         None => last,

@@ -37,7 +37,7 @@ pub(super) struct Frame<'a> {
     /// Whether a beginning was told whose end was not.
     open: bool,
     /// What the guard against loops found.
-    guarded: Option<Guarded>,
+    guarded: Option<Guarded<'a>>,
     /// Whether the tool was let run.
     ran: bool,
     /// What only few calls have.
@@ -45,8 +45,8 @@ pub(super) struct Frame<'a> {
 }
 
 /// What the guard against loops found, and where it is told the end.
-struct Guarded {
-    kept: Arc<Kept>,
+struct Guarded<'a> {
+    kept: &'a Kept,
     ticket: Ticket,
     finding: Finding,
 }
@@ -253,7 +253,7 @@ impl<'a> Frame<'a> {
             original: self.call.arguments.text(),
             arguments: self.arguments(),
             watch: Some(watch),
-            elapsed: None,
+            ran: None,
             halted: None,
         }
     }
@@ -516,7 +516,13 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn event(&self, kind: impl FnOnce() -> EventKind) {
         if self.is_heard() {
-            self.core.tell(self.session, &self.definition.name, &self.id, kind());
+            self.tell(kind);
         }
+    }
+
+    /// Apart, so that calls that nobody listens to do not carry it.
+    #[inline(never)]
+    fn tell(&self, kind: impl FnOnce() -> EventKind) {
+        self.core.tell(self.session, &self.definition.name, &self.id, kind());
     }
 }

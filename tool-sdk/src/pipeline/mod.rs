@@ -31,7 +31,9 @@ mod tests;
 mod trace;
 mod turn;
 
+use std::borrow::Borrow;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,6 +126,9 @@ impl Pipeline {
     }
 
     /// Sets how long a call may take whose tool does not say; two minutes by default.
+    ///
+    /// The time of a call counts from where its tool takes its context, or else from where
+    /// it first waits; a tool that never waits is not interrupted.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         self.with(|core| core.timeout = timeout)
@@ -329,117 +334,133 @@ impl Pipeline {
     /// # Panics
     ///
     /// Panics outside a tokio runtime with its timer, once a tool waits for something.
-    #[expect(clippy::manual_async_fn, reason = "an `async fn` would copy the call into its frame")]
     pub fn call<'a>(
         &'a self,
         session: &'a Session,
         call: Call<'a>,
     ) -> impl Future<Output = Outcome> + Send + 'a {
-        async move { self.call_in_turn(session, &call, None).await }
+        self.through_the_gates(session, call, None, Spanned::No)
     }
 
     /// Runs one call, which waits for its turn between being approved and being run.
-    pub(crate) async fn call_in_turn(
-        &self,
-        session: &Session,
-        call: &Call<'_>,
-        turn: Option<&dyn Turn>,
-    ) -> Outcome {
-        // Whoever traces pays for the span; nobody else does.
-        if trace::is_on() {
-            return Box::pin(self.traced(session, call, turn)).await;
-        }
-        self.through_the_gates(session, call, turn).await
+    pub(crate) fn call_in_turn<'a>(
+        &'a self,
+        session: &'a Session,
+        call: &'a Call<'a>,
+        turn: &'a dyn Turn,
+    ) -> impl Future<Output = Outcome> + Send + 'a {
+        self.through_the_gates(session, call, Some(turn), Spanned::No)
     }
 
+    /// The same inside a span.
     #[cold]
-    async fn traced(&self, session: &Session, call: &Call<'_>, turn: Option<&dyn Turn>) -> Outcome {
-        let mut call = call.clone();
-        let id = call.id.get_or_insert_with(CallId::next).clone();
-        let view = self.core.toolset.view_for(session);
-        let span = view.definition(&call.name).map(|it| trace::call_span(session, it, &id));
-        let running = self.through_the_gates(session, &call, turn);
-        trace::traced(span.unwrap_or_else(tracing::Span::none), running).await
+    fn spanned<'a>(
+        &'a self,
+        session: &'a Session,
+        call: &'a Call<'a>,
+        turn: Option<&'a dyn Turn>,
+    ) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'a>> {
+        Box::pin(async move {
+            let mut call = call.clone();
+            let id = call.id.get_or_insert_with(CallId::next).clone();
+            let view = self.core.toolset.view_for(session);
+            let span = view.definition(&call.name).map(|it| trace::call_span(session, it, &id));
+            let running = self.through_the_gates(session, &call, turn, Spanned::Yes);
+            trace::traced(span.unwrap_or_else(tracing::Span::none), running).await
+        })
     }
 
-    /// The whole way of a call.
-    async fn through_the_gates(
-        &self,
-        session: &Session,
-        call: &Call<'_>,
-        turn: Option<&dyn Turn>,
-    ) -> Outcome {
-        // resolve
-        let view = self.core.toolset.view_for(session);
-        let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
-            return self.unresolved(session, call);
-        };
-        let mut frame = Frame::new(&self.core, session, call, &**tool, policy);
+    /// The whole way of a call, whoever owns it. One future from beginning to end: each that
+    /// stands in another copies the outcome once more.
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` would copy the call once more")]
+    fn through_the_gates<'a>(
+        &'a self,
+        session: &'a Session,
+        call: impl Borrow<Call<'a>> + Send + 'a,
+        turn: Option<&'a dyn Turn>,
+        spanned: Spanned,
+    ) -> impl Future<Output = Outcome> + Send + 'a {
+        async move {
+            let call = call.borrow();
+            // Whoever traces pays for the span; nobody else does.
+            if spanned == Spanned::No && trace::is_on() {
+                return self.spanned(session, call, turn).await;
+            }
 
-        // admit
-        if let Err(error) = frame.admit() {
-            return frame.end(Err(error), Vec::new());
-        }
+            // resolve
+            let view = self.core.toolset.view_for(session);
+            let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
+                return self.unresolved(session, call);
+            };
+            let mut frame = Frame::new(&self.core, session, call, &**tool, policy);
 
-        // prepare
-        let mut heard = match frame.prepare() {
-            Ok(prepared) => Heard::new(prepared),
-            Err(error) => return frame.end(Err(error), Vec::new()),
-        };
-        frame.announce(&*heard.prepared);
-        trace::stage("prepare");
-
-        // hooks
-        let mut is_current = true;
-        if frame.is_hooked() {
-            if let Err(error) = before::before(&mut frame, &mut heard).await {
-                let error = frame.refused(&*heard.prepared, error);
+            // admit
+            if let Err(error) = frame.admit() {
                 return frame.end(Err(error), Vec::new());
             }
-            frame.pass_on_halt(turn);
-            // Only the tool itself is on its time.
-            frame.begin_now();
-            // A hook may have waited for long, or changed the rules itself.
-            is_current = self.core.toolset.shows(&view);
-        }
 
-        // guard, decide, ask
-        let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-        let mut prepared = if is_settled && frame.is_no_loop() {
-            heard.prepared
-        } else {
-            match Box::pin(decide::approve(&mut frame, heard, turn)).await {
-                Ok(approved) => approved,
+            // prepare
+            let mut heard = match frame.prepare() {
+                Ok(prepared) => Heard::new(prepared),
                 Err(error) => return frame.end(Err(error), Vec::new()),
+            };
+            frame.announce(&*heard.prepared);
+            trace::stage("prepare");
+
+            // hooks
+            let mut is_current = true;
+            if frame.is_hooked() {
+                if let Err(error) = before::before(&mut frame, &mut heard).await {
+                    let error = frame.refused(&*heard.prepared, error);
+                    return frame.end(Err(error), Vec::new());
+                }
+                frame.pass_on_halt(turn);
+                // Only the tool itself is on its time.
+                frame.begin_now();
+                // A hook may have waited for long, or changed the rules itself.
+                is_current = self.core.toolset.shows(&view);
             }
-        };
-        trace::stage("decide");
-        let permit = match turn {
-            Some(turn) => match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
-                Ok(permit) => Some(permit),
-                Err(error) => return frame.end(Err(error), Vec::new()),
-            },
-            None => None,
-        };
 
-        // run
-        let notes = frame.start(&*prepared);
-        let mut result = match run::begin(&mut frame, prepared).await {
-            First::Done(result) => result,
-            // Boxed, because most calls never wait and none should carry its room around.
-            First::Waiting(running) => Box::pin(run::wait(&mut frame, running)).await,
-        };
-        trace::stage("run");
+            // guard, decide, ask
+            let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
+            let mut prepared = if is_settled && frame.is_no_loop() {
+                heard.prepared
+            } else {
+                match Box::pin(decide::approve(&mut frame, heard, turn)).await {
+                    Ok(approved) => approved,
+                    Err(error) => return frame.end(Err(error), Vec::new()),
+                }
+            };
+            trace::stage("decide");
+            let permit = match turn {
+                Some(turn) => {
+                    match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
+                        Ok(permit) => Some(permit),
+                        Err(error) => return frame.end(Err(error), Vec::new()),
+                    }
+                }
+                None => None,
+            };
 
-        // after
-        if frame.is_hooked() {
-            before::after(&mut frame, &mut result).await;
-            frame.pass_on_halt(turn);
+            // run
+            let notes = frame.start(&*prepared);
+            let mut result = match run::begin(&mut frame, prepared).await {
+                First::Done(result) => result,
+                // Boxed, because most calls never wait and none should carry its room around.
+                First::Waiting(running) => Box::pin(run::wait(&mut frame, running)).await,
+            };
+            trace::stage("run");
+
+            // after
+            if frame.is_hooked() {
+                before::after(&mut frame, &mut result).await;
+                frame.pass_on_halt(turn);
+            }
+            drop(permit);
+
+            // fit, finish
+            frame.end(result, notes)
         }
-        drop(permit);
-
-        // fit, finish
-        frame.end(result, notes)
     }
 
     /// What would become of a call, without running it and without asking anybody.
@@ -491,6 +512,13 @@ impl Pipeline {
             close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),
         }
     }
+}
+
+/// Whether a call has its span already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spanned {
+    No,
+    Yes,
 }
 
 /// What would become of a call.

@@ -30,7 +30,7 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let mode = policy.as_ref().and_then(|policy| policy.mode);
     let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
     let to = Grantee::new(cx.tool().clone(), permission);
-    let kept = core.kept(cx.session());
+    let (core, session) = (Arc::clone(core), cx.session().clone());
     let stored = core.store.as_ref().map(|store| store.grants());
     Sight::of(move |asked, absolute| {
         let subject = Subject::path(asked, absolute);
@@ -41,7 +41,7 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
             Action::Ask => {
                 rule.pattern.is_any()
                     || mode == Mode::Bypass
-                    || kept.approvals.covers(&to, &subject)
+                    || core.kept(&session).approvals.covers(&to, &subject)
                     || stored.as_ref().is_some_and(|stored| stored.covers(&to, &subject))
             }
         }

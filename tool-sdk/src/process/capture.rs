@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// What is read at once.
-pub(super) const CHUNK: usize = 32 << 10;
+pub(super) const CHUNK: usize = 128 << 10;
 
 /// Keeps the two ends of a stream as it comes.
 #[derive(Clone, Debug)]

@@ -209,7 +209,7 @@ impl Located {
         options.read(true).nonblock(true);
         let opened = if self.is_real {
             let options = options.follow(FollowSymlinks::No);
-            self.holder().and_then(|dir| dir.open_with(self.last_name(), options))
+            self.in_holder(|dir| dir.open_with(self.last_name(), options))
         } else {
             self.root().dir.open_with(self.below_root(), &options)
         };
@@ -230,7 +230,7 @@ impl Located {
     /// out of the workspace.
     pub fn metadata(&self) -> Result<FileMetadata, ToolError> {
         let found = if self.is_real {
-            self.holder().and_then(|dir| dir.symlink_metadata(self.last_name()))
+            self.in_holder(|dir| dir.symlink_metadata(self.last_name()))
         } else {
             self.root().dir.metadata(self.below_root())
         };
@@ -269,18 +269,19 @@ impl Located {
     /// The folder that is here.
     pub(super) fn open_dir(&self) -> io::Result<Dir> {
         match self.is_real {
-            true => self.holder()?.open_dir_nofollow(self.last_name()),
+            true => self.in_holder(|dir| dir.open_dir_nofollow(self.last_name())),
             false => self.root().dir.open_dir(self.below_root()),
         }
     }
 
-    /// The folder that holds a real place, without following a link to it.
-    fn holder(&self) -> io::Result<Dir> {
-        let mut dir = self.root().dir.try_clone()?;
+    /// Does something in the folder that holds a real place; no link on the way is followed.
+    fn in_holder<T>(&self, act: impl FnOnce(&Dir) -> io::Result<T>) -> io::Result<T> {
+        let mut holder = None;
         for name in self.relative.parent().into_iter().flatten() {
-            dir = dir.open_dir_nofollow(name)?;
+            let above = holder.as_ref().unwrap_or(&self.root().dir);
+            holder = Some(above.open_dir_nofollow(name)?);
         }
-        Ok(dir)
+        act(holder.as_ref().unwrap_or(&self.root().dir))
     }
 
     /// The name by which its holder knows it.

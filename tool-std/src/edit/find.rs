@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::iter;
 use std::ops::Range;
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use crate::text::lines::{Line, lines};
 use crate::text::typography::plain;
@@ -73,8 +73,11 @@ pub(super) struct Folded<'t> {
 
 impl<'t> Folded<'t> {
     pub(super) fn new(text: &'t str, punctuation: bool) -> Self {
-        let stays = |c| c != '\r' && (!punctuation || plain(c) == c);
-        let Some(first) = text.find(|c| !stays(c)) else {
+        let first = match punctuation {
+            true => text.find(|c| c == '\r' || plain(c) != c),
+            false => memchr(b'\r', text.as_bytes()),
+        };
+        let Some(first) = first else {
             return Self { text: text.into(), shifts: Vec::new() };
         };
         let mut out = String::with_capacity(text.len());

@@ -11,6 +11,7 @@ mod nearest;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use self::find::Strategy;
@@ -76,21 +77,21 @@ pub(crate) enum Fault {
 /// and no edit at all.
 pub(crate) fn replace(text: &str, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
     let (bom, body) = split_bom(text);
-    let mut edited = Edited { text: body.to_owned(), replaced: 0, strategy: Strategy::default() };
+    let mut so_far = Cow::Borrowed(body);
+    let (mut replaced, mut strategy) = (0, Strategy::default());
     for (index, edit) in edits.iter().enumerate() {
-        let done = replace_one(&edited.text, edit).map_err(|fault| EditError {
+        let done = replace_one(&so_far, edit).map_err(|fault| EditError {
             edit: index + 1,
             edits: edits.len(),
             fault,
         })?;
-        edited = Edited {
-            text: done.text,
-            replaced: edited.replaced + done.replaced,
-            strategy: edited.strategy.max(done.strategy),
-        };
+        so_far = Cow::Owned(done.text);
+        replaced += done.replaced;
+        strategy = strategy.max(done.strategy);
     }
-    edited.text.insert_str(0, bom);
-    Ok(edited)
+    let mut text = so_far.into_owned();
+    text.insert_str(0, bom);
+    Ok(Edited { text, replaced, strategy })
 }
 
 fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {

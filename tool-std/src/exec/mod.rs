@@ -2,27 +2,45 @@
 //!
 //! They come in three families for the same work, of which a model gets one: see
 //! [`variants`]. All of them judge a command by what bash would run, command by command,
-//! under the permission `exec_command`, and run exactly what was judged.
+//! under the permission `exec_command`, and run exactly what was judged. Only Unix has them.
 
 // A tool is a type of its function's name, so the module must have another one.
+#[cfg(unix)]
 mod argv;
+#[cfg(unix)]
 mod command;
+#[cfg(unix)]
 mod files;
+#[cfg(unix)]
 mod judged;
+#[cfg(unix)]
 mod kill;
+#[cfg(unix)]
 mod line;
+#[cfg(unix)]
 mod list;
+#[cfg(unix)]
 mod once;
+#[cfg(unix)]
 mod plain;
+#[cfg(unix)]
 mod program;
+#[cfg(unix)]
 mod report;
+#[cfg(unix)]
 mod stdin;
 mod variants;
 
+#[cfg(unix)]
 pub use self::argv::shell;
+#[cfg(unix)]
 pub use self::command::exec_command;
+#[cfg(unix)]
 pub use self::kill::kill_session;
+#[cfg(unix)]
 pub use self::line::shell_command;
+#[cfg(unix)]
 pub use self::list::list_sessions;
+#[cfg(unix)]
 pub use self::stdin::write_stdin;
 pub use self::variants::variants;

@@ -60,7 +60,10 @@ impl Target {
 
     /// The difference to what the file is to say; `None` when there is to be no file.
     pub(super) fn diff(&self, new: Option<&str>) -> FileDiff {
-        let old = self.before.content().map(String::from_utf8_lossy);
+        let old = self.before.content().map(|content| match self.text() {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(content),
+        });
         FileDiff::new(&self.path(), old.as_deref(), new)
     }
 

@@ -1,18 +1,16 @@
 //! Patches in the form that models write: what they mean, and the text they lead to.
 //!
 //! [`parse`] reads a patch, [`Patch::verify`] refuses one that contradicts itself, and
-//! [`update`] makes the new text of one file. A command line that carries a patch is told by
-//! [`Invocation`].
+//! [`update`] makes the new text of one file.
 //!
 //! **Invariant:** nothing here reads or writes a file. A file is its text.
 
 mod apply;
 mod grammar;
-#[cfg_attr(not(test), expect(dead_code, reason = "commands that carry a patch are no tool yet"))]
-mod invocation;
 mod seek;
 #[cfg(test)]
 mod tests;
+mod wrapper;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,11 +18,6 @@ use std::path::{Component, Path, PathBuf};
 
 pub(crate) use self::apply::{ApplyError, update};
 pub(crate) use self::grammar::ParseError;
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "commands that carry a patch are no tool yet")
-)]
-pub(crate) use self::invocation::Invocation;
 pub(crate) use self::seek::{Effort, Pass};
 
 /// A patch of several files.
@@ -95,7 +88,7 @@ pub(crate) enum VerifyError {
 
 /// Reads a patch, also one that is wrapped the way a shell would take it.
 pub(crate) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
-    grammar::parse(invocation::unwrap(text))
+    grammar::parse(wrapper::unwrap(text))
 }
 
 impl<'p> Patch<'p> {

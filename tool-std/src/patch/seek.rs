@@ -66,7 +66,7 @@ pub(crate) struct Effort(Cell<u64>);
 impl Effort {
     /// In lines that differ at once, of which a processor compares this many in a part of a
     /// second.
-    const MOST: u64 = 250_000_000;
+    const MOST: u64 = 100_000_000;
 
     /// Bytes that are compared as fast as such a line.
     const BYTES: usize = 16;
@@ -82,12 +82,14 @@ impl Effort {
 
     /// Whether the lines are the same.
     fn same(&self, there: &[Cow<'_, str>], wanted: &[Cow<'_, str>]) -> bool {
-        there.iter().zip(wanted).all(|(there, wanted)| {
+        let mut spent = 0;
+        let same = there.iter().zip(wanted).all(|(there, wanted)| {
             let bytes = if there.len() == wanted.len() { there.len() } else { 0 };
-            let spent = 1 + (bytes / Self::BYTES) as u64;
-            self.0.set(self.0.get().saturating_sub(spent));
+            spent += 1 + (bytes / Self::BYTES) as u64;
             there == wanted
-        })
+        });
+        self.0.set(self.0.get().saturating_sub(spent));
+        same
     }
 }
 

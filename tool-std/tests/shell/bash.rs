@@ -23,6 +23,13 @@ const STUB: &str = r#"command_not_found_handle() {
 }
 "#;
 
+/// Lets all builtins be commands like any other, but for those of the stub.
+const NO_BUILTINS: &str = "\
+for builtin in $(compgen -b); do
+    case $builtin in printf | return | enable) ;; *) enable -n \"$builtin\" ;; esac
+done
+";
+
 /// Pieces of scripts, harmless and not; no builtin of bash is among the names.
 fn scripts() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
@@ -45,14 +52,14 @@ fn bash() -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join("bash")).find(|file| file.is_file())
 }
 
-/// The argument lists that bash runs when every command gives `status`.
-fn run(bash: &Path, folder: &Path, script: &str, status: &str) -> Vec<Vec<String>> {
+/// The argument lists that bash runs after `start`, when every command gives `status`.
+fn run(bash: &Path, folder: &Path, start: &str, script: &str, status: &str) -> Vec<Vec<String>> {
     let log = folder.join("log");
     fs::write(&log, "").expect("the log is emptied");
     let done = Command::new(bash)
         // Patterns stand for themselves: which files there are is another matter.
         .args(["--noprofile", "--norc", "-f", "-c"])
-        .arg(format!("{STUB}{script}\n"))
+        .arg(format!("{STUB}{start}{script}\n"))
         .env_clear()
         .env("PATH", folder.join("nothing"))
         .env("LC_ALL", "C.UTF-8")
@@ -91,13 +98,58 @@ fn is_certain(simple: &Simple) -> bool {
     !simple.inner && simple.asks.is_none_or(|why| why == Why::Argument)
 }
 
+/// A bash that tells what it would run.
+pub(crate) struct Oracle {
+    bash: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl Oracle {
+    /// `None` where there is no bash.
+    pub(crate) fn new() -> Option<Self> {
+        let Some(bash) = bash() else {
+            eprintln!("there is no bash here: skipped");
+            return None;
+        };
+        Some(Self { bash, folder: tempfile::tempdir().expect("a folder") })
+    }
+
+    /// Fails unless bash runs what is expected, after `start`.
+    fn check(&self, start: &str, script: &str, mut expected: Vec<Vec<String>>) {
+        let found = |status| run(&self.bash, self.folder.path(), start, script, status);
+        let mut first = found("0");
+        if script.contains("||") {
+            // Each operator lets the right side run after one of both outcomes.
+            first.extend(found("1"));
+            let all: BTreeSet<_> = first.into_iter().collect();
+            assert_eq!(all, expected.into_iter().collect(), "{script:?}");
+        } else {
+            expected.sort();
+            first.sort();
+            assert_eq!(first, expected, "{script:?}");
+        }
+    }
+
+    /// Whether `script` is plain, so that bash was asked, and agreed. It has no slashes.
+    pub(crate) fn agrees_about_plain(&self, script: &str) -> bool {
+        let understood = understand(script);
+        let is_stub = |simple: &Simple| {
+            let program = &*simple.argv[0];
+            !matches!(program, "printf" | "return" | "enable" | "time") && !program.contains('[')
+        };
+        let own = understood.commands.iter().filter(|simple| !simple.inner);
+        // What a home folder is called is another matter.
+        let is_shown = understood.plain && own.clone().all(is_stub) && !script.contains('~');
+        if is_shown {
+            self.check(NO_BUILTINS, script, own.map(|simple| simple.argv.clone()).collect());
+        }
+        is_shown
+    }
+}
+
 /// Asks bash about scripts that fit, until it agreed about enough of them.
 fn compare(pieces: &str, fits: impl Fn(&str, &Understood) -> bool) {
-    let Some(bash) = bash() else {
-        eprintln!("there is no bash here: skipped");
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a folder");
+    let Some(oracle) = Oracle::new() else { return };
     let mut runner = TestRunner::deterministic();
     let strategy = scripts();
     let mut asked = 0;
@@ -107,22 +159,11 @@ fn compare(pieces: &str, fits: impl Fn(&str, &Understood) -> bool) {
         }
         let script = strategy.new_tree(&mut runner).expect("a script").current();
         let understood = understand(&script);
-        let Some(mut expected) = expected(&understood).filter(|_| fits(&script, &understood))
-        else {
+        let Some(expected) = expected(&understood).filter(|_| fits(&script, &understood)) else {
             continue;
         };
         asked += 1;
-        let mut found = run(&bash, folder.path(), &script, "0");
-        if script.contains("||") {
-            // Each operator lets the right side run after one of both outcomes.
-            found.extend(run(&bash, folder.path(), &script, "1"));
-            let found: BTreeSet<_> = found.into_iter().collect();
-            assert_eq!(found, expected.into_iter().collect(), "{script:?}");
-        } else {
-            expected.sort();
-            found.sort();
-            assert_eq!(found, expected, "{script:?}");
-        }
+        oracle.check("", &script, expected);
     }
     eprintln!("bash agreed about {asked} {pieces} scripts");
     assert_eq!(asked, CASES, "too few scripts are {pieces}");

@@ -6,4 +6,5 @@ mod bash;
 mod corpus;
 mod fixtures;
 mod laws;
+mod mutants;
 mod support;

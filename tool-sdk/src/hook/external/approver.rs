@@ -48,7 +48,7 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     // An ask has no watcher: the reply says which hook decided.
     let answers = hooks.run_all(entries, &payload, &|_| {}).await;
     let said = answers.into_iter().map(|(entry, answer)| compose::weighed(entry, answer));
-    let opinion = compose::opinion(said.collect(), &ask.arguments);
+    let opinion = compose::opinion(said.collect(), &ask.arguments).spoken()?;
     match opinion.verdict {
         // What is asked about is frozen, so that a yes to something else is no answer.
         Verdict::Allow if opinion.arguments.is_some() => None,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::config::Entry;
 use super::protocol::{Failure, Said};
-use crate::hook::{OnError, Opinion, Verdict};
+use crate::hook::{OnError, Opinion, Spoken, Verdict};
 
 /// What counts of a hook's answer: nothing of an allow that it may not give, a denial where
 /// it failed and its entry says so.
@@ -41,12 +41,13 @@ pub(super) fn opinion(said: Vec<Said>, arguments: &Value) -> Opinion {
     if verdict == Verdict::Allow && said.iter().any(changed) {
         verdict = Verdict::None;
     }
-    let mut opinion = Opinion { reason: reasons(&said, verdict), verdict, ..Opinion::none() };
-    if verdict < Verdict::Deny {
-        opinion.arguments = patched(&said, arguments);
-    }
-    opinion.context = said.into_iter().filter_map(|said| said.context).collect();
-    opinion
+    let changes = (verdict < Verdict::Deny).then(|| patched(&said, arguments)).flatten();
+    Opinion::saying(Spoken {
+        verdict,
+        reason: reasons(&said, verdict),
+        arguments: changes,
+        context: said.into_iter().filter_map(|said| said.context).collect(),
+    })
 }
 
 fn reasons(said: &[Said], verdict: Verdict) -> String {

@@ -91,7 +91,7 @@ impl Processes {
     pub fn of(session: &Session) -> Self {
         match session.lent().get::<Self>() {
             Some(lent) => (*lent).clone(),
-            None => (*session.kept(KEPT, Self::default)).clone(),
+            None => session.kept::<Self>(KEPT).clone(),
         }
     }
 

@@ -149,11 +149,11 @@ impl App {
         &self,
         top: &ArgMatches,
         sub: &ArgMatches,
-        wanted: Need<'_>,
+        need: Need<'_>,
         io: &mut Io<'_>,
     ) -> exit::Result<Toolset> {
         let own = self.toolset(&Guard::load(&[top, sub], io)?);
-        Ok(Foreign::load(&[top, sub], io)?.beside(own, wanted, io))
+        Ok(Foreign::load(&[top, sub], io)?.beside(own, need, io))
     }
 
     /// The tools as the program shapes them, behind their guard.

@@ -50,12 +50,12 @@ fn attempt(
     id: &CallId,
     io: &mut Io<'_>,
 ) -> exit::Result<(String, Outcome)> {
-    let foreign = Foreign::load(&request.before(), io)?;
-    let wanted = Need::Tool(request.name);
-    let known = foreign.beside(Toolset::new(app.registry.clone()), wanted, io);
+    let own = Toolset::new(app.registry.clone());
+    let (foreign, need) = (Foreign::beyond(&own, request, io)?, Need::Tool(request.name));
+    let known = foreign.beside(own, need, io);
     let parsed = request.parse(program, &known, io)?;
-    let stage = Stage::set(app, &parsed.levels(), io)?;
-    foreign.lend_to(&stage.pipeline, wanted, io);
+    let mut stage = Stage::set(app, &parsed.levels(), io)?;
+    foreign.join(&mut stage, need, io);
     let watch = stage.watch(parsed.has(grammar::EVENTS), io);
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());

@@ -25,12 +25,12 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = Request::of(program, Verb::Check, top, matches)?;
-    let foreign = Foreign::load(&request.before(), io)?;
-    let wanted = Need::Tool(request.name);
-    let known = foreign.beside(Toolset::new(app.registry.clone()), wanted, io);
+    let own = Toolset::new(app.registry.clone());
+    let (foreign, need) = (Foreign::beyond(&own, &request, io)?, Need::Tool(request.name));
+    let known = foreign.beside(own, need, io);
     let parsed = request.parse(program, &known, io)?;
-    let stage = Stage::set(app, &parsed.levels(), io)?;
-    foreign.lend_to(&stage.pipeline, wanted, io);
+    let mut stage = Stage::set(app, &parsed.levels(), io)?;
+    foreign.join(&mut stage, need, io);
     let call = Call::new(request.name, parsed.arguments.as_str());
     let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?
         .map_err(|error| Failure::new(exit::code(error.kind()), error))?;

@@ -47,6 +47,7 @@ pub(super) struct Config {
     /// Where decisions and runs are written down.
     pub(super) audit: Option<PathBuf>,
     /// Servers whose tools are used.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is nobody to use them"))]
     pub(super) servers: mcp::Servers,
 }
 

@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 use std::pin::pin;
 use std::time::Duration;
 
+use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::exit::{self, FAILED, Failure, Result};
@@ -30,13 +31,20 @@ pub(super) fn run<T: Send + 'static>(
 
 /// Waits for `future` on a runtime of its own.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
-            Failure::new(
-                FAILED,
-                ToolError::internal(format_args!("cannot start a runtime: {error}")),
-            )
-        })?;
+    block_on_runtime(Builder::new_multi_thread(), future)
+}
+
+/// Waits for `future` on this thread alone: for one peer, waking others only takes time.
+#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have peers"))]
+pub(super) fn block_on_here<T>(future: impl Future<Output = T>) -> Result<T> {
+    block_on_runtime(Builder::new_current_thread(), future)
+}
+
+fn block_on_runtime<T>(mut builder: Builder, future: impl Future<Output = T>) -> Result<T> {
+    let runtime = builder.enable_all().build().map_err(|error| {
+        let error = ToolError::internal(format_args!("cannot start a runtime: {error}"));
+        Failure::new(FAILED, error)
+    })?;
     let value = runtime.block_on(future);
     // Work that was told to stop and does not listen must not keep the program.
     runtime.shutdown_background();

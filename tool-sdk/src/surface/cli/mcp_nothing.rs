@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::Io;
 use super::exit::{Failure, Result};
-use crate::pipeline::Pipeline;
+use super::request::Request;
+use super::stage::Stage;
 use crate::toolset::Toolset;
 
 pub(super) type Servers = ();
@@ -26,11 +27,16 @@ impl Foreign {
         Ok(Self)
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "with servers, this may fail")]
+    pub(super) fn beyond(_: &Toolset, _: &Request<'_>, _: &Io<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+
     pub(super) fn beside(&self, tools: Toolset, _: Need<'_>, _: &mut Io<'_>) -> Toolset {
         tools
     }
 
-    pub(super) fn lend_to(&self, _: &Pipeline, _: Need<'_>, _: &mut Io<'_>) {}
+    pub(super) fn join(&self, _: &mut Stage, _: Need<'_>, _: &mut Io<'_>) {}
 }
 
 pub(super) fn servers(_: &Value) -> std::result::Result<Servers, String> {

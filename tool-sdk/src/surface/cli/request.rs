@@ -47,6 +47,7 @@ impl<'m> Request<'m> {
     }
 
     /// The options before the name of the tool.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers are looked for"))]
     pub(super) fn before(&self) -> [&'m ArgMatches; 2] {
         self.before
     }

@@ -53,8 +53,9 @@ pub(super) fn run(
     // Whoever sits at the terminal started another program, which asks its own user.
     io.console = None;
     let foreign = Foreign::load(&[top, matches], io)?;
-    let Stage { pipeline, session, answers, readable, .. } = Stage::set(app, &[top, matches], io)?;
-    foreign.lend_to(&pipeline, Need::All, io);
+    let mut stage = Stage::set(app, &[top, matches], io)?;
+    foreign.join(&mut stage, Need::All, io);
+    let Stage { pipeline, session, answers, readable, .. } = stage;
     let server = Server::new(pipeline.clone(), session)
         .named(program, env!("CARGO_PKG_VERSION"))
         .asking_peers(answers != Answers::Nobody)
@@ -64,7 +65,7 @@ pub(super) fn run(
             let token = token(address, io)?;
             drive::block_on(until_interrupted(over_http(server, *address, token, io)))?
         }
-        None => drive::block_on(until_interrupted(server.serve_stdio()))?,
+        None => drive::block_on_here(until_interrupted(server.serve_stdio()))?,
     };
     // What still runs has nobody to tell.
     pipeline.close();

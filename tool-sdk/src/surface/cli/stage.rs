@@ -117,7 +117,7 @@ fn warn_of_unmatched(pipeline: &Pipeline, io: &mut Io<'_>) {
             origin => format!(" ({origin})"),
         };
         let warning = format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
-        io.say(&style::plain(&warning));
+        io.say(style::plain(&warning));
     }
 }
 

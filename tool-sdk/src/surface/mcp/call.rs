@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::ask;
-use super::connection::Connection;
+use super::connection::{Connection, principal};
 use super::input::{Desk, Inbox, Wanted, desk, lacks};
 use super::listing::Era;
 use super::parked::{Request, Waiting};
-use super::relay::{Audience, Relay};
+use super::relay::{Audience, Relay, severity};
 use super::result::result;
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -31,7 +31,7 @@ pub(super) async fn call(
     mut params: CallToolRequestParams,
     cx: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let request = Request::of(&params);
+    let request = Request::of(&params, principal(&cx).as_deref());
     let era = Era::of(cx.protocol_version().as_ref());
     let talk = Talk { connection, request, era, cx };
     let given = params.input_responses.take().unwrap_or_default();
@@ -62,7 +62,7 @@ impl Talk<'_> {
     fn relay(&self, call: &CallId) -> Option<Relay> {
         let level = match self.era {
             Era::Legacy => Some(self.connection.level()),
-            Era::Modern => self.cx.meta.log_level(),
+            Era::Modern => self.cx.meta.log_level().map(severity),
         };
         let audience = Audience {
             peer: self.cx.peer.clone(),
@@ -77,20 +77,20 @@ impl Talk<'_> {
         let relay = self.relay(&id);
         let (approver, asks) = ask_channel();
         let (desk, inbox) = desk(self.connection.abilities(&self.cx), given);
-        let session = self.session(approver, desk);
+        let session = self.session(approver, desk)?;
         let running = self.start(id, session, asks, inbox);
         self.hold(running, relay).await
     }
 
     /// A legacy peer is asked directly, a modern one by way of its requests.
-    fn session(&self, approver: AskChannel, desk: Desk) -> Session {
+    fn session(&self, approver: AskChannel, desk: Desk) -> Result<Session, ErrorData> {
         match self.era {
             Era::Legacy => self.connection.legacy_session(&self.cx),
             Era::Modern => {
-                let session = self.connection.session_for(&self.cx).with_inquiries(Arc::new(desk));
-                match self.connection.can_ask(&self.cx) {
-                    true => session.with_approver(approver),
-                    false => session,
+                let session = self.connection.session_for(&self.cx)?.with_inquiries(Arc::new(desk));
+                match self.connection.can_ask(self.connection.abilities(&self.cx)) {
+                    true => Ok(session.with_approver(approver)),
+                    false => Ok(session),
                 }
             }
         }
@@ -99,10 +99,10 @@ impl Talk<'_> {
     fn start(&self, id: CallId, session: Session, asks: AskInbox, inbox: Inbox) -> Running {
         let pipeline = self.connection.server.pipeline.clone();
         let cancel = CancellationToken::new();
-        let Request { name, arguments } = self.request.clone();
+        let Request { name, arguments, .. } = self.request.clone();
         let mut call = Call::new(name, arguments).cancelled_by(cancel.clone());
         call.id = Some(id.clone());
-        let view = pipeline.toolset().view();
+        let view = pipeline.toolset().view_for(&session);
         let outcome = tokio::spawn(async move { pipeline.call(&session, call).await });
         Running { id, view, outcome, asks, inbox, _guard: cancel.clone().drop_guard(), cancel }
     }

@@ -5,30 +5,34 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-    PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
-    ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptsCapability,
+    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam,
+    ResourcesCapability, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Server;
 use super::ask::Reach;
 use super::call;
+use super::direct::{Level, Opened};
 use super::input::Abilities;
 use super::library::Watched;
 use super::listing::Era;
+use super::relay::severity;
 use super::user::User;
+use super::{Principal, Server};
 use crate::context::{Client, Session};
 use crate::surface::provider::{self, Dialect};
 use crate::toolset::View;
@@ -39,12 +43,16 @@ type Result<T> = std::result::Result<T, ErrorData>;
 pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     session: Session,
+    /// Who opened the connection, and that one's session.
+    owner: OnceLock<(Option<Arc<Principal>>, Session)>,
     /// The least important log message that a legacy peer wants.
-    level: Mutex<LoggingLevel>,
+    level: Arc<Level>,
     /// Whether a legacy peer hears of changes already.
     listening: AtomicBool,
     /// The resources that a legacy peer wants to hear of.
     watched: Arc<Watched>,
+    /// What answers calls before they come here, where there is such a thing.
+    opened: Option<Arc<Opened>>,
     /// Triggered when the peer is gone.
     gone: CancellationToken,
     _guard: DropGuard,
@@ -58,8 +66,10 @@ impl Connection {
         let gone = CancellationToken::new();
         Ok(Self {
             session: server.session(id),
+            owner: OnceLock::new(),
             server,
-            level: Mutex::new(LoggingLevel::Info),
+            level: Arc::default(),
+            opened: None,
             listening: AtomicBool::new(false),
             watched: Arc::default(),
             _guard: gone.clone().drop_guard(),
@@ -67,22 +77,36 @@ impl Connection {
         })
     }
 
+    /// Lets calls be answered elsewhere, once the session is open.
+    pub(super) fn opening(mut self, opened: Arc<Opened>, level: Arc<Level>) -> Self {
+        (self.opened, self.level) = (Some(opened), level);
+        self
+    }
+
     /// The session of one request: a modern peer says with each who it is.
-    pub(super) fn session_for(&self, cx: &RequestContext<RoleServer>) -> Session {
-        const LONGEST: usize = 80;
+    pub(super) fn session_for(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let name = cx.client_info().map(|info| info.name).unwrap_or_default();
-        let name = name.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-        self.session.clone().with_client(Client::Mcp(name))
+        Ok(named(self.owned(cx)?, &name))
+    }
+
+    /// The session of whoever opened the connection; nobody else may use it.
+    fn owned(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
+        let who = principal(cx);
+        let (owner, session) = self.owner.get_or_init(|| {
+            let session = self.session.clone();
+            (who.clone(), who.as_ref().map_or(session.clone(), |who| who.own(session)))
+        });
+        match *owner == who {
+            true => Ok(session.clone()),
+            false => Err(ErrorData::invalid_request("this session belongs to somebody else", None)),
+        }
     }
 
     /// Whether the peer's user is the one to ask: the host named nobody, and the peer says
     /// that it can show a form.
-    pub(super) fn can_ask(&self, cx: &RequestContext<RoleServer>) -> bool {
+    pub(super) fn can_ask(&self, can: Abilities) -> bool {
         let named = self.server.pipeline.has_approver() || self.session.approver().is_some();
-        if named || !self.server.asks_peers {
-            return false;
-        }
-        self.abilities(cx).form
+        !named && self.server.asks_peers && can.form
     }
 
     /// What the peer says that it can answer.
@@ -91,10 +115,15 @@ impl Connection {
     }
 
     /// The session of a legacy peer, which is asked while its calls run.
-    pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Session {
-        let user = Arc::new(User::of(cx.peer.clone(), self.abilities(cx)));
-        let session = self.session_for(cx).with_inquiries(Arc::clone(&user) as _);
-        if self.can_ask(cx) { session.with_shared_approver(user) } else { session }
+    pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
+        let can = self.abilities(cx);
+        Ok(self.with_user(self.session_for(cx)?, User::of(cx.peer.clone(), can), can))
+    }
+
+    fn with_user(&self, session: Session, user: User, can: Abilities) -> Session {
+        let user = Arc::new(user);
+        let session = session.with_inquiries(Arc::clone(&user) as _);
+        if self.can_ask(can) { session.with_shared_approver(user) } else { session }
     }
 
     /// How far an approval may reach: a modern request over HTTP is a session by itself.
@@ -104,12 +133,24 @@ impl Connection {
         if alone { Reach::Call } else { Reach::Session }
     }
 
-    pub(super) fn level(&self) -> LoggingLevel {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The least important log message that a legacy peer wants.
+    pub(super) fn level(&self) -> u8 {
+        self.level.get()
     }
 
-    fn view(&self) -> Arc<View> {
-        self.server.pipeline.toolset().view()
+    fn view(&self, cx: &RequestContext<RoleServer>) -> Result<Arc<View>> {
+        Ok(self.server.pipeline.toolset().view_for(&self.owned(cx)?))
+    }
+
+    /// Lets calls be answered without rmcp from now on.
+    fn open(&self, peer: &Peer<RoleServer>) {
+        if let (Some(opened), Some(info)) = (&self.opened, peer.peer_info())
+            && Era::of(Some(&info.protocol_version)) == Era::Legacy
+        {
+            let can = Abilities::of(Some(info.capabilities.clone()));
+            let session = named(self.session.clone(), &info.client_info.name);
+            opened.open(self.with_user(session, User::of(peer.clone(), can), can));
+        }
     }
 
     /// Tells a legacy peer of the resources that it watches.
@@ -156,6 +197,16 @@ impl Connection {
 /// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
 /// nothing of what is not here.
 impl ServerHandler for Connection {
+    async fn initialize(
+        &self,
+        params: InitializeRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult> {
+        self.owned(&cx)?;
+        cx.peer.set_peer_info(params.clone());
+        self.negotiate_initialize(&params)
+    }
+
     fn get_info(&self) -> ServerConfig {
         let info = Implementation::new(self.server.name.clone(), self.server.version.clone());
         let mut config = ServerConfig::new(self.capabilities()).with_server_info(info);
@@ -169,7 +220,7 @@ impl ServerHandler for Connection {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult> {
         let era = Era::of(cx.protocol_version().as_ref());
-        self.server.listing.page(&self.view(), era, from)
+        self.server.listing.page(&self.view(&cx)?, era, from)
     }
 
     async fn call_tool(
@@ -181,7 +232,8 @@ impl ServerHandler for Connection {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.server.listing.tool(&self.view(), Era::Modern, name)
+        let view = self.server.pipeline.toolset().view();
+        self.server.listing.tool(&view, Era::Modern, name)
     }
 
     async fn set_level(
@@ -189,7 +241,7 @@ impl ServerHandler for Connection {
         params: SetLevelRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<()> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = params.level;
+        self.level.set(severity(params.level));
         Ok(())
     }
 
@@ -199,6 +251,7 @@ impl ServerHandler for Connection {
             return;
         }
         self.tell_of_updates(&cx);
+        self.open(&cx.peer);
         let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
         tokio::spawn(gone.run_until_cancelled_owned(async move {
             while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
@@ -237,8 +290,8 @@ impl ServerHandler for Connection {
         cx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse> {
         let (session, modern) = match Era::of(cx.protocol_version().as_ref()) {
-            Era::Legacy => (self.legacy_session(&cx), None),
-            Era::Modern => (self.session_for(&cx), Some(self.abilities(&cx))),
+            Era::Legacy => (self.legacy_session(&cx)?, None),
+            Era::Modern => (self.session_for(&cx)?, Some(self.abilities(&cx))),
         };
         self.server.get_prompt(params, session, modern).await
     }
@@ -296,6 +349,21 @@ impl ServerHandler for Connection {
     }
 }
 
+/// Who sent the request, where tokens say that.
+pub(super) fn principal(cx: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
+    cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get().cloned()
+}
+
+/// The session as that of a client of this name.
+fn named(session: Session, client: &str) -> Session {
+    const LONGEST: usize = 80;
+    let name = client.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    session.with_client(Client::Mcp(name))
+}
+
+/// How long a change waits for the next one.
+const SETTLE: Duration = Duration::from_millis(20);
+
 /// The changes that a peer would see in the list.
 struct Changes {
     server: Arc<Server>,
@@ -314,6 +382,9 @@ impl Changes {
     /// Waits for the next one; false when there will be none.
     async fn next(&mut self) -> bool {
         while self.changed.changed().await.is_ok() {
+            // Several changes in a row are told as one.
+            tokio::time::sleep(SETTLE).await;
+            self.changed.mark_unchanged();
             let now = provider::listing(&self.server.pipeline.toolset().view(), Dialect::Mcp);
             if now != self.told {
                 self.told = now;

@@ -42,7 +42,11 @@ pub(super) const FRESH_MS: u64 = 60_000;
 
 /// The tools in the protocol's words, kept until the toolset changes.
 #[derive(Default)]
-pub(super) struct Listing(Mutex<HashMap<Era, Kept>>);
+pub(super) struct Listing {
+    kept: Mutex<HashMap<Era, Kept>>,
+    /// The first page as legacy peers read it.
+    text: Mutex<Option<(Arc<View>, Arc<str>)>>,
+}
 
 /// The tools of one view.
 struct Kept {
@@ -80,6 +84,21 @@ impl Listing {
         })
     }
 
+    /// The first page as legacy peers read it, in JSON.
+    pub(super) fn text(&self, view: &Arc<View>) -> Option<Arc<str>> {
+        let mut kept = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, text)) = &*kept
+            && Arc::ptr_eq(known, view)
+        {
+            return Some(Arc::clone(text));
+        }
+        let mut page = serde_json::to_value(self.page(view, Era::Legacy, None).ok()?).ok()?;
+        page.as_object_mut()?.remove("resultType");
+        let text: Arc<str> = page.to_string().into();
+        *kept = Some((Arc::clone(view), Arc::clone(&text)));
+        Some(text)
+    }
+
     /// One tool.
     pub(super) fn tool(&self, view: &Arc<View>, era: Era, name: &str) -> Option<Tool> {
         let tools = self.tools(view, era);
@@ -88,7 +107,7 @@ impl Listing {
     }
 
     fn tools(&self, view: &Arc<View>, era: Era) -> Arc<[Tool]> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.get(&era) {
             Some(kept) if Arc::ptr_eq(&kept.view, view) => Arc::clone(&kept.tools),
             _ => {

@@ -1,7 +1,11 @@
 //! The tools as a server of the Model Context Protocol.
 //!
+//! The other way round, tools of other servers are the business of `client`, and what those
+//! keep beside their tools that of `resources`.
+//!
 //! ```text
-//! stdio · http ─▶ connection ─▶ listing                    what a peer is told
+//! stdio ─▶ direct                                          what can be answered at once
+//!     http ─▶ connection ─▶ listing                        what a peer is told
 //!                            ├▶ library ─▶ offer        resources and prompts of the host
 //!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
 //!                                  ├▶ relay                 progress and log messages
@@ -19,6 +23,7 @@ mod ask;
 mod call;
 pub(in crate::surface) mod client;
 mod connection;
+mod direct;
 mod http;
 mod input;
 mod library;
@@ -26,6 +31,7 @@ mod listing;
 mod offer;
 mod parked;
 mod relay;
+mod resources;
 mod result;
 mod stdio;
 #[cfg(test)]
@@ -46,10 +52,12 @@ pub use self::client::{
     RemoteError, RemoteResult, RemoteTool, RemoteWork, Report, Status, Upstream, Upstreams, talk,
 };
 use self::connection::Connection;
-pub use self::http::{Http, InvalidToken, Token};
+use self::direct::Level;
+pub use self::http::{Http, InvalidToken, Principal, Token};
 use self::listing::Listing;
 pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
 use self::parked::Parked;
+pub use self::resources::{CacheStats, Previews, ResourceCache};
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 
@@ -83,6 +91,7 @@ pub struct Server {
     instructions: Option<String>,
     equip: Option<Arc<dyn Fn(Session) -> Session + Send + Sync>>,
     asks_peers: bool,
+    answers_directly: bool,
     resources: Option<Arc<dyn Resources>>,
     prompts: Option<Arc<dyn Prompts>>,
     listing: Arc<Listing>,
@@ -112,6 +121,7 @@ impl Server {
             instructions: None,
             equip: None,
             asks_peers: true,
+            answers_directly: true,
             resources: None,
             prompts: None,
             listing: Arc::default(),
@@ -138,6 +148,14 @@ impl Server {
     #[must_use]
     pub fn asking_peers(mut self, ask: bool) -> Self {
         self.asks_peers = ask;
+        self
+    }
+
+    /// Sets whether calls over two streams are answered without a detour; true unless set.
+    /// What peers see is the same.
+    #[must_use]
+    pub fn answering_directly(mut self, directly: bool) -> Self {
+        self.answers_directly = directly;
         self
     }
 
@@ -214,13 +232,14 @@ impl Server {
         async move {
             // A last line without its end is a message all the same.
             let read = read.chain(io::Cursor::new([b'\n']));
-            let transport =
-                AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
-            match serve_server(Connection::new(server)?, transport).await {
-                Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
-                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-                Err(error) => Err(io::Error::other(error)),
+            if !server.answers_directly {
+                return speak(Connection::new(server)?, read, write).await;
             }
+            let (pipeline, listing) = (server.pipeline.clone(), Arc::clone(&server.listing));
+            let level = Arc::<Level>::default();
+            let (read, write, opened) =
+                direct::front(read, write, pipeline, listing, Arc::clone(&level));
+            speak(Connection::new(server)?.opening(opened, level), read, write).await
         }
     }
 
@@ -235,5 +254,19 @@ impl Server {
         http: Http,
     ) -> impl Future<Output = io::Result<()>> + Send + use<> {
         http::serve(Arc::new(self.clone()), listener, http)
+    }
+}
+
+/// Speaks the protocol with one peer, until it hangs up.
+async fn speak<R, W>(connection: Connection, read: R, write: W) -> io::Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
+    match serve_server(connection, transport).await {
+        Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(io::Error::other(error)),
     }
 }

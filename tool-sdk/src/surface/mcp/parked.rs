@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rmcp::model::{CallToolRequestParams, ErrorData};
 
+use super::Principal;
 use super::call::{Running, Wants};
 
 /// A call and what it waits for.
@@ -26,15 +27,18 @@ pub(super) struct Waiting {
 pub(super) struct Request {
     pub(super) name: String,
     pub(super) arguments: String,
+    /// On whose behalf.
+    principal: Option<String>,
 }
 
 impl Request {
-    pub(super) fn of(params: &CallToolRequestParams) -> Self {
+    pub(super) fn of(params: &CallToolRequestParams, principal: Option<&Principal>) -> Self {
         let arguments = params.arguments.as_ref();
         let arguments = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
         Self {
             name: params.name.clone().into_owned(),
             arguments: arguments.unwrap_or_else(|| "{}".to_owned()),
+            principal: principal.map(|principal| principal.name().to_owned()),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Audience {
     pub(super) peer: Peer<RoleServer>,
     pub(super) token: Option<ProgressToken>,
     /// The least important log message that is wanted.
-    pub(super) level: Option<LoggingLevel>,
+    pub(super) level: Option<u8>,
 }
 
 /// Tells a peer of one call; stops when it is dropped.
@@ -112,7 +112,7 @@ impl Teller {
     }
 
     async fn log(&self, level: LoggingLevel, tool: &str, data: Value) {
-        if self.audience.level.is_some_and(|least| severity(level) >= severity(least)) {
+        if self.audience.level.is_some_and(|least| severity(level) >= least) {
             let message = LoggingMessageNotificationParam::new(level, data).with_logger(tool);
             let _ = self.audience.peer.notify_logging_message(message).await;
         }
@@ -120,6 +120,6 @@ impl Teller {
 }
 
 /// The levels in the order in which the protocol names them.
-const fn severity(level: LoggingLevel) -> u8 {
+pub(super) const fn severity(level: LoggingLevel) -> u8 {
     level as u8
 }

@@ -11,6 +11,7 @@ mod check;
 mod fault;
 mod json;
 mod node;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod verify;

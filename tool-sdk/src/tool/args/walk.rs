@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use super::check::{Checks, Fast};
 use super::fault::{Fault, FaultKind, Faults, Place, without_position};
 use super::json::Json;
+use super::seen::Seen;
 use super::{InvalidArgs, MAX_BYTES};
 use crate::call::{Coercion, Note, RawArgs};
 use crate::tool::native::{ArgsSpec, ParamSpec, Table};
@@ -106,6 +107,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A member whose key is not the next that was declared.
+    #[inline(never)]
     fn out_of_order(&mut self) -> Result<(), Stopped> {
         let start = self.at;
         match plain_key(&self.text.as_bytes()[start..]) {
@@ -158,20 +160,25 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The value of the argument `key`, before which the walk stands.
+    #[inline(never)]
     fn argument(&mut self, key: &str) -> Result<(), Stopped> {
-        let Some(index) = self.params.iter().position(|param| param.name == key) else {
-            return self.by_another_name(key);
+        let index = match self.params.iter().position(|param| param.name == key) {
+            Some(index) => Some(index),
+            None => self.by_another_name(key)?,
         };
-        self.value(index, key)
+        match index {
+            Some(index) => self.value(index, key),
+            None => Ok(()),
+        }
     }
 
-    /// A declared alias, or an unknown argument.
+    /// The parameter by a declared alias; an unknown argument is a fault.
     #[cold]
-    fn by_another_name(&mut self, key: &str) -> Result<(), Stopped> {
+    fn by_another_name(&mut self, key: &str) -> Result<Option<usize>, Stopped> {
         match self.params.iter().position(|param| param.options.aliases.contains(&key)) {
             Some(index) => {
                 self.notes.push(Note::new(self.params[index].name, Coercion::Alias));
-                self.value(index, key)
+                Ok(Some(index))
             }
             None => {
                 let root = Place::root();
@@ -182,11 +189,12 @@ impl Walk<'_, '_, '_> {
                     .map(|param| param.name)
                     .collect();
                 self.faults.unknown(&Place::key_of(&root, key), &known);
-                self.skip().map(drop)
+                self.skip().map(|_| None)
             }
         }
     }
 
+    #[inline(always)]
     fn value(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
         let first = self.token();
         if !self.seen.insert(index) {
@@ -390,46 +398,6 @@ impl Walk<'_, '_, '_> {
         };
         self.at = at;
         byte
-    }
-}
-
-/// Which parameters were seen: one bit for each, of which a tool has at most 128.
-#[derive(Default)]
-struct Seen {
-    bits: [u64; 2],
-    count: usize,
-}
-
-impl Seen {
-    /// Says whether it is new.
-    #[inline]
-    fn insert(&mut self, index: usize) -> bool {
-        let (word, bit) = Self::place(index);
-        let is_new = self.bits[word] & bit == 0;
-        self.bits[word] |= bit;
-        self.count += usize::from(is_new);
-        is_new
-    }
-
-    fn remove(&mut self, index: usize) {
-        let (word, bit) = Self::place(index);
-        self.count -= usize::from(self.bits[word] & bit != 0);
-        self.bits[word] &= !bit;
-    }
-
-    fn contains(&self, index: usize) -> bool {
-        let (word, bit) = Self::place(index);
-        self.bits[word] & bit != 0
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.count
-    }
-
-    #[inline]
-    fn place(index: usize) -> (usize, u64) {
-        (index / 64 % 2, 1 << (index % 64))
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use cap_fs_ext::OpenOptionsSyncExt as _;
+use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::super::FileKind;
@@ -39,15 +39,12 @@ impl Holder {
     pub(super) fn open_file(&self, name: &OsStr) -> io::Result<File> {
         let mut options = OpenOptions::new();
         // A pipe is not waited for.
-        options.read(true).nonblock(true);
+        options.read(true).nonblock(true).follow(FollowSymlinks::No);
         Ok(self.0.open_with(name, &options)?.into_std())
     }
 
     pub(super) fn open_folder(&self, name: &OsStr) -> io::Result<Handle> {
-        match self.0.symlink_metadata(name)?.is_dir() {
-            true => self.0.open_dir(name).map(Handle),
-            false => Err(io::ErrorKind::NotADirectory.into()),
-        }
+        self.0.open_dir_nofollow(name).map(Handle)
     }
 
     pub(super) fn modified(&self, name: &OsStr) -> Option<SystemTime> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
-use super::super::{Chunk, ChunkLine, Hunk, Invocation, grammar};
+use super::super::{Chunk, ChunkLine, Hunk, grammar};
 use super::{Files, chunks, parse, patch, run, update};
 
 /// The body of a patch that quotes three lines around each change.
@@ -163,7 +163,7 @@ proptest! {
         ]), 0..12),
     ) {
         let text = lines.join("\n");
-        let _ = (parse(&text), Invocation::of_script(&text));
+        let _ = parse(&text);
         let text = format!("*** Begin Patch\n{text}\n*** End Patch");
         if let Ok(patch) = grammar::parse(&text) {
             let _ = patch.verify();

@@ -45,7 +45,7 @@ async fn a_broken_command_never_lets_a_call_through() {
         (json!({ "command": "echo '{'; yes | head -c 200000000" }), "gave an answer"),
     ];
     for (hook, expected) in cases {
-        let opinion = before(std::slice::from_ref(&hook)).await;
+        let opinion = before(std::slice::from_ref(&hook)).await.spoken().unwrap();
         assert_eq!(opinion.verdict, Verdict::Deny, "{hook}");
         assert!(opinion.reason.contains(expected), "{hook}: {}", opinion.reason);
         assert!(!opinion.reason.contains("reject"), "{}", opinion.reason);
@@ -79,7 +79,7 @@ async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
 async fn the_model_does_not_read_what_a_broken_command_printed() {
     let seen = Seen::new();
     let hook = json!({ "command": "echo 'key=hunter2' >&2; exit 3" });
-    let opinion = seen.before(&config(&[(Event::PreToolUse, hook)])).await;
+    let opinion = seen.before(&config(&[(Event::PreToolUse, hook)])).await.spoken().unwrap();
     assert!(!opinion.reason.contains("hunter2"));
     let runs = seen.runs.into_inner().unwrap();
     assert_eq!(runs[0].hook, "echo (PreToolUse[0].hooks[0])");
@@ -116,12 +116,12 @@ async fn changes_compose_in_configured_order() {
     };
     let slow = change("0.2", json!({ "title": "slow", "by": "slow" }), "ask");
     let fast = change("0", json!({ "title": "fast" }), "allow");
-    let opinion = before(&[slow.clone(), fast.clone()]).await;
+    let opinion = before(&[slow.clone(), fast.clone()]).await.spoken().unwrap();
     let changed = json!({ "title": "fast", "text": "b", "by": "slow" });
     assert_eq!(opinion.arguments.as_deref(), Some(changed.to_string().as_str()));
     assert_eq!((opinion.verdict, opinion.context), (Verdict::Ask, vec!["0.2".into(), "0".into()]));
 
-    let denied = before(&[slow, fast, decides("deny", "no")]).await;
+    let denied = before(&[slow, fast, decides("deny", "no")]).await.spoken().unwrap();
     assert_eq!((denied.arguments, denied.reason.as_str()), (None, "no"));
 }
 

@@ -75,6 +75,7 @@ impl Seen {
 
     fn call<'a>(&'a self, watch: &'a (dyn Fn(HookRun) + Sync)) -> HookedCall<'a> {
         let arguments = r#"{"title":"a","text":"b"}"#;
+        let began = tokio::time::Instant::now();
         HookedCall {
             session: &self.session,
             definition: &self.definition,
@@ -82,7 +83,7 @@ impl Seen {
             original: arguments,
             arguments,
             watch: Some(watch),
-            elapsed: Some(Duration::from_millis(7)),
+            ran: Some((began, began + Duration::from_millis(7))),
             halted: Some(&self.halted),
         }
     }

@@ -33,8 +33,8 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> Result {
     let foreign = Foreign::load(&[top, matches], io)?;
-    let stage = Stage::set(app, &[top, matches], io)?;
-    foreign.lend_to(&stage.pipeline, Need::All, io);
+    let mut stage = Stage::set(app, &[top, matches], io)?;
+    foreign.join(&mut stage, Need::All, io);
     let toolset = stage.pipeline.toolset();
     let entries: Vec<Entry> = read(matches, io)?
         .split(|byte| *byte == b'\n')

@@ -62,7 +62,7 @@ pub(in super::super) fn run(top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>)
     let Some((command, matches)) = mcp.subcommand() else {
         return Err(Failure::usage("`list`, `add`, `remove` or `inspect` is missing"));
     };
-    let levels = [top, mcp, matches];
+    let levels = [top, matches];
     match command {
         "add" => add(&levels, io),
         "remove" => remove(&levels, io),
@@ -71,20 +71,20 @@ pub(in super::super) fn run(top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>)
     }
 }
 
-fn name<'m>(levels: &[&'m ArgMatches; 3]) -> &'m str {
-    levels[2].get_one::<String>(grammar::NAME).map_or("", String::as_str)
+fn name<'m>(levels: &[&'m ArgMatches; 2]) -> &'m str {
+    levels[1].get_one::<String>(grammar::NAME).map_or("", String::as_str)
 }
 
-fn list(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
+fn list(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let foreign = Foreign::load(levels, io)?;
     foreign.beside(Toolset::new(Registry::default()), Need::All, io);
     let statuses = foreign.upstreams().statuses();
-    if levels[2].get_flag(grammar::JSON) {
+    if levels[1].get_flag(grammar::JSON) {
         writeln!(io.stdout, "{:#}", json!(statuses))?;
     } else if statuses.is_empty() {
         io.say("no servers are configured");
     }
-    for status in statuses.iter().filter(|_| !levels[2].get_flag(grammar::JSON)) {
+    for status in statuses.iter().filter(|_| !levels[1].get_flag(grammar::JSON)) {
         let state = match (&status.last_error, status.connected) {
             (_, true) => format!("{} tools", status.tools.len()),
             (Some(error), false) => error.clone(),
@@ -123,10 +123,10 @@ fn look(foreign: &Foreign, server: &str, io: &mut Io<'_>) -> Result<(Status, Vec
     Ok((status, tools.view().definitions().cloned().collect()))
 }
 
-fn inspect(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
+fn inspect(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let foreign = Foreign::load(levels, io)?;
     let (status, tools) = look(&foreign, name(levels), io)?;
-    if levels[2].get_flag(grammar::JSON) {
+    if levels[1].get_flag(grammar::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
         let page = page(&status, &tools);
@@ -146,8 +146,8 @@ fn page(status: &Status, tools: &[Definition]) -> String {
     page.join("\n") + "\n"
 }
 
-fn add(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
-    let (server, matches) = (name(levels), levels[2]);
+fn add(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+    let (server, matches) = (name(levels), levels[1]);
     let path = config::path(levels, io)
         .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
     let entry = entry(server, matches)?;
@@ -174,7 +174,7 @@ fn add(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
 }
 
 /// Whether the server may be added, as whoever sits there says.
-fn agreed(levels: &[&ArgMatches; 3], server: &str, io: &Io<'_>) -> Result<bool> {
+fn agreed(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> {
     let question = format!("add the server {server} and trust what is shown? [y/N] ");
     match (Guard::load(levels, io)?.answers, &io.console) {
         (Answers::Yes, _) => Ok(true),
@@ -206,7 +206,7 @@ fn entry(server: &str, matches: &ArgMatches) -> Result<Entry> {
     read.into_iter().next().ok_or_else(|| Failure::usage("there is nothing to add"))
 }
 
-fn remove(levels: &[&ArgMatches; 3], io: &mut Io<'_>) -> Result {
+fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let server = name(levels);
     let path = config::path(levels, io)
         .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;

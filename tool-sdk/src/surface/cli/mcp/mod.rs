@@ -7,8 +7,11 @@
 mod command;
 mod entry;
 mod file;
+#[cfg(all(test, unix))]
+mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::ArgMatches;
 use tokio::runtime::Runtime;
@@ -16,12 +19,16 @@ use tokio::runtime::Runtime;
 pub(super) use self::command::{command, run};
 pub(super) use self::entry::{Servers, servers};
 use super::exit::{FAILED, Failure, Result};
+use super::request::Request;
+use super::stage::Stage;
 use super::{Io, config, place, style};
 use crate::error::ToolError;
-use crate::pipeline::Pipeline;
 use crate::surface::mcp::client::{namespace, server_of};
 use crate::surface::mcp::{Pins, Upstream, Upstreams};
 use crate::toolset::Toolset;
+
+/// How long it may take to end the programs that were started.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Which servers a command can need.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +53,15 @@ impl Foreign {
         Self::of(&config::load(levels, io)?.servers, levels, io)
     }
 
+    /// The servers that a call of a tool can need: none for a tool of the program itself.
+    pub(super) fn beyond(own: &Toolset, request: &Request<'_>, io: &Io<'_>) -> Result<Self> {
+        match own.get(request.name) {
+            // What the options behind the name say is not known yet, and not needed.
+            Some(_) => Self::of(&Servers::default(), &request.before(), io),
+            None => Self::load(&request.before(), io),
+        }
+    }
+
     fn of(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let upstreams: Vec<Upstream> = servers
             .iter()
@@ -64,22 +80,24 @@ impl Foreign {
         Ok(Self { upstreams: known, names, runtime })
     }
 
-    /// `tools`, and beside them those of the servers that are wanted.
-    pub(super) fn beside(&self, tools: Toolset, wanted: Need<'_>, io: &mut Io<'_>) -> Toolset {
+    /// `tools`, and beside them those of the servers that are needed.
+    pub(super) fn beside(&self, tools: Toolset, need: Need<'_>, io: &mut Io<'_>) -> Toolset {
         if self.runtime.is_none() {
             return tools;
         }
         let tools = Arc::new(tools);
         self.upstreams.lend_to(&tools);
-        self.connect(&tools, wanted, io);
+        self.connect(&tools, need, io);
         (*tools).clone()
     }
 
-    /// Adds the tools of the servers that are wanted to those of a pipeline.
-    pub(super) fn lend_to(&self, pipeline: &Pipeline, wanted: Need<'_>, io: &mut Io<'_>) {
-        let tools = pipeline.shared_toolset();
+    /// Adds the tools of the servers that are needed to those of a stage, and lends the
+    /// servers to tools that add more.
+    pub(super) fn join(&self, stage: &mut Stage, need: Need<'_>, io: &mut Io<'_>) {
+        stage.session = stage.session.clone().lend(self.upstreams.clone());
+        let tools = stage.pipeline.shared_toolset();
         self.upstreams.lend_to(&tools);
-        self.connect(&tools, wanted, io);
+        self.connect(&tools, need, io);
     }
 
     /// The servers themselves, for tools that add to them.
@@ -87,9 +105,9 @@ impl Foreign {
         &self.upstreams
     }
 
-    fn connect(&self, tools: &Toolset, wanted: Need<'_>, io: &mut Io<'_>) {
+    fn connect(&self, tools: &Toolset, need: Need<'_>, io: &mut Io<'_>) {
         let Some(runtime) = &self.runtime else { return };
-        let failed = match wanted {
+        let failed = match need {
             Need::All => runtime.block_on(self.upstreams.connect_all()),
             Need::Tool(name) if tools.get(name).is_some() => return,
             Need::Tool(name) => {
@@ -113,11 +131,13 @@ impl Foreign {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            let entered = runtime.enter();
-            self.upstreams.close();
-            drop(entered);
-            runtime.shutdown_background();
+        let runtime = self.runtime.take();
+        let entered = runtime.as_ref().map(Runtime::enter);
+        self.upstreams.close();
+        drop(entered);
+        if let Some(runtime) = runtime {
+            // Until the programs are ended, which is at once.
+            runtime.shutdown_timeout(FAREWELL);
         }
     }
 }

@@ -107,7 +107,7 @@ impl ForeignTool {
         let Inner { line, raw, sight, .. } = &*self.0;
         line.pins().pin(line.name(), raw, sight).map_err(|error| {
             ToolError::config("what was allowed could not be written down, so it did not run")
-                .hint("the folder for what is kept must be private and writable")
+                .hint("the folder for what is kept must be private, writable, and outside of what tools may write")
                 .source(error)
         })
     }
@@ -177,7 +177,9 @@ async fn call(
     cx: Context,
 ) -> Result<Output, ToolError> {
     let Inner { line, raw, .. } = &*tool.0;
-    let remote = line.remote().await.map_err(|error| failure(&tool, error, &cx))?;
+    let remote = line.remote().await.map_err(|error| {
+        failure(&tool, error, &cx).hint("it was not called; go on without it, or try again later")
+    })?;
     if !line.offers(&tool) {
         return Err(ToolError::conflict(format_args!(
             "the server `{}` changed what it says of `{raw}`, so it was not called",

@@ -28,11 +28,12 @@ use crate::toolset::Toolset;
 /// # Examples
 ///
 /// ```no_run
-/// use tool_sdk::{Call, Pipeline, Registry, Rule, Session, mcp};
+/// use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session, mcp};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let rules = [Rule::allow("mcp(time/*)")?, Rule::allow("mcp_definition(time/*)")?];
-/// let pipeline = Pipeline::new(Registry::default()).rules(rules);
+/// let trusted = Rule::parse(Action::Allow, "mcp(time/*)")?;
+/// let unseen = Rule::parse(Action::Allow, "mcp_definition(time/*)")?;
+/// let pipeline = Pipeline::new(Registry::default()).rules([trusted, unseen]);
 ///
 /// let upstreams = mcp::Upstreams::of(&pipeline);
 /// let time = mcp::Launch::new("mcp-server-time", ["--local-timezone", "UTC"]);

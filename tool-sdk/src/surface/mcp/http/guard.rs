@@ -5,16 +5,18 @@
 //! is what no site has.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use hyper::header::{AUTHORIZATION, HOST, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 
-use super::{Http, Token};
+use super::{Http, Principal, Token};
 
 /// What is asked of a request before anything of it is read.
 #[derive(Debug)]
 pub(super) struct Guard {
-    token: Token,
+    /// The tokens, and whose they are; that of nobody in particular is the first.
+    tokens: Vec<(Token, Option<Arc<Principal>>)>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -58,10 +60,14 @@ impl Guard {
         ];
         hosts.extend(http.hosts.iter().map(|host| host.to_ascii_lowercase()));
         let origins = http.origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
-        Self { token: http.token.clone(), hosts, origins }
+        let own = http.principals.iter();
+        let own = own.map(|(token, it)| (token.clone(), Some(Arc::new(it.clone()))));
+        let tokens = [(http.token.clone(), None)].into_iter().chain(own).collect();
+        Self { tokens, hosts, origins }
     }
 
-    pub(super) fn admit(&self, headers: &HeaderMap) -> Result<(), Refused> {
+    /// Says who it is that enters; nothing where the token is nobody's in particular.
+    pub(super) fn admit(&self, headers: &HeaderMap) -> Result<Option<Arc<Principal>>, Refused> {
         let one_of = |header, list: &[String]| {
             let mut values = headers.get_all(header).iter();
             let (value, another) = (values.next(), values.next());
@@ -74,18 +80,19 @@ impl Guard {
         if headers.contains_key(ORIGIN) && !one_of(ORIGIN, &self.origins) {
             return Err(Refused::Origin);
         }
-        if !self.has_token(headers) {
-            return Err(Refused::Token);
-        }
-        Ok(())
+        self.whose(headers).ok_or(Refused::Token)
     }
 
-    fn has_token(&self, headers: &HeaderMap) -> bool {
+    /// All tokens are compared, so that the time tells nothing about which of them it is.
+    fn whose(&self, headers: &HeaderMap) -> Option<Option<Arc<Principal>>> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else { return false };
-        let Ok(value) = value.to_str() else { return false };
-        let Some((scheme, token)) = value.split_once(' ') else { return false };
-        scheme.eq_ignore_ascii_case("bearer") && self.token.is(token.trim())
+        let (Some(value), None) = (values.next(), values.next()) else { return None };
+        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let is = |(known, _): &&(Token, _)| known.is(token.trim());
+        self.tokens.iter().filter(is).map(|(_, whose)| whose.clone()).last()
     }
 }
 
@@ -105,7 +112,7 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
         }
-        assert_eq!(guard.admit(&map), expected, "{headers:?}");
+        assert_eq!(guard.admit(&map).map(drop), expected, "{headers:?}");
     }
 
     // RS2, RS3
@@ -134,5 +141,22 @@ mod tests {
         check(&[host, ("authorization", &bearer[..bearer.len() - 1])], Err(Refused::Token));
         check(&[host, token, token], Err(Refused::Token));
         check(&[host, ("authorization", &bearer.replace("Bearer", "bearer"))], Ok(()));
+    }
+    // F130
+    #[test]
+    fn a_token_says_who_it_is() {
+        let ada = "ada-0123456789abcdef0123456789abcdef";
+        let http = Http::new(TOKEN.parse().unwrap())
+            .principal(ada.parse().unwrap(), Principal::new("ada"));
+        let guard = Guard::new(&http, "127.0.0.1:8000".parse().unwrap());
+        let who = |token: &str| {
+            let mut headers = HeaderMap::new();
+            headers.append(HOST, "localhost:8000".parse().unwrap());
+            headers.append(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+            guard.admit(&headers)
+        };
+        assert_eq!(who(ada), Ok(Some(Arc::new(Principal::new("ada")))));
+        assert_eq!(who(TOKEN), Ok(None));
+        assert_eq!(who("bob-0123456789abcdef0123456789abcdef"), Err(Refused::Token));
     }
 }

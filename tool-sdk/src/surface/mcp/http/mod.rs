@@ -4,6 +4,7 @@
 //! before a body is read, see [`guard`].
 
 mod guard;
+mod principal;
 mod token;
 
 use std::convert::Infallible;
@@ -24,6 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use self::guard::{Guard, Refused};
+pub use self::principal::Principal;
 pub use self::token::{InvalidToken, Token};
 use super::Server;
 use super::connection::Connection;
@@ -57,6 +59,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub struct Http {
     token: Token,
+    principals: Vec<(Token, Principal)>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -65,7 +68,14 @@ impl Http {
     /// Lets in who has the token and reached the server by its own address.
     #[must_use]
     pub fn new(token: Token) -> Self {
-        Self { token, hosts: Vec::new(), origins: Vec::new() }
+        Self { token, principals: Vec::new(), hosts: Vec::new(), origins: Vec::new() }
+    }
+
+    /// Lets in somebody with a token of their own.
+    #[must_use]
+    pub fn principal(mut self, token: Token, principal: Principal) -> Self {
+        self.principals.push((token, principal));
+        self
     }
 
     /// Lets in who reached the server under this name, as `HOST` or `HOST:PORT`.
@@ -138,9 +148,11 @@ async fn hold(stream: TcpStream, guard: Arc<Guard>, service: Service) {
         .await;
 }
 
-async fn answer(request: Request<Incoming>, guard: &Guard, service: &Service) -> Answer {
-    if let Err(refused) = guard.admit(request.headers()) {
-        return refuse(refused);
+async fn answer(mut request: Request<Incoming>, guard: &Guard, service: &Service) -> Answer {
+    match guard.admit(request.headers()) {
+        Err(refused) => return refuse(refused),
+        Ok(Some(principal)) => drop(request.extensions_mut().insert(principal)),
+        Ok(None) => {}
     }
     if request.uri().path() != PATH {
         return said(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp");

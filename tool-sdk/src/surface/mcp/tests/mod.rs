@@ -2,6 +2,9 @@
 
 mod asking;
 mod calls;
+mod direct;
+mod http;
+mod inquiries;
 mod peer;
 
 use std::sync::Arc;

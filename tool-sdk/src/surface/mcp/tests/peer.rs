@@ -93,6 +93,11 @@ impl Peer {
         self.hear(|message| message["id"] == id && message["method"].is_null()).await
     }
 
+    /// The answer to a request that was written by hand.
+    pub(super) async fn said_to(&mut self, id: &str) -> Value {
+        self.hear(|message| message["id"] == id && message["method"].is_null()).await
+    }
+
     /// The next request or notification that the server sends under this name.
     pub(super) async fn said(&mut self, method: &str) -> Value {
         self.hear(|message| message["method"] == method).await

@@ -19,7 +19,7 @@ use similar::TextDiff;
 
 use self::file::Folder;
 use super::remote::RemoteTool;
-use crate::permission::{StoreError, canonical_hash};
+use crate::permission::StoreError;
 
 /// What was seen of the tools of other servers.
 ///
@@ -51,14 +51,11 @@ pub(super) struct Seen(BTreeMap<String, BTreeMap<String, Value>>);
 
 /// Everything that a server says of a tool, with how the server is reached.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sight {
-    value: Value,
-    hash: String,
-}
+pub(super) struct Sight(Value);
 
 impl Sight {
     pub(super) fn of(identity: &Value, tool: &RemoteTool) -> Self {
-        let value = json!({
+        Self(json!({
             "server": identity,
             "name": tool.name,
             "title": tool.title,
@@ -66,14 +63,8 @@ impl Sight {
             "inputSchema": tool.input_schema,
             "outputSchema": tool.output_schema,
             "annotations": tool.annotations,
-        });
-        let hash = hash(&value);
-        Self { value, hash }
+        }))
     }
-}
-
-fn hash(value: &Value) -> String {
-    canonical_hash("tool-sdk mcp tool 1", value.to_string())
 }
 
 /// What is not as it was seen.
@@ -111,10 +102,10 @@ impl Pins {
     /// How the tool differs from what was seen of it; nothing when it is the same.
     pub(super) fn difference(&self, server: &str, tool: &str, now: &Sight) -> Option<Difference> {
         let before = self.with(|seen| seen.0.get(server)?.get(tool).cloned());
-        if before.as_ref().is_some_and(|before| hash(before) == now.hash) {
+        if before.as_ref() == Some(&now.0) {
             return None;
         }
-        let (old, new) = (before.as_ref().map(lines).unwrap_or_default(), lines(&now.value));
+        let (old, new) = (before.as_ref().map(lines).unwrap_or_default(), lines(&now.0));
         let diff = TextDiff::from_lines(&old, &new);
         let diff = diff.unified_diff().context_radius(2).header("seen before", "now").to_string();
         Some(Difference { is_first: before.is_none(), diff })
@@ -124,7 +115,7 @@ impl Pins {
     pub(super) fn pin(&self, server: &str, tool: &str, now: &Sight) -> Result<(), StoreError> {
         let add = |seen: &mut Seen| {
             let tools = seen.0.entry(server.to_owned()).or_default();
-            tools.insert(tool.to_owned(), now.value.clone());
+            tools.insert(tool.to_owned(), now.0.clone());
         };
         self.change(add)
     }

@@ -19,10 +19,11 @@ use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 
 /// A pipeline without tools of its own, in which the tools of one server may run.
-pub(super) struct Setting {
-    pub(super) pipeline: Pipeline,
-    pub(super) upstreams: Upstreams,
-    pub(super) script: Arc<Script>,
+struct Setting {
+    pipeline: Pipeline,
+    upstreams: Upstreams,
+    script: Arc<Script>,
+    session: Session,
 }
 
 impl Setting {
@@ -34,7 +35,7 @@ impl Setting {
 
     fn with(pipeline: Pipeline, script: Arc<Script>) -> Self {
         let upstreams = Upstreams::of(&pipeline);
-        let setting = Self { pipeline, upstreams, script };
+        let setting = Self { pipeline, upstreams, script, session: Session::new("t") };
         setting.upstreams.add(setting.upstream("s")).unwrap();
         setting
     }
@@ -52,7 +53,7 @@ impl Setting {
 
     async fn call(&self, tool: &str, arguments: &str) -> Outcome {
         let call = Call::new(format!("mcp__s__{tool}"), arguments);
-        self.pipeline.call(&Session::default(), call).await
+        self.pipeline.call(&self.session, call).await
     }
 
     fn tools(&self) -> Vec<String> {

@@ -48,11 +48,12 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
         let before = buf.filled().len();
         std::task::ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
         let read = &buf.filled()[before..];
+        let first = self.line + memchr::memchr(b'\n', read).unwrap_or(read.len());
         self.line = match memchr::memrchr(b'\n', read) {
             Some(end) => read.len() - end - 1,
-            None => self.line + read.len(),
+            None => first,
         };
-        if self.line > MAX_MESSAGE {
+        if first > MAX_MESSAGE {
             self.overflow.0.store(true, Ordering::Relaxed);
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }

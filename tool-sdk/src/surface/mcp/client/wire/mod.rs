@@ -133,12 +133,11 @@ where
     let service = service.map_err(|error| refused(error, child.as_ref(), &overflow))?;
     // What is kept here is kept on purpose, and elsewhere.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-    let gone = closed.clone();
     let listening = listen(service.peer().clone(), Arc::clone(&ears));
     let stop = CancellationToken::new();
     tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
     let _listening = stop.drop_guard();
-    Ok(Arc::new(Wire { service, ears, closed: gone, overflow, child, _listening }))
+    Ok(Arc::new(Wire { service, ears, closed, overflow, child, _listening }))
 }
 
 /// Why there is no connection.

@@ -6,24 +6,23 @@ use rmcp::service::ClientLifecycleMode;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::super::remote::{Remote, RemoteError};
+use super::super::remote::{Remote, RemoteError, RemoteWork};
 use super::super::upstream::Launch;
 use super::bounded::{Bounded, Overflow};
 use super::{Failed, MAX_MESSAGE, begin, either};
 use crate::process::Piped;
 
 /// Starts a program and talks to it.
-pub(in super::super) async fn launch(launch: &Launch) -> Result<Arc<dyn Remote>, RemoteError> {
+pub(in super::super) fn launch(launch: &Launch) -> RemoteWork<'_, Arc<dyn Remote>> {
     let run = launch.run();
-    either(|mode| {
+    Box::pin(either(move |mode| {
         let started = Piped::start(&run);
         async move {
             let (child, output, input) = started
                 .map_err(|error| RemoteError::connection(error.to_string()).because(error))?;
             over(output, input, Some(child), mode).await
         }
-    })
-    .await
+    }))
 }
 
 /// Talks over two streams.
@@ -39,6 +38,7 @@ where
 {
     let overflow = Overflow::default();
     let read = Bounded::new(read, overflow.clone());
-    let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(MAX_MESSAGE);
+    // With its end; a line that is longer does not get here.
+    let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(MAX_MESSAGE + 1);
     begin(transport, overflow, child, mode).await
 }

@@ -1,0 +1,74 @@
+//! The server written by hand: one tool, one thread, nothing around it.
+
+use std::io::{self, Read as _, Write as _};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: &'a str,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall<'a> {
+    name: &'a str,
+    #[serde(borrow)]
+    arguments: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Add {
+    a: i64,
+    b: i64,
+}
+
+const HELLO: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"hand","version":"1"}}"#;
+const TOOLS: &str = r#"{"tools":[{"name":"add","description":"Add two numbers.","inputSchema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}}]}"#;
+
+pub(crate) fn serve() -> io::Result<()> {
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    let (mut buffer, mut answers) = (Vec::new(), Vec::new());
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let count = input.read(&mut chunk)?;
+        if count == 0 {
+            return Ok(());
+        }
+        buffer.extend_from_slice(&chunk[..count]);
+        let mut start = 0;
+        while let Some(length) = memchr::memchr(b'\n', &buffer[start..]) {
+            answer(&buffer[start..start + length], &mut answers)?;
+            start += length + 1;
+        }
+        buffer.drain(..start);
+        output.write_all(&answers)?;
+        output.flush()?;
+        answers.clear();
+    }
+}
+
+fn answer(line: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    let message: Message<'_> = serde_json::from_slice(line)?;
+    let Some(id) = message.id else { return Ok(()) };
+    write!(out, r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.get())?;
+    match (message.method, message.params) {
+        ("initialize", _) => out.extend_from_slice(HELLO.as_bytes()),
+        ("tools/list", _) => out.extend_from_slice(TOOLS.as_bytes()),
+        ("tools/call", Some(params)) => {
+            let call: ToolCall<'_> = serde_json::from_str(params.get())?;
+            if call.name != "add" {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            let Add { a, b } = serde_json::from_str(call.arguments.get())?;
+            write!(out, r#"{{"content":[{{"type":"text","text":"{}"}}],"isError":false}}"#, a + b)?;
+        }
+        _ => out.extend_from_slice(b"{}"),
+    }
+    out.extend_from_slice(b"}\n");
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Servers of a configuration, from its first line to a call; the server is a shell script.
+
+use serde_json::Value;
+
+use super::super::toy::{Ran, Setting};
+
+/// A server with one tool that says hello.
+const SERVER: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *server/discover*) say '"error":{"code":-32601,"message":"no"}' ;;
+    *tools/list*) say '"result":{"tools":[{"name":"hello","description":"Says hello.","inputSchema":{"type":"object","properties":{"to":{"type":"string"}}}}]}' ;;
+    *tools/call*) say '"result":{"content":[{"type":"text","text":"hello"}]}' ;;
+  esac
+done
+"#;
+
+/// A setting whose configuration is a file of its own.
+struct Shelf {
+    setting: Setting,
+    config: String,
+    state: tempfile::TempDir,
+}
+
+impl Shelf {
+    fn new(config: &str) -> Self {
+        let setting = Setting::default();
+        let config = setting.file("config.toml", config);
+        Self { setting, config, state: tempfile::tempdir().unwrap() }
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        let state = self.state.path().to_str().unwrap();
+        let options = ["--config", &self.config, "--state-dir", state];
+        self.setting.run(&[&options[..], args].concat())
+    }
+
+    /// Adds the server of the script.
+    fn add(&self) -> Ran {
+        let script = self.setting.file("server.sh", SERVER);
+        self.run(&["--yes", "mcp", "add", "greeter", "--", "sh", &script])
+    }
+}
+
+#[test]
+fn a_server_comes_is_used_and_goes() {
+    let shelf = Shelf::new("mode = \"auto\"\n");
+    let added = shelf.add();
+    assert_eq!(added.code, 0, "{}", added.err);
+    assert!(added.err.contains("mcp__greeter__hello") && added.err.contains("Says hello."));
+
+    let listed = shelf.run(&["list"]);
+    assert!(listed.out.contains("mcp__greeter__hello  execute  Says hello."), "{}", listed.out);
+    let shown = shelf.run(&["mcp", "inspect", "greeter", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(shown["tools"][0]["source"]["server"], "greeter");
+
+    // Whoever added it has seen it, so that a rule about the tool is enough.
+    let call = ["call", "mcp__greeter__hello", "--to", "ada"];
+    assert_eq!(shelf.run(&[&["--no-input"][..], &call].concat()).code, 3);
+    let called = shelf.run(&[&["--no-input", "--allow", "mcp(greeter/*)"][..], &call].concat());
+    assert_eq!((called.code, called.out.as_str()), (0, "hello\n"), "{}", called.err);
+    let denied = shelf.run(&[&["--yes", "--deny", "mcp__greeter__*"][..], &call].concat());
+    assert_eq!(denied.code, 3, "{}", denied.err);
+    let checked = shelf.run(&["check", "mcp__greeter__hello", "--json"]);
+    assert!(checked.out.contains("\"decision\":\"ask\""), "{}", checked.out);
+
+    assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 0);
+    assert_eq!(shelf.run(&["mcp", "list"]).err, "no servers are configured\n");
+    assert_eq!(shelf.run(&call).code, 2, "there is no such tool any more");
+}
+
+// F121
+#[test]
+fn calls_of_a_batch_reach_servers_too() {
+    let mut shelf = Shelf::new("");
+    assert_eq!(shelf.add().code, 0);
+    shelf.setting.stdin = b"{\"name\": \"mcp__greeter__hello\"}\n{\"name\": \"echo\", \
+        \"arguments\": {\"text\": \"own\"}}\n"
+        .to_vec();
+    let ran = shelf.run(&["--yes", "batch"]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(ran.out.contains("hello") && ran.out.contains("own"), "{}", ran.out);
+}
+
+#[test]
+fn a_server_that_is_not_there_stops_nothing() {
+    let shelf = Shelf::new("[mcp.servers.gone]\ncommand = \"/no/such/program\"\n");
+    let listed = shelf.run(&["list"]);
+    assert_eq!(listed.code, 0);
+    assert!(listed.out.contains("echo"), "{}", listed.out);
+    assert!(listed.err.starts_with("warning: the server `gone` is left out: "), "{}", listed.err);
+    let called = shelf.run(&["call", "echo", "--text", "hi"]);
+    assert_eq!((called.out.as_str(), called.err.as_str()), ("hi\n", ""), "it is not even tried");
+    assert_eq!(shelf.run(&["call", "mcp__gone__x", "{}"]).code, 2);
+}
+
+#[test]
+fn what_is_not_understood_ends_the_command() {
+    let shelf = Shelf::new("\n[mcp.servers.s]\ncommand = \"x\"\nargv = []\n");
+    let ran = shelf.run(&["list"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("config.toml:") && ran.err.contains("argv"), "{}", ran.err);
+    let shelf = Shelf::new("[mcp.servers.s]\nurl = \"https://a/\"\nbearer_env = \"NOT_SET\"\n");
+    let ran = shelf.run(&["list"]);
+    assert!(ran.code == 2 && ran.err.contains("NOT_SET"), "{}", ran.err);
+}
+
+#[test]
+fn nothing_is_added_that_nobody_agreed_to() {
+    let shelf = Shelf::new("");
+    let script = shelf.setting.file("server.sh", SERVER);
+    let add = ["mcp", "add", "greeter", "--", "sh", &script];
+    assert_eq!(shelf.run(&[&["--no-input"][..], &add].concat()).code, 3);
+    assert_eq!(std::fs::read_to_string(&shelf.config).unwrap(), "");
+    let broken = shelf.run(&["--yes", "mcp", "add", "x", "--", "/no/such/program"]);
+    assert_eq!(broken.code, 1);
+    assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 2);
+}

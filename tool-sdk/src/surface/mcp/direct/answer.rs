@@ -1,0 +1,95 @@
+//! Answers as the peer reads them, written without a tree of values in between.
+
+use std::io::Write as _;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::super::listing::Era;
+use super::super::result::result;
+use crate::call::Outcome;
+use crate::content::Output;
+use crate::error::ToolError;
+use crate::escape::json_string;
+use crate::surface::provider;
+use crate::tool::Definition;
+
+/// An answer with a result that is JSON already.
+pub(super) fn whole(out: &mut Vec<u8>, id: &str, result: &str) {
+    begin(out, id);
+    out.extend_from_slice(result.as_bytes());
+    end(out);
+}
+
+/// The answer to a call. The bytes are those that rmcp would write.
+pub(super) fn outcome(out: &mut Vec<u8>, id: &str, outcome: Outcome, definition: &Definition) {
+    begin(out, id);
+    match &outcome.result {
+        Err(error) => failure(out, error),
+        Ok(output) if is_plain(output, &outcome, definition) => plain(out, output),
+        Ok(_) => {
+            let mut result = result(outcome, definition, Era::Legacy);
+            // Peers of this era do not know it.
+            result.result_type = None;
+            value(out, &result);
+        }
+    }
+    end(out);
+}
+
+/// A message of our own.
+pub(super) fn notification(out: &mut Vec<u8>, method: &str, params: &Value) {
+    value(out, &json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    out.push(b'\n');
+}
+
+fn begin(out: &mut Vec<u8>, id: &str) {
+    // Writing to memory does not fail.
+    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"result":"#);
+}
+
+fn end(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"}\n");
+}
+
+fn value(out: &mut Vec<u8>, value: &impl Serialize) {
+    let start = out.len();
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(b"null");
+    }
+}
+
+fn failure(out: &mut Vec<u8>, error: &ToolError) {
+    text(out, &error.to_string());
+    out.extend_from_slice(br#","isError":true}"#);
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
+    out.extend_from_slice(json_string(text).as_bytes());
+    out.extend_from_slice(b"}]");
+}
+
+/// Whether the result is a text, or an object that goes with its text as it stands there.
+fn is_plain(output: &Output, outcome: &Outcome, definition: &Definition) -> bool {
+    if !output.attachments().is_empty() {
+        return false;
+    }
+    match output.is_json() {
+        true => {
+            let is_object = output.as_text().starts_with('{');
+            is_object && outcome.truncated.is_none() && !provider::wraps_result(definition)
+        }
+        false => definition.output.is_none() && output.to_structured().is_none(),
+    }
+}
+
+fn plain(out: &mut Vec<u8>, output: &Output) {
+    text(out, output.as_text());
+    if output.is_json() {
+        out.extend_from_slice(br#","structuredContent":"#);
+        out.extend_from_slice(output.as_text().as_bytes());
+    }
+    out.extend_from_slice(br#","isError":false}"#);
+}

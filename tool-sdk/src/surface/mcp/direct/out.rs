@@ -1,0 +1,132 @@
+//! What is said to a peer, in whole lines: by the answers given here, and by rmcp.
+//!
+//! Lines queue up and leave in one write. Several tasks may wait for that; whoever comes
+//! first writes for all.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker, ready};
+
+use tokio::io::AsyncWrite;
+
+/// The way to the peer.
+pub(super) struct Out {
+    state: Mutex<State>,
+    waiting: Arc<Waiting>,
+    /// Wakes everybody who waits.
+    waker: Waker,
+}
+
+struct State {
+    writer: Pin<Box<dyn AsyncWrite + Send>>,
+    queue: Vec<u8>,
+    /// How much of the queue has left.
+    written: usize,
+}
+
+/// A writer keeps one waker, and many may wait for it.
+#[derive(Default)]
+struct Waiting(Mutex<Vec<Waker>>);
+
+impl Waiting {
+    fn add(&self, waker: &Waker) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.iter().any(|known| known.will_wake(waker)) {
+            all.push(waker.clone());
+        }
+    }
+}
+
+impl Wake for Waiting {
+    fn wake(self: Arc<Self>) {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        all.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Out {
+    pub(super) fn new(writer: impl AsyncWrite + Send + 'static) -> Arc<Self> {
+        let waiting = Arc::<Waiting>::default();
+        let waker = Arc::clone(&waiting).into();
+        let state = State { writer: Box::pin(writer), queue: Vec::new(), written: 0 };
+        Arc::new(Self { state: Mutex::new(state), waiting, waker })
+    }
+
+    /// Puts a whole message into the queue.
+    pub(super) fn say(&self, message: impl FnOnce(&mut Vec<u8>)) {
+        message(&mut self.state().queue);
+    }
+
+    /// How much waits to leave.
+    pub(super) fn waiting(&self) -> usize {
+        let state = self.state();
+        state.queue.len() - state.written
+    }
+
+    /// Waits until all of the queue has left.
+    pub(super) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.state();
+        if state.queue.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut shared = Context::from_waker(&self.waker);
+        if let Poll::Ready(flushed) = state.poll_flush(&mut shared) {
+            return Poll::Ready(flushed);
+        }
+        // Room may have come before there was anybody to be woken.
+        self.waiting.add(cx.waker());
+        state.poll_flush(&mut shared)
+    }
+
+    fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_flush(cx))?;
+        self.state().writer.as_mut().poll_shutdown(cx)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.written < self.queue.len() {
+            let left = &self.queue[self.written..];
+            match ready!(self.writer.as_mut().poll_write(cx, left)) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Ok(written) => self.written += written,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        self.queue.clear();
+        self.queue.shrink_to(KEPT);
+        self.written = 0;
+        self.writer.as_mut().poll_flush(cx)
+    }
+}
+
+/// How much room is kept for later messages.
+const KEPT: usize = 64 * 1024;
+
+/// The same way, for rmcp: what it writes is a whole message each time.
+pub(super) struct Writer(pub(super) Arc<Out>);
+
+impl AsyncWrite for Writer {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.say(|queue| queue.extend_from_slice(bytes));
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,71 @@
+//! Who a token belongs to, and what that one may do.
+
+use std::fmt;
+
+use crate::context::Session;
+
+/// Somebody who has a token of their own.
+///
+/// Their calls are made on their behalf: with their permissions, as the agent that was set
+/// for them, and with approvals that hold for nobody else.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::mcp::{Http, Principal, Token};
+///
+/// let ada = Principal::new("ada").with_permission("notes:write");
+/// let http = Http::new(Token::random()?).principal(Token::random()?, ada);
+/// # let _ = http;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    name: String,
+    agent: Option<String>,
+    permissions: Vec<String>,
+}
+
+impl Principal {
+    /// Somebody without any permissions.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), agent: None, permissions: Vec::new() }
+    }
+
+    /// Grants a permission, such as `notes:write`.
+    #[must_use]
+    pub fn with_permission(mut self, permission: impl Into<String>) -> Self {
+        self.permissions.push(permission.into());
+        self
+    }
+
+    /// Shows the tools that this agent has.
+    #[must_use]
+    pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The session of this one's calls.
+    pub(in super::super) fn own(&self, session: Session) -> Session {
+        let mut session = session.with_user(self.name.clone());
+        if let Some(agent) = &self.agent {
+            session = session.with_agent(agent.clone());
+        }
+        let permissions = self.permissions.iter().cloned();
+        permissions.fold(session, Session::with_permission)
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

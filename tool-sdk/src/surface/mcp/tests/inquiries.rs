@@ -1,0 +1,172 @@
+//! Tools and prompts that ask whoever calls, and what a host serves beside its tools.
+
+use serde_json::Map;
+
+use super::*;
+use crate::context::{Inquiry, Message};
+use crate::surface::mcp::{Prompt, Prompts, Resource, Resources, Work};
+
+fn name() -> Inquiry {
+    let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    Inquiry::form("your name?", schema)
+}
+
+fn curious() -> Server {
+    let greet = DynamicTool::new(
+        definition("greet", RiskClass::Read),
+        |_: Value, cx: Context| async move {
+            let name = cx.inquire([("name", name())]).await?;
+            let city = cx.inquire([("city", Inquiry::sample("a city?", 5))]).await?;
+            Ok::<_, ToolError>(format!(
+                "{} of {}",
+                name[0]["content"]["name"], city[0]["content"]["text"]
+            ))
+        },
+    );
+    let registry = Registry::builder().add(greet).build().unwrap();
+    Server::new(Pipeline::new(registry), Session::default())
+        .with_prompts(Greetings)
+        .with_resources(Motto)
+}
+
+fn able() -> Value {
+    json!({ "elicitation": {}, "sampling": {} })
+}
+
+fn ada() -> Value {
+    json!({ "action": "accept", "content": { "name": "ada" } })
+}
+
+fn rome() -> Value {
+    json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "Rome" } })
+}
+
+struct Greetings;
+
+impl Prompts for Greetings {
+    fn list(&self) -> Vec<Prompt> {
+        vec![Prompt::new("greet", "Say hello.").required("how", "How.")]
+    }
+
+    fn get<'a>(
+        &'a self,
+        _: &'a str,
+        arguments: &'a Map<String, Value>,
+        session: &'a Session,
+    ) -> Work<'a, Vec<Message>> {
+        Box::pin(async move {
+            let answers = session.inquire([("name", name())]).await?;
+            let name = &answers[0]["content"]["name"];
+            Ok(vec![Message::text("user", format!("Greet {name} {}.", arguments["how"]))])
+        })
+    }
+
+    fn complete(&self, _: &str, _: &str, begun: &str) -> Vec<String> {
+        vec![format!("{begun}ly")]
+    }
+}
+
+struct Motto;
+
+impl Resources for Motto {
+    fn list(&self) -> Vec<Resource> {
+        vec![Resource::new("shelf://motto", "motto").mime("text/plain")]
+    }
+
+    fn read<'a>(&'a self, uri: &'a str) -> Work<'a, Option<Attachment>> {
+        let motto = (uri == "shelf://motto")
+            .then(|| Attachment::bytes("text/plain", b"read more".to_vec()));
+        Box::pin(async { Ok(motto) })
+    }
+}
+
+#[tokio::test]
+async fn a_legacy_peer_is_asked_while_the_call_runs() {
+    for server in [curious(), curious().answering_directly(false)] {
+        let mut peer = Peer::legacy(&server, able()).await;
+        let call = peer.send("tools/call", json!({ "name": "greet", "arguments": {} })).await;
+        let form = peer.said("elicitation/create").await;
+        assert_eq!(form["params"]["message"], "your name?");
+        peer.reply(&form, ada()).await;
+        let sample = peer.said("sampling/createMessage").await;
+        peer.reply(&sample, rome()).await;
+        let answer = peer.answer(call).await;
+        assert_eq!(text(&answer["result"]), r#""ada" of "Rome""#);
+    }
+}
+
+#[tokio::test]
+async fn a_modern_peer_answers_with_its_next_request() {
+    let mut peer = Peer::modern(&curious(), able());
+    let first = peer.call("greet", json!({})).await;
+    assert_eq!(first["inputRequests"]["name"]["method"], "elicitation/create");
+    let go_on = |state: &Value, answers: Value| {
+        json!({
+            "name": "greet", "arguments": {}, "requestState": state, "inputResponses": answers,
+        })
+    };
+    // What is no answer is asked for once more.
+    let nonsense = go_on(&first["requestState"], json!({ "name": 5 }));
+    let again = peer.request("tools/call", nonsense).await["result"].take();
+    assert_eq!(again["inputRequests"], first["inputRequests"]);
+    let params = go_on(&again["requestState"], json!({ "name": ada() }));
+    let second = peer.request("tools/call", params).await["result"].take();
+    assert_eq!(second["inputRequests"]["city"]["method"], "sampling/createMessage");
+    let params = go_on(&second["requestState"], json!({ "city": rome() }));
+    let done = peer.request("tools/call", params).await;
+    assert_eq!(text(&done["result"]), r#""ada" of "Rome""#);
+}
+
+#[tokio::test]
+async fn a_peer_that_cannot_answer_is_told_what_it_lacks() {
+    let mut legacy = Peer::legacy(&curious(), json!({})).await;
+    let failed = legacy.call("greet", json!({})).await;
+    assert!(text(&failed).contains("cannot show forms"), "{failed}");
+    let mut modern = Peer::modern(&curious(), json!({ "elicitation": {} }));
+    let first = modern.call("greet", json!({})).await;
+    let params = json!({
+        "name": "greet", "arguments": {},
+        "requestState": first["requestState"], "inputResponses": { "name": ada() },
+    });
+    let lacking = modern.request("tools/call", params).await;
+    assert_eq!(lacking["error"]["code"], -32021, "{lacking}");
+    assert_eq!(lacking["error"]["data"]["requiredCapabilities"], json!({ "sampling": {} }));
+}
+
+#[tokio::test]
+async fn prompts_and_resources_are_there_where_the_host_has_them() {
+    let mut peer = Peer::legacy(&curious(), able()).await;
+    let listed = peer.request("prompts/list", json!({})).await;
+    assert_eq!(listed["result"]["prompts"][0]["name"], "greet");
+    let lacking = peer.request("prompts/get", json!({ "name": "greet" })).await;
+    assert_eq!(lacking["error"]["code"], -32602);
+    let params = json!({ "name": "greet", "arguments": { "how": "warmly" } });
+    let get = peer.send("prompts/get", params.clone()).await;
+    let form = peer.said("elicitation/create").await;
+    peer.reply(&form, ada()).await;
+    let got = peer.answer(get).await;
+    let said = &got["result"]["messages"][0]["content"]["text"];
+    assert_eq!(said, r#"Greet "ada" "warmly"."#);
+
+    let read = peer.request("resources/read", json!({ "uri": "shelf://motto" })).await;
+    assert_eq!(read["result"]["contents"][0]["text"], "read more");
+    let absent = peer.request("resources/read", json!({ "uri": "shelf://other" })).await;
+    assert_eq!(absent["error"]["code"], -32002);
+    // Nobody tells of changes, so there is nothing to subscribe to.
+    let watch = peer.request("resources/subscribe", json!({ "uri": "shelf://motto" })).await;
+    assert_eq!(watch["error"]["code"], -32601);
+    let begun = json!({
+        "ref": { "type": "ref/prompt", "name": "greet" },
+        "argument": { "name": "how", "value": "warm" },
+    });
+    let completed = peer.request("completion/complete", begun).await;
+    assert_eq!(completed["result"]["completion"]["values"], json!(["warmly"]));
+
+    let mut modern = Peer::modern(&curious(), able());
+    let wanted = modern.request("prompts/get", params.clone()).await;
+    assert_eq!(wanted["result"]["resultType"], "input_required", "{wanted}");
+    let mut answered = params;
+    answered["inputResponses"] = json!({ "name": ada() });
+    let got = modern.request("prompts/get", answered).await;
+    assert!(got["result"]["messages"].is_array(), "{got}");
+}

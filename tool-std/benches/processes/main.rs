@@ -1,0 +1,167 @@
+//! What running commands costs, beside the same programs started by hand.
+//!
+//! ```text
+//! processes             all tables
+//! processes start       only those of one kind: start, drain, check
+//! ```
+//!
+//! `docs/PERFORMANCE.md` says how to read the figures.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that fails should stop")]
+
+#[path = "../files/measure.rs"]
+mod measure;
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tool_sdk::process::{Run, run};
+use tool_sdk::{Call, Mode, Pipeline, Registry, Session, Workspace, tools};
+use tool_std::exec::{exec_command, shell, shell_command};
+
+use self::measure::{Lane, ROUNDS, table};
+
+/// Commands a turn, where one takes about a millisecond.
+const STARTS: usize = 20;
+
+/// Bytes that are drained in one turn.
+const FLOOD: usize = 100_000_000;
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let host = Host::new();
+    for (name, table) in [("start", start as Table), ("drain", drain), ("check", check)] {
+        if wanted.is_empty() || wanted.iter().any(|it| it == name) {
+            table(&host);
+        }
+    }
+}
+
+/// Measures and prints.
+type Table = fn(&Host);
+
+/// Our tools, as a host calls them.
+struct Host {
+    runtime: Runtime,
+    pipeline: Pipeline,
+    session: Session,
+    _folder: tempfile::TempDir,
+}
+
+impl Host {
+    fn new() -> Self {
+        let registry = Registry::builder().add(tools![exec_command, shell, shell_command]);
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
+            pipeline: Pipeline::new(registry.build().unwrap()).mode(Mode::Bypass),
+            session: Session::new("bench").lend(Workspace::open([folder.path()]).unwrap()),
+            _folder: folder,
+        }
+    }
+
+    /// Calls a tool again and again.
+    fn call(&self, tool: &'static str, arguments: &Value) -> usize {
+        let arguments = arguments.to_string();
+        for _ in 0..STARTS {
+            let call = self.pipeline.call(&self.session, Call::new(tool, arguments.clone()));
+            let output = self.runtime.block_on(call).result.unwrap();
+            assert!(output.as_text().contains("code"));
+        }
+        STARTS
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> usize {
+        for _ in 0..STARTS {
+            self.runtime.block_on(run(Run::exec(program, args.iter().copied()))).unwrap();
+        }
+        STARTS
+    }
+
+    fn judge(&self, cmd: &str) -> usize {
+        let arguments = json!({ "cmd": cmd }).to_string();
+        let call = Call::new("exec_command", arguments);
+        let checked = self.runtime.block_on(self.pipeline.check(&self.session, call)).unwrap();
+        checked.decision.subjects.len()
+    }
+}
+
+/// Starts a program by hand, with nothing to read and nowhere to write.
+fn by_hand(program: &str, args: &[&str]) -> usize {
+    for _ in 0..STARTS {
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(command.status().unwrap().success());
+    }
+    STARTS
+}
+
+/// S8: the first lane of each table is the floor.
+fn start(host: &Host) {
+    let script = ["--noprofile", "--norc", "-c", "true; true"];
+    let mut lanes = vec![
+        Lane::new("bash by hand", || by_hand("/bin/bash", &script)),
+        Lane::new("process::run", || host.run("/bin/bash", &script)),
+        Lane::new("exec_command", || host.call("exec_command", &json!({ "cmd": "true; true" }))),
+        Lane::new("shell_command", || {
+            host.call("shell_command", &json!({ "command": "true; true" }))
+        }),
+    ];
+    table(&format!("S8: a script, {STARTS} times"), &mut lanes);
+    let mut lanes = vec![
+        Lane::new("true by hand", || by_hand("/bin/true", &[])),
+        Lane::new("process::run", || host.run("/bin/true", &[])),
+        Lane::new("exec_command", || host.call("exec_command", &json!({ "cmd": "true" }))),
+        Lane::new("shell", || host.call("shell", &json!({ "command": ["true"] }))),
+    ];
+    table(&format!("S8: one plain command, {STARTS} times"), &mut lanes);
+    // A host of some size: whoever copies it to start a child pays for that.
+    let large = vec![1_u8; 300 << 20];
+    let mut lanes = vec![
+        Lane::new("bash by hand", || by_hand("/bin/bash", &script)),
+        Lane::new("exec_command", || host.call("exec_command", &json!({ "cmd": "true; true" }))),
+    ];
+    table(&format!("S8: a script from a host of 300 MiB, {STARTS} times"), &mut lanes);
+    drop(std::hint::black_box(large));
+}
+
+/// S10: what is written faster than anybody reads it.
+fn drain(host: &Host) {
+    let count = FLOOD.to_string();
+    let piped = format!("head -c {count} /dev/zero | cat >/dev/null");
+    let mut lanes = vec![
+        Lane::new("head | cat", || {
+            assert!(Command::new("/bin/sh").args(["-c", &piped]).status().unwrap().success());
+            FLOOD
+        }),
+        Lane::new("process::run", || {
+            let flood = Run::exec("head", ["-c", &count, "/dev/zero"]).keep(1 << 20);
+            let flood = host.runtime.block_on(run(flood.timeout(Duration::from_mins(1)))).unwrap();
+            let output = flood.stdout;
+            output.head.len() + output.tail.len() + usize::try_from(output.omitted).unwrap()
+        }),
+        Lane::new("exec_command", || {
+            let arguments = json!({ "cmd": format!("head -c {count} /dev/zero") }).to_string();
+            let call = Call::new("exec_command", arguments);
+            let output = host.runtime.block_on(host.pipeline.call(&host.session, call));
+            assert!(output.text().contains("code 0"));
+            FLOOD
+        }),
+    ];
+    table("S10: 100 MB drained", &mut lanes);
+}
+
+/// What it costs to say what a command would do, without doing it.
+fn check(host: &Host) {
+    let long = "git status && ls -la src; ".repeat(100);
+    let hostile = format!("echo {}", "$(".repeat(30_000));
+    let mut lanes = vec![
+        Lane::new("git status", || (0..100).map(|_| host.judge("git status")).sum()),
+        Lane::new("with a redirection", || (0..100).map(|_| host.judge("ls > out")).sum()),
+        Lane::new("200 commands", || host.judge(long.trim_end_matches("; "))),
+        Lane::new("60 KB of brackets", || host.judge(&hostile)),
+    ];
+    table(&format!("check exec_command (the first two 100 times), {ROUNDS} rounds"), &mut lanes);
+}

@@ -1,0 +1,82 @@
+//! `debug_mcp_server`: how the servers are, of which tools are used.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tool_sdk::mcp::{Status, Upstreams};
+use tool_sdk::{Output, State, ToolError, tool};
+
+/// How much of a server's standard error is shown.
+const MOST_STDERR: usize = 4000;
+
+/// Show how the servers are whose tools are used: whether they answer, what went wrong last,
+/// what is odd about their tools, and what they wrote to standard error.
+#[tool(
+    read,
+    category = "mcp",
+    display(name = "Servers", primary = name, summary = "Looking at the servers")
+)]
+pub fn debug_mcp_server(
+    /// The server; all of them when it is left out.
+    name: Option<String>,
+    upstreams: State<Upstreams>,
+) -> Result<Output, ToolError> {
+    let statuses = match &name {
+        Some(name) => {
+            let unknown = || ToolError::not_found(format_args!("there is no server `{name}`"));
+            vec![upstreams.status(name).ok_or_else(unknown)?]
+        }
+        None => upstreams.statuses(),
+    };
+    if statuses.is_empty() {
+        return Ok(Output::text("(There are no servers.)"));
+    }
+    let text = statuses.iter().map(shown).collect::<Vec<_>>().join("\n\n");
+    Ok(Output::text(text).display(json!(statuses)))
+}
+
+fn shown(status: &Status) -> String {
+    let state = if status.connected { "connected" } else { "not connected" };
+    let mut text = format!("{}: {state}, {} tools", status.name, status.tools.len());
+    if let Some(error) = &status.last_error {
+        let _ = write!(text, "\nlast error: {error}");
+    }
+    for warning in &status.warnings {
+        let _ = write!(text, "\nwarning: {warning}");
+    }
+    let stderr = status.stderr.trim_end();
+    if !stderr.is_empty() {
+        let start = stderr.ceil_char_boundary(stderr.len().saturating_sub(MOST_STDERR));
+        let _ = write!(text, "\nstandard error:\n{}", &stderr[start..]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tool_sdk::mcp::{Launch, Upstream};
+    use tool_sdk::testing::Harness;
+    use tool_sdk::{ErrorKind, Pipeline, Registry, tools};
+
+    use super::*;
+
+    // F126
+    #[tokio::test]
+    async fn a_server_that_failed_says_why() {
+        let upstreams = Upstreams::of(&Pipeline::new(Registry::default()));
+        let harness = Harness::new(tools![debug_mcp_server]).lend(upstreams.clone());
+        let none = harness.ok("debug_mcp_server", json!({})).await;
+        assert_eq!(none.as_text(), "(There are no servers.)");
+
+        let broken = Launch::new("sh", ["-c", "echo out of paper >&2; exit 3"]);
+        upstreams.add(Upstream::new("broken", broken).unwrap()).unwrap();
+        assert!(upstreams.connect("broken").await.is_err());
+        let shown = harness.ok("debug_mcp_server", json!({ "name": "broken" })).await;
+        let text = shown.as_text();
+        assert!(text.starts_with("broken: not connected, 0 tools\nlast error: "), "{text}");
+        assert!(text.contains("out of paper"), "{text}");
+        let error = harness.error("debug_mcp_server", json!({ "name": "other" })).await;
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,8 @@
+//! Tools about servers of the Model Context Protocol: one to use another server, one to look
+//! at those that are used.
+
+mod debug;
+mod register;
+
+pub use self::debug::debug_mcp_server;
+pub use self::register::register_mcp_server;

@@ -1,0 +1,154 @@
+//! `register_mcp_server`: the tools of another server, from now on.
+
+use serde_json::{Value, json};
+use tool_sdk::mcp::{Address, InvalidUpstream, Launch, Reach, Upstream, Upstreams};
+use tool_sdk::process::ChildEnv;
+use tool_sdk::{Context, Output, State, Subject, ToolError, tool};
+
+/// Use the tools of another server of the Model Context Protocol.
+///
+/// Give either the command that starts it or the URL where it listens. Its tools are there
+/// from the next message on, under names that start with `mcp__NAME__`.
+#[tool(
+    execute,
+    open_world,
+    category = "mcp",
+    display(
+        name = "Add server",
+        primary = name,
+        show(name, command, args, url),
+        summary = "Adding the server {name}",
+        preview = shown
+    ),
+    approval(required = is_asked, subjects = touched, dangerous = is_dangerous),
+    parallel = exclusive,
+    timeout = "90s",
+    example = r#"{"name": "time", "command": "mcp-server-time", "args": ["--local-timezone", "UTC"]}"#
+)]
+pub async fn register_mcp_server(
+    /// What it shall be called here: 1 to 32 of a-z 0-9 _ -.
+    #[arg(length = 1..=32)]
+    name: String,
+    /// The program that starts it; no shell reads it.
+    command: Option<String>,
+    /// The arguments of the program.
+    args: Option<Vec<String>>,
+    /// Variables for the program, each as NAME=VALUE. Secrets do not belong here.
+    env: Option<Vec<String>>,
+    /// Where it listens, for a server that is not started here.
+    url: Option<String>,
+    upstreams: State<Upstreams>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    let reach = match (command, url) {
+        (Some(command), None) => {
+            launch(command, args.unwrap_or_default(), &env.unwrap_or_default())?
+        }
+        (None, Some(url)) => Address::new(&url).map_err(wrong)?.into(),
+        _ => return Err(ToolError::invalid_args("give either `command` or `url`")),
+    };
+    let upstream = Upstream::new(name.clone(), reach).map_err(wrong)?;
+    upstreams.add(upstream).map_err(wrong)?;
+    match upstreams.connect(&name).await {
+        Ok(status) => {
+            cx.emit("mcp_server_registered", json!({ "server": name, "tools": status.tools }));
+            let mut text = format!("{name} has {} tools:", status.tools.len());
+            for tool in &status.tools {
+                text.push_str(&format!("\n- {tool}"));
+            }
+            for warning in &status.warnings {
+                text.push_str(&format!("\nwarning: {warning}"));
+            }
+            Ok(Output::text(text).display(json!(status)))
+        }
+        Err(error) => {
+            let stderr = upstreams.status(&name).map(|status| status.stderr).unwrap_or_default();
+            upstreams.remove(&name);
+            Err(ToolError::unavailable(format_args!("{name} does not answer: {error}"))
+                .hint("look whether the command and its arguments are right")
+                .source(format!("{error}\n{stderr}")))
+        }
+    }
+}
+
+fn wrong(error: InvalidUpstream) -> ToolError {
+    ToolError::invalid_args(error)
+}
+
+/// A program that sees nothing but what every child sees, and what is harmless beside it.
+fn launch(command: String, args: Vec<String>, env: &[String]) -> Result<Reach, ToolError> {
+    let mut launch = Launch::new(command, args);
+    for variable in env {
+        let (name, value) = variable
+            .split_once('=')
+            .ok_or_else(|| ToolError::invalid("env", "each variable is written as NAME=VALUE"))?;
+        ChildEnv::default().with_untrusted(name, value).map_err(|error| {
+            ToolError::invalid("env", error).hint("the user may set it in the configuration")
+        })?;
+        launch = launch.env(name, value);
+    }
+    Ok(launch.into())
+}
+
+fn is_asked(_: &RegisterMcpServerArgs, _: &Context) -> bool {
+    true
+}
+
+/// A new program is never approved of for more than once.
+fn is_dangerous(_: &RegisterMcpServerArgs) -> bool {
+    true
+}
+
+/// What runs, or where it listens.
+fn touched(args: &RegisterMcpServerArgs, _: &Context) -> Vec<Subject> {
+    let words = args.command.iter().chain(args.args.iter().flatten());
+    let line = words.map(String::as_str).collect::<Vec<_>>().join(" ");
+    vec![Subject::new(args.url.clone().unwrap_or(line))]
+}
+
+/// The command word by word, and the names of its variables.
+fn shown(args: &RegisterMcpServerArgs, _: &Context) -> Option<Value> {
+    let variables = args.env.iter().flatten();
+    let names: Vec<&str> = variables.filter_map(|one| one.split('=').next()).collect();
+    Some(json!({ "command": args.command, "args": args.args, "env": names, "url": args.url }))
+}
+
+#[cfg(test)]
+mod tests {
+    use tool_sdk::testing::Harness;
+    use tool_sdk::{ErrorKind, Pipeline, Registry, tools};
+
+    use super::*;
+
+    fn harness() -> Harness {
+        let upstreams = Upstreams::of(&Pipeline::new(Registry::default()));
+        Harness::new(tools![register_mcp_server]).lend(upstreams)
+    }
+
+    // F126
+    #[tokio::test]
+    async fn what_does_not_start_is_not_kept() {
+        let harness = harness();
+        let args = json!({ "name": "gone", "command": "/no/such/program" });
+        for _ in 0..2 {
+            let error = harness.error("register_mcp_server", args.clone()).await;
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        }
+    }
+
+    // CH2
+    #[tokio::test]
+    async fn what_is_no_server_is_refused() {
+        for args in [
+            json!({ "name": "x" }),
+            json!({ "name": "x", "command": "a", "url": "https://a/" }),
+            json!({ "name": "x", "url": "http://example.com/" }),
+            json!({ "name": "mcp", "command": "a" }),
+            json!({ "name": "x", "command": "a", "env": ["LD_PRELOAD=./x.so"] }),
+            json!({ "name": "x", "command": "a", "env": ["API_TOKEN=s"] }),
+        ] {
+            let error = harness().error("register_mcp_server", args.clone()).await;
+            assert_eq!(error.kind(), ErrorKind::InvalidArgs, "{args}: {error}");
+        }
+    }
+}

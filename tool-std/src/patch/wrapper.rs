@@ -1,0 +1,36 @@
+//! What models put around a patch, as if a shell took it.
+//!
+//! **Invariant:** only what is nothing but a patch is taken out.
+
+/// The programs that models write before a patch.
+const PROGRAMS: &[&str] = &["apply_patch", "applypatch", "cat"];
+
+/// Takes away what a shell would need around a patch.
+pub(super) fn unwrap(text: &str) -> &str {
+    let command = text.trim_start();
+    let document = PROGRAMS.iter().find_map(|program| command.strip_prefix(program));
+    heredoc(document.unwrap_or(command).trim_start_matches([' ', '\t'])).unwrap_or(text)
+}
+
+/// The text of `<<WORD`, when nothing follows the line that ends it.
+fn heredoc(text: &str) -> Option<&str> {
+    let (head, body) = text.strip_prefix("<<")?.split_once('\n')?;
+    let end = word(head.trim())?;
+    let mut at = 0;
+    for line in body.split_inclusive('\n') {
+        if line.trim_end() == end {
+            let is_last = body[at + line.len()..].trim().is_empty();
+            return is_last.then(|| body[..at].trim_end_matches(['\r', '\n']));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// A word of a shell that stands for itself, without its quotes.
+fn word(text: &str) -> Option<&str> {
+    let quoted = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
+    let word = quoted('\'').or_else(|| quoted('"')).unwrap_or(text);
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    (!word.is_empty() && word.chars().all(is_plain)).then_some(word)
+}
