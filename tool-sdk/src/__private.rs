@@ -6,17 +6,20 @@ pub use crate::content::Output;
 pub use crate::context::{Context, FromContext, FromContextRef, Session, State};
 pub use crate::effect::{Risk, RiskClass};
 pub use crate::error::ToolError;
-pub use crate::tool::native::{filled, stage, stage_with, take, take_struct};
+pub use crate::tool::native::{filled, stage, stage_in, stage_with, take, take_struct};
 pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption};
 pub use crate::tool::{
     Args, ArgsSpec, DefaultSpec, Flags, FnTool, Hooks, IntoTools, Lengthy, MethodTool, OutputType,
-    Parallel, ParamSpec, Patterned, Place, Range, Ranged, Ready, Refinement, Shown, Subject, Table,
-    Tool, ToolFn, ToolMethods, ToolSpec, Truncate, output_type, param_type, struct_type,
+    ParallelSpec, ParamOptions, ParamSpec, Patterned, Place, Range, Ranged, Ready, Refinement,
+    Shown, Subject, Table, Tool, ToolFn, ToolMethods, ToolOptions, ToolSpec, Truncate, output_type,
+    param_type, struct_type,
 };
 #[cfg(feature = "linked")]
 pub use inventory;
 pub use serde_json::{Value, to_value};
 pub use std::boxed::Box;
+pub use std::option::Option::{self, None, Some};
+pub use std::result::Result::{self, Err, Ok};
 pub use std::string::String;
 pub use std::sync::Arc;
 pub use std::time::Duration;

@@ -8,40 +8,54 @@
 //! and tokens that are not the user's carry the macro's span.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 
-use super::model::{DefaultValue, How, Input, Passed, Tool};
+use super::model::{DefaultValue, How, Input, Param, Passed, Tool};
 use super::parse::Function;
 use super::spec;
+use crate::runtime::Runtime;
 use crate::span::{self, generated_ident};
 
 /// A function, the type of the same name and all that stands behind it.
 pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let (ident, cfgs) = (generated_ident(&tool.ident), &tool.cfgs);
-    let private = tool.runtime.private();
     let marker = marker(&ident, &tool.vis, cfgs);
     let args = args_struct(tool);
     let (items, spec) = (spec::items(tool), spec::spec(tool));
     let prepare = prepare(tool, None);
     let registration = registration(tool);
+    let behind = behind(
+        &ident,
+        &tool.runtime,
+        quote! {
+            #items
+            static __TOOL: __rt::FnTool = __rt::FnTool::new(#spec, #prepare);
+            #registration
+        },
+    );
     quote! {
         #function
         #marker
         #args
         #cfgs
-        const _: () = {
-            use #private as __rt;
-            #items
-            #prepare
-            static __TOOL: __rt::FnTool = __rt::FnTool::new(#spec, __prepare);
-            #[automatically_derived]
-            impl __rt::ToolFn for #ident {
-                fn tool() -> &'static __rt::FnTool {
-                    &__TOOL
-                }
+        #behind
+    }
+}
+
+/// What makes a type a tool: the items that stand behind it, of which one is `__TOOL`.
+///
+/// They stand in the function that hands the tool out, which names nothing outside.
+pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: TokenStream) -> TokenStream {
+    let private = runtime.private();
+    quote! {
+        #[automatically_derived]
+        impl #private::ToolFn for #ident {
+            fn tool() -> &'static #private::FnTool {
+                use #private as __rt;
+                #items
+                &__TOOL
             }
-            #registration
-        };
+        }
     }
 }
 
@@ -50,14 +64,15 @@ pub(super) fn marker(ident: &Ident, vis: &TokenStream, cfgs: &TokenStream) -> To
     quote_spanned! {ident.span()=>
         #cfgs
         #[doc(hidden)]
-        #vis struct #ident {
-            _private: (),
-        }
+        #vis enum #ident {}
     }
 }
 
-/// The struct that holds the arguments, where the user has none.
+/// The struct that hooks see the arguments in, where the user has none.
 pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
+    if !spec::has_hooks(tool) {
+        return TokenStream::new();
+    }
     let Input::Params { args, params } = &tool.input else { return TokenStream::new() };
     let (vis, cfgs) = (&tool.vis, &tool.cfgs);
     let fields = params.iter().map(|param| {
@@ -75,20 +90,14 @@ pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
     }
 }
 
-/// The function that decodes a call; of a method when there is the type it is called on.
+/// The closure that decodes a call; of a method when there is the type it is called on.
 pub(crate) fn prepare(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
-    let receiver = this.map(|this| quote!(, __this: &__rt::Arc<#this>));
+    let receiver = this.map(|_| quote!(, __this));
     let (taken, staged) = (taken(tool), staged(tool, this));
-    let deprecated = tool.is_deprecated.then(|| quote!(#[allow(deprecated)]));
     quote! {
-        #deprecated
-        fn __prepare(
-            __table: &__rt::Table,
-            __raw: &__rt::RawArgs<'_>
-            #receiver
-        ) -> __rt::Ready {
+        |__table, __raw #receiver| {
             #taken
-            ::core::result::Result::Ok(#staged)
+            #staged
         }
     }
 }
@@ -105,25 +114,30 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let passed = receiver.into_iter().chain(passed);
     let called = quote!(#function(#(#passed),*));
     let wait = tool.is_async.then(|| quote!(.await));
-    // A context is made for those that look at it.
-    let looks = tool.passed.iter().any(|it| matches!(it, Passed::Borrowed(_) | Passed::Owned(_)));
-    let context = looks.then(|| quote!(let __cx = __approved.context();));
-    let whole = quote!({ #context async move { (__OUT.convert)(#called #wait) } });
+    let converted = quote!(async move { (__OUT.convert)(#called #wait) });
+    let wants_context = tool.passed.iter().any(Passed::is_of_the_context);
     // A future that is not `Send` is an error at the function's name.
     let at = ident.span();
     let staged = if spec::has_hooks(tool) {
-        quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, move |__args, __approved| #whole))
+        // A context is made for those that look at it.
+        let context = wants_context.then(|| quote!(let __cx = __approved.context();));
+        let start = quote!(move |__args, __approved| { #context #converted });
+        quote_spanned!(at=> __rt::stage_with(__notes, __args, &__HOOKS, #start))
+    } else if wants_context {
+        quote_spanned!(at=> __rt::stage_in(__notes, move |__cx| #converted))
     } else if owns_all(tool, this) {
-        quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, move |_| #called))
+        quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, #called))
     } else {
-        quote_spanned!(at=> __rt::stage(__notes, ::core::convert::identity, move |__approved| #whole))
+        quote_spanned!(at=> __rt::stage(__notes, __OUT.convert, async move { #called #wait }))
     };
     let clone = this.map(|_| quote!(let __this = ::core::clone::Clone::clone(__this);));
-    quote!({ #clone #staged })
+    if tool.is_deprecated {
+        return quote!(#clone #[allow(deprecated)] let __staged = #staged; __rt::Ok(__staged));
+    }
+    quote!(#clone __rt::Ok(#staged))
 }
 
-/// Whether the future of the function itself can be staged, because nothing is borrowed
-/// from outside of it and nothing of the user's runs before it is polled.
+/// Whether the function's own future can be staged: it borrows nothing from outside.
 fn owns_all(tool: &Tool, this: Option<&TokenStream>) -> bool {
     let is_owned = |passed: &Passed| {
         matches!(passed, Passed::Param { how: How::Moved, .. } | Passed::Struct(_))
@@ -131,38 +145,54 @@ fn owns_all(tool: &Tool, this: Option<&TokenStream>) -> bool {
     tool.is_async && this.is_none() && tool.passed.iter().all(is_owned)
 }
 
-/// Decodes what came in into `__args`.
+/// Decodes what came in: into the struct that hooks see, or into one local per parameter.
 fn taken(tool: &Tool) -> TokenStream {
     let Input::Params { args, params } = &tool.input else {
         return quote! {
-            let mut __args = ::core::option::Option::None;
+            let mut __args = __rt::None;
             let __notes = __rt::take_struct(__table, __raw, &mut __args)?;
             let __args = __rt::filled(__args);
         };
     };
-    let locals: Vec<_> = (0..params.len()).map(|at| format_ident!("__{at}")).collect();
-    let fields = params.iter().zip(&locals).enumerate().map(|(at, (param, local))| {
-        let ident = generated_ident(&param.ident);
-        let default = match &param.default {
-            None => return quote!(#ident: __rt::filled(#local)),
-            Some(DefaultValue::Literal { value, .. }) => quote!(#value),
-            Some(DefaultValue::Expr(_)) => {
-                let function = format_ident!("__default{at}");
-                quote!(#function())
-            }
-        };
-        // The default comes first: rustc checks it against the field, not against the other arm.
-        quote! {
-            #ident: match #local {
-                ::core::option::Option::None => #default,
-                ::core::option::Option::Some(__value) => __value,
-            }
-        }
-    });
+    let locals: Vec<_> = (0..params.len()).map(local).collect();
+    let types = params.iter().map(|param| &param.ty);
+    let values = params.iter().enumerate().map(|(at, param)| value(at, param));
+    let kept = if spec::has_hooks(tool) {
+        let fields = params.iter().map(|param| generated_ident(&param.ident));
+        quote!(let __args = #args { #(#fields: #values,)* };)
+    } else {
+        quote!(#(let #locals = #values;)*)
+    };
     quote! {
-        #(let mut #locals = ::core::option::Option::None;)*
+        #(let mut #locals: __rt::Option<#types> = __rt::None;)*
         let __notes = __rt::take(__table, __raw, &mut [#(&mut #locals),*])?;
-        let __args = #args { #(#fields,)* };
+        #kept
+    }
+}
+
+/// The local that holds the parameter of this place.
+fn local(at: usize) -> Ident {
+    format_ident!("__{at}")
+}
+
+/// The value of a parameter, once all were taken.
+fn value(at: usize, param: &Param) -> TokenStream {
+    let local = local(at);
+    let default = match &param.default {
+        None => return quote!(__rt::filled(#local)),
+        Some(DefaultValue::Literal { value, .. }) => quote!(#value),
+        Some(DefaultValue::Expr(_)) => {
+            let function = format_ident!("__default{at}");
+            quote!(#function())
+        }
+    };
+    // The default comes first: rustc checks it against the type that is expected here, not
+    // against the other arm.
+    quote! {
+        match #local {
+            __rt::None => #default,
+            __rt::Some(__value) => __value,
+        }
     }
 }
 
@@ -171,20 +201,25 @@ fn argument(tool: &Tool, passed: &Passed) -> TokenStream {
     match passed {
         Passed::Param { at, how } => {
             let Input::Params { params, .. } = &tool.input else { return TokenStream::new() };
-            let field = generated_ident(&params[*at].ident);
+            let owned = if spec::has_hooks(tool) {
+                let field = generated_ident(&params[*at].ident);
+                quote!(__args.#field)
+            } else {
+                local(*at).into_token_stream()
+            };
             match how {
-                How::Moved => quote!(__args.#field),
-                How::Borrowed => quote!(&*__args.#field),
-                How::AsDeref => quote!(::core::option::Option::as_deref(&__args.#field)),
+                How::Moved => owned,
+                How::Borrowed => quote!(&*#owned),
+                How::AsDeref => quote!(__rt::Option::as_deref(&#owned)),
             }
         }
         Passed::Struct(ty) => quote_spanned!(span::at(ty)=> __rt::Args(__args)),
         Passed::Borrowed(ty) => quote!(<#ty as __rt::FromContextRef>::from_context_ref(&__cx)),
         Passed::Owned(ty) => quote! {
             match <#ty as __rt::FromContext>::from_context(&__cx) {
-                ::core::result::Result::Ok(__value) => __value,
-                ::core::result::Result::Err(__error) => {
-                    return ::core::result::Result::Err(__error);
+                __rt::Ok(__value) => __value,
+                __rt::Err(__error) => {
+                    return __rt::Err(__error);
                 }
             }
         },

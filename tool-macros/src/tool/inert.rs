@@ -25,22 +25,19 @@ pub(super) fn function(function: &Function, runtime: &Runtime) -> TokenStream {
     let (vis, cfgs) = head(function);
     let marker = expand::marker(&ident, &vis, &cfgs);
     let args = args_struct(function, &Site::Free, runtime);
-    let private = runtime.private();
+    let behind = expand::behind(
+        &ident,
+        runtime,
+        quote! {
+            static __TOOL: __rt::FnTool =
+                __rt::FnTool::new(__rt::ToolSpec::DEFAULT, |_, _| ::core::unreachable!());
+        },
+    );
     quote! {
         #marker
         #args
         #cfgs
-        const _: () = {
-            use #private as __rt;
-            static __TOOL: __rt::FnTool =
-                __rt::FnTool::new(__rt::ToolSpec::DEFAULT, |_, _| ::core::unreachable!());
-            #[automatically_derived]
-            impl __rt::ToolFn for #ident {
-                fn tool() -> &'static __rt::FnTool {
-                    &__TOOL
-                }
-            }
-        };
+        #behind
     }
 }
 

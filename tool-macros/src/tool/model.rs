@@ -130,6 +130,13 @@ pub(crate) enum Passed {
     Owned(Type),
 }
 
+impl Passed {
+    /// Whether it is not known before the call runs.
+    pub(crate) fn is_of_the_context(&self) -> bool {
+        matches!(self, Self::Borrowed(_) | Self::Owned(_))
+    }
+}
+
 /// How a decoded value is handed over.
 #[derive(Clone, Copy)]
 pub(crate) enum How {

@@ -140,7 +140,7 @@ fn shown(field: &Ident) -> TokenStream {
 
 /// What the table of a tool says.
 pub(crate) fn spec(tool: &Tool) -> TokenStream {
-    let (name, description) = (&tool.name, &tool.description);
+    let (name, description, risk) = (&tool.name, &tool.description, risk(tool));
     let options = options(tool);
     let args = match &tool.input {
         Input::Params { params, .. } => {
@@ -155,6 +155,7 @@ pub(crate) fn spec(tool: &Tool) -> TokenStream {
         __rt::ToolSpec {
             name: #name,
             description: #description,
+            risk: #risk,
             args: __rt::ArgsSpec::#args,
             output: __OUT.schema,
             place: __rt::Place {
@@ -163,7 +164,7 @@ pub(crate) fn spec(tool: &Tool) -> TokenStream {
                 file: ::core::file!(),
                 line: #line,
             },
-            #options
+            options: #options,
         }
     }
 }
@@ -189,9 +190,21 @@ impl Fields {
         quote!(#(#set,)* #rest)
     }
 
+    /// A reference to the runtime's struct `name` with these fields, or to the one that says
+    /// nothing.
+    fn options(self, name: &str) -> TokenStream {
+        let name = format_ident!("{name}");
+        if self.set.is_empty() {
+            return quote!(__rt::#name::NONE);
+        }
+        let fields = self.or(&quote!(__rt::#name::DEFAULT));
+        // In a constant of its own, what the user computes lives as long as the table.
+        quote!(const { &__rt::#name { #fields } })
+    }
+
     fn some(&mut self, name: &str, value: Option<impl ToTokens>) {
         // A hook of the wrong type is an error at the hook and nowhere else.
-        let some = |value| quote_spanned!(span::at(&value)=> ::core::option::Option::Some(#value));
+        let some = |value| quote_spanned!(span::at(&value)=> __rt::Some(#value));
         self.set(name, value.map(|value| some(value.to_token_stream())));
     }
 
@@ -200,7 +213,7 @@ impl Fields {
     }
 }
 
-/// The fields of a spec that are not at their default.
+/// What a tool says that it need not say.
 fn options(tool: &Tool) -> TokenStream {
     let mut fields = Fields::default();
     let (display, limits) = (&tool.display, &tool.limits);
@@ -208,7 +221,6 @@ fn options(tool: &Tool) -> TokenStream {
     fields.list("aliases", &tool.aliases);
     fields.some("title", tool.title.as_ref());
     fields.some("category", tool.category.as_ref());
-    fields.set("risk", risk(tool));
     fields.some("permission", tool.permission.as_ref());
     fields.some("display_name", display.name.as_ref());
     fields.some("primary", display.primary.as_ref());
@@ -222,7 +234,7 @@ fn options(tool: &Tool) -> TokenStream {
     fields.set("flags", flags(&tool.flags));
     fields.list("examples", &tool.examples);
     fields.some("init", tool.init.as_ref());
-    fields.or(&quote!(__rt::ToolSpec::DEFAULT))
+    fields.options("ToolOptions")
 }
 
 /// A variant of one of the runtime's enums.
@@ -231,19 +243,16 @@ fn variant(of: &str, name: &str) -> TokenStream {
     quote!(__rt::#of::#name)
 }
 
-fn risk(tool: &Tool) -> Option<TokenStream> {
+fn risk(tool: &Tool) -> TokenStream {
     let class = variant("RiskClass", tool.risk.class);
     let facts = tool.risk.facts.iter().map(|fact| format_ident!("{fact}"));
-    let is_default = tool.risk.class == "Execute" && tool.risk.facts.is_empty();
-    (!is_default).then(|| quote!(__rt::Risk::new(#class)#(.#facts())*))
+    quote!(__rt::Risk::new(#class)#(.#facts())*)
 }
 
 fn parallel(parallel: &Parallel) -> TokenStream {
     match parallel {
-        Parallel::Class(class) => variant("Parallel", class),
-        Parallel::By { key, .. } => {
-            quote!(__rt::Parallel::By(::std::borrow::Cow::Borrowed(#key)))
-        }
+        Parallel::Class(class) => variant("ParallelSpec", class),
+        Parallel::By { key, .. } => quote!(__rt::ParallelSpec::By(#key)),
     }
 }
 
@@ -252,7 +261,7 @@ fn flags(set: &[&str]) -> Option<TokenStream> {
     let set = set.iter().map(|flag| format_ident!("{flag}"));
     (set.len() > 0).then(|| {
         quote!({
-            let mut __flags = __rt::ToolSpec::DEFAULT.flags;
+            let mut __flags = __rt::ToolOptions::DEFAULT.flags;
             #(__flags.#set = true;)*
             __flags
         })
@@ -262,27 +271,33 @@ fn flags(set: &[&str]) -> Option<TokenStream> {
 fn param_spec(at: usize, param: &Param) -> TokenStream {
     let (key, description, limits) = (&param.key, &param.description, &param.limits);
     let ty = &param.ty;
-    let default = param.default.as_ref().map(|default| default_spec(at, param, default));
+    let default = match &param.default {
+        Some(default) => {
+            let default = default_spec(at, param, default);
+            quote!(__rt::Some(#default))
+        }
+        None => quote!(__rt::None),
+    };
     let length = limits.length.as_ref().map(|length| {
         let (min, max) = (&length.min, &length.max);
         quote!((#min, #max))
     });
     let mut fields = Fields::default();
     fields.list("aliases", &param.aliases);
-    fields.some("default", default);
     fields.some("range", limits.range.as_ref().map(range));
     fields.some("length", length);
     fields.some("pattern", limits.pattern.as_ref());
     fields.list("choices", &limits.choices);
     fields.set("sensitive", param.is_sensitive.then_some(true));
     fields.set("hidden", param.is_hidden.then_some(true));
-    let fields = fields.or(&quote!(__rt::ParamSpec::DEFAULT));
+    let options = fields.options("ParamOptions");
     quote! {
         __rt::ParamSpec {
             name: #key,
             description: #description,
             ty: __rt::param_type::<#ty>(),
-            #fields
+            default: #default,
+            options: #options,
         }
     }
 }
@@ -307,9 +322,9 @@ fn range(range: &Range) -> TokenStream {
     let [min, max] = [&range.min, &range.max].map(|bound| match bound {
         Some(bound) => {
             let bound = bound_tokens(bound);
-            quote!(::core::option::Option::Some(#bound))
+            quote!(__rt::Some(#bound))
         }
-        None => quote!(::core::option::Option::None),
+        None => quote!(__rt::None),
     });
     quote!(#kind(#min, #max))
 }

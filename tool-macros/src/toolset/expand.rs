@@ -24,9 +24,8 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
             #cfgs
             {
                 #items
-                #prepare
                 static __TABLE: __rt::Table = __rt::Table::new(#spec);
-                __rt::MethodTool::shared(&__TABLE, __this, __prepare)
+                __rt::MethodTool::shared(&__TABLE, __this, #prepare)
             }
         }
     });

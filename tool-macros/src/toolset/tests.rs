@@ -71,20 +71,6 @@ fn methods_become_tools_on_a_shared_value() {
                 }
             }
             #[cfg(unix)]
-            /// Arguments of `create`.
-            #[non_exhaustive]
-            pub struct TrackerCreateArgs {
-                /// Title.
-                pub title: String,
-                /// Weight.
-                pub weight: u32,
-            }
-            #[cfg(unix)]
-            #[cfg(feature = "count")]
-            /// Arguments of `count`.
-            #[non_exhaustive]
-            struct TrackerCountArgs {}
-            #[cfg(unix)]
             const _: () = {
                 use ::tool_sdk::__private as __rt;
                 #[automatically_derived]
@@ -92,36 +78,36 @@ fn methods_become_tools_on_a_shared_value() {
                     fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                         ::core::convert::From::from([
                             {
-                                const __T0: __rt::ParamType<String> = __rt::param_type::<String>();
-                                const __T1: __rt::ParamType<u32> = __rt::param_type::<u32>();
-                                fn __default1() -> u32 {
-                                    <Tracker>::LIMIT
-                                }
                                 const __OUT: __rt::OutputType<Result<String, ToolError>> = __rt::output_type::<
                                     Result<String, ToolError>,
                                 >();
-                                static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
+                                fn __default1() -> u32 {
+                                    <Tracker>::LIMIT
+                                }
+                                static __TABLE: __rt::Table = __rt::Table::new(__rt::ToolSpec {
                                     name: "create",
                                     description: "Create an issue.",
+                                    risk: __rt::Risk::new(__rt::RiskClass::Write),
                                     args: __rt::ArgsSpec::Params(
                                         &[
                                             __rt::ParamSpec {
                                                 name: "title",
                                                 description: "Title.",
-                                                ty: __T0.facts(),
-                                                ..__rt::ParamSpec::DEFAULT
+                                                ty: __rt::param_type::<String>(),
+                                                default: __rt::None,
+                                                options: __rt::ParamOptions::NONE,
                                             },
                                             __rt::ParamSpec {
                                                 name: "weight",
                                                 description: "Weight.",
-                                                ty: __T1.facts(),
-                                                default: ::core::option::Option::Some(
+                                                ty: __rt::param_type::<u32>(),
+                                                default: __rt::Some(
                                                     __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
                                                         __rt::to_value::<u32>(__default1()),
                                                         __rt::Value::Null,
                                                     )),
                                                 ),
-                                                ..__rt::ParamSpec::DEFAULT
+                                                options: __rt::ParamOptions::NONE,
                                             },
                                         ],
                                     ),
@@ -132,58 +118,44 @@ fn methods_become_tools_on_a_shared_value() {
                                         file: ::core::file!(),
                                         line: ::core::line!(),
                                     },
-                                    risk: __rt::Risk::new(__rt::RiskClass::Write),
-                                    ..__rt::ToolSpec::DEFAULT
-                                };
-                                static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
-                                fn __prepare(
-                                    __this: &__rt::Arc<Tracker>,
-                                    __raw: &__rt::RawArgs<'_>,
-                                ) -> ::core::result::Result<
-                                    __rt::Box<dyn __rt::Prepared>,
-                                    __rt::InvalidArgs,
-                                > {
-                                    let mut __0 = ::core::option::Option::None;
-                                    let mut __1 = ::core::option::Option::None;
-                                    let __notes = __rt::take(
-                                        &__TABLE,
-                                        __raw,
-                                        &mut [&mut __T0.slot(&mut __0), &mut __T1.slot(&mut __1)],
-                                    )?;
-                                    let __this = ::core::clone::Clone::clone(__this);
-                                    ::core::result::Result::Ok(
-                                        __rt::stage(
-                                            TrackerCreateArgs {
-                                                title: __rt::filled(__0),
-                                                weight: match __1 {
-                                                    ::core::option::Option::None => __default1(),
-                                                    ::core::option::Option::Some(__value) => __value,
-                                                },
-                                            },
-                                            __notes,
-                                            &__rt::Hooks::NONE,
-                                            move |__args, __approved| {
-                                                async move {
-                                                    (__OUT
-                                                        .convert)(
-                                                        <Tracker>::create(&__this, __args.title, __args.weight)
-                                                            .await,
-                                                    )
-                                                }
-                                            },
-                                        ),
-                                    )
-                                }
-                                __rt::MethodTool::shared(&__TABLE, __this, __prepare)
+                                    options: __rt::ToolOptions::NONE,
+                                });
+                                __rt::MethodTool::shared(
+                                    &__TABLE,
+                                    __this,
+                                    |__table, __raw, __this| {
+                                        let mut __0: __rt::Option<String> = __rt::None;
+                                        let mut __1: __rt::Option<u32> = __rt::None;
+                                        let __notes = __rt::take(
+                                            __table,
+                                            __raw,
+                                            &mut [&mut __0, &mut __1],
+                                        )?;
+                                        let __0 = __rt::filled(__0);
+                                        let __1 = match __1 {
+                                            __rt::None => __default1(),
+                                            __rt::Some(__value) => __value,
+                                        };
+                                        let __this = ::core::clone::Clone::clone(__this);
+                                        __rt::Ok(
+                                            __rt::stage(
+                                                __notes,
+                                                __OUT.convert,
+                                                async move { <Tracker>::create(&__this, __0, __1).await },
+                                            ),
+                                        )
+                                    },
+                                )
                             },
                             #[cfg(feature = "count")]
                             {
                                 const __OUT: __rt::OutputType<Json<Tracker>> = __rt::output_type::<
                                     Json<Tracker>,
                                 >();
-                                static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
+                                static __TABLE: __rt::Table = __rt::Table::new(__rt::ToolSpec {
                                     name: "count",
                                     description: "Count issues.",
+                                    risk: __rt::Risk::new(__rt::RiskClass::Read),
                                     args: __rt::ArgsSpec::Params(&[]),
                                     output: __OUT.schema,
                                     place: __rt::Place {
@@ -192,27 +164,18 @@ fn methods_become_tools_on_a_shared_value() {
                                         file: ::core::file!(),
                                         line: ::core::line!(),
                                     },
-                                    risk: __rt::Risk::new(__rt::RiskClass::Read),
-                                    ..__rt::ToolSpec::DEFAULT
-                                };
-                                static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
-                                fn __prepare(
-                                    __this: &__rt::Arc<Tracker>,
-                                    __raw: &__rt::RawArgs<'_>,
-                                ) -> ::core::result::Result<
-                                    __rt::Box<dyn __rt::Prepared>,
-                                    __rt::InvalidArgs,
-                                > {
-                                    let __notes = __rt::take(&__TABLE, __raw, &mut [])?;
-                                    let __this = ::core::clone::Clone::clone(__this);
-                                    ::core::result::Result::Ok(
-                                        __rt::stage(
-                                            TrackerCountArgs {},
-                                            __notes,
-                                            &__rt::Hooks::NONE,
-                                            move |__args, __approved| {
-                                                let __cx = __approved.context();
-                                                async move {
+                                    options: __rt::ToolOptions::NONE,
+                                });
+                                __rt::MethodTool::shared(
+                                    &__TABLE,
+                                    __this,
+                                    |__table, __raw, __this| {
+                                        let __notes = __rt::take(__table, __raw, &mut [])?;
+                                        let __this = ::core::clone::Clone::clone(__this);
+                                        __rt::Ok(
+                                            __rt::stage_in(
+                                                __notes,
+                                                move |__cx| async move {
                                                     (__OUT
                                                         .convert)(
                                                         <Tracker>::count(
@@ -220,12 +183,11 @@ fn methods_become_tools_on_a_shared_value() {
                                                             <Context as __rt::FromContextRef>::from_context_ref(&__cx),
                                                         ),
                                                     )
-                                                }
-                                            },
-                                        ),
-                                    )
-                                }
-                                __rt::MethodTool::shared(&__TABLE, __this, __prepare)
+                                                },
+                                            ),
+                                        )
+                                    },
+                                )
                             },
                         ])
                     }

@@ -53,7 +53,7 @@ macro_rules! alike {
 /// The tool as it is when the program starts. Its table stays for good, as a static does.
 fn fresh(tool: &FnTool) -> Arc<dyn Tool> {
     let prepare = |_: &Table, _: &RawArgs<'_>| unreachable!("the tool is only listed");
-    Box::leak(Box::new(FnTool::new(tool.table().spec().clone(), prepare))).shared()
+    Box::leak(Box::new(FnTool::new(*tool.table().spec(), prepare))).shared()
 }
 
 alike! {

@@ -31,8 +31,8 @@ pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Sourc
 pub use self::display::Display;
 pub use self::dynamic::DynamicTool;
 pub use self::native::{
-    ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParamSpec, Range, Ready, Table, ToolFn,
-    ToolMethods, ToolSpec,
+    ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParallelSpec, ParamOptions, ParamSpec, Range,
+    Ready, Table, ToolFn, ToolMethods, ToolOptions, ToolSpec,
 };
 pub use self::output::{IntoOutput, Json, OutputType, output_type};
 pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, param_type, struct_type};

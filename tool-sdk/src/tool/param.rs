@@ -132,6 +132,28 @@ impl<T: Param> Facts for T {
     };
 }
 
+/// What is known about the types that most tools take. A build without optimisation links
+/// what stands here instead of compiling it again for every program with tools.
+#[used]
+static COMMON: [&ParamType; 16] = [
+    param_type::<String>(),
+    param_type::<Option<String>>(),
+    param_type::<Vec<String>>(),
+    param_type::<Option<Vec<String>>>(),
+    param_type::<bool>(),
+    param_type::<Option<bool>>(),
+    param_type::<u8>(),
+    param_type::<u32>(),
+    param_type::<Option<u32>>(),
+    param_type::<u64>(),
+    param_type::<Option<u64>>(),
+    param_type::<usize>(),
+    param_type::<Option<usize>>(),
+    param_type::<i64>(),
+    param_type::<f64>(),
+    param_type::<Option<f64>>(),
+];
+
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
     generator.subschema_for::<T>()
 }

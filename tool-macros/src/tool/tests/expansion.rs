@@ -42,9 +42,7 @@ fn a_plain_tool() {
                 body
             }
             #[doc(hidden)]
-            pub struct read_file {
-                _private: (),
-            }
+            pub enum read_file {}
             /// Arguments of `read_file`.
             #[non_exhaustive]
             pub struct ReadFileArgs {
@@ -57,166 +55,155 @@ fn a_plain_tool() {
                 /// Label.
                 pub label: ::tool_sdk::__private::String,
             }
-            const _: () = {
-                use ::tool_sdk::__private as __rt;
-                const __T0: __rt::ParamType<String> = __rt::param_type::<String>();
-                const __T1: __rt::ParamType<u32> = __rt::param_type::<u32>();
-                const __T2: __rt::ParamType<Mode> = __rt::param_type::<Mode>();
-                fn __default2() -> Mode {
-                    Mode::Fast
-                }
-                const __T3: __rt::ParamType<::tool_sdk::__private::String> = __rt::param_type::<
-                    ::tool_sdk::__private::String,
-                >();
-                const __OUT: __rt::OutputType<Result<Output, ToolError>> = __rt::output_type::<
-                    Result<Output, ToolError>,
-                >();
-                const _: fn() = || {
-                    fn __is_ranged<T: __rt::Ranged>() {}
-                    __is_ranged::<u32>();
-                };
-                static __HOOKS: __rt::Hooks<ReadFileArgs> = __rt::Hooks {
-                    summary: ::core::option::Option::Some(|__a| {
-                        use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
-                        ::std::format!("Reading {0}", (&& && __rt::Shown(& __a.path)).shown())
-                    }),
-                    ..__rt::Hooks::NONE
-                };
-                static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
-                    name: "read_file",
-                    description: "Read a text file.\n\nOr a range of its lines.",
-                    args: __rt::ArgsSpec::Params(
-                        &[
-                            __rt::ParamSpec {
-                                name: "path",
-                                description: "Path.",
-                                ty: __T0.facts(),
-                                ..__rt::ParamSpec::DEFAULT
+            #[automatically_derived]
+            impl ::tool_sdk::__private::ToolFn for read_file {
+                fn tool() -> &'static ::tool_sdk::__private::FnTool {
+                    use ::tool_sdk::__private as __rt;
+                    const __OUT: __rt::OutputType<Result<Output, ToolError>> = __rt::output_type::<
+                        Result<Output, ToolError>,
+                    >();
+                    fn __default2() -> Mode {
+                        Mode::Fast
+                    }
+                    const _: fn() = || {
+                        fn __is_ranged<T: __rt::Ranged>() {}
+                        __is_ranged::<u32>();
+                    };
+                    static __HOOKS: __rt::Hooks<ReadFileArgs> = __rt::Hooks {
+                        summary: __rt::Some(|__a| {
+                            use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
+                            ::std::format!("Reading {0}", (&& && __rt::Shown(& __a.path)).shown())
+                        }),
+                        ..__rt::Hooks::NONE
+                    };
+                    #[unsafe(export_name = "__tool_sdk_duplicate_tool____read")]
+                    #[used]
+                    static __GUARD0: u8 = 0;
+                    #[unsafe(export_name = "__tool_sdk_duplicate_tool____read_file")]
+                    #[used]
+                    static __TOOL: __rt::FnTool = __rt::FnTool::new(
+                        __rt::ToolSpec {
+                            name: "read_file",
+                            description: "Read a text file.\n\nOr a range of its lines.",
+                            risk: __rt::Risk::new(__rt::RiskClass::Read),
+                            args: __rt::ArgsSpec::Params(
+                                &[
+                                    __rt::ParamSpec {
+                                        name: "path",
+                                        description: "Path.",
+                                        ty: __rt::param_type::<String>(),
+                                        default: __rt::None,
+                                        options: __rt::ParamOptions::NONE,
+                                    },
+                                    __rt::ParamSpec {
+                                        name: "offset",
+                                        description: "First line.",
+                                        ty: __rt::param_type::<u32>(),
+                                        default: __rt::Some(__rt::DefaultSpec::Json("1")),
+                                        options: const {
+                                            &__rt::ParamOptions {
+                                                range: __rt::Some(
+                                                    __rt::Range::Int(__rt::Some(1), __rt::None),
+                                                ),
+                                                ..__rt::ParamOptions::DEFAULT
+                                            }
+                                        },
+                                    },
+                                    __rt::ParamSpec {
+                                        name: "readMode",
+                                        description: "How.",
+                                        ty: __rt::param_type::<Mode>(),
+                                        default: __rt::Some(
+                                            __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
+                                                __rt::to_value::<Mode>(__default2()),
+                                                __rt::Value::Null,
+                                            )),
+                                        ),
+                                        options: __rt::ParamOptions::NONE,
+                                    },
+                                    __rt::ParamSpec {
+                                        name: "label",
+                                        description: "Label.",
+                                        ty: __rt::param_type::<::tool_sdk::__private::String>(),
+                                        default: __rt::None,
+                                        options: __rt::ParamOptions::NONE,
+                                    },
+                                ],
+                            ),
+                            output: __OUT.schema,
+                            place: __rt::Place {
+                                package: ::core::env!("CARGO_PKG_NAME"),
+                                version: ::core::env!("CARGO_PKG_VERSION"),
+                                file: ::core::file!(),
+                                line: ::core::line!(),
                             },
-                            __rt::ParamSpec {
-                                name: "offset",
-                                description: "First line.",
-                                ty: __T1.facts(),
-                                default: ::core::option::Option::Some(__rt::DefaultSpec::Json("1")),
-                                range: ::core::option::Option::Some(
-                                    __rt::Range::Int(
-                                        ::core::option::Option::Some(1),
-                                        ::core::option::Option::None,
-                                    ),
-                                ),
-                                ..__rt::ParamSpec::DEFAULT
-                            },
-                            __rt::ParamSpec {
-                                name: "readMode",
-                                description: "How.",
-                                ty: __T2.facts(),
-                                default: ::core::option::Option::Some(
-                                    __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
-                                        __rt::to_value::<Mode>(__default2()),
-                                        __rt::Value::Null,
-                                    )),
-                                ),
-                                ..__rt::ParamSpec::DEFAULT
-                            },
-                            __rt::ParamSpec {
-                                name: "label",
-                                description: "Label.",
-                                ty: __T3.facts(),
-                                ..__rt::ParamSpec::DEFAULT
-                            },
-                        ],
-                    ),
-                    output: __OUT.schema,
-                    place: __rt::Place {
-                        package: ::core::env!("CARGO_PKG_NAME"),
-                        version: ::core::env!("CARGO_PKG_VERSION"),
-                        file: ::core::file!(),
-                        line: ::core::line!(),
-                    },
-                    aliases: &["read"],
-                    risk: __rt::Risk::new(__rt::RiskClass::Read),
-                    primary: ::core::option::Option::Some("path"),
-                    summary: ::core::option::Option::Some("Reading {path}"),
-                    ..__rt::ToolSpec::DEFAULT
-                };
-                static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
-                fn __prepare(
-                    __raw: &__rt::RawArgs<'_>,
-                ) -> ::core::result::Result<__rt::Box<dyn __rt::Prepared>, __rt::InvalidArgs> {
-                    let mut __0 = ::core::option::Option::None;
-                    let mut __1 = ::core::option::Option::None;
-                    let mut __2 = ::core::option::Option::None;
-                    let mut __3 = ::core::option::Option::None;
-                    let __notes = __rt::take(
-                        &__TABLE,
-                        __raw,
-                        &mut [
-                            &mut __T0.slot(&mut __0),
-                            &mut __T1.slot(&mut __1),
-                            &mut __T2.slot(&mut __2),
-                            &mut __T3.slot(&mut __3),
-                        ],
-                    )?;
-                    ::core::result::Result::Ok(
-                        __rt::stage(
-                            ReadFileArgs {
-                                path: __rt::filled(__0),
-                                offset: match __1 {
-                                    ::core::option::Option::None => 1,
-                                    ::core::option::Option::Some(__value) => __value,
-                                },
-                                mode: match __2 {
-                                    ::core::option::Option::None => __default2(),
-                                    ::core::option::Option::Some(__value) => __value,
-                                },
-                                label: __rt::filled(__3),
-                            },
-                            __notes,
-                            &__HOOKS,
-                            |__args, __approved| {
-                                let __cx = __approved.context();
-                                async move {
-                                    (__OUT
-                                        .convert)(
-                                        read_file(
-                                                __args.path,
-                                                __args.offset,
-                                                __args.mode,
-                                                &*__args.label,
-                                                <Context as __rt::FromContextRef>::from_context_ref(&__cx),
-                                                match <State<
-                                                    Db,
-                                                > as __rt::FromContext>::from_context(&__cx) {
-                                                    ::core::result::Result::Ok(__value) => __value,
-                                                    ::core::result::Result::Err(__error) => {
-                                                        return ::core::result::Result::Err(__error);
-                                                    }
-                                                },
-                                            )
-                                            .await,
-                                    )
+                            options: const {
+                                &__rt::ToolOptions {
+                                    aliases: &["read"],
+                                    primary: __rt::Some("path"),
+                                    summary: __rt::Some("Reading {path}"),
+                                    ..__rt::ToolOptions::DEFAULT
                                 }
                             },
-                        ),
-                    )
-                }
-                static __TOOL: __rt::FnTool = __rt::FnTool::new(&__TABLE, __prepare);
-                #[automatically_derived]
-                impl __rt::ToolFn for read_file {
-                    fn tool() -> &'static __rt::FnTool {
-                        &__TOOL
+                        },
+                        |__table, __raw| {
+                            let mut __0: __rt::Option<String> = __rt::None;
+                            let mut __1: __rt::Option<u32> = __rt::None;
+                            let mut __2: __rt::Option<Mode> = __rt::None;
+                            let mut __3: __rt::Option<::tool_sdk::__private::String> = __rt::None;
+                            let __notes = __rt::take(
+                                __table,
+                                __raw,
+                                &mut [&mut __0, &mut __1, &mut __2, &mut __3],
+                            )?;
+                            let __args = ReadFileArgs {
+                                path: __rt::filled(__0),
+                                offset: match __1 {
+                                    __rt::None => 1,
+                                    __rt::Some(__value) => __value,
+                                },
+                                mode: match __2 {
+                                    __rt::None => __default2(),
+                                    __rt::Some(__value) => __value,
+                                },
+                                label: __rt::filled(__3),
+                            };
+                            __rt::Ok(
+                                __rt::stage_with(
+                                    __notes,
+                                    __args,
+                                    &__HOOKS,
+                                    move |__args, __cx| async move {
+                                        (__OUT
+                                            .convert)(
+                                            read_file(
+                                                    __args.path,
+                                                    __args.offset,
+                                                    __args.mode,
+                                                    &*__args.label,
+                                                    <Context as __rt::FromContextRef>::from_context_ref(&__cx),
+                                                    match <State<
+                                                        Db,
+                                                    > as __rt::FromContext>::from_context(&__cx) {
+                                                        __rt::Ok(__value) => __value,
+                                                        __rt::Err(__error) => {
+                                                            return __rt::Err(__error);
+                                                        }
+                                                    },
+                                                )
+                                                .await,
+                                        )
+                                    },
+                                ),
+                            )
+                        },
+                    );
+                    ::tool_sdk::__submit! {
+                        & __TOOL
                     }
+                    &__TOOL
                 }
-                ::tool_sdk::__submit! {
-                    & __TOOL
-                }
-                #[unsafe(export_name = "__tool_sdk_duplicate_tool____read_file")]
-                #[used]
-                static __GUARD0: u8 = 0;
-                #[unsafe(export_name = "__tool_sdk_duplicate_tool____read")]
-                #[used]
-                static __GUARD1: u8 = 0;
-            };
+            }
         "#]],
     );
 }
@@ -268,9 +255,7 @@ fn all_items() {
             pub(crate) fn act(path: String, r#type: Option<&str>, ratio: f64) {}
             #[cfg(unix)]
             #[doc(hidden)]
-            pub(crate) struct act {
-                _private: (),
-            }
+            pub(crate) enum act {}
             #[cfg(unix)]
             /// Arguments of `do-it`.
             #[non_exhaustive]
@@ -283,172 +268,172 @@ fn all_items() {
                 pub ratio: f64,
             }
             #[cfg(unix)]
-            const _: () = {
-                use ::renamed::__private as __rt;
-                const __T0: __rt::ParamType<String> = __rt::param_type::<String>();
-                const __T1: __rt::ParamType<::core::option::Option<::renamed::__private::String>> = __rt::param_type::<
-                    ::core::option::Option<::renamed::__private::String>,
-                >();
-                const __T2: __rt::ParamType<f64> = __rt::param_type::<f64>();
-                fn __default2() -> f64 {
-                    HALF
-                }
-                const __OUT: __rt::OutputType<()> = __rt::output_type::<()>();
-                const _: fn() = || {
-                    fn __is_ranged<T: __rt::Ranged>() {}
-                    __is_ranged::<f64>();
-                    fn __is_lengthy<T: __rt::Lengthy>() {}
-                    __is_lengthy::<String>();
-                    fn __is_patterned<T: __rt::Patterned>() {}
-                    __is_patterned::<String>();
-                    __is_patterned::<::core::option::Option<::renamed::__private::String>>();
-                };
-                const _: () = ::core::assert!(
-                    0.0 <= (HALF as f64) && (HALF as f64) <= 1.0, "default must be in its range"
-                );
-                static __HOOKS: __rt::Hooks<ActArgs> = __rt::Hooks {
-                    required: ::core::option::Option::Some(|a, _| a.path.len() > 3),
-                    subjects: ::core::option::Option::Some(subjects),
-                    result: ::core::option::Option::Some(shown),
-                    key: ::core::option::Option::Some(|__a| {
-                        use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
-                        (&&&&__rt::Shown(&__a.path)).shown()
-                    }),
-                    ..__rt::Hooks::NONE
-                };
-                static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
-                    name: "do-it",
-                    description: TEXT,
-                    args: __rt::ArgsSpec::Params(
-                        &[
-                            __rt::ParamSpec {
-                                name: "path",
-                                description: "Path.",
-                                ty: __T0.facts(),
-                                aliases: &["file"],
-                                length: ::core::option::Option::Some((1, MAX)),
-                                pattern: ::core::option::Option::Some("^[a-z]+$"),
-                                ..__rt::ParamSpec::DEFAULT
+            #[automatically_derived]
+            impl ::renamed::__private::ToolFn for act {
+                fn tool() -> &'static ::renamed::__private::FnTool {
+                    use ::renamed::__private as __rt;
+                    const __OUT: __rt::OutputType<()> = __rt::output_type::<()>();
+                    fn __default2() -> f64 {
+                        HALF
+                    }
+                    const _: fn() = || {
+                        fn __is_ranged<T: __rt::Ranged>() {}
+                        __is_ranged::<f64>();
+                        fn __is_lengthy<T: __rt::Lengthy>() {}
+                        __is_lengthy::<String>();
+                        fn __is_patterned<T: __rt::Patterned>() {}
+                        __is_patterned::<String>();
+                        __is_patterned::<::core::option::Option<::renamed::__private::String>>();
+                    };
+                    const _: () = ::core::assert!(
+                        0.0 <= (HALF as f64) && (HALF as f64) <= 1.0, "default must be in its range"
+                    );
+                    static __HOOKS: __rt::Hooks<ActArgs> = __rt::Hooks {
+                        required: __rt::Some(|a, _| a.path.len() > 3),
+                        subjects: __rt::Some(subjects),
+                        result: __rt::Some(shown),
+                        key: __rt::Some(|__a| {
+                            use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
+                            (&&&&__rt::Shown(&__a.path)).shown()
+                        }),
+                        ..__rt::Hooks::NONE
+                    };
+                    static __TOOL: __rt::FnTool = __rt::FnTool::new(
+                        __rt::ToolSpec {
+                            name: "do-it",
+                            description: TEXT,
+                            risk: __rt::Risk::new(__rt::RiskClass::Write).destructive().idempotent(),
+                            args: __rt::ArgsSpec::Params(
+                                &[
+                                    __rt::ParamSpec {
+                                        name: "path",
+                                        description: "Path.",
+                                        ty: __rt::param_type::<String>(),
+                                        default: __rt::None,
+                                        options: const {
+                                            &__rt::ParamOptions {
+                                                aliases: &["file"],
+                                                length: __rt::Some((1, MAX)),
+                                                pattern: __rt::Some("^[a-z]+$"),
+                                                ..__rt::ParamOptions::DEFAULT
+                                            }
+                                        },
+                                    },
+                                    __rt::ParamSpec {
+                                        name: "type",
+                                        description: "Kind.",
+                                        ty: __rt::param_type::<
+                                            ::core::option::Option<::renamed::__private::String>,
+                                        >(),
+                                        default: __rt::Some(__rt::DefaultSpec::Json("\"a\"")),
+                                        options: const {
+                                            &__rt::ParamOptions {
+                                                choices: &["a", "b"],
+                                                hidden: true,
+                                                ..__rt::ParamOptions::DEFAULT
+                                            }
+                                        },
+                                    },
+                                    __rt::ParamSpec {
+                                        name: "ratio",
+                                        description: "Ratio.",
+                                        ty: __rt::param_type::<f64>(),
+                                        default: __rt::Some(
+                                            __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
+                                                __rt::to_value::<f64>(__default2()),
+                                                __rt::Value::Null,
+                                            )),
+                                        ),
+                                        options: const {
+                                            &__rt::ParamOptions {
+                                                range: __rt::Some(
+                                                    __rt::Range::Float(__rt::Some(0.0), __rt::Some(1.0)),
+                                                ),
+                                                ..__rt::ParamOptions::DEFAULT
+                                            }
+                                        },
+                                    },
+                                ],
+                            ),
+                            output: __OUT.schema,
+                            place: __rt::Place {
+                                package: ::core::env!("CARGO_PKG_NAME"),
+                                version: ::core::env!("CARGO_PKG_VERSION"),
+                                file: ::core::file!(),
+                                line: ::core::line!(),
                             },
-                            __rt::ParamSpec {
-                                name: "type",
-                                description: "Kind.",
-                                ty: __T1.facts(),
-                                default: ::core::option::Option::Some(
-                                    __rt::DefaultSpec::Json("\"a\""),
-                                ),
-                                choices: &["a", "b"],
-                                hidden: true,
-                                ..__rt::ParamSpec::DEFAULT
+                            options: const {
+                                &__rt::ToolOptions {
+                                    title: __rt::Some("Do it"),
+                                    category: __rt::Some("misc"),
+                                    permission: __rt::Some("edit"),
+                                    display_name: __rt::Some("Do"),
+                                    show: &["path", "type"],
+                                    scopes: &["oracle"],
+                                    timeout: __rt::Some(__rt::Duration::from_millis(120000u64)),
+                                    max_output: __rt::Some(65536),
+                                    truncate: __rt::Some(__rt::Truncate::Tail),
+                                    parallel: __rt::Some(__rt::ParallelSpec::By("path")),
+                                    flags: {
+                                        let mut __flags = __rt::ToolOptions::DEFAULT.flags;
+                                        __flags.requires_auth = true;
+                                        __flags.experimental = true;
+                                        __flags
+                                    },
+                                    examples: &["{\"path\": \"a\"}"],
+                                    init: __rt::Some(refine),
+                                    ..__rt::ToolOptions::DEFAULT
+                                }
                             },
-                            __rt::ParamSpec {
-                                name: "ratio",
-                                description: "Ratio.",
-                                ty: __T2.facts(),
-                                default: ::core::option::Option::Some(
-                                    __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
-                                        __rt::to_value::<f64>(__default2()),
-                                        __rt::Value::Null,
-                                    )),
-                                ),
-                                range: ::core::option::Option::Some(
-                                    __rt::Range::Float(
-                                        ::core::option::Option::Some(0.0),
-                                        ::core::option::Option::Some(1.0),
-                                    ),
-                                ),
-                                ..__rt::ParamSpec::DEFAULT
-                            },
-                        ],
-                    ),
-                    output: __OUT.schema,
-                    place: __rt::Place {
-                        package: ::core::env!("CARGO_PKG_NAME"),
-                        version: ::core::env!("CARGO_PKG_VERSION"),
-                        file: ::core::file!(),
-                        line: ::core::line!(),
-                    },
-                    title: ::core::option::Option::Some("Do it"),
-                    category: ::core::option::Option::Some("misc"),
-                    risk: __rt::Risk::new(__rt::RiskClass::Write).destructive().idempotent(),
-                    permission: ::core::option::Option::Some("edit"),
-                    display_name: ::core::option::Option::Some("Do"),
-                    show: &["path", "type"],
-                    scopes: &["oracle"],
-                    timeout: ::core::option::Option::Some(__rt::Duration::from_millis(120000u64)),
-                    max_output: ::core::option::Option::Some(65536),
-                    truncate: ::core::option::Option::Some(__rt::Truncate::Tail),
-                    parallel: ::core::option::Option::Some(
-                        __rt::Parallel::By(::std::borrow::Cow::Borrowed("path")),
-                    ),
-                    flags: {
-                        let mut __flags = __rt::ToolSpec::DEFAULT.flags;
-                        __flags.requires_auth = true;
-                        __flags.experimental = true;
-                        __flags
-                    },
-                    examples: &["{\"path\": \"a\"}"],
-                    init: ::core::option::Option::Some(refine),
-                    ..__rt::ToolSpec::DEFAULT
-                };
-                static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
-                fn __prepare(
-                    __raw: &__rt::RawArgs<'_>,
-                ) -> ::core::result::Result<__rt::Box<dyn __rt::Prepared>, __rt::InvalidArgs> {
-                    let mut __0 = ::core::option::Option::None;
-                    let mut __1 = ::core::option::Option::None;
-                    let mut __2 = ::core::option::Option::None;
-                    let __notes = __rt::take(
-                        &__TABLE,
-                        __raw,
-                        &mut [
-                            &mut __T0.slot(&mut __0),
-                            &mut __T1.slot(&mut __1),
-                            &mut __T2.slot(&mut __2),
-                        ],
-                    )?;
-                    ::core::result::Result::Ok(
-                        __rt::stage(
-                            ActArgs {
+                        },
+                        |__table, __raw| {
+                            let mut __0: __rt::Option<String> = __rt::None;
+                            let mut __1: __rt::Option<
+                                ::core::option::Option<::renamed::__private::String>,
+                            > = __rt::None;
+                            let mut __2: __rt::Option<f64> = __rt::None;
+                            let __notes = __rt::take(
+                                __table,
+                                __raw,
+                                &mut [&mut __0, &mut __1, &mut __2],
+                            )?;
+                            let __args = ActArgs {
                                 path: __rt::filled(__0),
                                 r#type: match __1 {
-                                    ::core::option::Option::None => {
+                                    __rt::None => {
                                         ::core::option::Option::Some(
                                             ::core::convert::From::from("a"),
                                         )
                                     }
-                                    ::core::option::Option::Some(__value) => __value,
+                                    __rt::Some(__value) => __value,
                                 },
                                 ratio: match __2 {
-                                    ::core::option::Option::None => __default2(),
-                                    ::core::option::Option::Some(__value) => __value,
+                                    __rt::None => __default2(),
+                                    __rt::Some(__value) => __value,
                                 },
-                            },
-                            __notes,
-                            &__HOOKS,
-                            |__args, __approved| {
-                                async move {
-                                    (__OUT
-                                        .convert)(
-                                        act(
-                                            __args.path,
-                                            ::core::option::Option::as_deref(&__args.r#type),
-                                            __args.ratio,
-                                        ),
-                                    )
-                                }
-                            },
-                        ),
-                    )
+                            };
+                            __rt::Ok(
+                                __rt::stage_with(
+                                    __notes,
+                                    __args,
+                                    &__HOOKS,
+                                    move |__args, __cx| async move {
+                                        (__OUT
+                                            .convert)(
+                                            act(
+                                                __args.path,
+                                                __rt::Option::as_deref(&__args.r#type),
+                                                __args.ratio,
+                                            ),
+                                        )
+                                    },
+                                ),
+                            )
+                        },
+                    );
+                    &__TOOL
                 }
-                static __TOOL: __rt::FnTool = __rt::FnTool::new(&__TABLE, __prepare);
-                #[automatically_derived]
-                impl __rt::ToolFn for act {
-                    fn tool() -> &'static __rt::FnTool {
-                        &__TOOL
-                    }
-                }
-            };
+            }
         "##]],
     );
 }
@@ -465,62 +450,62 @@ fn a_struct_of_arguments() {
             /// Search.
             async fn search(Args(args): Args<Search>) -> String {}
             #[doc(hidden)]
-            struct search {
-                _private: (),
-            }
-            const _: () = {
-                use ::tool_sdk::__private as __rt;
-                const __T0: __rt::StructType<Search> = __rt::struct_type::<Search>();
-                const __OUT: __rt::OutputType<String> = __rt::output_type::<String>();
-                const _: fn(&Search) = |__a| {
-                    let _ = &__a.query;
-                };
-                static __HOOKS: __rt::Hooks<Search> = __rt::Hooks {
-                    summary: ::core::option::Option::Some(|__a| {
-                        use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
-                        ::std::format!("Searching {0}", (&& && __rt::Shown(& __a.query)).shown())
-                    }),
-                    ..__rt::Hooks::NONE
-                };
-                static __SPEC: __rt::ToolSpec = __rt::ToolSpec {
-                    name: "search",
-                    description: "Search.",
-                    args: __rt::ArgsSpec::Struct(__T0.schema()),
-                    output: __OUT.schema,
-                    place: __rt::Place {
-                        package: ::core::env!("CARGO_PKG_NAME"),
-                        version: ::core::env!("CARGO_PKG_VERSION"),
-                        file: ::core::file!(),
-                        line: ::core::line!(),
-                    },
-                    primary: ::core::option::Option::Some("query"),
-                    summary: ::core::option::Option::Some("Searching {query}"),
-                    ..__rt::ToolSpec::DEFAULT
-                };
-                static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
-                fn __prepare(
-                    __raw: &__rt::RawArgs<'_>,
-                ) -> ::core::result::Result<__rt::Box<dyn __rt::Prepared>, __rt::InvalidArgs> {
-                    let (__args, __notes) = __rt::take_struct(&__TABLE, __raw, &__T0)?;
-                    ::core::result::Result::Ok(
-                        __rt::stage(
-                            __args,
-                            __notes,
-                            &__HOOKS,
-                            |__args, __approved| {
-                                async move { (__OUT.convert)(search(__rt::Args(__args)).await) }
+            enum search {}
+            #[automatically_derived]
+            impl ::tool_sdk::__private::ToolFn for search {
+                fn tool() -> &'static ::tool_sdk::__private::FnTool {
+                    use ::tool_sdk::__private as __rt;
+                    const __OUT: __rt::OutputType<String> = __rt::output_type::<String>();
+                    const _: fn(&Search) = |__a| {
+                        let _ = &__a.query;
+                    };
+                    static __HOOKS: __rt::Hooks<Search> = __rt::Hooks {
+                        summary: __rt::Some(|__a| {
+                            use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
+                            ::std::format!("Searching {0}", (&& && __rt::Shown(& __a.query)).shown())
+                        }),
+                        ..__rt::Hooks::NONE
+                    };
+                    static __TOOL: __rt::FnTool = __rt::FnTool::new(
+                        __rt::ToolSpec {
+                            name: "search",
+                            description: "Search.",
+                            risk: __rt::Risk::new(__rt::RiskClass::Execute),
+                            args: __rt::ArgsSpec::Struct(__rt::struct_type::<Search>()),
+                            output: __OUT.schema,
+                            place: __rt::Place {
+                                package: ::core::env!("CARGO_PKG_NAME"),
+                                version: ::core::env!("CARGO_PKG_VERSION"),
+                                file: ::core::file!(),
+                                line: ::core::line!(),
                             },
-                        ),
-                    )
+                            options: const {
+                                &__rt::ToolOptions {
+                                    primary: __rt::Some("query"),
+                                    summary: __rt::Some("Searching {query}"),
+                                    ..__rt::ToolOptions::DEFAULT
+                                }
+                            },
+                        },
+                        |__table, __raw| {
+                            let mut __args = __rt::None;
+                            let __notes = __rt::take_struct(__table, __raw, &mut __args)?;
+                            let __args = __rt::filled(__args);
+                            __rt::Ok(
+                                __rt::stage_with(
+                                    __notes,
+                                    __args,
+                                    &__HOOKS,
+                                    move |__args, __cx| async move {
+                                        (__OUT.convert)(search(__rt::Args(__args)).await)
+                                    },
+                                ),
+                            )
+                        },
+                    );
+                    &__TOOL
                 }
-                static __TOOL: __rt::FnTool = __rt::FnTool::new(&__TABLE, __prepare);
-                #[automatically_derived]
-                impl __rt::ToolFn for search {
-                    fn tool() -> &'static __rt::FnTool {
-                        &__TOOL
-                    }
-                }
-            };
+            }
         "#]],
     );
 }
@@ -560,9 +545,7 @@ fn a_tool_with_mistakes_is_inert() {
                 body
             }
             #[doc(hidden)]
-            pub struct act {
-                _private: (),
-            }
+            pub enum act {}
             #[doc(hidden)]
             pub struct ActArgs {
                 #[doc(hidden)]
@@ -570,21 +553,17 @@ fn a_tool_with_mistakes_is_inert() {
                 #[doc(hidden)]
                 pub n: u32,
             }
-            const _: () = {
-                use ::tool_sdk::__private as __rt;
-                static __SPEC: __rt::ToolSpec = __rt::ToolSpec::DEFAULT;
-                static __TABLE: __rt::Table = __rt::Table::new(&__SPEC);
-                static __TOOL: __rt::FnTool = __rt::FnTool::new(
-                    &__TABLE,
-                    |_| ::core::unreachable!(),
-                );
-                #[automatically_derived]
-                impl __rt::ToolFn for act {
-                    fn tool() -> &'static __rt::FnTool {
-                        &__TOOL
-                    }
+            #[automatically_derived]
+            impl ::tool_sdk::__private::ToolFn for act {
+                fn tool() -> &'static ::tool_sdk::__private::FnTool {
+                    use ::tool_sdk::__private as __rt;
+                    static __TOOL: __rt::FnTool = __rt::FnTool::new(
+                        __rt::ToolSpec::DEFAULT,
+                        |_, _| ::core::unreachable!(),
+                    );
+                    &__TOOL
                 }
-            };
+            }
         "#]],
     );
 }

@@ -42,7 +42,7 @@ impl Checks {
     pub(crate) fn of(definition: &Definition, spec: &ToolSpec) -> Self {
         // A hidden parameter is not in the published schema, but checked all the same.
         let schema = match &spec.args {
-            ArgsSpec::Params(params) if params.iter().any(|param| param.hidden) => {
+            ArgsSpec::Params(params) if params.iter().any(|param| param.options.hidden) => {
                 all_params(params)
             }
             _ => definition.parameters.clone(),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::*;
 use crate::call::Lenient;
 use crate::schema::Schema;
-use crate::tool::native::{DefaultSpec, ParamSpec, Range, ToolSpec, filled};
+use crate::tool::native::{DefaultSpec, ParamOptions, ParamSpec, Range, ToolSpec, filled};
 use crate::tool::{ArgsSpec, param_type, struct_type};
 
 #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
@@ -24,31 +24,44 @@ static TABLE: Table = Table::new(ToolSpec {
         ParamSpec {
             name: "path",
             description: "Path, relative to the workspace.\nMore.",
-            aliases: &["file"],
             ty: param_type::<String>(),
-            ..ParamSpec::DEFAULT
+            default: None,
+            options: &ParamOptions { aliases: &["file"], ..ParamOptions::DEFAULT },
         },
         ParamSpec {
             name: "limit",
+            description: "",
             ty: param_type::<u32>(),
             default: Some(DefaultSpec::Json("2000")),
-            range: Some(Range::Int(Some(1), Some(5000))),
-            ..ParamSpec::DEFAULT
+            options: &ParamOptions {
+                range: Some(Range::Int(Some(1), Some(5000))),
+                ..ParamOptions::DEFAULT
+            },
         },
         ParamSpec {
             name: "tags",
+            description: "",
             ty: param_type::<Option<Vec<String>>>(),
-            length: Some((0, 3)),
-            ..ParamSpec::DEFAULT
+            default: None,
+            options: &ParamOptions { length: Some((0, 3)), ..ParamOptions::DEFAULT },
         },
-        ParamSpec { name: "spot", ty: param_type::<Option<Spot>>(), ..ParamSpec::DEFAULT },
+        ParamSpec {
+            name: "spot",
+            description: "",
+            ty: param_type::<Option<Spot>>(),
+            default: None,
+            options: ParamOptions::NONE,
+        },
         ParamSpec {
             name: "token",
+            description: "",
             ty: param_type::<String>(),
             default: Some(DefaultSpec::Json("\"\"")),
-            pattern: Some("^[a-z]*$"),
-            sensitive: true,
-            ..ParamSpec::DEFAULT
+            options: &ParamOptions {
+                pattern: Some("^[a-z]*$"),
+                sensitive: true,
+                ..ParamOptions::DEFAULT
+            },
         },
     ]),
     ..ToolSpec::DEFAULT

@@ -175,7 +175,7 @@ impl Walk<'_, '_, '_> {
     /// The parameter by a declared alias; an unknown argument is a fault.
     #[cold]
     fn by_another_name(&mut self, key: &str) -> Result<Option<usize>, Stopped> {
-        match self.params.iter().position(|param| param.aliases.contains(&key)) {
+        match self.params.iter().position(|param| param.options.aliases.contains(&key)) {
             Some(index) => {
                 self.notes.push(Note::new(self.params[index].name, Coercion::Alias));
                 Ok(Some(index))
@@ -185,7 +185,7 @@ impl Walk<'_, '_, '_> {
                 let known: Vec<&str> = self
                     .params
                     .iter()
-                    .filter(|param| !param.hidden)
+                    .filter(|param| !param.options.hidden)
                     .map(|param| param.name)
                     .collect();
                 self.faults.unknown(&Place::key_of(&root, key), &known);

@@ -8,7 +8,7 @@ use std::task::{Poll, ready};
 use pin_project_lite::pin_project;
 use serde_json::Value;
 
-use super::staged::ended;
+use super::staged::not_started;
 use crate::call::Note;
 use crate::content::Output;
 use crate::context::Context;
@@ -154,7 +154,7 @@ where
     fn poll(self: Pin<&mut Self>, task: &mut std::task::Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let Some(running) = this.running.as_pin_mut() else {
-            return Poll::Ready(Err(ended()));
+            return Poll::Ready(Err(not_started()));
         };
         let result = ready!(running.poll(task));
         Poll::Ready(match this.hooks.result {

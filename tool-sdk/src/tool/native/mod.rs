@@ -18,8 +18,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use self::hooked::{Hooks, stage_with};
-pub use self::spec::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
-pub use self::staged::{filled, stage, take, take_struct};
+pub use self::spec::{
+    ArgsSpec, DefaultSpec, ParallelSpec, ParamOptions, ParamSpec, Range, ToolOptions, ToolSpec,
+};
+pub use self::staged::{filled, stage, stage_in, take, take_struct};
 pub use self::table::Table;
 pub(crate) use self::table::all_params;
 use super::args::InvalidArgs;
@@ -83,7 +85,7 @@ impl Tool for &'static FnTool {
     }
 
     fn refine(&self, session: &Session) -> Refinement {
-        self.table.spec().init.map(|init| init(session)).unwrap_or_default()
+        self.table.spec().options.init.map(|init| init(session)).unwrap_or_default()
     }
 }
 
@@ -138,7 +140,7 @@ impl<S: Send + Sync + 'static> Tool for MethodTool<S> {
     }
 
     fn refine(&self, session: &Session) -> Refinement {
-        self.table.spec().init.map(|init| init(session)).unwrap_or_default()
+        self.table.spec().options.init.map(|init| init(session)).unwrap_or_default()
     }
 }
 

@@ -7,20 +7,46 @@ use serde_json::Value;
 use crate::context::Session;
 use crate::effect::{Risk, RiskClass};
 use crate::schema::SchemaFn;
-use crate::tool::param::{ParamType, StructType, param_type};
+use crate::tool::param::{ParamType, StructType};
 use crate::tool::{Flags, Parallel, Place, Refinement, Truncate};
 
 /// Everything that the attribute says, as constants.
-#[derive(Clone, Debug)]
+///
+/// The compiler works through every field of every tool, so what few tools say stands apart.
+#[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
 #[expect(missing_docs, reason = "the fields are those of `Definition`")]
 pub struct ToolSpec {
     pub name: &'static str,
+    pub description: &'static str,
+    pub risk: Risk,
+    pub args: ArgsSpec,
+    pub output: fn() -> Option<SchemaFn>,
+    pub place: Place,
+    pub options: &'static ToolOptions,
+}
+
+impl ToolSpec {
+    /// A tool without a name that takes nothing and says nothing.
+    pub const DEFAULT: Self = Self {
+        name: "",
+        description: "",
+        risk: Risk::new(RiskClass::Execute),
+        args: ArgsSpec::Params(&[]),
+        output: || None,
+        place: Place { package: "", version: "", file: "", line: 0 },
+        options: ToolOptions::NONE,
+    };
+}
+
+/// What an attribute need not say.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(missing_docs, reason = "the fields are those of `Definition`")]
+pub struct ToolOptions {
     pub aliases: &'static [&'static str],
     pub title: Option<&'static str>,
-    pub description: &'static str,
     pub category: Option<&'static str>,
-    pub risk: Risk,
     pub permission: Option<&'static str>,
     pub display_name: Option<&'static str>,
     pub primary: Option<&'static str>,
@@ -30,24 +56,21 @@ pub struct ToolSpec {
     pub timeout: Option<Duration>,
     pub max_output: Option<usize>,
     pub truncate: Option<Truncate>,
-    pub parallel: Option<Parallel>,
+    pub parallel: Option<ParallelSpec>,
     pub flags: Flags,
     pub examples: &'static [&'static str],
     pub init: Option<fn(&Session) -> Refinement>,
-    pub output: fn() -> Option<SchemaFn>,
-    pub args: ArgsSpec,
-    pub place: Place,
 }
 
-impl ToolSpec {
-    /// What a tool is when its attribute says nothing; a table overrides what it needs.
+impl ToolOptions {
+    /// Nothing said.
+    pub const NONE: &'static Self = &Self::DEFAULT;
+
+    /// Nothing said; a table overrides what it needs.
     pub const DEFAULT: Self = Self {
-        name: "",
         aliases: &[],
         title: None,
-        description: "",
         category: None,
-        risk: Risk::new(RiskClass::Execute),
         permission: None,
         display_name: None,
         primary: None,
@@ -61,10 +84,27 @@ impl ToolSpec {
         flags: Flags { requires_auth: false, hidden: false, experimental: false, streaming: false },
         examples: &[],
         init: None,
-        output: || None,
-        args: ArgsSpec::Params(&[]),
-        place: Place { package: "", version: "", file: "", line: 0 },
     };
+}
+
+/// Which calls may run at the same time, as a constant without a destructor.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "generated code writes it out")]
+#[expect(missing_docs, reason = "the variants are those of `Parallel`")]
+pub enum ParallelSpec {
+    Shared,
+    Exclusive,
+    By(&'static str),
+}
+
+impl From<ParallelSpec> for Parallel {
+    fn from(spec: ParallelSpec) -> Self {
+        match spec {
+            ParallelSpec::Shared => Self::Shared,
+            ParallelSpec::Exclusive => Self::Exclusive,
+            ParallelSpec::By(name) => Self::By(name.into()),
+        }
+    }
 }
 
 /// How a tool takes its arguments.
@@ -84,9 +124,17 @@ pub enum ArgsSpec {
 pub struct ParamSpec {
     pub name: &'static str,
     pub description: &'static str,
-    pub aliases: &'static [&'static str],
     pub ty: &'static ParamType,
     pub default: Option<DefaultSpec>,
+    pub options: &'static ParamOptions,
+}
+
+/// What few parameters have.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
+#[expect(missing_docs, reason = "the fields are the items of `#[arg(..)]`")]
+pub struct ParamOptions {
+    pub aliases: &'static [&'static str],
     pub range: Option<Range>,
     pub length: Option<(usize, usize)>,
     pub pattern: Option<&'static str>,
@@ -95,14 +143,13 @@ pub struct ParamSpec {
     pub hidden: bool,
 }
 
-impl ParamSpec {
-    /// A required parameter without constraints; a table overrides what it needs.
+impl ParamOptions {
+    /// No constraints, and no other names.
+    pub const NONE: &'static Self = &Self::DEFAULT;
+
+    /// No constraints and no other names; a table overrides what it needs.
     pub const DEFAULT: Self = Self {
-        name: "",
-        description: "",
         aliases: &[],
-        ty: param_type::<()>(),
-        default: None,
         range: None,
         length: None,
         pattern: None,

@@ -1,18 +1,19 @@
 //! A call of a native tool between its arguments and its end.
 //!
-//! What is waiting to run, and later the future, live in one allocation.
+//! A call is one allocation. A tool that asks nothing of the context is its future from the
+//! start, since a future does nothing until it is polled; one that does waits for it.
 
 use std::any::Any;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
-use std::task::{Poll, ready};
+use std::task::Poll;
 
 use pin_project_lite::pin_project;
 
 use super::Table;
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
+use crate::context::Context;
 use crate::error::ToolError;
 use crate::tool::args::{self, InvalidArgs};
 use crate::tool::{Approved, Prepared, Running};
@@ -63,47 +64,40 @@ fn unfilled() -> ! {
     panic!("a required argument was neither taken nor reported")
 }
 
-/// Makes a call ready: `start` runs when the pipeline says so, and `convert` when it ended.
-pub fn stage<S, F>(
+/// Makes a call ready whose future asks nothing of the context; `convert` makes the result
+/// of what comes out of it.
+pub fn stage<F>(
     notes: Vec<Note>,
     convert: fn(F::Output) -> Result<Output, ToolError>,
-    start: S,
+    future: F,
 ) -> Box<dyn Prepared>
 where
-    S: FnOnce(Approved<'_>) -> F + Send + 'static,
     F: Future + Send + 'static,
 {
-    Box::new(Staged { stage: Stage::Waiting { start }, convert, notes })
+    Box::new(Staged { future, convert, notes })
+}
+
+/// Makes a call ready that wants the context: `start` runs when the pipeline says so.
+pub fn stage_in<S, F>(notes: Vec<Note>, start: S) -> Box<dyn Prepared>
+where
+    S: FnOnce(Context) -> F + Send + 'static,
+    F: Future<Output = Result<Output, ToolError>> + Send + 'static,
+{
+    Box::new(Waiting { start: Some(start), notes, running: None })
 }
 
 pin_project! {
-    /// A call of a tool without hooks.
-    struct Staged<S, F: Future> {
+    /// A call of a tool without hooks that is its future already.
+    struct Staged<F: Future> {
         #[pin]
-        stage: Stage<S, F>,
+        future: F,
         convert: fn(F::Output) -> Result<Output, ToolError>,
         notes: Vec<Note>,
     }
 }
 
-pin_project! {
-    #[project = StageProjection]
-    enum Stage<S, F> {
-        Waiting { start: S },
-        Running { #[pin] future: F },
-        Over,
-    }
-}
-
-impl<S, F> Prepared for Staged<S, F>
-where
-    S: FnOnce(Approved<'_>) -> F + Send + 'static,
-    F: Future + Send + 'static,
-{
-    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
-        if let Stage::Waiting { start } = mem::replace(&mut self.stage, Stage::Over) {
-            self.stage = Stage::Running { future: start(approved) };
-        }
+impl<F: Future + Send + 'static> Prepared for Staged<F> {
+    fn run(self: Box<Self>, _: Approved<'_>) -> Running {
         Box::into_pin(self)
     }
 
@@ -116,21 +110,59 @@ where
     }
 }
 
-impl<S, F: Future> Future for Staged<S, F> {
+impl<F: Future> Future for Staged<F> {
     type Output = Result<Output, ToolError>;
 
     fn poll(self: Pin<&mut Self>, task: &mut std::task::Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        match this.stage.project() {
-            StageProjection::Running { future } => {
-                Poll::Ready((this.convert)(ready!(future.poll(task))))
-            }
-            _ => Poll::Ready(Err(ended())),
+        this.future.poll(task).map(this.convert)
+    }
+}
+
+pin_project! {
+    /// A call of a tool without hooks before and while it runs.
+    struct Waiting<S, F> {
+        start: Option<S>,
+        notes: Vec<Note>,
+        #[pin]
+        running: Option<F>,
+    }
+}
+
+impl<S, F> Prepared for Waiting<S, F>
+where
+    S: FnOnce(Context) -> F + Send + 'static,
+    F: Future<Output = Result<Output, ToolError>> + Send + 'static,
+{
+    fn run(mut self: Box<Self>, approved: Approved<'_>) -> Running {
+        self.running = self.start.take().map(|start| start(approved.context()));
+        Box::into_pin(self)
+    }
+
+    fn has_no_wish(&self) -> bool {
+        true
+    }
+
+    fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+}
+
+impl<S, F> Future for Waiting<S, F>
+where
+    F: Future<Output = Result<Output, ToolError>>,
+{
+    type Output = Result<Output, ToolError>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut std::task::Context<'_>) -> Poll<Self::Output> {
+        match self.project().running.as_pin_mut() {
+            Some(running) => running.poll(task),
+            None => Poll::Ready(Err(not_started())),
         }
     }
 }
 
 #[cold]
-pub(super) fn ended() -> ToolError {
-    ToolError::internal("the call was polled after its end")
+pub(super) fn not_started() -> ToolError {
+    ToolError::internal("the call was polled before it was started")
 }

@@ -48,7 +48,7 @@ impl Table {
     fn param(&self, name: &str) -> Option<&'static ParamSpec> {
         match &self.spec.args {
             ArgsSpec::Params(params) => {
-                params.iter().find(|it| it.name == name || it.aliases.contains(&name))
+                params.iter().find(|it| it.name == name || it.options.aliases.contains(&name))
             }
             ArgsSpec::Struct(_) => None,
         }
@@ -58,7 +58,7 @@ impl Table {
     pub(super) fn spellings<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
         match self.param(name) {
             Some(param) => {
-                std::iter::once(param.name).chain(param.aliases.iter().copied()).collect()
+                std::iter::once(param.name).chain(param.options.aliases.iter().copied()).collect()
             }
             None => vec![name],
         }
@@ -86,20 +86,21 @@ fn define(spec: &ToolSpec) -> Definition {
     };
     let mut definition =
         Definition::new(ToolName::from_static(spec.name), spec.description, parameters);
-    definition.aliases = spec.aliases.iter().map(|name| ToolName::from_static(name)).collect();
-    definition.title = spec.title.map(Into::into);
-    definition.category = spec.category.map(Into::into);
+    let options = spec.options;
+    definition.aliases = options.aliases.iter().map(|name| ToolName::from_static(name)).collect();
+    definition.title = options.title.map(Into::into);
+    definition.category = options.category.map(Into::into);
     definition.output = (spec.output)().map(Schema::of_output);
     definition.risk = spec.risk;
-    definition.permission = spec.permission.map(Into::into);
+    definition.permission = options.permission.map(Into::into);
     definition.display = Arc::new(display(spec));
-    definition.scopes = spec.scopes.iter().map(|&scope| scope.into()).collect();
-    definition.timeout = spec.timeout;
-    definition.max_output = spec.max_output;
-    definition.truncate = spec.truncate;
-    definition.parallel.clone_from(&spec.parallel);
-    definition.flags = spec.flags;
-    definition.examples = spec.examples.iter().map(|&example| example.into()).collect();
+    definition.scopes = options.scopes.iter().map(|&scope| scope.into()).collect();
+    definition.timeout = options.timeout;
+    definition.max_output = options.max_output;
+    definition.truncate = options.truncate;
+    definition.parallel = options.parallel.map(Into::into);
+    definition.flags = options.flags;
+    definition.examples = options.examples.iter().map(|&example| example.into()).collect();
     definition.source = Source::Native;
     definition.place = Some(spec.place);
     definition
@@ -117,11 +118,11 @@ fn property(param: &ParamSpec) -> Property<'_> {
         schema: param.ty.schema,
         description: param.description,
         required: param.default.is_none() && !(param.ty.optional)(),
-        hidden: param.hidden,
+        hidden: param.options.hidden,
         default,
         keywords: keywords(param),
     };
-    if let Some((min, max)) = param.length {
+    if let Some((min, max)) = param.options.length {
         property.length(min, max);
     }
     property
@@ -133,7 +134,7 @@ fn keywords(param: &ParamSpec) -> Vec<(&'static str, Value)> {
         keywords.extend(value.map(|value| (keyword, value)));
     };
     let number = |value: i128| serde_json::Number::from_i128(value).map(Value::Number);
-    match param.range {
+    match param.options.range {
         Some(Range::Int(low, high)) => {
             set("minimum", low.and_then(number));
             set("maximum", high.and_then(number));
@@ -144,25 +145,30 @@ fn keywords(param: &ParamSpec) -> Vec<(&'static str, Value)> {
         }
         None => {}
     }
-    set("pattern", param.pattern.map(Value::from));
-    set("enum", (!param.choices.is_empty()).then(|| param.choices.iter().copied().collect()));
+    set("pattern", param.options.pattern.map(Value::from));
+    set(
+        "enum",
+        (!param.options.choices.is_empty())
+            .then(|| param.options.choices.iter().copied().collect()),
+    );
     keywords
 }
 
 fn display(spec: &ToolSpec) -> Display {
     let sensitive = match &spec.args {
-        ArgsSpec::Params(params) => params.iter().filter(|param| param.sensitive).collect(),
+        ArgsSpec::Params(params) => params.iter().filter(|param| param.options.sensitive).collect(),
         ArgsSpec::Struct(_) => Vec::new(),
     };
+    let options = spec.options;
     Display {
-        name: spec.display_name.map(Into::into),
-        primary: spec.primary.map(Into::into),
-        show: spec.show.iter().map(|&name| name.into()).collect(),
-        summary: spec.summary.map(Into::into),
+        name: options.display_name.map(Into::into),
+        primary: options.primary.map(Into::into),
+        show: options.show.iter().map(|&name| name.into()).collect(),
+        summary: options.summary.map(Into::into),
         // A secret is one under every name that it may be sent by.
         sensitive: sensitive
             .into_iter()
-            .flat_map(|param| std::iter::once(&param.name).chain(param.aliases))
+            .flat_map(|param| std::iter::once(&param.name).chain(param.options.aliases))
             .map(|&name| name.to_owned())
             .collect(),
     }
