@@ -90,6 +90,9 @@ mod guide {
     mod hooks {}
     #[doc = include_str!("../README.md")]
     mod readme {}
+    #[cfg(all(feature = "process", unix))]
+    #[doc = include_str!("../guide/sandbox.md")]
+    mod sandbox {}
     #[doc = include_str!("../guide/testing.md")]
     mod testing {}
     #[doc = include_str!("../guide/tools.md")]

@@ -7,6 +7,7 @@
 // A tool is a type of its function's name, so the module must have another one.
 mod argv;
 mod command;
+mod confined;
 mod files;
 mod judged;
 mod kill;

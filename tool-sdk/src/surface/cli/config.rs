@@ -29,6 +29,7 @@ use super::exit::{Failure, Result};
 use super::{Io, grammar, input, mcp};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Mode, Rule, Scope};
+use crate::process::sandbox;
 use crate::tool::closest;
 use crate::toolset::AgentProfile;
 
@@ -48,6 +49,9 @@ pub(super) struct Config {
     pub(super) audit: Option<PathBuf>,
     /// Servers whose tools are used.
     pub(super) servers: mcp::Servers,
+    pub(super) sandbox: Option<sandbox::Mode>,
+    pub(super) sandbox_level: Option<sandbox::Level>,
+    pub(super) sandbox_network: Option<bool>,
 }
 
 /// The configuration that the command line or the environment names, else the user's own,
@@ -142,10 +146,26 @@ struct Written {
     hooks: Option<Spanned<Value>>,
     audit: Option<PathBuf>,
     mcp: Option<Spanned<Value>>,
+    sandbox: Option<sandbox::Mode>,
+    sandbox_level: Option<sandbox::Level>,
+    sandbox_network: Option<bool>,
 }
 
-const KEYS: &[&str] =
-    &["agents", "allow", "ask", "audit", "deny", "hooks", "mcp", "mode", "rules", "safe_commands"];
+const KEYS: &[&str] = &[
+    "agents",
+    "allow",
+    "ask",
+    "audit",
+    "deny",
+    "hooks",
+    "mcp",
+    "mode",
+    "rules",
+    "safe_commands",
+    "sandbox",
+    "sandbox_level",
+    "sandbox_network",
+];
 
 /// A rule in its long form.
 #[derive(Deserialize)]
@@ -200,6 +220,9 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
         hooks: written.hooks.map(|entry| hooks(text, &entry)).transpose()?,
         audit: written.audit,
         servers: written.mcp.map(|entry| servers(text, &entry)).transpose()?.unwrap_or_default(),
+        sandbox: written.sandbox,
+        sandbox_level: written.sandbox_level,
+        sandbox_network: written.sandbox_network,
     })
 }
 
