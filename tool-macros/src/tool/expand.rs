@@ -112,12 +112,12 @@ fn staged(tool: &Tool, this: Option<&TokenStream>) -> TokenStream {
     let receiver = this.map(|_| quote!(&__this));
     let passed = tool.passed.iter().map(|passed| argument(tool, passed));
     let passed = receiver.into_iter().chain(passed);
-    let called = quote!(#function(#(#passed),*));
+    // A future that is not `Send` is an error at the function's name.
+    let at = ident.span();
+    let called = quote_spanned!(at=> #function(#(#passed),*));
     let wait = tool.is_async.then(|| quote!(.await));
     let converted = quote!(async move { (__OUT.convert)(#called #wait) });
     let wants_context = tool.passed.iter().any(Passed::is_of_the_context);
-    // A future that is not `Send` is an error at the function's name.
-    let at = ident.span();
     let staged = if spec::has_hooks(tool) {
         // A context is made for those that look at it.
         let context = wants_context.then(|| quote!(let __cx = __approved.context();));
@@ -161,10 +161,10 @@ fn taken(tool: &Tool) -> TokenStream {
         let fields = params.iter().map(|param| generated_ident(&param.ident));
         quote!(let __args = #args { #(#fields: #values,)* };)
     } else {
-        quote!(#(let #locals = #values;)*)
+        quote!(#(let #locals: #types = #values;)*)
     };
     quote! {
-        #(let mut #locals: __rt::Option<#types> = __rt::None;)*
+        #(let mut #locals = __rt::None;)*
         let __notes = __rt::take(__table, __raw, &mut [#(&mut #locals),*])?;
         #kept
     }

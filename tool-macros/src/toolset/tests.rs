@@ -124,15 +124,15 @@ fn methods_become_tools_on_a_shared_value() {
                                     &__TABLE,
                                     __this,
                                     |__table, __raw, __this| {
-                                        let mut __0: __rt::Option<String> = __rt::None;
-                                        let mut __1: __rt::Option<u32> = __rt::None;
+                                        let mut __0 = __rt::None;
+                                        let mut __1 = __rt::None;
                                         let __notes = __rt::take(
                                             __table,
                                             __raw,
                                             &mut [&mut __0, &mut __1],
                                         )?;
-                                        let __0 = __rt::filled(__0);
-                                        let __1 = match __1 {
+                                        let __0: String = __rt::filled(__0);
+                                        let __1: u32 = match __1 {
                                             __rt::None => __default1(),
                                             __rt::Some(__value) => __value,
                                         };

@@ -3,7 +3,7 @@ use tool_sdk::tool;
 struct ReadFileArgs;
 
 /// Read a file.
-#[tool(read)]
+#[tool(read, display(summary = "Reading {path}"))]
 fn read_file(
     /// The path.
     path: String,

@@ -76,11 +76,6 @@ fn a_plain_tool() {
                         }),
                         ..__rt::Hooks::NONE
                     };
-                    #[unsafe(export_name = "__tool_sdk_duplicate_tool____read")]
-                    #[used]
-                    static __GUARD0: u8 = 0;
-                    #[unsafe(export_name = "__tool_sdk_duplicate_tool____read_file")]
-                    #[used]
                     static __TOOL: __rt::FnTool = __rt::FnTool::new(
                         __rt::ToolSpec {
                             name: "read_file",
@@ -147,10 +142,10 @@ fn a_plain_tool() {
                             },
                         },
                         |__table, __raw| {
-                            let mut __0: __rt::Option<String> = __rt::None;
-                            let mut __1: __rt::Option<u32> = __rt::None;
-                            let mut __2: __rt::Option<Mode> = __rt::None;
-                            let mut __3: __rt::Option<::tool_sdk::__private::String> = __rt::None;
+                            let mut __0 = __rt::None;
+                            let mut __1 = __rt::None;
+                            let mut __2 = __rt::None;
+                            let mut __3 = __rt::None;
                             let __notes = __rt::take(
                                 __table,
                                 __raw,
@@ -173,26 +168,29 @@ fn a_plain_tool() {
                                     __notes,
                                     __args,
                                     &__HOOKS,
-                                    move |__args, __cx| async move {
-                                        (__OUT
-                                            .convert)(
-                                            read_file(
-                                                    __args.path,
-                                                    __args.offset,
-                                                    __args.mode,
-                                                    &*__args.label,
-                                                    <Context as __rt::FromContextRef>::from_context_ref(&__cx),
-                                                    match <State<
-                                                        Db,
-                                                    > as __rt::FromContext>::from_context(&__cx) {
-                                                        __rt::Ok(__value) => __value,
-                                                        __rt::Err(__error) => {
-                                                            return __rt::Err(__error);
-                                                        }
-                                                    },
-                                                )
-                                                .await,
-                                        )
+                                    move |__args, __approved| {
+                                        let __cx = __approved.context();
+                                        async move {
+                                            (__OUT
+                                                .convert)(
+                                                read_file(
+                                                        __args.path,
+                                                        __args.offset,
+                                                        __args.mode,
+                                                        &*__args.label,
+                                                        <Context as __rt::FromContextRef>::from_context_ref(&__cx),
+                                                        match <State<
+                                                            Db,
+                                                        > as __rt::FromContext>::from_context(&__cx) {
+                                                            __rt::Ok(__value) => __value,
+                                                            __rt::Err(__error) => {
+                                                                return __rt::Err(__error);
+                                                            }
+                                                        },
+                                                    )
+                                                    .await,
+                                            )
+                                        }
                                     },
                                 ),
                             )
@@ -201,6 +199,12 @@ fn a_plain_tool() {
                     ::tool_sdk::__submit! {
                         & __TOOL
                     }
+                    #[unsafe(export_name = "__tool_sdk_duplicate_tool____read_file")]
+                    #[used]
+                    static __GUARD0: u8 = 0;
+                    #[unsafe(export_name = "__tool_sdk_duplicate_tool____read")]
+                    #[used]
+                    static __GUARD1: u8 = 0;
                     &__TOOL
                 }
             }
@@ -387,11 +391,9 @@ fn all_items() {
                             },
                         },
                         |__table, __raw| {
-                            let mut __0: __rt::Option<String> = __rt::None;
-                            let mut __1: __rt::Option<
-                                ::core::option::Option<::renamed::__private::String>,
-                            > = __rt::None;
-                            let mut __2: __rt::Option<f64> = __rt::None;
+                            let mut __0 = __rt::None;
+                            let mut __1 = __rt::None;
+                            let mut __2 = __rt::None;
                             let __notes = __rt::take(
                                 __table,
                                 __raw,
@@ -417,15 +419,17 @@ fn all_items() {
                                     __notes,
                                     __args,
                                     &__HOOKS,
-                                    move |__args, __cx| async move {
-                                        (__OUT
-                                            .convert)(
-                                            act(
-                                                __args.path,
-                                                __rt::Option::as_deref(&__args.r#type),
-                                                __args.ratio,
-                                            ),
-                                        )
+                                    move |__args, __approved| {
+                                        async move {
+                                            (__OUT
+                                                .convert)(
+                                                act(
+                                                    __args.path,
+                                                    __rt::Option::as_deref(&__args.r#type),
+                                                    __args.ratio,
+                                                ),
+                                            )
+                                        }
                                     },
                                 ),
                             )
@@ -496,8 +500,10 @@ fn a_struct_of_arguments() {
                                     __notes,
                                     __args,
                                     &__HOOKS,
-                                    move |__args, __cx| async move {
-                                        (__OUT.convert)(search(__rt::Args(__args)).await)
+                                    move |__args, __approved| {
+                                        async move {
+                                            (__OUT.convert)(search(__rt::Args(__args)).await)
+                                        }
                                     },
                                 ),
                             )
