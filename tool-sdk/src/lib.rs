@@ -93,6 +93,9 @@ mod guide {
     mod hooks {}
     #[doc = include_str!("../README.md")]
     mod readme {}
+    #[cfg(all(feature = "process", unix))]
+    #[doc = include_str!("../guide/sandbox.md")]
+    mod sandbox {}
     #[cfg(feature = "mcp")]
     #[doc = include_str!("../guide/serving.md")]
     mod serving {}

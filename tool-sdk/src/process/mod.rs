@@ -19,6 +19,7 @@ mod mark;
 #[cfg(feature = "mcp")]
 mod piped;
 mod program;
+pub mod sandbox;
 mod start;
 mod tree;
 
@@ -45,6 +46,7 @@ use self::mark::Mark;
 #[cfg(feature = "mcp")]
 pub(crate) use self::piped::Piped;
 use self::program::Program;
+use self::sandbox::{Policy, Status};
 use self::start::{Streams, Wiring, Writer};
 use self::tree::Tree;
 
@@ -141,6 +143,12 @@ impl Run {
         self
     }
 
+    /// What the kernel lets it do; everything when nothing is said.
+    pub fn sandbox(mut self, policy: Policy) -> Self {
+        self.program.sandbox = policy;
+        self
+    }
+
     /// A program that is told nothing gets nothing to read, and no pipe for it.
     fn wiring(&self) -> Wiring {
         if self.stdin.is_empty() { Wiring::Apart } else { Wiring::Fed }
@@ -161,6 +169,8 @@ pub struct Finished {
     pub elapsed: Duration,
     /// Whether something that it started still held its output open when it had ended.
     pub held: bool,
+    /// How far it was confined, where that was wanted.
+    pub sandbox: Option<Status>,
 }
 
 /// How a program ended.
@@ -187,6 +197,9 @@ pub enum RunError {
         /// Why.
         source: io::Error,
     },
+    /// The sandbox that it needs cannot be had.
+    #[error("the sandbox cannot hold what is required of it: {0}")]
+    Sandbox(Status),
     /// It could not be waited for; it was ended.
     #[error("a child process could not be waited for")]
     Wait(#[source] io::Error),
@@ -194,8 +207,8 @@ pub enum RunError {
 
 /// Runs a program to its end or its time limit.
 ///
-/// Completion does not wait for what the program left running. When the future is dropped,
-/// the program's group is ended.
+/// Completion does not wait for what the program left running; what a confined program left
+/// running is ended. When the future is dropped, the program's group is ended.
 ///
 /// # Errors
 ///
@@ -206,9 +219,10 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
         program: run.program.name.to_string_lossy().into_owned(),
         source,
     };
+    let (confined, sandbox, _stand_ins) = run.program.confined()?;
     let mark = Mark::fresh().map_err(failed)?;
     let (mut tree, streams) =
-        Tree::start(&run.program, mark, run.wiring(), run.grace).map_err(failed)?;
+        Tree::start(&confined, mark, run.wiring(), run.grace).map_err(failed)?;
     let Streams { input, output, complaints, .. } = streams;
     let (mut stdout, mut stderr) = (Capture::new(run.keep), Capture::new(run.keep));
     let (exit, held) = {
@@ -221,7 +235,14 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
         };
         let mut talk = pin!(talk.map(drop).fuse());
         let exit = match timeout(run.timeout, exit_of(&mut tree, talk.as_mut())).await {
-            Ok(status) => Exit::of(status.map_err(RunError::Wait)?),
+            Ok(status) => {
+                let exit = Exit::of(status.map_err(RunError::Wait)?);
+                if sandbox.is_some() {
+                    // What holds the sandbox together goes when this is done.
+                    tree.end().await;
+                }
+                exit
+            }
             Err(_) => {
                 tree.end().await;
                 Exit::TimedOut
@@ -231,7 +252,8 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
         (exit, held)
     };
     let elapsed = started.elapsed();
-    Ok(Finished { exit, stdout: stdout.finish(), stderr: stderr.finish(), elapsed, held })
+    let (stdout, stderr) = (stdout.finish(), stderr.finish());
+    Ok(Finished { exit, stdout, stderr, elapsed, held, sandbox })
 }
 
 /// Waits for the child, and talks to it until then.

@@ -34,6 +34,8 @@ pub use self::in_memory::InMemory;
 pub use self::located::{DirEntry, FileKind, FileMetadata, Located};
 pub use self::locks::FileLocks;
 use self::locks::Locks;
+#[cfg(all(feature = "sandbox", target_os = "linux"))]
+pub(crate) use self::protected::is_protected;
 pub use self::snapshot::Snapshot;
 
 pub use self::folder::{Folder, FolderEntry};

@@ -78,7 +78,7 @@ const FILES: &[&str] = &[
 ];
 
 /// Whether a path below a root names such a file, or something below such a folder.
-pub(super) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
+pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
     let below_root = Names::of(below_root);
     below_root.0.last().is_some_and(|name| FILES.contains(&&**name))
         || below_root.lead_through(FOLDERS)

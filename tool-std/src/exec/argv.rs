@@ -1,11 +1,12 @@
 //! `shell`: a program with its arguments, which no shell reads.
 
+use serde_json::Value;
 use tool_sdk::process::Spawn;
 use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::judged::Judged;
-use super::once;
 use super::program::{base, environment, folder};
+use super::{confined, once};
 
 /// Run a program with its arguments and give back what it wrote.
 ///
@@ -15,7 +16,7 @@ use super::program::{base, environment, folder};
     execute,
     category = "shell",
     permission = "exec_command",
-    display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}"),
+    display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}", preview = preview),
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
     timeout = "620s",
     truncate = middle,
@@ -39,12 +40,17 @@ pub async fn shell(
     let spawn = Spawn::exec(program, args)
         .env(environment(&[])?)
         .folder(folder(cx, &workdir)?)
+        .sandbox(confined::policy(cx))
         .title(command.join(" "));
     once::run(spawn, timeout_ms, cx).await
 }
 
 fn subjects(args: &ShellArgs, cx: &Context) -> Vec<Subject> {
     Judged::argv(&args.command).subjects(&base(cx, &args.workdir))
+}
+
+fn preview(_: &ShellArgs, cx: &Context) -> Option<Value> {
+    confined::preview(cx)
 }
 
 fn suggestions(args: &ShellArgs) -> Vec<String> {

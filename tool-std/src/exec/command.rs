@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tool_sdk::process::Processes;
 use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
+use super::confined::{self, Confinement};
 use super::program::{Line, base, folder};
 use super::report::{Chunk, not_started, showing};
 
@@ -21,7 +23,7 @@ const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
 #[tool(
     execute,
     category = "shell",
-    display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env), summary = "Running {cmd}"),
+    display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env), summary = "Running {cmd}", preview = preview),
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
     parallel = shared,
     timeout = "60s",
@@ -56,7 +58,7 @@ pub async fn exec_command(
 ) -> Result<Output, ToolError> {
     let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env };
     let spawn = line.spawn()?.folder(folder(cx, &workdir)?);
-    let spawn = spawn.terminal(tty).until(cx.closed());
+    let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(confined::policy(cx));
     let processes = Processes::of(cx.session());
     let started = Instant::now();
     // It is kept before anybody waits, so that an interrupted call loses nothing.
@@ -72,6 +74,7 @@ pub async fn exec_command(
         session: process.id(),
         wall: started.elapsed(),
         look: &look,
+        confinement: Confinement::of(&process, cx),
         max_tokens: max_output_tokens as usize,
     };
     Ok(chunk.output())
@@ -83,6 +86,10 @@ fn line(args: &ExecCommandArgs) -> Line<'_> {
 
 fn subjects(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
     line(args).judged().subjects(&base(cx, &args.workdir))
+}
+
+fn preview(_: &ExecCommandArgs, cx: &Context) -> Option<Value> {
+    confined::preview(cx)
 }
 
 fn suggestions(args: &ExecCommandArgs) -> Vec<String> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tool_sdk::process::Processes;
 use tool_sdk::{Context, Output, ToolError, tool};
 
+use super::confined::Confinement;
 use super::report::Chunk;
 use super::stdin::unknown;
 
@@ -35,6 +36,7 @@ pub async fn kill_session(
         session: session_id,
         wall: started.elapsed(),
         look: &look,
+        confinement: Confinement::of(&process, cx),
         max_tokens: usize::MAX,
     };
     Ok(chunk.output())

@@ -1,10 +1,11 @@
 //! `shell_command`: a command line that ends with the call.
 
+use serde_json::Value;
 use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::judged::Judged;
-use super::once;
 use super::program::{Line, base, folder};
+use super::{confined, once};
 
 /// Run a command line and give back what it wrote.
 ///
@@ -14,7 +15,7 @@ use super::program::{Line, base, folder};
     execute,
     category = "shell",
     permission = "exec_command",
-    display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}"),
+    display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}", preview = preview),
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
     timeout = "620s",
     truncate = middle,
@@ -32,6 +33,7 @@ pub async fn shell_command(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let spawn = line(&command).spawn()?.folder(folder(cx, &workdir)?);
+    let spawn = spawn.sandbox(confined::policy(cx));
     once::run(spawn, timeout_ms, cx).await
 }
 
@@ -45,6 +47,10 @@ fn judged(args: &ShellCommandArgs) -> Judged {
 
 fn subjects(args: &ShellCommandArgs, cx: &Context) -> Vec<Subject> {
     judged(args).subjects(&base(cx, &args.workdir))
+}
+
+fn preview(_: &ShellCommandArgs, cx: &Context) -> Option<Value> {
+    confined::preview(cx)
 }
 
 fn suggestions(args: &ShellCommandArgs) -> Vec<String> {

@@ -10,6 +10,8 @@ mod argv;
 #[cfg(unix)]
 mod command;
 #[cfg(unix)]
+mod confined;
+#[cfg(unix)]
 mod files;
 #[cfg(unix)]
 mod judged;

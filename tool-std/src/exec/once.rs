@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tool_sdk::process::{Processes, Spawn};
 use tool_sdk::{Context, Output, ToolError};
 
+use super::confined::Confinement;
 use super::report::{not_started, once, showing};
 
 /// Ends the process with the call, however the call ends.
@@ -29,5 +30,6 @@ pub(super) async fn run(spawn: Spawn, limit: u64, cx: &Context) -> Result<Output
         process.kill().await;
     }
     let look = process.look(Duration::ZERO, |_| {}).await;
-    Ok(once(process.title(), started.elapsed(), &look, timed_out))
+    let confinement = Confinement::of(&process, cx);
+    Ok(once(process.title(), started.elapsed(), &look, timed_out, &confinement))
 }

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::json;
-use tool_sdk::process::{Captured, Exit, Look};
+use tool_sdk::process::{Captured, Exit, Look, RunError};
 use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
 
+use super::confined::Confinement;
 use super::plain::plain;
 
 /// How many bytes count as one token.
@@ -24,6 +25,7 @@ pub(super) struct Chunk<'a> {
     pub(super) session: u32,
     pub(super) wall: Duration,
     pub(super) look: &'a Look,
+    pub(super) confinement: Confinement,
     pub(super) max_tokens: usize,
 }
 
@@ -39,14 +41,22 @@ impl Chunk<'_> {
         let _ = writeln!(report, "Original token count: {}", tokens(&self.look.output));
         report.push_str("Output:\n");
         report.push_str(&fitted(&text, self.max_tokens));
+        remark(&mut report, &self.confinement, self.look.exit, &text);
         let session = self.look.exit.is_none().then_some(self.session);
-        finished(report, &self.look.output, self.title, self.look.exit.map(code), self.wall)
+        let exit = self.look.exit.map(code);
+        finished(report, self.look, self.title, exit, self.wall, &self.confinement)
             .metadata("session_id", session)
     }
 }
 
 /// A command that ran to its end or its time limit.
-pub(super) fn once(title: &str, wall: Duration, look: &Look, timed_out: Option<u64>) -> Output {
+pub(super) fn once(
+    title: &str,
+    wall: Duration,
+    look: &Look,
+    timed_out: Option<u64>,
+    confinement: &Confinement,
+) -> Output {
     let text = plain(&look.output.text());
     let mut report = String::new();
     let exit = match (timed_out, look.exit) {
@@ -69,16 +79,26 @@ pub(super) fn once(title: &str, wall: Duration, look: &Look, timed_out: Option<u
     }
     report.push_str("Output:\n");
     report.push_str(if text.is_empty() { "(no output)" } else { &text });
-    finished(report, &look.output, title, Some(exit), wall)
+    remark(&mut report, confinement, look.exit, &text);
+    finished(report, look, title, Some(exit), wall, confinement)
+}
+
+fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
+    if let Some(remark) = confinement.remark(exit, output) {
+        // What the command wrote ends with its own line.
+        let _ = write!(report, "{}{remark}", if report.ends_with('\n') { "" } else { "\n" });
+    }
 }
 
 fn finished(
     report: String,
-    captured: &Captured,
+    look: &Look,
     title: &str,
     exit: Option<i32>,
     wall: Duration,
+    confinement: &Confinement,
 ) -> Output {
+    let captured = &look.output;
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let display = json!({
         "type": "shell",
@@ -86,6 +106,7 @@ fn finished(
         "exit_code": exit,
         "duration_ms": u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         "is_background": exit.is_none(),
+        "sandbox": confinement.json(),
     });
     Output::text(report)
         .title(title)
@@ -163,7 +184,12 @@ fn unfinished(bytes: &[u8]) -> usize {
 }
 
 /// For `map_err`: the program could not be started.
-pub(super) fn not_started(error: tool_sdk::process::RunError) -> ToolError {
+pub(super) fn not_started(error: RunError) -> ToolError {
+    if let RunError::Sandbox(_) = &error {
+        return ToolError::config(&error)
+            .hint("no command can run here; `doctor` tells whoever runs this program why")
+            .source(error);
+    }
     ToolError::failed(&error)
         .hint("look whether the program is installed, and how its name is spelled")
         .source(error)

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tool_sdk::process::{Process, Processes, TypeError};
 use tool_sdk::{Context, Output, RiskClass, Subject, ToolError, tool};
 
+use super::confined::Confinement;
 use super::files::Base;
 use super::judged::Judged;
 use super::report::{Chunk, showing};
@@ -77,6 +78,7 @@ pub async fn write_stdin(
         session: session_id,
         wall: started.elapsed(),
         look: &look,
+        confinement: Confinement::of(&process, cx),
         max_tokens: max_output_tokens as usize,
     };
     Ok(chunk.output())

@@ -27,6 +27,7 @@ use super::super::capture::{CHUNK, Capture};
 use super::super::group::Group;
 use super::super::mark::Mark;
 use super::super::program::Program;
+use super::super::sandbox::{Policy, StandIns, Status};
 use super::super::start::{Reader, Streams, Terminal, Wiring, Writer};
 use super::super::tree::Tree;
 use super::super::{Captured, ChildEnv, DRAIN, Exit, Limits, RunError};
@@ -35,7 +36,7 @@ use super::super::{Captured, ChildEnv, DRAIN, Exit, Limits, RunError};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Spawn {
-    program: Program,
+    pub(super) program: Program,
     terminal: bool,
     title: String,
     keep: usize,
@@ -103,6 +104,12 @@ impl Spawn {
         self
     }
 
+    /// What the kernel lets it do; everything when nothing is said.
+    pub fn sandbox(mut self, policy: Policy) -> Self {
+        self.program.sandbox = policy;
+        self
+    }
+
     /// What ends it when it fires, for example [`Context::closed`](crate::Context::closed).
     pub fn until(mut self, token: CancellationToken) -> Self {
         self.until = token;
@@ -131,6 +138,8 @@ pub struct Process {
     shared: Arc<Shared>,
     kill: CancellationToken,
     driver: JoinHandle<()>,
+    sandbox: Option<Status>,
+    stand_ins: StandIns,
 }
 
 /// What a process and the task that looks after it share.
@@ -172,7 +181,8 @@ impl Process {
     /// Starts `spawn`; `mark` is what it and everything below it carries.
     pub(super) fn start(id: u32, spawn: &Spawn, mark: Mark) -> Result<Self, RunError> {
         let started = Instant::now();
-        let (tree, streams) = Tree::start(&spawn.program, mark, spawn.wiring(), spawn.grace)
+        let (confined, sandbox, stand_ins) = spawn.program.confined()?;
+        let (tree, streams) = Tree::start(&confined, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
         let Streams { input, output: reader, terminal, .. } = streams;
         let output = Output { capture: Capture::new(spawn.keep), listener: None };
@@ -192,6 +202,8 @@ impl Process {
             shared,
             kill,
             driver,
+            sandbox,
+            stand_ins,
         })
     }
 
@@ -211,6 +223,17 @@ impl Process {
     #[must_use]
     pub fn age(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// How far it is confined, where that was wanted.
+    #[must_use]
+    pub fn sandbox(&self) -> Option<&Status> {
+        self.sandbox.as_ref()
+    }
+
+    /// What stands in for protected files that are not there, where there is something.
+    pub(super) fn stand_ins(&self) -> Option<StandIns> {
+        (!self.stand_ins.is_empty()).then(|| self.stand_ins.clone())
     }
 
     /// How it ended, when it did.

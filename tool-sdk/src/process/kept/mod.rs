@@ -6,6 +6,7 @@
 
 mod live;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub use self::live::{Look, Process, Spawn, TypeError};
 use super::RunError;
 use super::mark::Mark;
+use super::sandbox::{Policy, StandIns};
 use crate::context::Session;
 
 /// How many processes are kept, ended ones whose output nobody took among them.
@@ -81,6 +83,8 @@ struct Table {
     /// What everything that was started here carries; made for the first process.
     mark: Option<Mark>,
     started: u64,
+    /// What the sandboxes need, for what ended processes left running as well.
+    stand_ins: HashMap<Policy, StandIns>,
 }
 
 impl Processes {
@@ -121,6 +125,9 @@ impl Processes {
         let id = table.free_id().map_err(cannot)?;
         let mark = table.next_mark().map_err(cannot)?;
         let process = Arc::new(Process::start(id, spawn, mark)?);
+        if let Some(stand_ins) = process.stand_ins() {
+            table.stand_ins.insert(spawn.program.sandbox.clone(), stand_ins);
+        }
         table.processes.push(Arc::clone(&process));
         drop(table);
         // Dropped without the lock: that ends it.
@@ -215,6 +222,10 @@ impl Drop for Table {
         // Each is asked to end, and ended after its grace.
         self.processes.clear();
         let Some(mut mark) = self.mark.take() else { return };
+        if !self.stand_ins.is_empty() {
+            // What holds their sandbox together goes now, and they go before.
+            return mark.kill();
+        }
         mark.terminate(None);
         let left = Left(mark);
         if let Ok(runtime) = Handle::try_current() {

@@ -17,11 +17,11 @@ const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel
 
 /// The host's end of a terminal. Clones are the same end.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Terminal(Arc<AsyncFd<OwnedFd>>);
+pub(in crate::process) struct Terminal(Arc<AsyncFd<OwnedFd>>);
 
 impl Terminal {
     /// The number of the group that reads what is typed now.
-    pub(in super::super) fn foreground(&self) -> Option<i32> {
+    pub(in crate::process) fn foreground(&self) -> Option<i32> {
         tcgetpgrp(self.0.get_ref()).ok().map(|group| group.as_raw_nonzero().get())
     }
 }

@@ -9,12 +9,12 @@ use tokio::net::unix::pipe;
 use super::{Reader, Streams, Wiring, Writer, terminal};
 
 /// What a child reads and writes.
-pub(in super::super) struct Ends {
-    pub(in super::super) input: OwnedFd,
-    pub(in super::super) output: OwnedFd,
-    pub(in super::super) complaints: OwnedFd,
+pub(in crate::process) struct Ends {
+    pub(in crate::process) input: OwnedFd,
+    pub(in crate::process) output: OwnedFd,
+    pub(in crate::process) complaints: OwnedFd,
     /// Whether they are a terminal, which the child's session gets.
-    pub(in super::super) is_terminal: bool,
+    pub(in crate::process) is_terminal: bool,
 }
 
 /// Makes both ends.

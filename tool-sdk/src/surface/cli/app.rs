@@ -11,8 +11,11 @@ use clap::ArgMatches;
 use super::exit::{Failure, UntilClosed};
 use super::guard::Guard;
 use super::mcp::{Foreign, Need};
-use super::{Io, approvals, batch, call, check, exit, grammar, list, mcp, schema, serve, show};
+use super::{
+    Io, approvals, batch, call, check, doctor, exit, grammar, list, mcp, schema, serve, show,
+};
 use crate::context::Session;
+use crate::process::sandbox;
 use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
 
@@ -75,8 +78,11 @@ impl App {
     }
 
     /// Runs the command line of this process.
+    ///
+    /// When the process was started as the helper of a sandbox, it becomes that instead.
     #[must_use]
     pub fn main(self) -> ExitCode {
+        sandbox::run_helper_if_asked();
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
         let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
         let mut io = Io {
@@ -134,6 +140,7 @@ impl App {
             Some(("call", sub)) => call::run(self, program, matches, sub, io),
             Some(("check", sub)) => check::run(self, program, matches, sub, io),
             Some(("approvals", sub)) => approvals::run(matches, sub, io),
+            Some(("doctor", sub)) => doctor::run(matches, sub, io),
             Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
             Some(("mcp", sub)) => mcp::run(matches, sub, io),
             Some(("serve", sub)) => serve::run(self, program, matches, sub, io),

@@ -29,6 +29,7 @@ use super::exit::{Failure, Result};
 use super::{Io, grammar, input, mcp};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Mode, Rule, Scope};
+use crate::process::sandbox;
 use crate::tool::closest;
 use crate::toolset::AgentProfile;
 
@@ -49,6 +50,9 @@ pub(super) struct Config {
     /// Servers whose tools are used.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is nobody to use them"))]
     pub(super) servers: mcp::Servers,
+    pub(super) sandbox: Option<sandbox::Mode>,
+    pub(super) sandbox_level: Option<sandbox::Level>,
+    pub(super) sandbox_network: Option<bool>,
 }
 
 /// The configuration that the command line or the environment names, else the user's own,
@@ -143,10 +147,26 @@ struct Written {
     hooks: Option<Spanned<Value>>,
     audit: Option<PathBuf>,
     mcp: Option<Spanned<Value>>,
+    sandbox: Option<sandbox::Mode>,
+    sandbox_level: Option<sandbox::Level>,
+    sandbox_network: Option<bool>,
 }
 
-const KEYS: &[&str] =
-    &["agents", "allow", "ask", "audit", "deny", "hooks", "mcp", "mode", "rules", "safe_commands"];
+const KEYS: &[&str] = &[
+    "agents",
+    "allow",
+    "ask",
+    "audit",
+    "deny",
+    "hooks",
+    "mcp",
+    "mode",
+    "rules",
+    "safe_commands",
+    "sandbox",
+    "sandbox_level",
+    "sandbox_network",
+];
 
 /// A rule in its long form.
 #[derive(Deserialize)]
@@ -201,6 +221,9 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
         hooks: written.hooks.map(|entry| hooks(text, &entry)).transpose()?,
         audit: written.audit,
         servers: written.mcp.map(|entry| servers(text, &entry)).transpose()?.unwrap_or_default(),
+        sandbox: written.sandbox,
+        sandbox_level: written.sandbox_level,
+        sandbox_network: written.sandbox_network,
     })
 }
 

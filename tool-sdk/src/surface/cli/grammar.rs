@@ -14,6 +14,7 @@ use clap::{Arg, ArgAction, Command, value_parser};
 use super::flag::{self, Flag};
 use super::{mcp, serve, style};
 use crate::permission::Mode;
+use crate::process::sandbox;
 use crate::surface::provider::Dialect;
 use crate::tool::Definition;
 
@@ -35,7 +36,10 @@ pub(super) const NO_INPUT: &str = "no-input";
 pub(super) const NO_SAFE_COMMANDS: &str = "no-safe-commands";
 pub(super) const ROOT: &str = "root";
 pub(super) const SAFE_COMMANDS: &str = "safe-commands";
+pub(super) const SANDBOX: &str = "sandbox";
+pub(super) const SANDBOX_LEVEL: &str = "sandbox-level";
 pub(super) const SCOPE: &str = "scope";
+pub(super) const SELF_TEST: &str = "self-test";
 pub(super) const STATE_DIR: &str = "state-dir";
 pub(super) const WRITE: &str = "write";
 pub(super) const YES: &str = "yes";
@@ -55,6 +59,8 @@ pub(super) const RESERVED: &[&str] = &[
     "no-safe-commands",
     "root",
     "safe-commands",
+    "sandbox",
+    "sandbox-level",
     "state-dir",
     "yes",
 ];
@@ -76,6 +82,7 @@ pub(super) fn command(program: &str) -> Command {
                 check(program),
                 batch(),
                 approvals(),
+                doctor(),
             ])
             .subcommands(mcp::command())
             .subcommands(serve::command()),
@@ -246,12 +253,28 @@ fn approvals() -> Command {
     )
 }
 
+fn doctor() -> Command {
+    with_globals(
+        Command::new("doctor")
+            .about("Say what this machine offers; exit with 1 when something required is missing")
+            .args([
+                switch(SELF_TEST, "Let a confined child try to get out of the sandbox"),
+                json("Print one JSON value"),
+            ]),
+    )
+}
+
 pub(super) fn with_globals(command: Command) -> Command {
     const HEADING: &str = "Global options";
     let rule =
         |name, help| value(name, "RULE", help).action(ArgAction::Append).help_heading(HEADING);
     let modes =
         PossibleValuesParser::new(Mode::ALL.map(Mode::as_str)).try_map(|mode| mode.parse::<Mode>());
+    let sandbox_modes = sandbox::Mode::ALL.iter().map(|mode| mode.as_str());
+    let sandbox_modes =
+        PossibleValuesParser::new(sandbox_modes).try_map(|mode| mode.parse::<sandbox::Mode>());
+    let levels = sandbox::Level::ALL.iter().map(|level| level.as_str());
+    let levels = PossibleValuesParser::new(levels).try_map(|level| level.parse::<sandbox::Level>());
     command.args([
         folder(ROOT, "A folder that tools may touch; repeatable [env: TOOL_SDK_ROOT] [default: .]")
             .action(ArgAction::Append)
@@ -270,6 +293,16 @@ pub(super) fn with_globals(command: Command) -> Command {
             .help_heading(HEADING),
         switch(NO_SAFE_COMMANDS, "Treat them like any other [env: TOOL_SDK_SAFE_COMMANDS=false]")
             .help_heading(HEADING),
+        value(SANDBOX, "MODE", "Confine commands [env: TOOL_SDK_SANDBOX] [default: off]")
+            .value_parser(sandbox_modes)
+            .help_heading(HEADING),
+        value(
+            SANDBOX_LEVEL,
+            "LEVEL",
+            "What confined commands may do [env: TOOL_SDK_SANDBOX_LEVEL] [default: workspace_write]",
+        )
+        .value_parser(levels)
+        .help_heading(HEADING),
         value(CONFIG, "FILE", "Rules and a mode as TOML [env: TOOL_SDK_CONFIG]")
             .value_parser(value_parser!(PathBuf))
             .help_heading(HEADING),

@@ -7,6 +7,7 @@
 //! ```text
 //! PROGRAM [--root DIR]… [--allow RULE]… [--ask RULE]… [--deny RULE]… [--mode MODE]
 //!         [--yes | --no-input] [--safe-commands | --no-safe-commands]
+//!         [--sandbox MODE] [--sandbox-level LEVEL]
 //!         [--config FILE] [--state-dir DIR] COMMAND
 //!   list    [--json] [--scope S] [--category C] [--model M] [--agent A]
 //!   show    NAME [--json]
@@ -17,6 +18,7 @@
 //!   approvals  list [--json] | revoke ID
 //!   serve   mcp [--http ADDR]
 //!   mcp     list [--json] | add NAME [--url URL | -- COMMAND …] | remove NAME | inspect NAME [--json]
+//!   doctor  [--self-test] [--json]
 //! ```
 //!
 //! Options of the program stand before or after the command. They may also come from
@@ -26,7 +28,7 @@
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | done |
-//! | 1 | the tool failed; schema files are out of date; a finding of `--lint` |
+//! | 1 | the tool failed; schema files are out of date; a finding of `--lint` or of `doctor` |
 //! | 2 | wrong usage, invalid arguments, no such tool, a root or a configuration that cannot be read |
 //! | 3 | denied |
 //! | 4 | timed out or aborted |
@@ -43,6 +45,7 @@ mod batch;
 mod call;
 mod check;
 mod config;
+mod doctor;
 mod drive;
 mod exit;
 mod flag;
@@ -248,9 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_are_not_there_yet_are_unknown() {
-        check_code(&["doctor"], 2);
-    }
+    fn commands_that_are_not_there_yet_are_unknown() {}
 
     #[test]
     fn help_is_a_result() {
@@ -260,6 +261,7 @@ mod tests {
             &["call", "--help"],
             &["check", "--help"],
             &["batch", "--help"],
+            &["doctor", "--help"],
             &["help", "call"],
         ] {
             let ran = check_code(args, 0);

@@ -65,10 +65,13 @@ impl Stage {
             .loop_guard(LoopGuard::default());
         warn_of_unmatched(&pipeline, io);
         let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
+        let mut sandbox = guard.sandbox;
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
             readable.outputs = Some(outputs.clone());
             pipeline = pipeline.output_dir(outputs);
+            // What is approved is not for commands to write.
+            sandbox = sandbox.protect(dir);
             if let Some(store) = place::approvals(levels, io) {
                 pipeline = pipeline.approvals(store);
             }
@@ -91,7 +94,8 @@ impl Stage {
 
         let stop = CancellationToken::new();
         let session = Session::new(SESSION).with_client(Client::Cli).lend(guard.settings);
-        let session = app.equip(readable.lend(session)).with_cancel(stop.clone());
+        let session = readable.lend(session).lend(sandbox);
+        let session = app.equip(session).with_cancel(stop.clone());
         Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor })
     }
 

@@ -31,7 +31,7 @@ const SHELL: &str = "/bin/sh";
 
 /// A child that is waited for, whatever becomes of this.
 #[derive(Debug)]
-pub(in super::super) struct Child {
+pub(in crate::process) struct Child {
     /// Taken when it was waited for.
     handle: Option<AsyncFd<Handle>>,
     status: Option<ExitStatus>,
@@ -40,7 +40,7 @@ pub(in super::super) struct Child {
 
 /// The process itself, which keeps its number until it is waited for.
 #[derive(Debug)]
-pub(in super::super) struct Handle {
+pub(in crate::process) struct Handle {
     fd: OwnedFd,
     number: i32,
 }
@@ -52,7 +52,7 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
 }
 
 /// Starts `program`, without anything that looks after it.
-pub(in super::super) fn launch(
+pub(in crate::process) fn launch(
     program: &Program,
     mark: Option<&OsStr>,
     ends: &Ends,
@@ -146,12 +146,12 @@ impl Child {
     }
 
     /// Its number, until it was waited for.
-    pub(in super::super) fn id(&self) -> Option<u32> {
+    pub(in crate::process) fn id(&self) -> Option<u32> {
         self.handle.as_ref().and_then(|_| u32::try_from(self.number).ok())
     }
 
     /// Waits for its end; a wait that is dropped loses nothing.
-    pub(in super::super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(in crate::process) async fn wait(&mut self) -> io::Result<ExitStatus> {
         while let Some(handle) = &self.handle {
             let mut ready = handle.readable().await?;
             if let Some(status) = handle.get_ref().status(WaitIdOptions::NOHANG)? {
@@ -182,7 +182,7 @@ impl Handle {
     }
 
     /// How it ended; `None` while it runs.
-    pub(in super::super) fn status(&self, how: WaitIdOptions) -> io::Result<Option<ExitStatus>> {
+    pub(in crate::process) fn status(&self, how: WaitIdOptions) -> io::Result<Option<ExitStatus>> {
         let ended = waitid(WaitId::PidFd(self.fd.as_fd()), how | WaitIdOptions::EXITED)?;
         Ok(ended.map(|ended| {
             let code = ended.exit_status().unwrap_or_default() << 8;

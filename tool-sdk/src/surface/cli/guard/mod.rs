@@ -8,15 +8,20 @@
 //!
 //! **Invariant:** what cannot be read ends the command; no rule is ever left out.
 
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::ArgMatches;
 
+use super::config::{self, Config};
 use super::exit::{Failure, Result};
-use super::{Io, config, grammar};
+use super::{Io, grammar};
 use crate::context::Settings;
+use crate::effect::RiskClass;
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Mode, Rule, Scope};
+use crate::process::sandbox::{Level, Policy};
 use crate::toolset::AgentProfile;
 use crate::truncate::Budget;
 
@@ -32,6 +37,8 @@ pub(super) struct Guard {
     pub(super) budget: Budget,
     /// Where decisions and runs are written down.
     pub(super) audit: Option<PathBuf>,
+    /// What confines commands.
+    pub(super) sandbox: Policy,
 }
 
 /// Who answers when somebody has to be asked.
@@ -49,10 +56,12 @@ impl Guard {
     /// `levels` are the options from left to right.
     pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let config = config::load(levels, io)?;
+        let mode = chosen(levels, grammar::MODE, "TOOL_SDK_MODE", io)?;
+        let mode = mode.or(config.mode).unwrap_or_default();
+        let sandbox = sandbox(&config, mode, levels, io)?;
         let mut rules = config.rules;
         rules.extend(rules_of_environment(io)?);
         rules.extend(rules_of_options(levels)?);
-        let mode = mode(levels, io)?.or(config.mode).unwrap_or_default();
         let answers = answers(levels, io)?;
         let mut settings = Settings::default();
         let safe = pair(levels, grammar::SAFE_COMMANDS, grammar::NO_SAFE_COMMANDS)?;
@@ -69,6 +78,7 @@ impl Guard {
             hooks: config.hooks,
             budget,
             audit: audit.map(|path| io.path(path)),
+            sandbox,
         })
     }
 }
@@ -113,17 +123,30 @@ fn rule(action: Action, text: &str, origin: &str) -> Result<Rule> {
     Ok(rule.origin(origin))
 }
 
-fn mode(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Option<Mode>> {
-    if let Some(mode) = levels.iter().rev().find_map(|it| it.get_one::<Mode>(grammar::MODE)) {
-        return Ok(Some(*mode));
+/// One of several words: an option, or else a variable of the environment.
+fn chosen<T>(levels: &[&ArgMatches], option: &str, variable: &str, io: &Io<'_>) -> Result<Option<T>>
+where
+    T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
+{
+    if let Some(given) = levels.iter().rev().find_map(|it| it.get_one::<T>(option)) {
+        return Ok(Some(given.clone()));
     }
-    match text(io, "TOOL_SDK_MODE")? {
-        Some(text) => match text.parse() {
-            Ok(mode) => Ok(Some(mode)),
-            Err(error) => Err(Failure::config(format_args!("TOOL_SDK_MODE: {error}"))),
-        },
-        None => Ok(None),
-    }
+    let parse = |text: String| text.parse().map_err(|error| (error, variable));
+    text(io, variable)?
+        .map(parse)
+        .transpose()
+        .map_err(|(error, variable)| Failure::config(format_args!("{variable}: {error}")))
+}
+
+/// What confines commands.
+fn sandbox(config: &Config, mode: Mode, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Policy> {
+    let how = chosen(levels, grammar::SANDBOX, "TOOL_SDK_SANDBOX", io)?.or(config.sandbox);
+    let level = chosen(levels, grammar::SANDBOX_LEVEL, "TOOL_SDK_SANDBOX_LEVEL", io)?;
+    let level = level.or(config.sandbox_level).unwrap_or_default();
+    let network = switch(io, "TOOL_SDK_SANDBOX_NETWORK")?.or(config.sandbox_network);
+    // Who plans or looks around changes nothing.
+    let level = if mode.forbids(RiskClass::Write) { Level::ReadOnly } else { level };
+    Ok(Policy::new(how.unwrap_or_default(), level).network(network.unwrap_or(false)))
 }
 
 fn answers(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Answers> {

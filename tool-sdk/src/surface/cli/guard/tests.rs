@@ -212,3 +212,54 @@ fn hooks_of_the_file_judge_calls() {
     assert_eq!(hook("PermissionRequest", "true").run(&["call", "kinds"]).code, 3);
     assert_eq!(hook("PermissionRequest", "true").run(&["call", "kinds", "--yes"]).code, 0);
 }
+
+/// What is configured about the sandbox.
+fn sandbox(setting: &Setting, options: &[&str]) -> String {
+    let ran = setting.run(&[options, &["doctor", "--json"]].concat());
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    let word = |key: &str| report["sandbox"]["configured"][key].clone();
+    let network = if word("network") == true { "network" } else { "none" };
+    let [mode, level] = ["mode", "level"].map(word);
+    format!("{} {} {network}", mode.as_str().unwrap(), level.as_str().unwrap())
+}
+
+#[test]
+fn a_sandbox_is_set_like_everything_else() {
+    let file = "sandbox = \"required\"\nsandbox_level = \"read_only\"\nsandbox_network = true";
+    let mut setting = Setting::default();
+    assert_eq!(sandbox(&setting, &[]), "off workspace_write none");
+    let path = setting.file("rules.toml", file);
+    setting.env.push(("TOOL_SDK_CONFIG", path));
+    assert_eq!(sandbox(&setting, &[]), "required read_only network");
+
+    for (name, value) in [
+        ("TOOL_SDK_SANDBOX", "best_effort"),
+        ("TOOL_SDK_SANDBOX_LEVEL", "workspace_write"),
+        ("TOOL_SDK_SANDBOX_NETWORK", "false"),
+    ] {
+        setting.env.push((name, value.to_owned()));
+    }
+    assert_eq!(sandbox(&setting, &[]), "best_effort workspace_write none");
+    let options = ["--sandbox", "off", "--sandbox-level=full"];
+    assert_eq!(sandbox(&setting, &options), "off full network");
+
+    // Who plans changes nothing.
+    for mode in ["--mode=plan", "--mode=explore"] {
+        assert_eq!(sandbox(&setting, &[mode]), "best_effort read_only none");
+        assert_eq!(
+            sandbox(&setting, &[mode, "--sandbox-level=full"]),
+            "best_effort read_only none"
+        );
+    }
+}
+
+// What is not understood about the sandbox never turns it off.
+#[test]
+fn a_sandbox_that_is_not_understood_ends_the_command() {
+    check_refused(&with_env(&[("TOOL_SDK_SANDBOX", "on")]).run(&["list"]), "off best_effort");
+    check_refused(&with_env(&[("TOOL_SDK_SANDBOX_LEVEL", "")]).run(&["list", "--x"]), "--x");
+    check_refused(&with_env(&[("TOOL_SDK_SANDBOX_NETWORK", "no")]).run(&["list"]), "`no`");
+    check_refused(&with_file("sandbox = true").run(&["list"]), "rules.toml:1");
+    check_refused(&with_file("sandbox = \"on\"").run(&["list"]), "unknown variant `on`");
+    check_refused(&Setting::default().run(&["list", "--sandbox", "on"]), "'on'");
+}

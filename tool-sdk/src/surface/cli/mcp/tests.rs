@@ -29,11 +29,11 @@ impl Shelf {
     fn new(config: &str) -> Self {
         let setting = Setting::default();
         let config = setting.file("config.toml", config);
-        Self { setting, config, state: tempfile::tempdir().unwrap() }
+        Self { setting, config, state: tempfile::tempdir().expect("a folder") }
     }
 
     fn run(&self, args: &[&str]) -> Ran {
-        let state = self.state.path().to_str().unwrap();
+        let state = self.state.path().to_str().expect("a plain path");
         let options = ["--config", &self.config, "--state-dir", state];
         self.setting.run(&[&options[..], args].concat())
     }

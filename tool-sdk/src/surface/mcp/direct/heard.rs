@@ -45,7 +45,7 @@ impl Listener for Heard {
             Signal::Emitted { kind, data } if wanted <= Level::INFO => {
                 ("info", json!({ "kind": kind, "data": data }))
             }
-            Signal::Output { text } if wanted <= Level::DEBUG => ("debug", json!(text)),
+            Signal::Output { text } if wanted == Level::DEBUG => ("debug", json!(text)),
             _ => return,
         };
         let said = json!({ "level": level, "logger": cx.tool().as_str(), "data": data });

@@ -91,8 +91,13 @@ impl Guard {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
-        let is = |(known, _): &&(Token, _)| known.is(token.trim());
-        self.tokens.iter().filter(is).map(|(_, whose)| whose.clone()).last()
+        let mut found = None;
+        for (known, whose) in &self.tokens {
+            if known.is(token.trim()) {
+                found = Some(whose.clone());
+            }
+        }
+        found
     }
 }
 

@@ -155,7 +155,8 @@ fn refused(error: ClientInitializeError, child: Option<&Piped>, overflow: &Overf
             RemoteError::connection(format_args!("the server went away at its start{words}"))
         }
         ClientInitializeError::TransportError { .. } => {
-            RemoteError::connection("the server cannot be reached")
+            let words = child.map(last_words).unwrap_or_default();
+            RemoteError::connection(format_args!("the server cannot be reached{words}"))
         }
         _ => RemoteError::protocol("the server does not begin as the protocol says"),
     };

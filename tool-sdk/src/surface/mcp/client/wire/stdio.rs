@@ -1,5 +1,6 @@
 //! Servers that are programs of this machine, and those at the other end of two streams.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use rmcp::service::ClientLifecycleMode;
@@ -26,12 +27,14 @@ pub(in super::super) fn launch(launch: &Launch) -> RemoteWork<'_, Arc<dyn Remote
 }
 
 /// Talks over two streams.
-pub(super) async fn over<R, W>(
+///
+/// A box, because what is known of any two streams is enough here to send it elsewhere.
+pub(super) fn over<R, W>(
     read: R,
     write: W,
     child: Option<Piped>,
     mode: ClientLifecycleMode,
-) -> Result<Arc<dyn Remote>, Failed>
+) -> Pin<Box<dyn Future<Output = Result<Arc<dyn Remote>, Failed>> + Send>>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -40,5 +43,5 @@ where
     let read = Bounded::new(read, overflow.clone());
     // With its end; a line that is longer does not get here.
     let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(MAX_MESSAGE + 1);
-    begin(transport, overflow, child, mode).await
+    Box::pin(begin(transport, overflow, child, mode))
 }

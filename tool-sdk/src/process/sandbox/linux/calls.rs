@@ -1,0 +1,126 @@
+//! Seccomp: system calls that lead out of the sandbox, or that nobody needs in it.
+
+use std::collections::BTreeMap;
+use std::env::consts::ARCH;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
+};
+
+use super::super::Order;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// What is refused in any case.
+const REFUSED: &[libc::c_long] = &[
+    // Work that is done without any further call, which no filter sees.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_setns,
+    // The kernel.
+    libc::SYS_bpf,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    // Keys.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // The tree of files.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_quotactl,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    // `open_tree_attr`, which has no name in libc yet.
+    467,
+];
+
+/// Requests that put words into the mouth of whoever sits at a terminal.
+const TYPING: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
+
+/// Takes the calls away from this process and everything that it starts.
+pub(super) fn confine(order: &Order) -> std::result::Result<(), String> {
+    load(order).map_err(|error| error.to_string())
+}
+
+fn load(order: &Order) -> Result<()> {
+    let arch = TargetArch::try_from(ARCH)?;
+    let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    // A call of another architecture ends the process.
+    let filter = SeccompFilter::new(rules(order)?, SeccompAction::Allow, refuse, arch)?;
+    apply_filter(&BpfProgram::try_from(filter)?)?;
+    if matches!(arch, TargetArch::x86_64) {
+        apply_filter(&not_x32())?;
+    }
+    Ok(())
+}
+
+fn rules(order: &Order) -> Result<Rules> {
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let is = |index, operator, value| {
+        let condition = SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value)?;
+        SeccompRule::new(vec![condition])
+    };
+    let typing: std::result::Result<_, _> =
+        TYPING.iter().map(|request| is(1, SeccompCmpOp::Eq, *request)).collect();
+    rules.insert(libc::SYS_ioctl, typing?);
+    let unix = u64::from(libc::AF_UNIX.unsigned_abs());
+    match (order.network, order.unix_sockets) {
+        (true, true) => {}
+        (true, false) => {
+            rules.insert(libc::SYS_socket, vec![is(0, SeccompCmpOp::Eq, unix)?]);
+        }
+        (false, true) => {
+            rules.insert(libc::SYS_socket, vec![is(0, SeccompCmpOp::Ne, unix)?]);
+        }
+        // Pairs of sockets are made by another call.
+        (false, false) => {
+            rules.insert(libc::SYS_socket, Vec::new());
+        }
+    }
+    Ok(rules)
+}
+
+/// Refuses the calls of x32: they have the numbers of others with one bit more, and count as
+/// the same architecture.
+fn not_x32() -> BpfProgram {
+    const X32: u32 = 0x4000_0000;
+    let step = |code: u32, jt, jf, k| seccompiler::sock_filter {
+        // All of them are below 256.
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    vec![
+        // The number of the call is the first thing in what a filter sees.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}

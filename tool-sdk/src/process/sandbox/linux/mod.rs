@@ -1,0 +1,137 @@
+//! The helper: it confines itself, and becomes what it was asked to start.
+//!
+//! The order of the steps matters. Nothing gives privileges any more from the first one on;
+//! mounts need rights that are dropped behind them; Landlock goes before seccomp, which
+//! takes away what the others need.
+//!
+//! **Invariant:** what could not be enforced is in the status, and with less than was
+//! promised nothing is started.
+
+mod calls;
+mod files;
+mod mounts;
+mod self_test;
+mod stand_in;
+mod steps;
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
+};
+
+pub(super) use self::self_test::self_test;
+pub(super) use self::stand_in::StandIn;
+use self::steps::Steps;
+use super::order::ASKED;
+use super::status::{Status, Support};
+use super::{Order, Policy};
+
+/// This program, also when its file was replaced or removed meanwhile.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Exit codes as shells have them: not started as it should be, not executable, not found.
+const WRONG_ORDER: i32 = 125;
+const REFUSED: i32 = 126;
+const NOT_STARTED: i32 = 127;
+
+/// Whether this program asked on its start whether it is the helper, so that it will be one
+/// when it is started again.
+static READY: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn run_helper_if_asked() {
+    let mut args = std::env::args_os().skip(1);
+    match args.next() {
+        Some(first) if first == ASKED => std::process::exit(serve(args)),
+        Some(first) if first == self_test::ASKED => std::process::exit(self_test::attempt(args)),
+        _ => READY.store(true, Ordering::Relaxed),
+    }
+}
+
+/// The program to start as the helper.
+pub(super) fn helper(policy: &Policy) -> Result<OsString, &'static str> {
+    match &policy.helper {
+        Some(program) => Ok(program.clone().into()),
+        None if READY.load(Ordering::Relaxed) => Ok(OWN_PROGRAM.into()),
+        None => Err("the program has no helper for the sandbox: its `main` does not call \
+                     `run_helper_if_asked` first"),
+    }
+}
+
+/// Where programs keep files for a short time.
+pub(super) fn temporary() -> Vec<PathBuf> {
+    let folders = [std::env::temp_dir(), PathBuf::from("/dev/shm")];
+    // Links are followed here and nowhere later.
+    folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect()
+}
+
+/// Does as it is told; what it gives back is the exit code when nothing was started.
+fn serve(mut args: impl Iterator<Item = OsString>) -> i32 {
+    let order = args.next().and_then(|order| serde_json::from_str(order.to_str()?).ok());
+    let Some(order): Option<Order> = order else {
+        return complain(WRONG_ORDER, "the order of the sandbox is not understood");
+    };
+    let support = apply(&order);
+    let Some(program) = args.next() else {
+        let report = serde_json::to_vec(&support).unwrap_or_default();
+        return i32::from(io::stdout().write_all(&report).is_err());
+    };
+    match &order.floor {
+        Some(floor) if support.status.reaches(floor) => {}
+        _ => {
+            let status = &support.status;
+            return complain(REFUSED, format_args!("the sandbox does not hold: {status}"));
+        }
+    }
+    let error = Command::new(&program).args(args).exec();
+    complain(NOT_STARTED, format_args!("{}: {error}", program.display()))
+}
+
+fn complain(code: i32, what: impl std::fmt::Display) -> i32 {
+    // There is nobody else to tell.
+    let _ = writeln!(io::stderr(), "not started: {what}");
+    code
+}
+
+/// Confines this process as far as it can be.
+fn apply(order: &Order) -> Support {
+    if let Err(error) = set_no_new_privs(true) {
+        let status = Status::none(format_args!("privileges cannot be given up: {error}"));
+        return Support { status, ..Support::default() };
+    }
+    let steps = Steps {
+        mounts: mounts::confine(order),
+        rights: drop_rights(),
+        landlock: files::confine(order),
+        calls: calls::confine(order),
+    };
+    steps.support(order)
+}
+
+/// The folders that may be written, as far as they are there.
+fn writable(order: &Order) -> Vec<(&Path, OwnedFd)> {
+    let folders = order.writable.iter().map(PathBuf::as_path);
+    folders.filter_map(|folder| Some((folder, opened(folder).ok()?))).collect()
+}
+
+/// Opens a place of which no part is a link: the host has followed them before.
+fn opened(path: &Path) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat2(CWD, path, flags, Mode::empty(), resolve)?)
+}
+
+/// Gives up every capability; without new privileges none comes back.
+fn drop_rights() -> io::Result<()> {
+    let none = CapabilitySet::empty();
+    clear_ambient_capability_set()?;
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! How far each step of the confinement came, and what that makes together.
+//!
+//! **Invariant:** nothing is called full that has a gap which the reasons do not name.
+
+use std::io;
+
+use super::super::status::{Enforced, Status, Support};
+use super::super::{Level, Order};
+
+/// Since which versions of Landlock files cannot be truncated, TCP cannot be used and signals
+/// cannot be sent.
+pub(super) const TRUNCATE: i32 = 3;
+const TCP: i32 = 4;
+pub(super) const SIGNALS: i32 = 6;
+
+/// What came of each step.
+#[derive(Debug)]
+pub(super) struct Steps {
+    /// What is protected and could not be held, where there are mounts of its own.
+    pub(super) mounts: io::Result<Vec<String>>,
+    pub(super) rights: io::Result<()>,
+    /// The version of Landlock.
+    pub(super) landlock: Result<i32, String>,
+    pub(super) calls: Result<(), String>,
+}
+
+impl Steps {
+    pub(super) fn support(&self, order: &Order) -> Support {
+        let status = Status {
+            filesystem: self.filesystem(order.level),
+            network: self.network(order.network),
+            reasons: self.reasons(),
+        };
+        Support {
+            status,
+            landlock: self.landlock.as_ref().ok().copied(),
+            namespaces: self.mounts.is_ok(),
+            seccomp: self.calls.is_ok(),
+        }
+    }
+
+    fn filesystem(&self, level: Level) -> Enforced {
+        let held = self.mounts.as_ref().is_ok_and(Vec::is_empty);
+        // Without capabilities nobody undoes it; where nothing can be written, nothing needs
+        // protection.
+        let is_whole = self.rights.is_ok() && (held || level == Level::ReadOnly);
+        match (&self.mounts, &self.landlock) {
+            (Ok(_), _) if is_whole => Enforced::Full,
+            (Err(_), Ok(TRUNCATE..)) if is_whole => Enforced::Full,
+            (Err(_), Err(_)) => Enforced::None,
+            _ => Enforced::Partial,
+        }
+    }
+
+    fn network(&self, is_open: bool) -> Enforced {
+        match (&self.calls, &self.landlock) {
+            _ if is_open => Enforced::None,
+            (Ok(()), _) => Enforced::Full,
+            // It knows nothing but TCP.
+            (Err(_), Ok(TCP..)) => Enforced::Partial,
+            (Err(_), _) => Enforced::None,
+        }
+    }
+
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        match &self.mounts {
+            Ok(open) if open.is_empty() => {}
+            Ok(open) => reasons.push(format!("not protected: {}", open.join(", "))),
+            Err(error) => reasons.push(format!("no mounts of its own: {error}")),
+        }
+        match &self.landlock {
+            Ok(SIGNALS..) => {}
+            Ok(version) => reasons.push(format!(
+                "Landlock {version} lets other processes of the user be sent signals"
+            )),
+            Err(error) => reasons.push(format!(
+                "no Landlock, so other processes of the user can be sent signals: {error}"
+            )),
+        }
+        if let Err(error) = &self.rights {
+            reasons.push(format!("privileges cannot be dropped: {error}"));
+        }
+        if let Err(error) = &self.calls {
+            reasons.push(format!("no seccomp: {error}"));
+        }
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Mode, Policy};
+    use super::*;
+
+    fn steps(mounts: bool, landlock: i32, calls: bool) -> Steps {
+        let missing = || io::Error::from(io::ErrorKind::Unsupported);
+        Steps {
+            mounts: if mounts { Ok(Vec::new()) } else { Err(missing()) },
+            rights: Ok(()),
+            landlock: if landlock > 0 { Ok(landlock) } else { Err("not there".to_owned()) },
+            calls: if calls { Ok(()) } else { Err("not there".to_owned()) },
+        }
+    }
+
+    fn words(steps: &Steps, level: Level) -> String {
+        let order = Order::of(&Policy::new(Mode::BestEffort, level), None);
+        let status = steps.support(&order).status;
+        format!("{} {} {}", status.filesystem, status.network, status.reasons.len())
+    }
+
+    // SB1, SB2, SB3, F16: older kernels, and those that forbid a part of it.
+    #[test]
+    fn what_is_missing_is_counted() {
+        use Level::{ReadOnly, WorkspaceWrite};
+        for (mounts, landlock, calls, level, expected) in [
+            (true, 7, true, WorkspaceWrite, "full full 0"),
+            // Signals are told, and not counted: they touch no file and no network.
+            (true, 5, true, WorkspaceWrite, "full full 1"),
+            (true, 0, true, WorkspaceWrite, "full full 1"),
+            // Nothing inside of a folder can be protected.
+            (false, 7, true, WorkspaceWrite, "partial full 1"),
+            (false, 7, true, ReadOnly, "full full 1"),
+            // Files can be truncated.
+            (false, 2, true, ReadOnly, "partial full 2"),
+            (false, 0, true, WorkspaceWrite, "none full 2"),
+            // TCP is only a part of networks.
+            (true, 4, false, WorkspaceWrite, "full partial 2"),
+            (true, 3, false, WorkspaceWrite, "full none 2"),
+            (false, 0, false, ReadOnly, "none none 3"),
+        ] {
+            let found = words(&steps(mounts, landlock, calls), level);
+            assert_eq!(found, expected, "{mounts} {landlock} {calls} {level}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_held_is_named() {
+        let mut steps = steps(true, 7, true);
+        steps.mounts = Ok(vec!["`.git`".to_owned()]);
+        let order = Order::of(&Policy::new(Mode::BestEffort, Level::WorkspaceWrite), None);
+        let status = steps.support(&order).status;
+        assert_eq!(status.filesystem, Enforced::Partial);
+        assert_eq!(status.reasons, ["not protected: `.git`"]);
+
+        steps.mounts = Ok(Vec::new());
+        steps.rights = Err(io::ErrorKind::PermissionDenied.into());
+        assert_eq!(steps.support(&order).status.filesystem, Enforced::Partial);
+    }
+}

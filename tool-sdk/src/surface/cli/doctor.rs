@@ -1,0 +1,337 @@
+//! `doctor`: what this machine offers, and what is weaker on it than it could be.
+
+use std::env::consts::{ARCH, OS};
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use serde_json::{Value, json};
+
+use super::exit::{self, Failure, Result};
+use super::guard::Guard;
+use super::{Io, grammar, place, style};
+use crate::process::sandbox::{self, Attempt, Policy, SelfTest, Support};
+
+/// The shells that are looked for.
+const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershell"];
+
+/// `top` holds the options before the command, `matches` those behind it.
+pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
+    let levels = [top, matches];
+    let policy = Guard::load(&levels, io)?.sandbox;
+    let report = Report {
+        support: sandbox::probe(),
+        shells: shells(io),
+        state: place::state_dir(&levels, io).map(State::of),
+        missing: missing(&policy),
+        tested: tested(matches)?,
+        openat2: has_openat2(),
+        policy,
+    };
+    if matches.get_flag(grammar::JSON) {
+        writeln!(io.stdout, "{:#}", report.json())?;
+    } else {
+        for line in report.lines() {
+            writeln!(io.stdout, "{}", style::plain(&line))?;
+        }
+    }
+    Ok(if report.is_ok() { 0 } else { exit::FAILED })
+}
+
+/// Everything that was found out.
+struct Report {
+    policy: Policy,
+    support: Support,
+    openat2: bool,
+    shells: Vec<(&'static str, PathBuf)>,
+    state: Option<State>,
+    /// What the configuration requires, and the machine does not have.
+    missing: Vec<String>,
+    tested: Option<SelfTest>,
+}
+
+impl Report {
+    fn is_ok(&self) -> bool {
+        self.missing.is_empty() && self.tested.as_ref().is_none_or(SelfTest::passed)
+    }
+
+    fn json(&self) -> Value {
+        let shell = |(name, path): &(&str, PathBuf)| json!({ "name": name, "path": path });
+        json!({
+            "ok": self.is_ok(),
+            "platform": { "os": OS, "arch": ARCH, "weaker": self.weaker() },
+            "sandbox": {
+                "configured": {
+                    "mode": self.policy.mode(),
+                    "level": self.policy.level(),
+                    "network": self.policy.has_network(),
+                },
+                "landlock": self.support.landlock,
+                "user_namespaces": self.support.namespaces,
+                "seccomp": self.support.seccomp,
+                "filesystem": self.support.status.filesystem,
+                "network": self.support.status.network,
+                "reasons": self.support.status.reasons,
+            },
+            "openat2": self.openat2,
+            "shells": self.shells.iter().map(shell).collect::<Vec<_>>(),
+            "state": self.state.as_ref().map(State::json),
+            "missing": self.missing,
+            "self_test": self.tested.as_ref().map(tested_json),
+        })
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let Support { status, landlock, namespaces, seccomp, .. } = &self.support;
+        let landlock = landlock.map_or("no".to_owned(), |version| format!("version {version}"));
+        let shells: Vec<&str> = self.shells.iter().map(|(name, _)| *name).collect();
+        let mut lines = vec![
+            format!("platform    {OS} {ARCH}"),
+            format!("sandbox     filesystem {}, network {}", status.filesystem, status.network),
+            format!(
+                "            landlock {landlock}, user namespaces {}, seccomp {}",
+                yes(*namespaces),
+                yes(*seccomp)
+            ),
+            format!(
+                "configured  {}, {}, network {}",
+                self.policy.mode(),
+                self.policy.level(),
+                if self.policy.has_network() { "allowed" } else { "refused" }
+            ),
+            format!("openat2     {}", yes(self.openat2)),
+            format!(
+                "shells      {}",
+                if shells.is_empty() { "none".into() } else { shells.join(", ") }
+            ),
+            match &self.state {
+                Some(state) => format!("state       {} ({})", state.path.display(), state.words()),
+                None => "state       none: there is no home folder".to_owned(),
+            },
+        ];
+        lines.extend(self.weaker().into_iter().map(|what| format!("weaker      {what}")));
+        lines.extend(self.missing.iter().map(|what| format!("missing     {what}")));
+        if let Some(tested) = &self.tested {
+            lines.extend(tested.attempts.iter().map(attempt_line));
+            lines.push(summary(tested));
+        }
+        lines
+    }
+
+    /// What holds elsewhere and not here.
+    fn weaker(&self) -> Vec<String> {
+        let mut weaker = self.support.status.reasons.clone();
+        if !self.openat2 {
+            weaker.push("paths are confined name by name: there is no openat2".to_owned());
+        }
+        if !cfg!(unix) {
+            weaker.push("a command that is ended may leave behind what it started".to_owned());
+            weaker.push("nobody can be asked at a terminal".to_owned());
+        }
+        if let Some(state) = &self.state
+            && state.mode.is_some_and(|mode| mode & 0o077 != 0)
+        {
+            weaker.push("others can look into the folder for what is kept".to_owned());
+        }
+        weaker
+    }
+}
+
+fn yes(it_is: bool) -> &'static str {
+    if it_is { "yes" } else { "no" }
+}
+
+/// What `policy` requires and cannot have.
+fn missing(policy: &Policy) -> Vec<String> {
+    if policy.mode() != sandbox::Mode::Required || policy.is_off() {
+        return Vec::new();
+    }
+    let status = policy.status();
+    let met = policy.is_met_by(&status);
+    if met { Vec::new() } else { vec![format!("the sandbox is required: {status}")] }
+}
+
+fn tested(matches: &ArgMatches) -> Result<Option<SelfTest>> {
+    if !matches.get_flag(grammar::SELF_TEST) {
+        return Ok(None);
+    }
+    let tested = sandbox::self_test().map_err(|error| {
+        let words = format_args!("the sandbox cannot be tested: {error}");
+        Failure::new(exit::FAILED, crate::error::ToolError::unavailable(words))
+    })?;
+    Ok(Some(tested))
+}
+
+fn tested_json(tested: &SelfTest) -> Value {
+    json!({
+        "passed": tested.passed(),
+        "tried": tested.tried(),
+        "skipped": tested.attempts.len() - tested.tried(),
+        "attempts": tested.attempts,
+    })
+}
+
+fn attempt_line(attempt: &Attempt) -> String {
+    let verdict = match attempt.passed {
+        Some(true) => "ok",
+        Some(false) => "FAILED",
+        None => "skipped",
+    };
+    let wanted = if attempt.allowed { "may" } else { "may not" };
+    format!("{verdict:<11} {wanted} {}: {}", attempt.name, attempt.detail)
+}
+
+fn summary(tested: &SelfTest) -> String {
+    let skipped = tested.attempts.iter().filter(|attempt| attempt.passed.is_none());
+    let mut reasons: Vec<&str> = skipped.map(|attempt| attempt.detail.as_str()).collect();
+    let count = reasons.len();
+    reasons.dedup();
+    let why = if count == 0 { String::new() } else { format!(" ({})", reasons.join("; ")) };
+    format!("sandbox tests: {} run, {count} skipped{why}", tested.tried())
+}
+
+/// The shells that the search path leads to.
+fn shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
+    let path = io.var("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let at = |name: &str, folder: &PathBuf| {
+        let names = [folder.join(name), folder.join(format!("{name}.exe"))];
+        names.into_iter().find(|path| path.is_file())
+    };
+    let find = |name: &&'static str| {
+        folders.iter().find_map(|folder| at(name, folder)).map(|path| (*name, path))
+    };
+    SHELLS.iter().filter_map(find).collect()
+}
+
+/// The folder for what outlives a call.
+struct State {
+    path: PathBuf,
+    exists: bool,
+    writable: bool,
+    /// Who may do what with it.
+    mode: Option<u32>,
+}
+
+impl State {
+    fn of(path: PathBuf) -> Self {
+        let facts = path.metadata().ok();
+        let exists = facts.is_some();
+        // What is not there yet is made in the first folder around it that is.
+        let there = path.ancestors().find(|folder| folder.exists()).unwrap_or(&path);
+        Self { exists, writable: is_writable(there), mode: facts.as_ref().and_then(mode), path }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "path": self.path,
+            "exists": self.exists,
+            "writable": self.writable,
+            "mode": self.mode.map(|mode| format!("{mode:04o}")),
+        })
+    }
+
+    fn words(&self) -> String {
+        let writable = if self.writable { "writable" } else { "not writable" };
+        match self.mode {
+            Some(mode) => format!("{writable}, mode {mode:04o}"),
+            None if self.exists => writable.to_owned(),
+            None => format!("{writable}, not there yet"),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn mode(facts: &std::fs::Metadata) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Some(facts.permissions().mode() & 0o7777)
+}
+
+/// Elsewhere permissions are no number.
+#[cfg(not(unix))]
+fn mode(_: &std::fs::Metadata) -> Option<u32> {
+    None
+}
+
+#[cfg(unix)]
+fn is_writable(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_writable(folder: &Path) -> bool {
+    folder.metadata().is_ok_and(|facts| !facts.permissions().readonly())
+}
+
+#[cfg(target_os = "linux")]
+fn has_openat2() -> bool {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    openat2(CWD, ".", flags, Mode::empty(), ResolveFlags::BENEATH).is_ok()
+}
+
+/// It is a call of Linux.
+#[cfg(not(target_os = "linux"))]
+fn has_openat2() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::toy::{Setting, run};
+    use super::*;
+
+    fn examined(setting: &Setting, args: &[&str]) -> (u8, Value) {
+        let ran = setting.run(&[&["doctor", "--json"], args].concat());
+        (ran.code, serde_json::from_str(&ran.out).unwrap())
+    }
+
+    #[test]
+    fn the_report_says_everything() {
+        let mut setting = Setting::default();
+        let shell = setting.file("bin/zsh", "");
+        let bin = Path::new(&shell).parent().unwrap().display().to_string();
+        setting.env = vec![("PATH", bin), ("TOOL_SDK_STATE_DIR", "kept".to_owned())];
+        let (code, report) = examined(&setting, &[]);
+        assert_eq!((code, &report["ok"]), (0, &json!(true)), "{report:#}");
+        assert_eq!(report["shells"], json!([{"name": "zsh", "path": shell}]));
+        assert_eq!(report["platform"]["os"], OS);
+        for part in ["landlock", "user_namespaces", "seccomp", "filesystem", "network", "reasons"] {
+            assert!(report["sandbox"].get(part).is_some(), "{part}");
+        }
+        let state = &report["state"];
+        assert_eq!((&state["exists"], &state["writable"]), (&json!(false), &json!(true)));
+        assert_eq!(report["self_test"], Value::Null);
+    }
+
+    // These tests have a `main` that is not ours, so nothing can be confined.
+    #[test]
+    fn what_is_required_and_not_there_is_a_failure() {
+        let (code, report) = examined(&Setting::default(), &["--sandbox=required"]);
+        assert_eq!((code, &report["ok"]), (1, &json!(false)));
+        let missing = report["missing"][0].as_str().unwrap();
+        assert!(missing.starts_with("the sandbox is required: filesystem none"), "{missing}");
+        let (code, _) = examined(&Setting::default(), &["--sandbox=best_effort"]);
+        assert_eq!(code, 0);
+    }
+
+    #[test]
+    fn people_read_lines() {
+        let ran = run(&["doctor"]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        for label in ["platform ", "sandbox ", "configured ", "openat2 ", "shells ", "state "] {
+            assert!(ran.out.lines().any(|line| line.starts_with(label)), "{label}: {}", ran.out);
+        }
+    }
+
+    #[test]
+    fn what_was_skipped_is_counted_with_its_reasons() {
+        let attempt = |passed, detail: &str| json!({"name": "x", "allowed": false, "passed": passed, "detail": detail});
+        let test: SelfTest = serde_json::from_value(json!({
+            "status": {"filesystem": "full", "network": "none", "reasons": []},
+            "attempts": [attempt(Some(true), "a"), attempt(None, "b"), attempt(None, "b")],
+        }))
+        .unwrap();
+        assert!(test.passed());
+        assert_eq!(summary(&test), "sandbox tests: 1 run, 2 skipped (b)");
+    }
+}

@@ -1,0 +1,81 @@
+//! What confines the commands of a session, and what is said about it.
+//!
+//! **Invariant:** no argument of a tool has a say in this; the host sets it.
+
+use serde_json::{Value, json};
+use tool_sdk::process::sandbox::{Level, Policy, Status};
+use tool_sdk::process::{Exit, Process};
+use tool_sdk::{Context, Workspace};
+
+/// What programs print when the system refuses something, in the language that they are
+/// given.
+const REFUSED: &[&str] = &[
+    "Operation not permitted",
+    "Permission denied",
+    "Read-only file system",
+    "Network is unreachable",
+    "name resolution",
+    "resolve host",
+];
+
+/// The host's policy for the folders of the workspace.
+pub(super) fn policy(cx: &Context) -> Policy {
+    let policy = Policy::of(cx.session());
+    match cx.state::<Workspace>() {
+        Ok(workspace) => workspace.roots().fold(policy, |policy, root| policy.writable(root)),
+        Err(_) => policy,
+    }
+}
+
+/// What whoever is asked about a command reads of the sandbox.
+pub(super) fn preview(cx: &Context) -> Option<Value> {
+    let policy = policy(cx);
+    let words = if policy.is_off() {
+        "off".to_owned()
+    } else {
+        format!("{}, {}: {}", policy.mode(), policy.level(), policy.status())
+    };
+    Some(json!({ "sandbox": words }))
+}
+
+/// How a command is confined that was started.
+pub(super) struct Confinement {
+    policy: Policy,
+    status: Option<Status>,
+}
+
+impl Confinement {
+    pub(super) fn of(process: &Process, cx: &Context) -> Self {
+        Self { policy: Policy::of(cx.session()), status: process.sandbox().cloned() }
+    }
+
+    /// For screens.
+    pub(super) fn json(&self) -> Value {
+        let Some(status) = &self.status else { return json!({ "mode": "off" }) };
+        json!({
+            "mode": self.policy.mode(),
+            "level": self.policy.level(),
+            "filesystem": status.filesystem,
+            "network": status.network,
+            "reasons": status.reasons,
+        })
+    }
+
+    /// A line for the model, where a command that failed seems to have met the sandbox.
+    pub(super) fn remark(&self, exit: Option<Exit>, output: &str) -> Option<String> {
+        self.status.as_ref()?;
+        let failed = exit.is_some_and(|exit| exit != Exit::Code(0));
+        if !failed || !REFUSED.iter().any(|words| output.contains(words)) {
+            return None;
+        }
+        let writable = match self.policy.level() {
+            Level::ReadOnly => "nothing can be written",
+            _ => {
+                "only the workspace, without protected files such as `.git`, and folders for \
+                  temporary files can be written"
+            }
+        };
+        let network = if self.policy.has_network() { "" } else { ", and no network is reached" };
+        Some(format!("It may have been the sandbox: {writable}{network}."))
+    }
+}

@@ -1,0 +1,321 @@
+//! The sandbox, with the program as its own helper and with it as that of another host.
+//!
+//! What cannot be enforced on the machine that runs this is skipped and counted; with
+//! `TOOL_SDK_SANDBOX_TESTS=required` that is a failure.
+
+#![cfg(all(feature = "application", target_os = "linux"))]
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tool_sdk::process::sandbox::{Level, Mode as SandboxMode, Policy};
+use tool_sdk::{Call, Mode, Pipeline, Registry, Reply, Scripted, Session, Workspace, tools};
+use tool_std::exec::{exec_command, write_stdin};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tool-std");
+
+fn run(root: &Path, args: &[&str]) -> Output {
+    Command::new(PROGRAM)
+        .arg("--root")
+        .arg(root)
+        .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env("PLANTED_SECRET", "canary")
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program runs")
+}
+
+fn json(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+/// Runs `line` with these options; gives the report and the data beside it.
+fn confined(root: &Path, options: &[&str], line: &str) -> (String, Value) {
+    let call = ["--yes", "call", "exec_command", "--json", "--yield-time-ms=30000", "--cmd", line];
+    let result = json(&run(root, &[options, &call].concat()));
+    let text = result["output"].as_str().unwrap_or_else(|| panic!("{line}: {result}"));
+    (text.to_owned(), result["display"].clone())
+}
+
+/// What this machine offers, as far as it matters here.
+struct Machine(Value);
+
+impl Machine {
+    fn new() -> Self {
+        Self(json(&run(Path::new("."), &["doctor", "--json"]))["sandbox"].clone())
+    }
+
+    /// Whether everything can be enforced; says so when it cannot.
+    fn is_whole(&self) -> bool {
+        let whole = self.0["filesystem"] == "full" && self.0["network"] == "full";
+        let required =
+            std::env::var_os("TOOL_SDK_SANDBOX_TESTS").is_some_and(|it| it == "required");
+        assert!(whole || !required, "the sandbox is required here: {}", self.0);
+        if !whole {
+            println!("sandbox tests: 0 run, 1 skipped ({})", self.0["reasons"]);
+        }
+        whole
+    }
+}
+
+// SB6: everything that leads out fails, and work goes on.
+#[test]
+fn a_confined_child_does_not_get_out() {
+    let machine = Machine::new();
+    let output = run(Path::new("."), &["doctor", "--self-test", "--json"]);
+    if machine.0["landlock"].is_null() && machine.0["user_namespaces"] == false {
+        assert!(!machine.is_whole());
+        return;
+    }
+    let test = &json(&output)["self_test"];
+    let attempts = test["attempts"].as_array().expect("a list");
+    let skipped: Vec<&str> = attempts
+        .iter()
+        .filter(|attempt| attempt["passed"].is_null())
+        .map(|attempt| attempt["detail"].as_str().expect("a reason"))
+        .collect();
+    let why = if skipped.is_empty() { String::new() } else { format!(" ({})", skipped.join("; ")) };
+    println!("sandbox tests: {} run, {} skipped{why}", test["tried"], skipped.len());
+    assert_eq!(test["passed"], true, "{test:#}");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(attempts.len() >= 35, "{}", attempts.len());
+    let all = machine.0["landlock"].as_i64().is_some_and(|version| version >= 6)
+        && machine.0["user_namespaces"] == true
+        && machine.0["seccomp"] == true;
+    assert!(!all || skipped.is_empty(), "what can be enforced here is skipped: {skipped:?}");
+    machine.is_whole();
+}
+
+// SB3: also where the workspace lies in a folder for temporary files, which may be written.
+#[test]
+fn what_is_protected_stays_in_a_folder_that_may_be_written() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let outer = tempfile::tempdir().expect("a folder");
+    let outer_path = outer.path().canonicalize().expect("it is there");
+    let root = outer_path.join("inner/project");
+    fs::create_dir_all(root.join(".git/hooks")).expect("it is made");
+    fs::write(root.join("AGENTS.md"), "kept").expect("it is written");
+    let required = ["--sandbox", "required"];
+    for line in [
+        "echo x > .git/hooks/pre-commit",
+        "mv .git gone",
+        "mv AGENTS.md gone",
+        "ln -sf /etc/passwd AGENTS.md",
+        "mv ../project ../gone",
+        "mv ../../inner ../../gone",
+        "rm -rf .git",
+        "chmod 777 .git",
+        "cd / && echo x > $OLDPWD/.git/hooks/x",
+        "unshare -Urm umount .git",
+        "unshare -Urm mount -o remount,rw .git",
+    ] {
+        let (text, display) = confined(&root, &required, line);
+        assert_ne!(display["exit_code"], 0, "{line}: {text}");
+    }
+    assert!(root.join(".git/hooks").read_dir().expect("it is there").next().is_none());
+    assert_eq!(fs::read_to_string(root.join("AGENTS.md")).expect("it is there"), "kept");
+
+    let (text, _) =
+        confined(&root, &required, "echo x > new && mkdir -p a/b && mv new a/b && ls a/b");
+    assert!(text.ends_with("Output:\nnew\n"), "{text}");
+}
+
+// SB3: what is not there yet does not come, also not from what a command left running.
+#[test]
+fn a_repository_cannot_be_planted() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    let plant = "(while ! mkdir .git/hooks .git/x 2>/dev/null; do test -e stop && exit; \
+                 sleep 0.01; done; touch planted) </dev/null >/dev/null 2>&1 & echo started";
+    let calls = [
+        json!({"id": "1", "name": "exec_command", "arguments": {"cmd": plant}}),
+        json!({"id": "2", "name": "exec_command", "arguments": {"cmd": "sleep 0.3; mkdir -p .git/hooks"}}),
+        json!({"id": "3", "name": "exec_command", "arguments": {"cmd": "sleep 0.3; touch stop; ls -A"}}),
+    ];
+    let lines: Vec<String> = calls.iter().map(Value::to_string).collect();
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(file.path(), lines.join("\n")).expect("it is written");
+    let path = file.path().to_str().expect("it is text");
+    let ran = run(root.path(), &["--sandbox=required", "--yes", "batch", path]);
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+    assert!(!root.path().join("planted").exists());
+    assert!(!root.path().join(".git").exists(), "nothing stands in for it any more");
+}
+
+#[test]
+fn a_level_says_what_may_be_written() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    let touch =
+        "touch a; touch ${TMPDIR:-/tmp}/tool-sdk-level-$$ && rm ${TMPDIR:-/tmp}/tool-sdk-level-$$";
+    for (options, workspace, exit) in [
+        (&["--sandbox=required", "--sandbox-level=read_only"][..], false, 1),
+        (&["--sandbox=required"], true, 0),
+        (&["--sandbox=required", "--sandbox-level=full"], true, 0),
+        (&["--sandbox=off", "--sandbox-level=read_only"], true, 0),
+        (&[], true, 0),
+    ] {
+        let (text, display) = confined(root.path(), options, touch);
+        assert_eq!(display["exit_code"], exit, "{options:?}: {text}");
+        let file = root.path().join("a");
+        assert_eq!(file.exists(), workspace, "{options:?}: {text}");
+        let _ = fs::remove_file(file);
+    }
+}
+
+// SB2: what a command could not do is told with every result.
+#[test]
+fn results_say_how_far_the_sandbox_held() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    let (text, display) = confined(root.path(), &["--sandbox=best_effort"], "touch /etc/x");
+    let remark = "It may have been the sandbox: only the workspace";
+    assert!(text.lines().last().is_some_and(|line| line.starts_with(remark)), "{text}");
+    let expected = json!({
+        "mode": "best_effort", "level": "workspace_write",
+        "filesystem": "full", "network": "full", "reasons": [],
+    });
+    assert_eq!(display["sandbox"], expected);
+
+    let (text, _) = confined(root.path(), &["--sandbox=best_effort"], "false");
+    assert!(!text.contains("sandbox"), "{text}");
+    let (_, display) = confined(root.path(), &[], "true");
+    assert_eq!(display["sandbox"], json!({"mode": "off"}));
+}
+
+// SB4: a network is out of reach unless the configuration says otherwise.
+#[test]
+fn a_network_is_reached_when_that_is_allowed() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("it listens");
+    let port = listener.local_addr().expect("it has one").port();
+    let config = tempfile::NamedTempFile::new().expect("a file");
+    let path = config.path().to_str().expect("it is text");
+    for (network, exit) in [("false", 1), ("true", 0)] {
+        let text = format!("sandbox = \"required\"\nsandbox_network = {network}\n");
+        fs::write(config.path(), text).expect("it is written");
+        let line = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
+        let (text, display) = confined(root.path(), &["--config", path], &line);
+        assert_eq!(display["exit_code"], exit, "{network}: {text}");
+    }
+}
+
+// SB5: neither the child's environment nor a second helper lifts anything.
+#[test]
+fn nothing_that_a_model_sends_switches_it_off() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let file = outside.path().join("x");
+    let order = r#"{"level":"full","network":true,"unix_sockets":true,"writable":["/"],"roots":[],"protected":[],"floor":{"filesystem":"none","network":"none","reasons":[]}}"#;
+    for line in [
+        format!("TOOL_SDK_SANDBOX=off touch {}", file.display()),
+        format!("{PROGRAM} __tool-sdk-sandbox '{order}' touch {}", file.display()),
+        format!("{PROGRAM} --sandbox off --yes call exec_command --cmd 'touch {}'", file.display()),
+    ] {
+        confined(root.path(), &["--sandbox=required"], &line);
+        assert!(!file.exists(), "{line}");
+    }
+    let arguments =
+        json!({"cmd": format!("touch {}", file.display()), "env": ["TOOL_SDK_SANDBOX=off"]});
+    run(
+        root.path(),
+        &["--sandbox=required", "--yes", "call", "exec_command", &arguments.to_string()],
+    );
+    assert!(!file.exists());
+}
+
+// SB2, F16: where something is missing, as it is inside of another sandbox, `required`
+// refuses, `best_effort` runs and says what is missing, and `doctor` says so.
+#[test]
+fn less_than_required_runs_nothing() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    let inner = |command: &str| format!("{PROGRAM} --state-dir /tmp --sandbox {command}");
+    let (text, _) = confined(
+        root.path(),
+        &["--sandbox=required"],
+        &inner("required --yes call exec_command --cmd 'touch ran'"),
+    );
+    assert!(text.contains("the sandbox cannot hold what is required"), "{text}");
+    assert!(!root.path().join("ran").exists());
+
+    let (text, display) =
+        confined(root.path(), &["--sandbox=required"], &inner("required doctor --json"));
+    assert_eq!(display["exit_code"], 1, "{text}");
+    assert!(text.contains(r#""filesystem": "partial""#), "{text}");
+
+    let line = inner("best_effort --yes call exec_command --json --cmd 'touch ran'");
+    let (text, _) = confined(root.path(), &["--sandbox=required"], &line);
+    assert!(text.contains(r#""filesystem":"partial""#) && text.contains("no mounts"), "{text}");
+    assert!(root.path().join("ran").exists(), "{text}");
+}
+
+// Whoever plans changes nothing, whatever the level says.
+#[test]
+fn plans_are_made_read_only() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    for mode in ["plan", "explore"] {
+        let mode = format!("--mode={mode}");
+        let (_, display) = confined(root.path(), &["--sandbox=required", &mode], "ls");
+        assert_eq!(display["sandbox"]["level"], "read_only", "{mode}");
+    }
+}
+
+// PR1: whoever is asked sees how far the command is confined. A host whose `main` is its own
+// names the program as the helper.
+#[tokio::test]
+async fn a_host_may_name_the_helper() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let registry =
+        Registry::builder().add(tools![exec_command, write_stdin]).build().expect("no conflict");
+    let approver = Arc::new(Scripted::always(Reply::Once));
+    let pipeline =
+        Pipeline::new(registry).mode(Mode::Auto).shared_approver(Arc::clone(&approver) as _);
+    let policy = Policy::new(SandboxMode::Required, Level::WorkspaceWrite).helper(PROGRAM);
+    let session = Session::new("test")
+        .lend(Workspace::open([folder.path()]).expect("it is there"))
+        .lend(policy);
+    let call = |arguments: Value| {
+        pipeline.call(&session, Call::new("exec_command", arguments.to_string()))
+    };
+
+    let outcome = call(json!({"cmd": "mkdir -p .git/hooks; touch made"})).await;
+    assert!(outcome.text().contains("exited with code 0"), "{}", outcome.text());
+    assert!(folder.path().join("made").exists() && !folder.path().join(".git/hooks").exists());
+
+    let asked = approver.asked();
+    let preview = asked[0].preview.as_ref().expect("there is one");
+    assert_eq!(preview["sandbox"], "required, workspace_write: filesystem full, network full");
+    drop(session);
+}
