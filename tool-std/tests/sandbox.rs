@@ -4,6 +4,7 @@
 //! `TOOL_SDK_SANDBOX_TESTS=required` that is a failure.
 
 #![cfg(all(feature = "application", target_os = "linux"))]
+#![expect(clippy::print_stdout, reason = "what is skipped is told, and why")]
 
 use std::fs;
 use std::net::TcpListener;

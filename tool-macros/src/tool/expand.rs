@@ -64,6 +64,7 @@ pub(super) fn marker(ident: &Ident, vis: &TokenStream, cfgs: &TokenStream) -> To
     quote_spanned! {ident.span()=>
         #cfgs
         #[doc(hidden)]
+        #[non_exhaustive]
         #vis enum #ident {}
     }
 }

@@ -296,7 +296,9 @@ fn signal_of(_status: ExitStatus) -> i32 {
     0
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod proofs;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

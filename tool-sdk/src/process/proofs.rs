@@ -202,8 +202,10 @@ fn memory(what: &str) -> u64 {
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Floods, each with how many line ends it has.
-const FLOODS: &[(&str, fn(u64) -> u64)] = &[
+/// How many line ends so many bytes of a flood have.
+type Lines = fn(u64) -> u64;
+
+const FLOODS: &[(&str, Lines)] = &[
     ("head -c $N /dev/zero", |_| 0),
     ("head -c $N /dev/zero | tr '\\0' x", |_| 0),
     ("yes | head -c $N", |bytes| bytes / 2),

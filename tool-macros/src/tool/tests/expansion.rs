@@ -42,6 +42,7 @@ fn a_plain_tool() {
                 body
             }
             #[doc(hidden)]
+            #[non_exhaustive]
             pub enum read_file {}
             /// Arguments of `read_file`.
             #[non_exhaustive]
@@ -259,6 +260,7 @@ fn all_items() {
             pub(crate) fn act(path: String, r#type: Option<&str>, ratio: f64) {}
             #[cfg(unix)]
             #[doc(hidden)]
+            #[non_exhaustive]
             pub(crate) enum act {}
             #[cfg(unix)]
             /// Arguments of `do-it`.
@@ -454,6 +456,7 @@ fn a_struct_of_arguments() {
             /// Search.
             async fn search(Args(args): Args<Search>) -> String {}
             #[doc(hidden)]
+            #[non_exhaustive]
             enum search {}
             #[automatically_derived]
             impl ::tool_sdk::__private::ToolFn for search {
@@ -551,6 +554,7 @@ fn a_tool_with_mistakes_is_inert() {
                 body
             }
             #[doc(hidden)]
+            #[non_exhaustive]
             pub enum act {}
             #[doc(hidden)]
             pub struct ActArgs {

@@ -7,7 +7,8 @@
 mod command;
 mod entry;
 mod file;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::sync::Arc;

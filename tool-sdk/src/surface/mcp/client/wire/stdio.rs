@@ -26,15 +26,17 @@ pub(in super::super) fn launch(launch: &Launch) -> RemoteWork<'_, Arc<dyn Remote
     }))
 }
 
+/// A connection that begins. A box, because what is known of any two streams is enough here to
+/// send it elsewhere.
+type Beginning = Pin<Box<dyn Future<Output = Result<Arc<dyn Remote>, Failed>> + Send>>;
+
 /// Talks over two streams.
-///
-/// A box, because what is known of any two streams is enough here to send it elsewhere.
 pub(super) fn over<R, W>(
     read: R,
     write: W,
     child: Option<Piped>,
     mode: ClientLifecycleMode,
-) -> Pin<Box<dyn Future<Output = Result<Arc<dyn Remote>, Failed>> + Send>>
+) -> Beginning
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
