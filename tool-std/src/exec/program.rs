@@ -110,7 +110,7 @@ mod tests {
         let shown = format!("{:?}", line.spawn().unwrap());
         let (program, rest) = shown.split_once("args: ").unwrap();
         let args = rest.split_once("]").unwrap().0;
-        format!("{} {args}]", program.trim_start_matches("Spawn { program: "))
+        format!("{} {args}]", program.trim_start_matches("Spawn { program: Program { name: "))
     }
 
     // SH8: what was judged is what runs.
