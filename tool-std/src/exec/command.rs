@@ -61,13 +61,13 @@ pub async fn exec_command(
     let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(confined::policy(cx));
     let processes = Processes::of(cx.session());
     let started = Instant::now();
-    // It is kept before anybody waits, so that an interrupted call loses nothing.
     let process = processes.start(&spawn).map_err(not_started)?;
+    let mut unheard = Unheard { processes: &processes, id: Some(process.id()) };
     let within =
         Duration::from_millis(u64::from(yield_time_ms).clamp(*YIELD.start(), *YIELD.end()));
     let look = process.look(within, showing(cx)).await;
-    if look.exit.is_some() {
-        processes.forget(process.id());
+    if look.exit.is_none() {
+        unheard.id = None;
     }
     let chunk = Chunk {
         title: process.title(),
@@ -78,6 +78,21 @@ pub async fn exec_command(
         max_tokens: max_output_tokens as usize,
     };
     Ok(chunk.output())
+}
+
+/// A command whose session nobody was told of: it ends with the call, also with one that is
+/// cancelled.
+struct Unheard<'a> {
+    processes: &'a Processes,
+    id: Option<u32>,
+}
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.processes.forget(id);
+        }
+    }
 }
 
 fn line(args: &ExecCommandArgs) -> Line<'_> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tool_sdk::mcp::{Address, InvalidUpstream, Launch, Reach, Upstream, Upstreams};
 use tool_sdk::process::ChildEnv;
+use tool_sdk::process::sandbox::Policy;
 use tool_sdk::{Context, Output, State, Subject, ToolError, tool};
 
 /// Use the tools of another server of the Model Context Protocol.
@@ -42,7 +43,9 @@ pub async fn register_mcp_server(
 ) -> Result<Output, ToolError> {
     let reach = match (command, url) {
         (Some(command), None) => {
-            launch(command, args.unwrap_or_default(), &env.unwrap_or_default())?
+            // Who asks for it is a model, so it is confined like any command.
+            let sandbox = Policy::of(cx.session());
+            launch(command, args.unwrap_or_default(), &env.unwrap_or_default(), sandbox)?
         }
         (None, Some(url)) => Address::new(&url).map_err(wrong)?.into(),
         _ => return Err(ToolError::invalid_args("give either `command` or `url`")),
@@ -76,8 +79,13 @@ fn wrong(error: InvalidUpstream) -> ToolError {
 }
 
 /// A program that sees nothing but what every child sees, and what is harmless beside it.
-fn launch(command: String, args: Vec<String>, env: &[String]) -> Result<Reach, ToolError> {
-    let mut launch = Launch::new(command, args);
+fn launch(
+    command: String,
+    args: Vec<String>,
+    env: &[String],
+    sandbox: Policy,
+) -> Result<Reach, ToolError> {
+    let mut launch = Launch::new(command, args).sandbox(sandbox);
     for variable in env {
         let (name, value) = variable
             .split_once('=')

@@ -19,6 +19,33 @@ async fn a_short_command_reports_its_end() {
     assert_eq!(list, "no sessions");
 }
 
+// F15: nobody was told of its session, so nobody could end it.
+#[tokio::test]
+async fn a_cancelled_call_leaves_no_command() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": "echo $$ > number; exec sleep 300", "yield_time_ms": 30_000 });
+    let number = host.folder.path().join("number");
+    let begun = async {
+        while !std::fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        report = host.call("exec_command", cmd) => panic!("{report}"),
+        () = begun => {}
+    }
+    assert_eq!(host.call("list_sessions", json!({})).await, "no sessions");
+    let number = std::fs::read_to_string(&number).unwrap();
+    let place = std::path::PathBuf::from("/proc").join(number.trim());
+    let gone = async {
+        while std::fs::read(place.join("cmdline")).is_ok_and(|line| !line.is_empty()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let patience = std::time::Duration::from_secs(10);
+    tokio::time::timeout(patience, gone).await.expect("the command is ended");
+}
+
 #[tokio::test]
 async fn it_runs_where_it_is_told() {
     let host = Host::open();

@@ -11,7 +11,7 @@ use super::exit::{Failure, Result};
 use super::guard::{Answers, Guard};
 use super::terminal::{AtTerminal, Floor};
 use super::watch::Watch;
-use super::{App, Io, place, style};
+use super::{App, Io, config, place, style};
 use crate::audit::AuditLog;
 use crate::context::{Client, Session};
 use crate::hook::Priority;
@@ -66,11 +66,14 @@ impl Stage {
         warn_of_unmatched(&pipeline, io);
         let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
         let mut sandbox = guard.sandbox;
+        // What is configured and approved is not for commands to write.
+        for path in config::path(levels, io).into_iter().chain(guard.audit.clone()) {
+            sandbox = sandbox.protect(path);
+        }
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
             readable.outputs = Some(outputs.clone());
             pipeline = pipeline.output_dir(outputs);
-            // What is approved is not for commands to write.
             sandbox = sandbox.protect(dir);
             if let Some(store) = place::approvals(levels, io) {
                 pipeline = pipeline.approvals(store);

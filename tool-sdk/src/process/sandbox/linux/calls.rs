@@ -88,6 +88,11 @@ fn rules(order: &Order) -> Result<Rules> {
     let typing: std::result::Result<_, _> =
         TYPING.iter().map(|request| is(1, SeccompCmpOp::Eq, *request)).collect();
     rules.insert(libc::SYS_ioctl, typing?);
+    // Limits of others end them, or keep them from working.
+    rules.insert(libc::SYS_prlimit64, vec![is(0, SeccompCmpOp::Ne, 0)?]);
+    if !order.unix_sockets {
+        rules.insert(libc::SYS_socketpair, pairs_that_reach_out()?);
+    }
     let unix = u64::from(libc::AF_UNIX.unsigned_abs());
     match (order.network, order.unix_sockets) {
         (true, true) => {}
@@ -97,10 +102,24 @@ fn rules(order: &Order) -> Result<Rules> {
         (false, true) => {
             rules.insert(libc::SYS_socket, vec![is(0, SeccompCmpOp::Ne, unix)?]);
         }
-        // Pairs of sockets are made by another call.
         (false, false) => {
             rules.insert(libc::SYS_socket, Vec::new());
         }
+    }
+    Ok(rules)
+}
+
+/// Pairs of sockets without a connection: each end can send to any socket that has a name.
+fn pairs_that_reach_out() -> Result<Vec<SeccompRule>> {
+    // What else stands in the argument are flags.
+    const TYPE: u64 = 0xf;
+    let mut rules = Vec::new();
+    // The system makes a raw one a datagram socket.
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let operator = SeccompCmpOp::MaskedEq(TYPE);
+        let kind = u64::from(kind.unsigned_abs());
+        let condition = SeccompCondition::new(1, SeccompCmpArgLen::Dword, operator, kind)?;
+        rules.push(SeccompRule::new(vec![condition])?);
     }
     Ok(rules)
 }

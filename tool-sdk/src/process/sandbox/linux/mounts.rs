@@ -53,10 +53,11 @@ pub(super) fn confine(order: &Order) -> io::Result<Vec<String>> {
     Ok(open)
 }
 
-/// Has a user namespace in which this user is who they are, and mounts of its own.
+/// Has a user namespace in which this user is who they are, with mounts and shared memory of
+/// its own.
 fn own_namespaces() -> io::Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    let flags = UnshareFlags::NEWUSER | UnshareFlags::NEWNS;
+    let flags = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
     #[expect(unsafe_code, reason = "the call is unsafe for the sake of one flag")]
     // SAFETY: without `UnshareFlags::FILES` the descriptors stay as they are.
     unsafe { unshare_unsafe(flags) }?;

@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -98,6 +98,7 @@ const ATTEMPTS: &[(&str, By, Try)] = &[
         UdpSocket::bind("127.0.0.1:0")?.send_to(b"x", ("127.0.0.1", at.udp)).map(drop)
     }),
     ("connect to a Unix socket", By::Filter, |at| UnixStream::connect(&at.unix).map(drop)),
+    ("send a datagram to a Unix socket", By::Filter, |_| UnixDatagram::pair().map(drop)),
     ("io_uring", By::Filter, |_| called(libc::SYS_io_uring_setup)),
     ("userfaultfd", By::Filter, |_| called(libc::SYS_userfaultfd)),
     ("keyctl", By::Filter, |_| called(libc::SYS_keyctl)),

@@ -1,6 +1,7 @@
 //! How far each step of the confinement came, and what that makes together.
 //!
-//! **Invariant:** nothing is called full that has a gap which the reasons do not name.
+//! **Invariant:** nothing is called full that has a gap which neither the reasons nor
+//! [`Policy::writable`](super::super::Policy::writable) name.
 
 use std::io;
 
@@ -45,7 +46,8 @@ impl Steps {
         // protection.
         let is_whole = self.rights.is_ok() && (held || level == Level::ReadOnly);
         match (&self.mounts, &self.landlock) {
-            (Ok(_), _) if is_whole => Enforced::Full,
+            // Mounts do not keep anybody from writing to devices and FIFOs.
+            (Ok(_), Ok(_)) if is_whole => Enforced::Full,
             (Err(_), Ok(TRUNCATE..)) if is_whole => Enforced::Full,
             (Err(_), Err(_)) => Enforced::None,
             _ => Enforced::Partial,
@@ -75,7 +77,8 @@ impl Steps {
                 "Landlock {version} lets other processes of the user be sent signals"
             )),
             Err(error) => reasons.push(format!(
-                "no Landlock, so other processes of the user can be sent signals: {error}"
+                "no Landlock, so devices and FIFOs can be written to, and other processes of the user \
+                 be sent signals: {error}"
             )),
         }
         if let Err(error) = &self.rights {
@@ -117,7 +120,7 @@ mod tests {
             (true, 7, true, WorkspaceWrite, "full full 0"),
             // Signals are told, and not counted: they touch no file and no network.
             (true, 5, true, WorkspaceWrite, "full full 1"),
-            (true, 0, true, WorkspaceWrite, "full full 1"),
+            (true, 0, true, WorkspaceWrite, "partial full 1"),
             // Nothing inside of a folder can be protected.
             (false, 7, true, WorkspaceWrite, "partial full 1"),
             (false, 7, true, ReadOnly, "full full 1"),

@@ -157,7 +157,9 @@ fn add(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
             .hint(format_args!("`mcp remove {server}` takes it away")));
     }
     let block = entry.block();
-    let foreign = Foreign::of(&vec![entry], levels, io)?;
+    // With the others, so that names that cannot stand side by side are found now.
+    let all: Vec<_> = others.into_iter().chain([entry]).collect();
+    let foreign = Foreign::of(&all, levels, io)?;
     let (status, tools) = look(&foreign, server, io)?;
     io.say(page(&status, &tools));
     if !agreed(levels, server, io)? {
@@ -165,6 +167,11 @@ fn add(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
         return Err(
             Failure::new(DENIED, ToolError::denied(words)).hint("`--yes` adds it without asking")
         );
+    }
+    // It may have said something else meanwhile.
+    if json!(look(&foreign, server, io)?.1) != json!(tools) {
+        let words = format_args!("`{server}` says something else of its tools than was shown");
+        return Err(Failure::new(FAILED, ToolError::conflict(words)).hint("look at it again"));
     }
     file::add(&path, &block).map_err(Failure::config)?;
     // Whoever added it has seen what it says.
@@ -179,7 +186,7 @@ fn agreed(levels: &[&ArgMatches; 2], server: &str, io: &Io<'_>) -> Result<bool> 
     match (Guard::load(levels, io)?.answers, &io.console) {
         (Answers::Yes, _) => Ok(true),
         (Answers::Terminal, Some(console)) => {
-            let answer = console.prompt(&question, &|| false)?;
+            let answer = console.prompt(&question, &|| true)?;
             Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "yes")))
         }
         _ => Ok(false),

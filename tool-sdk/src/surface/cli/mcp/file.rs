@@ -13,7 +13,13 @@ pub(super) fn add(path: &Path, block: &str) -> io::Result<()> {
     if !text.is_empty() {
         text.push('\n');
     }
-    replace(path, &(text + block))
+    text.push_str(block);
+    // What cannot be read afterwards is not written.
+    if let Err(error) = toml::from_str::<toml::Table>(&text) {
+        let words = format!("it would not be readable any more: {}", error.message());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+    }
+    replace(path, &text)
 }
 
 /// Takes the block of a server away; says whether there was one.

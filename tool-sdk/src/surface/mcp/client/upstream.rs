@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use super::name;
 use super::remote::{Remote, RemoteWork};
+use crate::process::sandbox::Policy;
 use crate::process::{ChildEnv, Run};
 
 /// A server whose tools are used.
@@ -188,6 +189,7 @@ pub struct Launch {
     args: Vec<String>,
     env: BTreeMap<String, String>,
     folder: Option<PathBuf>,
+    sandbox: Policy,
 }
 
 impl Launch {
@@ -197,7 +199,13 @@ impl Launch {
         args: impl IntoIterator<Item = A>,
     ) -> Self {
         let args = args.into_iter().map(Into::into).collect();
-        Self { command: command.into(), args, env: BTreeMap::new(), folder: None }
+        Self {
+            command: command.into(),
+            args,
+            env: BTreeMap::new(),
+            folder: None,
+            sandbox: Policy::default(),
+        }
     }
 
     /// Adds a variable to its environment.
@@ -212,10 +220,17 @@ impl Launch {
         self
     }
 
+    /// What the kernel lets it do; everything when nothing is said.
+    pub fn sandbox(mut self, policy: Policy) -> Self {
+        self.sandbox = policy;
+        self
+    }
+
     pub(super) fn run(&self) -> Run {
         let add = |env: ChildEnv, (name, value)| env.with(name, value);
         let env = self.env.iter().fold(ChildEnv::inherited(), add);
         let run = Run::exec(&self.command, &self.args).env(env).grace(Duration::from_secs(1));
+        let run = run.sandbox(self.sandbox.clone());
         match &self.folder {
             Some(folder) => run.folder(folder),
             None => run,

@@ -170,11 +170,16 @@ impl<R: AsyncRead + Unpin> Front<R> {
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let ending = self.ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(PATIENCE)));
         while let Poll::Ready(Some(_)) = self.desk.running.poll_join_next(cx) {}
-        if !self.desk.running.is_empty() && ending.as_mut().poll(cx).is_pending() {
+        let is_over = ending.as_mut().poll(cx).is_ready();
+        if !self.desk.running.is_empty() && !is_over {
             return Poll::Pending;
         }
         self.desk.running.abort_all();
-        self.desk.out.poll_flush(cx).map(drop)
+        // Who does not read has had its time as well.
+        match self.desk.out.poll_flush(cx) {
+            Poll::Pending if !is_over => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
     }
 }
 
