@@ -66,8 +66,8 @@ impl Stage {
         warn_of_unmatched(&pipeline, io);
         let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
         let mut sandbox = guard.sandbox;
-        // What is configured and approved is not for commands to write.
-        for path in config::path(levels, io).into_iter().chain(guard.audit.clone()) {
+        // What is configured, approved and written down is not for commands to write.
+        if let Some(path) = config::path(levels, io).filter(|path| path.exists()) {
             sandbox = sandbox.protect(path);
         }
         if let Some(dir) = place::state_dir(levels, io) {
@@ -84,6 +84,7 @@ impl Stage {
                 Failure::config(format_args!("cannot write to `{}`: {error}", path.display()))
             })?;
             pipeline = pipeline.audit(log);
+            sandbox = sandbox.protect(path);
         }
         let floor = Floor::default();
         let approver: Option<Arc<dyn Approver>> = match (guard.answers, &io.console) {
