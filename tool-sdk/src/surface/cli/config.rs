@@ -81,7 +81,6 @@ pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Config> {
 }
 
 /// The file that is read, whether it is there or not.
-#[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers are written down"))]
 pub(super) fn path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
     named(levels, io).or_else(|| users_config(io))
 }
