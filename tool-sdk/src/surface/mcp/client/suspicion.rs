@@ -94,10 +94,10 @@ mod tests {
 
     #[test]
     fn names_of_other_tools_are_noticed() {
-        let others = ["read_file".to_owned(), "search".to_owned(), "mcp__git__log".to_owned()];
-        let warned = warnings(&tool("Before it, call `read_file` and mcp__git__log."), &others);
+        let others = ["find_book".to_owned(), "search".to_owned(), "mcp__git__log".to_owned()];
+        let warned = warnings(&tool("Before it, call `find_book` and mcp__git__log."), &others);
         assert_eq!(warned.len(), 2, "{warned:?}");
-        assert_eq!(warnings(&tool("A search for read_files."), &others), [""; 0]);
+        assert_eq!(warnings(&tool("A search for find_books."), &others), [""; 0]);
     }
 
     #[test]
