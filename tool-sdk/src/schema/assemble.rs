@@ -1,13 +1,12 @@
 //! Builds schemas from Rust types: one generator per tool, then the normal form.
 
-use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::borrow::Cow;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-use super::{Schema, SchemaFn, normal, walk};
+use super::{Schema, SchemaFn, normal, walk, written};
 
 /// One property of an object that is put together from its parts.
 #[derive(Debug)]
@@ -42,11 +41,16 @@ impl Property<'_> {
 
 /// The schema of an object with these properties, in this order, and no others.
 pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Schema {
-    let mut generator = generator();
     let shown: Vec<_> = properties.filter(|property| !property.hidden).collect();
+    written::object(&shown, generator).unwrap_or_else(|| tree(&shown))
+}
+
+/// The same by way of a tree, in which properties may have definitions in common.
+pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
+    let mut generator = generator();
     let mut schemas = Map::with_capacity(shown.len());
-    for property in &shown {
-        let mut schema = match of_type(property.schema, &mut generator) {
+    for property in shown {
+        let mut schema = match (property.schema)(&mut generator).to_value() {
             Value::Bool(true) => Value::Object(Map::new()),
             schema => schema,
         };
@@ -69,31 +73,14 @@ pub(crate) fn object<'a>(properties: impl Iterator<Item = Property<'a>>) -> Sche
     if let Some(Value::Object(schemas)) = walk::get_mut(&mut root, "properties") {
         for (schema, property) in schemas.values_mut().zip(shown) {
             if let Value::Object(schema) = schema {
-                constrain(schema, property.keywords, property.default);
+                for (keyword, value) in constraints(schema, property) {
+                    schema.insert(keyword.into_owned(), value);
+                }
+                normal::order(schema);
             }
         }
     }
-    Schema(root)
-}
-
-/// What schemars says of a type. It is asked once, because tools have most types in common.
-///
-/// A function's address stands for the type: when two types share one, it is because the
-/// same code says the same of both.
-fn of_type(schema: SchemaFn, generator: &mut SchemaGenerator) -> Value {
-    static KNOWN: RwLock<BTreeMap<usize, Value>> = RwLock::new(BTreeMap::new());
-
-    let key = schema as usize;
-    if let Some(known) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-        return known.clone();
-    }
-    let schema = schema(generator).to_value();
-    // A type that refers to itself has a part among the definitions, which are of one tool.
-    if generator.definitions().is_empty() {
-        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(key, schema.clone());
-    }
-    schema
+    Schema::new(&root)
 }
 
 /// Sets the description, in the place that it has in the end.
@@ -102,30 +89,30 @@ fn describe(schema: &mut Map<String, Value>, description: &str) {
     schema.shift_insert(usize::from(typed), "description".to_owned(), description.into());
 }
 
-fn constrain(
-    map: &mut Map<String, Value>,
-    keywords: Vec<(&'static str, Value)>,
-    default: Option<Value>,
-) {
-    let unit = match walk::get(map, "type").and_then(Value::as_str) {
+/// What a property says beyond its type, in the words that fit the type.
+pub(super) fn constraints<'a>(
+    ty: &Map<String, Value>,
+    property: &Property<'_>,
+) -> Vec<(Cow<'a, str>, Value)> {
+    let unit = match walk::get(ty, "type").and_then(Value::as_str) {
         Some("array") => "Items",
         Some("object") => "Properties",
         _ => "Length",
     };
-    for (keyword, value) in keywords {
-        match keyword {
-            "minLength" => _ = map.insert(format!("min{unit}"), value),
-            "maxLength" => _ = map.insert(format!("max{unit}"), value),
+    let own = |keyword| walk::get(ty, keyword);
+    let said = property.keywords.iter().filter_map(|(keyword, value)| {
+        let keyword = match *keyword {
+            "minLength" => format!("min{unit}").into(),
+            "maxLength" => format!("max{unit}").into(),
             // The type's own bound stays where it is the narrower one.
-            "minimum" if narrower(walk::get(map, keyword), &value, |own, new| own > new) => {}
-            "maximum" if narrower(walk::get(map, keyword), &value, |own, new| own < new) => {}
-            _ => _ = map.insert(keyword.to_owned(), value),
-        }
-    }
-    if let Some(default) = default.filter(|default| !default.is_null()) {
-        map.insert("default".to_owned(), default);
-    }
-    normal::order(map);
+            "minimum" if narrower(own("minimum"), value, |own, new| own > new) => return None,
+            "maximum" if narrower(own("maximum"), value, |own, new| own < new) => return None,
+            keyword => Cow::Borrowed(keyword),
+        };
+        Some((keyword, value.clone()))
+    });
+    let default = property.default.iter().filter(|default| !default.is_null());
+    said.chain(default.map(|default| ("default".into(), default.clone()))).collect()
 }
 
 fn narrower(own: Option<&Value>, new: &Value, wins: fn(f64, f64) -> bool) -> bool {
@@ -133,7 +120,7 @@ fn narrower(own: Option<&Value>, new: &Value, wins: fn(f64, f64) -> bool) -> boo
 }
 
 /// A generator of what can be decoded.
-fn generator() -> SchemaGenerator {
+pub(super) fn generator() -> SchemaGenerator {
     settings().into_generator()
 }
 
@@ -203,6 +190,6 @@ impl Schema {
 
     fn generate(schema: SchemaFn, mut generator: SchemaGenerator) -> Self {
         let schema = schema(&mut generator).to_value();
-        Self(normal::form(schema, generator.take_definitions(true)))
+        Self::new(&normal::form(schema, generator.take_definitions(true)))
     }
 }

@@ -12,11 +12,14 @@ mod check;
 mod normal;
 pub(crate) mod walk;
 mod words;
+mod written;
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use schemars::SchemaGenerator;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::assemble::{Property, object};
@@ -53,11 +56,22 @@ pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
 /// );
 /// # Ok::<(), tool_sdk::SchemaError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Schema(Map<String, Value>);
+///
+/// It is kept as text, which is what nearly everybody wants of it and a tenth of the memory
+/// of a tree; the tree is made for the first who asks for it.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    text: Arc<RawValue>,
+    tree: OnceLock<Arc<Map<String, Value>>>,
+}
 
 impl Schema {
+    /// What is in normal form already.
+    fn new(root: &impl Serialize) -> Self {
+        let text = to_raw_value(root).expect("an object in memory can be written");
+        Self { text: text.into(), tree: OnceLock::new() }
+    }
+
     /// Takes a schema from elsewhere as the schema of a tool's parameters.
     ///
     /// The declared order stays, `$schema` and the root's `title` go, and words of earlier
@@ -68,7 +82,7 @@ impl Schema {
     /// Fails when the root is not an object schema, a keyword has a value of the wrong
     /// kind, or a `$ref` leads nowhere or out of the schema.
     pub fn from_value(schema: Value) -> Result<Self, SchemaError> {
-        check::parameters(schema).map(Self)
+        check::parameters(schema).map(|root| Self::new(&root))
     }
 
     /// Takes a schema from elsewhere, as JSON text; see [`from_value`](Self::from_value).
@@ -82,33 +96,46 @@ impl Schema {
         Self::from_value(schema)
     }
 
+    /// The schema as compact JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.text.get()
+    }
+
+    /// The schema as text that need not be read to be written.
+    pub(crate) fn as_raw(&self) -> &RawValue {
+        &self.text
+    }
+
     /// The schema as a JSON object.
     #[must_use]
     pub fn as_map(&self) -> &Map<String, Value> {
-        &self.0
+        self.tree.get_or_init(|| {
+            Arc::new(serde_json::from_str(self.as_str()).expect("the text was written from a tree"))
+        })
     }
 
     /// The schema as a JSON value of its own.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        Value::Object(self.0.clone())
+        Value::Object(self.as_map().clone())
     }
 
     /// The properties of the root, in the order of their declaration.
     pub fn properties(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let properties = self.0.get("properties").and_then(Value::as_object);
+        let properties = self.as_map().get("properties").and_then(Value::as_object);
         properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
     }
 
     /// The schema of the property `name` of the root.
     #[must_use]
     pub fn property(&self, name: &str) -> Option<&Value> {
-        self.0.get("properties")?.get(name)
+        self.as_map().get("properties")?.get(name)
     }
 
     /// The names of the properties that must be there.
     pub fn required(&self) -> impl Iterator<Item = &str> {
-        walk::required(&self.0)
+        walk::required(self.as_map())
     }
 
     /// Whether the property `name` must be there.
@@ -119,24 +146,24 @@ impl Schema {
 
     /// Replaces the description of the property `name`, when there is one of that name.
     pub fn describe(&mut self, name: &str, text: &str) {
-        if let Some(property) = self.property_mut(name) {
-            property.insert("description".to_owned(), text.into());
-            order(property);
-        }
+        self.change(|properties| {
+            if let Some(Value::Object(property)) = properties.get_mut(name) {
+                property.insert("description".to_owned(), text.into());
+                order(property);
+            }
+        });
     }
 
     /// Leaves the property `name` out, unless it is required.
     pub fn hide_optional(&mut self, name: &str) {
-        if !self.is_required(name)
-            && let Some(Value::Object(properties)) = self.0.get_mut("properties")
-        {
-            properties.shift_remove(name);
+        if !self.is_required(name) {
+            self.change(|properties| _ = properties.shift_remove(name));
         }
     }
 
     /// The default of the property `name`.
     pub(crate) fn default_of(&self, name: &str) -> Option<&Value> {
-        self.0.get("properties")?.get(name)?.get("default")
+        self.as_map().get("properties")?.get(name)?.get("default")
     }
 
     /// The schema in one line for messages and lists, cut where it gets long.
@@ -144,11 +171,15 @@ impl Schema {
     /// A `?` marks what may be left out, `=` what it is then.
     #[must_use]
     pub fn signature(&self) -> String {
-        words::signature(&self.0)
+        words::signature(self.as_map())
     }
 
-    fn property_mut(&mut self, name: &str) -> Option<&mut Map<String, Value>> {
-        self.0.get_mut("properties")?.get_mut(name)?.as_object_mut()
+    fn change(&mut self, change: impl FnOnce(&mut Map<String, Value>)) {
+        let mut root = self.as_map().clone();
+        if let Some(Value::Object(properties)) = root.get_mut("properties") {
+            change(properties);
+        }
+        *self = Self::new(&root);
     }
 }
 
@@ -159,14 +190,35 @@ impl Default for Schema {
         root.insert("type".to_owned(), "object".into());
         root.insert("properties".to_owned(), json!({}));
         root.insert("additionalProperties".to_owned(), false.into());
-        Self(root)
+        Self::new(&root)
+    }
+}
+
+/// Two schemas are the same when they say the same, in whatever order.
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str() || self.as_map() == other.as_map()
     }
 }
 
 /// The schema as compact JSON.
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        serde_json::to_string(&self.0).map_err(|_| fmt::Error)?.fmt(f)
+        f.pad(self.as_str())
+    }
+}
+
+/// The schema as a JSON object.
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_map().serialize(serializer)
+    }
+}
+
+/// Takes the object as it is.
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Map::deserialize(deserializer).map(|root| Self::new(&root))
     }
 }
 

@@ -77,6 +77,11 @@ pub(super) fn form(schema: Value, definitions: Map<String, Value>) -> Map<String
     root
 }
 
+/// Brings the schema of a property into normal form, when it refers to nothing around it.
+pub(super) fn property(schema: &mut Value, optional: bool) {
+    node(schema, Place::Alone, optional);
+}
+
 /// A root that only names a definition becomes that definition.
 fn take_root_reference(root: &mut Map<String, Value>) {
     for _ in 0..16 {
@@ -493,7 +498,17 @@ fn references(schema: &Map<String, Value>, found: &mut Vec<String>) {
 
 /// What something is and means comes first, what holds more schemas last.
 pub(crate) fn order(map: &mut Map<String, Value>) {
-    let rank = |keyword: &str| match keyword {
+    if map.keys().is_sorted_by_key(|keyword| rank(keyword)) {
+        return;
+    }
+    let mut entries: Vec<(String, Value)> = std::mem::take(map).into_iter().collect();
+    entries.sort_by_key(|(keyword, _)| rank(keyword));
+    map.extend(entries);
+}
+
+/// Where a keyword stands among the others.
+pub(super) fn rank(keyword: &str) -> u8 {
+    match keyword {
         "$ref" | "type" => 0,
         "description" => 1,
         "properties" => 3,
@@ -502,11 +517,5 @@ pub(crate) fn order(map: &mut Map<String, Value>) {
         "default" => 6,
         "$defs" => 7,
         _ => 2,
-    };
-    if map.keys().is_sorted_by_key(|keyword| rank(keyword)) {
-        return;
     }
-    let mut entries: Vec<(String, Value)> = std::mem::take(map).into_iter().collect();
-    entries.sort_by_key(|(keyword, _)| rank(keyword));
-    map.extend(entries);
 }

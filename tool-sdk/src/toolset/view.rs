@@ -23,7 +23,8 @@ use crate::tool::{Definition, Flags, Subject, Tool};
 /// What an audience sees at one moment: it never changes.
 pub struct View {
     tools: Vec<Arc<dyn Tool>>,
-    refined: Vec<Option<Definition>>,
+    // Boxed: most tools are told as they are.
+    refined: Vec<Option<Box<Definition>>>,
     policies: Vec<Policy>,
     rules: Ruleset,
     /// The rules that speak of nothing that there is.
@@ -66,8 +67,8 @@ pub(crate) fn names_of(definition: &Definition) -> Vec<&str> {
 /// A tool on its way into a view.
 pub(super) struct Entry<'a> {
     pub(super) tool: &'a Arc<dyn Tool>,
-    /// What models are told of it.
-    told: Cow<'a, Definition>,
+    /// What models are told of it, where that differs from its definition.
+    refined: Option<Box<Definition>>,
     policy: Policy,
 }
 
@@ -80,13 +81,18 @@ impl<'a> Entry<'a> {
         rules: &Ruleset,
         mode: Mode,
     ) -> Option<Self> {
-        let told = hooked(adapted(tool.as_ref(), filter, profile), tool.definition(), filter)?;
-        Some(Self { tool, told, policy: Policy::new(tool.definition(), rules, mode) })
+        let refined =
+            match hooked(adapted(tool.as_ref(), filter, profile), tool.definition(), filter)? {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(definition) => Some(Box::new(definition)),
+            };
+        Some(Self { tool, refined, policy: Policy::new(tool.definition(), rules, mode) })
     }
 
     /// Whether models are told of it.
     pub(super) fn is_told(&self) -> bool {
-        !self.policy.hidden && !self.told.flags.hidden
+        let told = self.refined.as_deref().unwrap_or_else(|| self.tool.definition());
+        !self.policy.hidden && !told.flags.hidden
     }
 }
 
@@ -171,13 +177,8 @@ impl View {
     fn of(entries: Vec<Entry<'_>>, rules: Ruleset, mode: Mode) -> Self {
         let tools: Vec<_> = entries.iter().map(|entry| Arc::clone(entry.tool)).collect();
         let index = Index::new(&tools);
-        let (refined, policies) = entries
-            .into_iter()
-            .map(|Entry { told, policy, .. }| match told {
-                Cow::Borrowed(_) => (None, policy),
-                Cow::Owned(definition) => (Some(definition), policy),
-            })
-            .unzip();
+        let (refined, policies) =
+            entries.into_iter().map(|Entry { refined, policy, .. }| (refined, policy)).unzip();
         let (unmatched, texts) = Default::default();
         Self { tools, refined, policies, rules, unmatched, mode, index, texts }
     }
@@ -251,7 +252,7 @@ impl View {
             .zip(&self.refined)
             .zip(&self.policies)
             .filter(|(_, policy)| !policy.hidden)
-            .map(|((tool, refined), _)| refined.as_ref().unwrap_or_else(|| tool.definition()))
+            .map(|((tool, refined), _)| refined.as_deref().unwrap_or_else(|| tool.definition()))
             .filter(|definition| !definition.flags.hidden)
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::effect::RiskClass;
@@ -29,9 +30,9 @@ pub(super) struct Tool<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     description: &'a str,
-    input_schema: &'a Map<String, Value>,
+    input_schema: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<Cow<'a, Map<String, Value>>>,
+    output_schema: Option<Cow<'a, RawValue>>,
     annotations: Annotations<'a>,
 }
 
@@ -41,7 +42,7 @@ impl<'a> Tool<'a> {
             name: definition.name.as_str(),
             title: definition.title.as_deref(),
             description: &definition.description,
-            input_schema: definition.parameters.as_map(),
+            input_schema: definition.parameters.as_raw(),
             output_schema: definition.output.as_ref().map(output_schema),
             annotations: Annotations::of(definition),
         }
@@ -79,9 +80,9 @@ impl<'a> Annotations<'a> {
 
 /// The schema of the structured result. One that is not an object is wrapped as
 /// `{"result": ..}`, because older clients refuse the whole list otherwise.
-fn output_schema(output: &Schema) -> Cow<'_, Map<String, Value>> {
+fn output_schema(output: &Schema) -> Cow<'_, RawValue> {
     if !is_wrapped(output) {
-        return Cow::Borrowed(output.as_map());
+        return Cow::Borrowed(output.as_raw());
     }
     let mut result = output.as_map().clone();
     let defs = result.shift_remove("$defs");
@@ -100,7 +101,7 @@ fn output_schema(output: &Schema) -> Cow<'_, Map<String, Value>> {
         }
         root.insert("$defs".to_owned(), Value::Object(defs));
     }
-    Cow::Owned(root)
+    Cow::Owned(to_raw_value(&root).expect("an object in memory can be written"))
 }
 
 /// Whether a structured result with this schema is sent as `{"result": ..}`.
@@ -171,6 +172,6 @@ mod tests {
                 "$defs": { "Tree": { "type": "array", "items": { "$ref": "#/$defs/Tree" } } },
             })
         );
-        assert_eq!(*output_schema(&Schema::default()), *Schema::default().as_map());
+        assert_eq!(output_schema(&Schema::default()).get(), Schema::default().as_str());
     }
 }
