@@ -155,8 +155,8 @@ impl From<Value> for RawArgs<'_> {
 /// use std::time::Duration;
 /// use tool_sdk::Call;
 ///
-/// let call = Call::new("read_file", r#"{"path": "README.md"}"#).timeout(Duration::from_secs(5));
-/// assert_eq!(call.name, "read_file");
+/// let call = Call::new("read_page", r#"{"path": "README.md"}"#).timeout(Duration::from_secs(5));
+/// assert_eq!(call.name, "read_page");
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]

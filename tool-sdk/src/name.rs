@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use tool_sdk::ToolName;
 ///
-/// assert_eq!(ToolName::new("read_file")?.as_str(), "read_file");
+/// assert_eq!(ToolName::new("read_page")?.as_str(), "read_page");
 /// assert!(ToolName::new("read file").is_err());
 /// # Ok::<(), tool_sdk::InvalidName>(())
 /// ```

@@ -54,7 +54,7 @@ const KEYS: &[Key] = &[
     Key::flag("experimental"),
     Key::flag("streaming"),
     Key::value("init", "init = my_function"),
-    Key::value("schema", r#"schema = "schemas/read_file.json""#),
+    Key::value("schema", r#"schema = "schemas/read_page.json""#),
     Key::value("register", "register = false"),
     Key::value("crate", "crate = my_tool_sdk"),
 ];
@@ -284,7 +284,7 @@ fn checked_name(literal: &LitStr, diag: &mut Diagnostics) -> String {
     let name = literal.value();
     if !text::is_name(&name) {
         let what = format_args!("name `{name}` must be {NAME_RULE}");
-        diag.error(literal, what, "write a name such as `read_file`");
+        diag.error(literal, what, "write a name such as `read_page`");
     }
     name
 }

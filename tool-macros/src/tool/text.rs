@@ -49,7 +49,7 @@ pub(super) fn is_name(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// `read_file` as `ReadFile`.
+/// `read_page` as `ReadPage`.
 pub(crate) fn camel_case(name: &str) -> String {
     let capital = |word: &str| {
         let mut chars = word.chars();
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn names_follow_the_runtime() {
-        for good in ["a", "_x", "read_file", "A-1", &"x".repeat(64)] {
+        for good in ["a", "_x", "read_page", "A-1", &"x".repeat(64)] {
             assert!(is_name(good), "{good}");
         }
         for bad in ["", "1a", "-a", "a b", "é", &"x".repeat(65)] {
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn words_become_a_type_name() {
-        assert_eq!(camel_case("read_file"), "ReadFile");
+        assert_eq!(camel_case("read_page"), "ReadPage");
         assert_eq!(camel_case("_x2_y"), "X2Y");
-        assert_eq!(camel_case("readFile"), "ReadFile");
+        assert_eq!(camel_case("readPage"), "ReadPage");
     }
 
     #[test]

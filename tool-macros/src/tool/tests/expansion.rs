@@ -10,7 +10,7 @@ fn a_plain_tool() {
             /// Read a text file.
             ///
             /// Or a range of its lines.
-            pub async fn read_file(
+            pub async fn read_page(
                 /// Path.
                 path: String,
                 /// First line.
@@ -31,7 +31,7 @@ fn a_plain_tool() {
             /// Read a text file.
             ///
             /// Or a range of its lines.
-            pub async fn read_file(
+            pub async fn read_page(
                 path: String,
                 offset: u32,
                 mode: Mode,
@@ -43,10 +43,10 @@ fn a_plain_tool() {
             }
             #[doc(hidden)]
             #[non_exhaustive]
-            pub enum read_file {}
-            /// Arguments of `read_file`.
+            pub enum read_page {}
+            /// Arguments of `read_page`.
             #[non_exhaustive]
-            pub struct ReadFileArgs {
+            pub struct ReadPageArgs {
                 /// Path.
                 pub path: String,
                 /// First line.
@@ -57,7 +57,7 @@ fn a_plain_tool() {
                 pub label: ::tool_sdk::__private::String,
             }
             #[automatically_derived]
-            impl ::tool_sdk::__private::ToolFn for read_file {
+            impl ::tool_sdk::__private::ToolFn for read_page {
                 fn tool() -> &'static ::tool_sdk::__private::FnTool {
                     use ::tool_sdk::__private as __rt;
                     const __OUT: __rt::OutputType<Result<Output, ToolError>> = __rt::output_type::<
@@ -70,7 +70,7 @@ fn a_plain_tool() {
                         fn __is_ranged<T: __rt::Ranged>() {}
                         __is_ranged::<u32>();
                     };
-                    static __HOOKS: __rt::Hooks<ReadFileArgs> = __rt::Hooks {
+                    static __HOOKS: __rt::Hooks<ReadPageArgs> = __rt::Hooks {
                         summary: __rt::Some(|__a| {
                             use __rt::{ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _};
                             ::std::format!("Reading {0}", (&& && __rt::Shown(& __a.path)).shown())
@@ -79,7 +79,7 @@ fn a_plain_tool() {
                     };
                     static __TOOL: __rt::FnTool = __rt::FnTool::new(
                         __rt::ToolSpec {
-                            name: "read_file",
+                            name: "read_page",
                             description: "Read a text file.\n\nOr a range of its lines.",
                             risk: __rt::Risk::new(__rt::RiskClass::Read),
                             args: __rt::ArgsSpec::Params(
@@ -152,7 +152,7 @@ fn a_plain_tool() {
                                 __raw,
                                 &mut [&mut __0, &mut __1, &mut __2, &mut __3],
                             )?;
-                            let __args = ReadFileArgs {
+                            let __args = ReadPageArgs {
                                 path: __rt::filled(__0),
                                 offset: match __1 {
                                     __rt::None => 1,
@@ -174,7 +174,7 @@ fn a_plain_tool() {
                                         async move {
                                             (__OUT
                                                 .convert)(
-                                                read_file(
+                                                read_page(
                                                         __args.path,
                                                         __args.offset,
                                                         __args.mode,
@@ -200,7 +200,7 @@ fn a_plain_tool() {
                     ::tool_sdk::__submit! {
                         & __TOOL
                     }
-                    #[unsafe(export_name = "__tool_sdk_duplicate_tool____read_file")]
+                    #[unsafe(export_name = "__tool_sdk_duplicate_tool____read_page")]
                     #[used]
                     static __GUARD0: u8 = 0;
                     #[unsafe(export_name = "__tool_sdk_duplicate_tool____read")]
