@@ -79,6 +79,8 @@ pub struct RawArgs<'a> {
     text: Cow<'a, str>,
     /// What is accepted beyond the contract.
     pub lenient: Lenient,
+    /// Whether whoever decodes them should leave a digest of them.
+    digested: bool,
 }
 
 /// What is accepted beyond a tool's own contract; nothing by default.
@@ -112,7 +114,7 @@ impl<'a> RawArgs<'a> {
     /// Arguments as JSON text.
     #[must_use]
     pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
-        Self { text: text.into(), lenient: Lenient::default() }
+        Self { text: text.into(), lenient: Lenient::default(), digested: false }
     }
 
     /// Says what is accepted beyond the contract.
@@ -126,6 +128,17 @@ impl<'a> RawArgs<'a> {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The same arguments for who wants a [digest](crate::Prepared::digest) of them.
+    #[inline]
+    pub(crate) fn to_digest(&self) -> RawArgs<'_> {
+        RawArgs { text: Cow::Borrowed(&self.text), lenient: self.lenient, digested: true }
+    }
+
+    #[inline]
+    pub(crate) fn is_digested(&self) -> bool {
+        self.digested
     }
 }
 

@@ -4,12 +4,15 @@
 //! way, and is told how much. It never loses the end of a call that it saw begin, and it
 //! never slows a tool down.
 //!
-//! **Invariant:** what is kept for a subscriber is bounded by its [rooms](Class::room) and by
-//! how many calls are open at once, whatever it does not read.
+//! A subscriber takes all that waits for it at once and reads it from there, so that it
+//! rarely meets those who send.
+//!
+//! **Invariant:** what is kept for a subscriber is bounded by its [rooms](Class::room), twice,
+//! and by how many calls are open at once, whatever it does not read.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -22,10 +25,16 @@ use crate::name::ToolName;
 /// Where events go out to their subscribers.
 #[derive(Default)]
 pub(crate) struct Hub {
-    next: AtomicU64,
     open: AtomicUsize,
     closed: AtomicBool,
-    queues: Mutex<Vec<Arc<Queue>>>,
+    outlets: Mutex<Outlets>,
+}
+
+#[derive(Default)]
+struct Outlets {
+    /// The number of the next event.
+    next: u64,
+    queues: Vec<Arc<Queue>>,
 }
 
 impl Hub {
@@ -36,32 +45,29 @@ impl Hub {
     }
 
     pub(crate) fn send(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
-        let queues = lock(&self.queues);
-        let Some((last, others)) = queues.split_last() else { return };
+        let mut outlets = lock(&self.outlets);
         // The number is taken under the lock, so that every subscriber sees them grow.
-        let seq = self.next.fetch_add(1, Ordering::Relaxed);
-        let event = |kind: EventKind| {
-            let (call, tool, session) = (call.clone(), tool.clone(), session.shared_id());
-            ToolEvent { seq, call, tool, session, severity: kind.severity(), kind }
-        };
+        let about = About { seq: outlets.next, session, tool, call };
+        outlets.next += 1;
+        let Some((last, others)) = outlets.queues.split_last() else { return };
         for queue in others {
-            queue.push(kind.clone(), call, event);
+            queue.push(about, kind.clone());
         }
-        last.push(kind, call, event);
+        last.push(about, kind);
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {
         let queue = Arc::new(Queue::default());
-        let mut queues = lock(&self.queues);
+        let mut outlets = lock(&self.outlets);
         lock(&queue.state).closed = self.is_closed();
-        queues.push(Arc::clone(&queue));
-        drop(queues);
+        outlets.queues.push(Arc::clone(&queue));
+        drop(outlets);
         self.open.fetch_add(1, Ordering::Relaxed);
-        Events { queue, hub: Arc::clone(self) }
+        Events { queue, hub: Arc::clone(self), taken: VecDeque::new() }
     }
 
     fn unsubscribe(&self, queue: &Arc<Queue>) {
-        lock(&self.queues).retain(|other| !Arc::ptr_eq(other, queue));
+        lock(&self.outlets).queues.retain(|other| !Arc::ptr_eq(other, queue));
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -73,9 +79,9 @@ impl Hub {
 
     /// Ends every subscription, once what was sent has been read.
     pub(crate) fn close(&self) {
-        let queues = lock(&self.queues);
+        let outlets = lock(&self.outlets);
         self.closed.store(true, Ordering::Relaxed);
-        for queue in queues.iter() {
+        for queue in &outlets.queues {
             lock(&queue.state).closed = true;
             queue.ready.notify_one();
         }
@@ -104,6 +110,29 @@ impl HubOwner {
 impl Drop for Owned {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+/// What happened to which call. An event is large, and is made where it stays.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    seq: u64,
+    session: &'a Session,
+    tool: &'a ToolName,
+    call: &'a CallId,
+}
+
+impl About<'_> {
+    #[inline(always)]
+    fn event(self, kind: EventKind) -> ToolEvent {
+        ToolEvent {
+            seq: self.seq,
+            call: self.call.clone(),
+            tool: self.tool.clone(),
+            session: self.session.shared_id(),
+            severity: kind.severity(),
+            kind,
+        }
     }
 }
 
@@ -160,16 +189,14 @@ impl Class {
 }
 
 impl Queue {
-    /// Takes an event in, which `event` makes of its kind: an event is large, and is made
-    /// where it stays.
-    #[inline]
-    fn push(&self, kind: EventKind, call: &CallId, event: impl FnOnce(EventKind) -> ToolEvent) {
+    /// Takes an event in, or counts it as lost.
+    fn push(&self, about: About<'_>, kind: EventKind) {
         let mut state = lock(&self.state);
         let was_empty = state.events.is_empty();
-        if state.has_place_for(&kind, call) {
-            state.events.push_back(event(kind));
-        } else if !state.is_losing() {
-            state.events.push_back(event(EventKind::Lost { count: 1 }));
+        if state.has_place_for(&kind, about.call) {
+            state.events.push_back(about.event(kind));
+        } else {
+            state.lose(about);
         }
         drop(state);
         // Whoever waits has seen an empty queue.
@@ -178,10 +205,11 @@ impl Queue {
         }
     }
 
-    /// The next event, if there is one.
-    #[inline]
-    fn next(&self) -> Option<ToolEvent> {
-        lock(&self.state).pop()
+    /// Takes what there is, for which `room` is left in its place.
+    fn take(&self, room: &mut VecDeque<ToolEvent>) {
+        let mut state = lock(&self.state);
+        std::mem::swap(&mut state.events, room);
+        state.kept = [0; Class::COUNT];
     }
 
     /// Whether there will never be another event once these are read.
@@ -206,16 +234,12 @@ impl State {
         false
     }
 
-    /// Counts what is lost where the loss began, in the place of the first event that is;
-    /// says whether there is one.
+    /// Counts what is lost where the loss began, in the place of the first event that is.
     #[cold]
-    fn is_losing(&mut self) -> bool {
+    fn lose(&mut self, about: About<'_>) {
         match self.events.back_mut() {
-            Some(ToolEvent { kind: EventKind::Lost { count }, .. }) => {
-                *count += 1;
-                true
-            }
-            _ => false,
+            Some(ToolEvent { kind: EventKind::Lost { count }, .. }) => *count += 1,
+            _ => self.events.push_back(about.event(EventKind::Lost { count: 1 })),
         }
     }
 
@@ -225,52 +249,53 @@ impl State {
         let is_untold = !self.untold.is_empty() && self.untold.remove(call);
         end.has_beginning() && !is_untold
     }
-
-    #[inline]
-    fn pop(&mut self) -> Option<ToolEvent> {
-        let event = self.events.pop_front()?;
-        if let Some(class) = Class::of(&event.kind) {
-            self.kept[class as usize] -= 1;
-        }
-        Some(event)
-    }
 }
 
 /// A subscription to the events of a pipeline.
 pub struct Events {
     queue: Arc<Queue>,
     hub: Arc<Hub>,
+    /// What was taken out of the queue and not read.
+    taken: VecDeque<ToolEvent>,
 }
 
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").field("waiting", &lock(&self.queue.state).events.len()).finish()
+        let waiting = self.taken.len() + lock(&self.queue.state).events.len();
+        f.debug_struct("Events").field("waiting", &waiting).finish()
     }
 }
 
 impl Events {
     /// The next event; `None` once the pipeline is gone and everything was read.
     pub async fn recv(&mut self) -> Option<ToolEvent> {
+        let Self { queue, taken, .. } = self;
         loop {
-            let ready = self.queue.ready.notified();
+            if let Some(event) = taken.pop_front() {
+                return Some(event);
+            }
+            let ready = queue.ready.notified();
             tokio::pin!(ready);
             // Registered before looking, so that nothing is missed in between.
             ready.as_mut().enable();
             // In this order, since nothing comes after the end.
-            let closed = self.queue.is_closed();
-            if let Some(event) = self.queue.next() {
-                return Some(event);
+            let closed = queue.is_closed();
+            queue.take(taken);
+            if taken.is_empty() {
+                if closed {
+                    return None;
+                }
+                ready.await;
             }
-            if closed {
-                return None;
-            }
-            ready.await;
         }
     }
 
     /// The next event, if there is one already.
     pub fn try_recv(&mut self) -> Option<ToolEvent> {
-        self.queue.next()
+        if self.taken.is_empty() {
+            self.queue.take(&mut self.taken);
+        }
+        self.taken.pop_front()
     }
 }
 

@@ -19,6 +19,7 @@ pub use self::arguments::Arguments;
 pub use self::hub::Events;
 pub(crate) use self::hub::{Hub, HubOwner};
 use crate::call::{CallId, Note, Truncated};
+use crate::content::Attachment;
 use crate::context::Signal;
 use crate::error::ErrorKind;
 use crate::hook::HookRun;
@@ -294,8 +295,8 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    pub(crate) fn new(mime: String, name: Option<String>) -> Self {
-        Self { mime, name }
+    pub(crate) fn of(attachment: &Attachment) -> Self {
+        Self { mime: attachment.mime.clone(), name: attachment.name.clone() }
     }
 }
 

@@ -106,7 +106,7 @@ fn what_a_redactor_finds_is_in_no_event() {
         elapsed_ms: 0,
         title: Some(text()),
         data: Some(Arc::new(value())),
-        artifacts: vec![Artifact::new("text/plain".to_owned(), Some(text()))],
+        artifacts: vec![Artifact { mime: "text/plain".to_owned(), name: Some(text()) }],
     };
     let run = HookRun { hook: "h".to_owned(), outcome: text(), elapsed_ms: 0 };
     let arguments = match pending() {

@@ -6,14 +6,13 @@
 //!
 //! **Invariant:** nothing here refuses a call. It says what it found; the pipeline decides.
 
-mod key;
-
 #[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::name::matches;
+use crate::tool::digest;
 
 /// How many calls of a session are remembered.
 const WINDOW: usize = 64;
@@ -131,17 +130,20 @@ impl LoopGuard {
     /// Writes a call that is about to run into `history`, and says what it repeats.
     ///
     /// The ticket goes back to the history when it is known what became of the call. One that
-    /// is dropped leaves the call as if it still ran.
+    /// is dropped leaves the call as if it still ran. `known` is the digest of the arguments,
+    /// where decoding them left one.
     pub(crate) fn begin(
         &self,
         history: &History,
         tool: &str,
         arguments: &str,
+        known: Option<u64>,
     ) -> (Ticket, Finding) {
         if self.0.exempt.iter().any(|exempt| exempt.covers(tool, arguments)) {
             return (Ticket(None), Finding::Fine);
         }
-        let key = key::of_call(tool, arguments);
+        let arguments = known.unwrap_or_else(|| digest::of_text(arguments));
+        let key = digest::mixed(arguments, digest::word(tool.as_bytes()));
         let threshold = self.0.threshold_for(tool);
         let mut recent = history.recent();
         let ticket = recent.push(key);
@@ -219,7 +221,7 @@ impl History {
     /// The call ran, and gave this text.
     pub(crate) fn end(&self, ticket: Ticket, result: Result<&str, &str>) {
         // Before the lock, since a result may be long.
-        let result = key::of_result(result);
+        let result = key_of(result);
         let mut recent = self.recent();
         if let Some(at) = recent.place(&ticket) {
             recent.calls[at].result = Some(result);
@@ -241,6 +243,14 @@ impl History {
 
     fn recent(&self) -> MutexGuard<'_, Recent> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A result as one number; a success and a failure with the same text differ.
+fn key_of(result: Result<&str, &str>) -> u64 {
+    match result {
+        Ok(text) => digest::hash(0, text.as_bytes()),
+        Err(text) => digest::hash(1, text.as_bytes()),
     }
 }
 

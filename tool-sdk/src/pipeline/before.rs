@@ -14,7 +14,7 @@ use super::run::{aborted, panicked};
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
-use crate::hook::{Hook, HookRun, HookedCall, Later, OnError, Opinion, Registered, Step, Verdict};
+use crate::hook::{Hook, HookRun, HookedCall, Later, OnError, Registered, Spoken, Step, Verdict};
 use crate::permission::{Action, By, Floor};
 use crate::tool::Prepared;
 
@@ -98,7 +98,8 @@ pub(super) async fn before(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(
                 return Err(ToolError::denied(reason).source(error));
             }
         };
-        if !heed(frame, registered, opinion, heard)? {
+        let Some(spoken) = opinion.spoken() else { continue };
+        if !heed(frame, registered, spoken, heard)? {
             break;
         }
     }
@@ -109,10 +110,9 @@ pub(super) async fn before(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(
 fn heed(
     frame: &mut Frame<'_>,
     registered: &Registered,
-    opinion: Opinion,
+    opinion: Spoken,
     heard: &mut Heard,
 ) -> Result<bool, ToolError> {
-    let Some(opinion) = opinion.spoken() else { return Ok(true) };
     if !opinion.context.is_empty() {
         frame.extra().context.extend(opinion.context);
     }
@@ -263,7 +263,7 @@ mod tests {
     use crate::context::{Context, Session};
     use crate::effect::{Risk, RiskClass};
     use crate::error::ErrorKind;
-    use crate::hook::Priority;
+    use crate::hook::{Opinion, Priority};
     use crate::name::ToolName;
     use crate::permission::{Rule, Ruleset};
     use crate::pipeline::Pipeline;

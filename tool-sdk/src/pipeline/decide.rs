@@ -67,7 +67,7 @@ async fn gates(
     turn: Option<&dyn Turn>,
 ) -> Result<Box<dyn Prepared>, ToolError> {
     strictly(frame.arguments())?;
-    if let Some(opinion) = looping(frame) {
+    if let Some(opinion) = looping(frame, &*heard.prepared) {
         heard.add(opinion);
     }
     let cx = frame.context(frame.started());
@@ -91,8 +91,8 @@ async fn gates(
 }
 
 /// What the guard against loops thinks of the call.
-fn looping(frame: &mut Frame<'_>) -> Option<Floor> {
-    let finding = frame.guard();
+fn looping(frame: &mut Frame<'_>, prepared: &dyn Prepared) -> Option<Floor> {
+    let finding = frame.guard(prepared);
     let reason = finding.message(frame.definition.name.as_str())?;
     let action = match finding {
         Finding::Stopped { .. } => Action::Deny,

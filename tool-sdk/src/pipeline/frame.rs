@@ -139,7 +139,10 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn prepare(&self) -> Result<Box<dyn Prepared>, ToolError> {
         let Some(known) = self.known else { return Err(ToolError::internal("there is no tool")) };
-        let prepare = AssertUnwindSafe(|| known.tool.prepare(self.raw()));
+        let prepare = AssertUnwindSafe(|| match self.core.guard {
+            Some(_) => known.tool.prepare(&self.raw().to_digest()),
+            None => known.tool.prepare(self.raw()),
+        });
         match catch_unwind(prepare) {
             Ok(prepared) => prepared.map_err(ToolError::from),
             Err(panic) => Err(panicked(&*panic)),
@@ -229,6 +232,7 @@ impl<'a> Frame<'a> {
     }
 
     /// What hooks want the model to read with the result.
+    #[inline]
     pub(super) fn take_context(&mut self) -> Option<String> {
         let context = std::mem::take(&mut self.extra.as_mut()?.context);
         (!context.is_empty()).then(|| context.join("\n\n"))
@@ -304,19 +308,20 @@ impl<'a> Frame<'a> {
 
     /// Whether the guard against loops has nothing to say.
     #[inline]
-    pub(super) fn is_no_loop(&mut self) -> bool {
-        self.core.guard.is_none() || self.guard() == Finding::Fine
+    pub(super) fn is_no_loop(&mut self, prepared: &dyn Prepared) -> bool {
+        self.core.guard.is_none() || self.guard(prepared) == Finding::Fine
     }
 
     /// What the guard against loops finds, once for each call.
-    pub(super) fn guard(&mut self) -> Finding {
+    pub(super) fn guard(&mut self, prepared: &dyn Prepared) -> Finding {
         let Some(guard) = &self.core.guard else { return Finding::Fine };
         if let Some(guarded) = &self.guarded {
             return guarded.finding;
         }
         let kept = self.core.kept(self.session);
-        let (ticket, finding) =
-            guard.begin(&kept.history, self.definition.name.as_str(), self.arguments());
+        let digest = catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten();
+        let name = self.definition.name.as_str();
+        let (ticket, finding) = guard.begin(&kept.history, name, self.arguments(), digest);
         self.guarded = Some(Guarded { kept, ticket, finding });
         if finding != Finding::Fine {
             self.event(|| finding.into());
@@ -488,11 +493,10 @@ impl<'a> Frame<'a> {
                 elapsed_ms: millis(elapsed),
                 title: output.title_text().map(str::to_owned),
                 data: output.display_data().cloned().map(Arc::new),
-                artifacts: output
-                    .attachments()
-                    .iter()
-                    .map(|it| Artifact::new(it.mime.clone(), it.name.clone()))
-                    .collect(),
+                artifacts: match output.attachments() {
+                    [] => Vec::new(),
+                    some => some.iter().map(Artifact::of).collect(),
+                },
             },
             Err(error) => {
                 let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed)

@@ -409,7 +409,8 @@ impl Pipeline {
 
             // hooks
             let mut is_current = true;
-            if frame.is_hooked() {
+            let is_hooked = frame.is_hooked();
+            if is_hooked {
                 if let Err(error) = before::before(&mut frame, &mut heard).await {
                     let error = frame.refused(&*heard.prepared, error);
                     return frame.end(Err(error), Vec::new());
@@ -423,7 +424,7 @@ impl Pipeline {
 
             // guard, decide, ask
             let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-            let mut prepared = if is_settled && frame.is_no_loop() {
+            let mut prepared = if is_settled && frame.is_no_loop(&*heard.prepared) {
                 heard.prepared
             } else {
                 match Box::pin(decide::approve(&mut frame, heard, turn)).await {
@@ -452,7 +453,7 @@ impl Pipeline {
             trace::stage("run");
 
             // after
-            if frame.is_hooked() {
+            if is_hooked {
                 before::after(&mut frame, &mut result).await;
                 frame.pass_on_halt(turn);
             }

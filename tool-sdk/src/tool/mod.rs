@@ -9,6 +9,7 @@
 mod approval;
 pub(crate) mod args;
 mod definition;
+pub(crate) mod digest;
 mod display;
 mod dynamic;
 pub(crate) mod native;
@@ -144,6 +145,12 @@ pub trait Prepared: Send {
     /// What was accepted beyond the contract.
     fn notes(&self) -> &[Note] {
         &[]
+    }
+
+    /// A number for the arguments, where decoding them left one: the same for arguments that
+    /// only differ in order and blanks, and hardly ever for others.
+    fn digest(&self) -> Option<u64> {
+        None
     }
 }
 

@@ -38,19 +38,28 @@ pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// How deep arguments may nest.
 pub(crate) const MAX_DEPTH: usize = 64;
 
+/// What is left of arguments beside their values.
+#[derive(Debug)]
+pub struct Taken {
+    /// What was accepted beyond the contract.
+    pub(super) notes: Vec<Note>,
+    /// One number for them, where somebody wants that and it cost no second reading.
+    pub(super) digest: Option<u64>,
+}
+
 /// Decodes all arguments as one struct, of which `slot` is an `Option`.
 pub(super) fn take_struct(
     table: &Table,
     raw: &RawArgs<'_>,
     slot: &mut dyn Any,
-) -> Result<Vec<Note>, InvalidArgs> {
+) -> Result<Taken, InvalidArgs> {
     let (checks, name) = (table.checks(), table.spec().name);
     let ArgsSpec::Struct(ty) = table.spec().args else {
         return Err(InvalidArgs::new(name, "the tool takes its arguments one by one"));
     };
     let (text, notes) = checked(name, checks, raw)?;
     match (ty.decode)(&text, slot) {
-        Ok(()) => Ok(notes),
+        Ok(()) => Ok(Taken { notes, digest: None }),
         Err(error) => {
             let mut faults = Faults::default();
             faults.decoding(&Place::root(), &error);

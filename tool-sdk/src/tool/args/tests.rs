@@ -67,20 +67,20 @@ static TABLE: Table = Table::new(ToolSpec {
     ..ToolSpec::DEFAULT
 });
 
-type Taken = (String, u32, Option<Vec<String>>, Option<Spot>);
+type Values = (String, u32, Option<Vec<String>>, Option<Spot>);
 
-fn look(raw: &RawArgs<'_>) -> Result<(Taken, Vec<Note>), InvalidArgs> {
+fn look(raw: &RawArgs<'_>) -> Result<(Values, Taken), InvalidArgs> {
     let mut path: Option<String> = None;
     let mut limit: Option<u32> = None;
     let mut tags: Option<Option<Vec<String>>> = None;
     let mut spot: Option<Option<Spot>> = None;
     let mut token: Option<String> = None;
-    let notes = take(&TABLE, raw, &mut [&mut path, &mut limit, &mut tags, &mut spot, &mut token])?;
-    Ok(((filled(path), limit.unwrap_or(2000), filled(tags), filled(spot)), notes))
+    let taken = take(&TABLE, raw, &mut [&mut path, &mut limit, &mut tags, &mut spot, &mut token])?;
+    Ok(((filled(path), limit.unwrap_or(2000), filled(tags), filled(spot)), taken))
 }
 
 #[track_caller]
-fn taken(text: &str) -> Taken {
+fn taken(text: &str) -> Values {
     look(&RawArgs::new(text)).unwrap().0
 }
 
@@ -251,9 +251,9 @@ fn secrets_inside_of_others_are_not_repeated() {
 
 #[test]
 fn aliases_are_taken_and_recorded() {
-    let (taken, notes) = look(&RawArgs::new(r#"{"file":"a"}"#)).unwrap();
-    assert_eq!(taken.0, "a");
-    assert_eq!(notes, [Note::new("path", Coercion::Alias)]);
+    let (values, taken) = look(&RawArgs::new(r#"{"file":"a"}"#)).unwrap();
+    assert_eq!(values.0, "a");
+    assert_eq!(taken.notes, [Note::new("path", Coercion::Alias)]);
 }
 
 #[test]
@@ -262,10 +262,10 @@ fn leniency_is_declared_and_recorded() {
     assert_eq!(faults(text).len(), 3);
 
     let raw = RawArgs::new(text).lenient(Lenient::default().null_is_absent().stringified());
-    let (taken, notes) = look(&raw).unwrap();
-    assert_eq!(taken, ("a".into(), 2000, None, Some(Spot { line: 3, note: None })));
+    let (values, taken) = look(&raw).unwrap();
+    assert_eq!(values, ("a".into(), 2000, None, Some(Spot { line: 3, note: None })));
     assert_eq!(
-        notes,
+        taken.notes,
         [
             Note::new("tags", Coercion::NullAsAbsent),
             Note::new("limit", Coercion::NullAsAbsent),
@@ -275,6 +275,53 @@ fn leniency_is_declared_and_recorded() {
     // A required argument is never absent by leniency.
     let raw = RawArgs::new(r#"{"path":null}"#).lenient(Lenient::default().null_is_absent());
     assert!(look(&raw).is_err());
+}
+
+#[track_caller]
+fn digest(text: &str) -> u64 {
+    let raw = RawArgs::new(text).lenient(Lenient::default().null_is_absent().stringified());
+    assert_eq!(look(&raw).unwrap().1.digest, None, "nobody wants one");
+    look(&raw.to_digest()).unwrap().1.digest.expect("somebody wants one")
+}
+
+// F34: however a stuck model writes the same call, it is the same call.
+#[test]
+fn order_and_blanks_leave_the_digest() {
+    for (text, same) in [
+        (r#"{"path":"a","limit":3}"#, "{ \"limit\" :3 ,\n\"path\": \"a\" }"),
+        (r#"{"path":"a"}"#, r#"{"file":"a"}"#),
+        (r#"{"path":"a"}"#, r#"{"path":"a","limit":null}"#),
+        (
+            r#"{"path":"a","spot":{"line":3,"note":"n"}}"#,
+            r#"{"spot": {"note": "n", "line": 3}, "path": "a"}"#,
+        ),
+        (r#"{"path":"a","tags":["x","y"]}"#, r#"{"tags": [ "x", "y" ], "path":"a"}"#),
+    ] {
+        assert_eq!(digest(text), digest(same), "{text} {same}");
+    }
+}
+
+#[test]
+fn other_arguments_have_other_digests() {
+    let texts = [
+        r#"{"path":"a"}"#,
+        r#"{"path":"b"}"#,
+        r#"{"path":"3"}"#,
+        r#"{"path":"a","limit":3}"#,
+        r#"{"path":"a","limit":4}"#,
+        r#"{"path":"a","token":"a"}"#,
+        r#"{"path":"a","tags":["x"]}"#,
+        r#"{"path":"a","tags":["y"]}"#,
+        r#"{"path":"a","tags":["x","y"]}"#,
+        r#"{"path":"a","tags":["y","x"]}"#,
+        r#"{"path":"a","spot":{"line":3}}"#,
+        r#"{"path":"a","spot":{"line":4}}"#,
+        // Read once more because the client may send it so: it counts all the same.
+        r#"{"path":"a","spot":"{\"line\":5}"}"#,
+        r#"{"path":"a","spot":"{\"line\":6}"}"#,
+    ];
+    let digests: std::collections::HashSet<u64> = texts.map(digest).into();
+    assert_eq!(digests.len(), texts.len());
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -11,8 +11,9 @@ use super::check::{Checks, Fast};
 use super::fault::{Fault, FaultKind, Faults, Place, without_position};
 use super::json::Json;
 use super::seen::Seen;
-use super::{InvalidArgs, MAX_BYTES};
+use super::{InvalidArgs, MAX_BYTES, Taken};
 use crate::call::{Coercion, Note, RawArgs};
+use crate::tool::digest::Digest;
 use crate::tool::native::{ArgsSpec, ParamSpec, Table};
 
 /// Fills `slots`, which stand in the order of the table's parameters.
@@ -20,7 +21,7 @@ pub(crate) fn take(
     table: &Table,
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
-) -> Result<Vec<Note>, InvalidArgs> {
+) -> Result<Taken, InvalidArgs> {
     let ArgsSpec::Params(params) = table.spec().args else {
         return Err(InvalidArgs::new(
             table.spec().name,
@@ -37,13 +38,15 @@ pub(crate) fn take(
         seen: Seen::default(),
         next: 0,
         faults: Faults::default(),
+        digest: Digest::default(),
         notes: Vec::new(),
     };
     if walk.object().is_ok() {
         walk.absent();
     }
     if walk.faults.is_empty() {
-        Ok(walk.notes)
+        let digest = raw.is_digested().then(|| walk.digest.get());
+        Ok(Taken { notes: walk.notes, digest })
     } else {
         Err(walk.faults.finish(table.spec().name.into(), walk.checks))
     }
@@ -63,6 +66,7 @@ struct Walk<'w, 'r, 's> {
     /// The parameter that comes next in a call that keeps the declared order.
     next: usize,
     faults: Faults,
+    digest: Digest,
     notes: Vec<Note>,
 }
 
@@ -216,6 +220,7 @@ impl Walk<'_, '_, '_> {
         match decoded {
             Ok(length) => {
                 self.at = start + length;
+                self.digest(index, start);
                 match quick.after {
                     Fast::Nothing => {}
                     Fast::Int(low, high) => {
@@ -228,6 +233,14 @@ impl Walk<'_, '_, '_> {
                 Ok(())
             }
             Err(error) => self.undecoded(index, Some(&error)),
+        }
+    }
+
+    /// Sums up the value from `start` to here, where somebody wants that.
+    #[inline]
+    fn digest(&mut self, index: usize, start: usize) {
+        if self.raw.is_digested() {
+            self.digest.add(index, &self.text.as_bytes()[start..self.at]);
         }
     }
 
@@ -321,6 +334,7 @@ impl Walk<'_, '_, '_> {
         node.check_argument(param.name, &tree, &mut faults);
         if faults.is_empty() && (param.ty.decode)(&inner, self.slots[index]).is_ok() {
             self.notes.push(Note::new(param.name, Coercion::Stringified));
+            self.digest(index, start);
             return true;
         }
         false
@@ -388,16 +402,13 @@ impl Walk<'_, '_, '_> {
     #[inline]
     fn token(&mut self) -> u8 {
         let bytes = self.text.as_bytes();
-        let mut at = self.at;
-        let byte = loop {
-            match bytes.get(at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => at += 1,
-                Some(&byte) => break byte,
-                None => break 0,
+        loop {
+            match bytes.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(&byte) => return byte,
+                None => return 0,
             }
-        };
-        self.at = at;
-        byte
+        }
     }
 }
 

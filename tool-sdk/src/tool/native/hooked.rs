@@ -13,6 +13,7 @@ use crate::call::Note;
 use crate::content::Output;
 use crate::context::Context;
 use crate::error::ToolError;
+use crate::tool::args::Taken;
 use crate::tool::{Approved, Prepared, Running, Subject};
 
 /// The typed hooks of a tool whose arguments are an `A`.
@@ -53,7 +54,7 @@ impl<A> fmt::Debug for Hooks<A> {
 
 /// Makes a call with hooks ready: `start` runs when the pipeline says so.
 pub fn stage_with<A, S, F>(
-    notes: Vec<Note>,
+    taken: Taken,
     args: A,
     hooks: &'static Hooks<A>,
     start: S,
@@ -63,14 +64,14 @@ where
     S: FnOnce(A, Approved<'_>) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    Box::new(Hooked { waiting: Some((args, start)), notes, hooks, running: None })
+    Box::new(Hooked { waiting: Some((args, start)), taken, hooks, running: None })
 }
 
 pin_project! {
     /// A call of a tool with hooks, which see the arguments as long as it waits.
     struct Hooked<A: 'static, S, F> {
         waiting: Option<(A, S)>,
-        notes: Vec<Note>,
+        taken: Taken,
         hooks: &'static Hooks<A>,
         #[pin]
         running: Option<F>,
@@ -141,7 +142,11 @@ where
     }
 
     fn notes(&self) -> &[Note] {
-        &self.notes
+        &self.taken.notes
+    }
+
+    fn digest(&self) -> Option<u64> {
+        self.taken.digest
     }
 }
 

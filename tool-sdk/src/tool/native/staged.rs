@@ -15,7 +15,7 @@ use crate::call::{Note, RawArgs};
 use crate::content::Output;
 use crate::context::Context;
 use crate::error::ToolError;
-use crate::tool::args::{self, InvalidArgs};
+use crate::tool::args::{self, InvalidArgs, Taken};
 use crate::tool::{Approved, Prepared, Running};
 
 /// Fills `slots`, which stand in the order of the table's parameters; each is an `Option` of
@@ -29,7 +29,7 @@ pub fn take(
     table: &Table,
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
-) -> Result<Vec<Note>, InvalidArgs> {
+) -> Result<Taken, InvalidArgs> {
     args::take(table, raw, slots)
 }
 
@@ -42,7 +42,7 @@ pub fn take_struct(
     table: &Table,
     raw: &RawArgs<'_>,
     slot: &mut dyn Any,
-) -> Result<Vec<Note>, InvalidArgs> {
+) -> Result<Taken, InvalidArgs> {
     args::take_struct(table, raw, slot)
 }
 
@@ -67,23 +67,23 @@ fn unfilled() -> ! {
 /// Makes a call ready whose future asks nothing of the context; `convert` makes the result
 /// of what comes out of it.
 pub fn stage<F>(
-    notes: Vec<Note>,
+    taken: Taken,
     convert: fn(F::Output) -> Result<Output, ToolError>,
     future: F,
 ) -> Box<dyn Prepared>
 where
     F: Future + Send + 'static,
 {
-    Box::new(Staged { future, convert, notes })
+    Box::new(Staged { future, convert, taken })
 }
 
 /// Makes a call ready that wants the context: `start` runs when the pipeline says so.
-pub fn stage_in<S, F>(notes: Vec<Note>, start: S) -> Box<dyn Prepared>
+pub fn stage_in<S, F>(taken: Taken, start: S) -> Box<dyn Prepared>
 where
     S: FnOnce(Context) -> F + Send + 'static,
     F: Future<Output = Result<Output, ToolError>> + Send + 'static,
 {
-    Box::new(Waiting { start: Some(start), notes, running: None })
+    Box::new(Waiting { start: Some(start), taken, running: None })
 }
 
 pin_project! {
@@ -92,7 +92,7 @@ pin_project! {
         #[pin]
         future: F,
         convert: fn(F::Output) -> Result<Output, ToolError>,
-        notes: Vec<Note>,
+        taken: Taken,
     }
 }
 
@@ -106,7 +106,11 @@ impl<F: Future + Send + 'static> Prepared for Staged<F> {
     }
 
     fn notes(&self) -> &[Note] {
-        &self.notes
+        &self.taken.notes
+    }
+
+    fn digest(&self) -> Option<u64> {
+        self.taken.digest
     }
 }
 
@@ -123,7 +127,7 @@ pin_project! {
     /// A call of a tool without hooks before and while it runs.
     struct Waiting<S, F> {
         start: Option<S>,
-        notes: Vec<Note>,
+        taken: Taken,
         #[pin]
         running: Option<F>,
     }
@@ -144,7 +148,11 @@ where
     }
 
     fn notes(&self) -> &[Note] {
-        &self.notes
+        &self.taken.notes
+    }
+
+    fn digest(&self) -> Option<u64> {
+        self.taken.digest
     }
 }
 

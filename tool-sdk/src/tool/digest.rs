@@ -1,10 +1,11 @@
-//! A call as one number: its tool and its arguments, however those are spelled.
+//! Arguments as one number, however they are spelled.
 //!
-//! One pass over the JSON text, without a tree and without an allocation. The order of
-//! an object's members and the blanks between them do not count. How a string is escaped
-//! and how a number is written do: a stuck model writes them the same way again.
+//! One pass over the JSON text, without a tree and without an allocation; or none at all,
+//! where the walk that decodes the arguments sums them up on its way. The order of an
+//! object's members and the blanks between them do not count. How a string is escaped and
+//! how a number is written do: a stuck model writes them the same way again.
 //!
-//! **Invariant:** any text has a key, also one that is not JSON. Two calls may share a key
+//! **Invariant:** any text has a digest, also one that is not JSON. Two texts may share one
 //! by chance, so nothing is ever allowed on the strength of it.
 
 use std::hash::Hasher as _;
@@ -45,22 +46,35 @@ static CLASSES: [Class; 256] = {
     classes
 };
 
-/// The key of a call.
-pub(super) fn of_call(tool: &str, arguments: &str) -> u64 {
-    let text = arguments.as_bytes();
-    let (value, _) = value(text, skip(text, 0), MAX_DEPTH);
-    mixed(value, word(tool.as_bytes()))
+/// The digest of a JSON text.
+pub(crate) fn of_text(text: &str) -> u64 {
+    let text = text.as_bytes();
+    value(text, skip(text, 0), MAX_DEPTH).0
 }
 
-/// The key of a result; a success and a failure with the same text differ.
-pub(super) fn of_result(result: Result<&str, &str>) -> u64 {
-    match result {
-        Ok(text) => hash(OBJECT, text.as_bytes()),
-        Err(text) => hash(TOKEN, text.as_bytes()),
+/// The digest of arguments that are decoded one by one: a sum, which knows no order.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Digest(u64);
+
+impl Digest {
+    /// Adds the argument in this place of the declaration, of which `text` is the value and
+    /// nothing else.
+    #[inline]
+    pub(super) fn add(&mut self, place: usize, text: &[u8]) {
+        let value = match text {
+            [b'{' | b'[', ..] => value(text, 0, MAX_DEPTH).0,
+            token => word(token),
+        };
+        self.0 = self.0.wrapping_add(mixed(value, place as u64));
+    }
+
+    pub(super) fn get(self) -> u64 {
+        self.0
     }
 }
 
-fn hash(start: u64, bytes: &[u8]) -> u64 {
+/// The hash of some bytes, from one of many starts.
+pub(crate) fn hash(start: u64, bytes: &[u8]) -> u64 {
     let mut hasher = FoldHasher::with_seed(start, SharedSeed::global_fixed());
     hasher.write(bytes);
     hasher.finish()
@@ -68,7 +82,7 @@ fn hash(start: u64, bytes: &[u8]) -> u64 {
 
 /// A token as one number: itself where it is short, as most are.
 #[inline]
-fn word(token: &[u8]) -> u64 {
+pub(crate) fn word(token: &[u8]) -> u64 {
     match token.len() {
         length @ 0..8 => {
             token.iter().fold(length as u64, |word, &byte| word << 8 | u64::from(byte))
@@ -79,7 +93,7 @@ fn word(token: &[u8]) -> u64 {
 
 /// Two numbers as one, of which each bit depends on all of theirs: hex digits of pi.
 #[inline]
-fn mixed(a: u64, b: u64) -> u64 {
+pub(crate) fn mixed(a: u64, b: u64) -> u64 {
     let product = u128::from(a ^ 0x243f_6a88_85a3_08d3) * u128::from(b ^ 0x1319_8a2e_0370_7344);
     product as u64 ^ (product >> 64) as u64
 }
