@@ -10,6 +10,7 @@ use tool_sdk::{
 
 use super::read::with_similar;
 use super::target::{Target, counts, display, preview};
+use crate::diff::Detail;
 use crate::edit::{Edit, EditError, Edited, Fault, replace};
 use crate::stop;
 
@@ -90,7 +91,7 @@ fn shown_before(args: &EditFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
         let target = Target::read(args.path.locate(&*cx.state::<Workspace>()?)?)?;
         let edited = edit(&target, &args.wanted()?)?;
-        Ok(target.diff(Some(&edited.text)).to_json())
+        Ok(target.diff(Some(&edited.text), Detail::Shown).to_json())
     };
     preview(diff())
 }
@@ -141,7 +142,7 @@ fn refused(path: &str, error: EditError) -> ToolError {
 }
 
 fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolError> {
-    let (path, diff) = (target.path(), target.diff(Some(&edited.text)));
+    let (path, diff) = (target.path(), target.diff(Some(&edited.text), Detail::Shown));
     let note = edited.note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
     let places = match edited.replaced {
         1 => "1 place".to_owned(),

@@ -12,8 +12,8 @@ use tool_sdk::{
     WorkspacePath, tool,
 };
 
-use super::target::{Target, display, preview};
-use crate::diff::FileDiff;
+use super::target::{Target, preview};
+use crate::diff::{Change, Detail, Diff, FileDiff};
 use crate::edit::nearest;
 use crate::patch::{ApplyError, Effort, Hunk, Pass, Patch, parse, update};
 use crate::stop;
@@ -153,52 +153,90 @@ impl Plan {
     /// Reads every file and makes its new text, in memory.
     fn new(patch: &Patch<'_>, places: Vec<Located>) -> Result<Self, ToolError> {
         let mut places = places.into_iter();
-        let mut target = || {
-            let place = places.next();
-            Target::read(place.ok_or_else(|| ToolError::internal("a path has no place"))?)
-        };
-        let (durable, effort) = (patch.hunks.len() <= DURABLE, Effort::default());
+        let mut place = || places.next().ok_or_else(|| ToolError::internal("a path has no place"));
+        let effort = Effort::default();
+        let durable = patch.hunks.len() <= DURABLE;
         let mut plan = Self { changes: Changes::new().durable(durable), done: Vec::new() };
+        let mut shown = 0;
         for hunk in &patch.hunks {
-            let from = target()?;
-            plan = match hunk {
-                Hunk::Add { path, content } => {
-                    let diff = from.diff(Some(content));
-                    let changes = from.change(plan.changes, Some(content.clone()));
-                    Self { changes, ..plan }.and(path, Operation::Add, diff, Pass::Exact)
-                }
-                Hunk::Delete { path } if from.exists() => {
-                    let diff = from.diff(None);
-                    let changes = from.change(plan.changes, None);
-                    Self { changes, ..plan }.and(path, Operation::Delete, diff, Pass::Exact)
-                }
-                Hunk::Delete { .. } => return Err(unfit(missing(&from))),
-                Hunk::Update { path, move_to, chunks } => {
-                    if !from.exists() {
-                        return Err(unfit(missing(&from)));
-                    }
-                    let new = update(from.text()?, chunks, path, &effort);
-                    let new = new.map_err(|error| misfit(&from, error))?;
-                    let diff = from.diff(Some(&new.text));
-                    let (changes, path, operation) = match move_to {
-                        None => {
-                            (from.change(plan.changes, Some(new.text)), path, Operation::Update)
-                        }
-                        Some(to) => {
-                            let changes = from.change_place(plan.changes, target()?, new.text);
-                            (changes, to, Operation::Move)
-                        }
-                    };
-                    Self { changes, ..plan }.and(path, operation, diff, new.pass)
-                }
-            };
+            let from = place()?;
+            let to = hunk.moves_to().map(|_| place()).transpose()?;
+            let fitted = Fitted::new(hunk, from, to, &effort)?;
+            // Nobody sees more than a part of very many.
+            let detail = if shown < MAX_PREVIEW { Detail::Shown } else { Detail::Counted };
+            let done = fitted.done(detail);
+            shown += done.diff.diff.unified.len();
+            plan.changes = fitted.add_to(plan.changes);
+            plan.done.push(done);
         }
         Ok(plan)
     }
+}
 
-    fn and(mut self, path: &str, operation: Operation, diff: FileDiff, pass: Pass) -> Self {
-        self.done.push(Done { path: path.to_owned(), operation, diff, pass });
-        self
+/// A section of a patch, and the file that it was found to fit.
+struct Fitted<'p> {
+    path: &'p str,
+    operation: Operation,
+    from: Target,
+    /// What stands where the file is moved to.
+    to: Option<Target>,
+    /// What the file is to say; `None` when there is to be no file.
+    text: Option<String>,
+    /// Where that differs, when the patch says so.
+    changes: Option<Vec<Change>>,
+    pass: Pass,
+}
+
+impl<'p> Fitted<'p> {
+    fn new(
+        hunk: &Hunk<'p>,
+        from: Located,
+        to: Option<Located>,
+        effort: &Effort,
+    ) -> Result<Self, ToolError> {
+        let from = Target::read(from)?;
+        let to = to.map(Target::read).transpose()?;
+        let whole = |path, operation, from, text| Self {
+            path,
+            operation,
+            from,
+            to: None,
+            text,
+            changes: None,
+            pass: Pass::Exact,
+        };
+        match hunk {
+            Hunk::Add { path, content } => {
+                Ok(whole(path, Operation::Add, from, Some(content.clone())))
+            }
+            _ if !from.exists() => Err(unfit(missing(&from))),
+            Hunk::Delete { path } => Ok(whole(path, Operation::Delete, from, None)),
+            Hunk::Update { path, move_to, chunks } => {
+                let new = update(from.text()?, chunks, path, effort);
+                let new = new.map_err(|error| misfit(&from, error))?;
+                let (path, operation) = match move_to {
+                    None => (path, Operation::Update),
+                    Some(to) => (to, Operation::Move),
+                };
+                let (text, changes) = (Some(new.text), Some(new.changes));
+                Ok(Self { path, operation, from, to, text, changes, pass: new.pass })
+            }
+        }
+    }
+
+    fn done(&self, detail: Detail) -> Done {
+        let diff = match &self.changes {
+            Some(changes) => self.from.diff_along(self.text.as_deref(), changes, detail),
+            None => self.from.diff(self.text.as_deref(), detail),
+        };
+        Done { path: self.path.to_owned(), operation: self.operation, diff, pass: self.pass }
+    }
+
+    fn add_to(self, changes: Changes) -> Changes {
+        match (self.to, self.text) {
+            (Some(to), Some(text)) => self.from.change_place(changes, to, text),
+            (_, text) => self.from.change(changes, text),
+        }
     }
 }
 
@@ -254,8 +292,9 @@ fn together(done: &[Done]) -> Value {
     let mut unified = String::new();
     let mut left_out = 0;
     for done in done {
-        let diff = &done.diff.diff.unified;
-        match unified.len() + diff.len() <= MAX_PREVIEW {
+        let Diff { unified: diff, added, removed } = &done.diff.diff;
+        let is_made = !diff.is_empty() || added + removed == 0;
+        match is_made && unified.len() + diff.len() <= MAX_PREVIEW {
             true => unified.push_str(diff),
             false => left_out += 1,
         }
@@ -264,12 +303,16 @@ fn together(done: &[Done]) -> Value {
         let _ = writeln!(unified, "[the diffs of {left_out} more files]");
     }
     let file = |done: &Done| {
-        let mut file = display(done.operation.as_str(), &done.diff);
-        if let Some(file) = file.as_object_mut() {
-            file.remove("unified");
-            if done.operation == Operation::Move {
-                file.insert("to".to_owned(), done.path.as_str().into());
-            }
+        let FileDiff { path, diff } = &done.diff;
+        let mut file = json!({
+            "type": "diff",
+            "operation": done.operation.as_str(),
+            "path": path,
+            "added": diff.added,
+            "removed": diff.removed,
+        });
+        if done.operation == Operation::Move {
+            file["to"] = done.path.as_str().into();
         }
         file
     };

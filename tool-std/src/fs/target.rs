@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use tool_sdk::{Changes, Located, Snapshot, ToolError, WorkspacePath};
 
-use crate::diff::{Diff, FileDiff};
+use crate::diff::{Change, Detail, Diff, FileDiff};
 
 /// The largest file that is changed. Old and new text are in memory at the same time.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
@@ -59,12 +59,25 @@ impl Target {
     }
 
     /// The difference to what the file is to say; `None` when there is to be no file.
-    pub(super) fn diff(&self, new: Option<&str>) -> FileDiff {
+    pub(super) fn diff(&self, new: Option<&str>, detail: Detail) -> FileDiff {
         let old = self.before.content().map(|content| match self.text() {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(content),
         });
-        FileDiff::new(&self.path(), old.as_deref(), new)
+        FileDiff::new(&self.path(), old.as_deref(), new, detail)
+    }
+
+    /// The same, where it is known what changes.
+    pub(super) fn diff_along(
+        &self,
+        new: Option<&str>,
+        changes: &[Change],
+        detail: Detail,
+    ) -> FileDiff {
+        match (self.text(), new) {
+            (Ok(old), Some(new)) => FileDiff::along(&self.path(), old, new, changes, detail),
+            _ => self.diff(new, detail),
+        }
     }
 
     /// Adds to `changes` what is to become of the file.

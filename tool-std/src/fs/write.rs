@@ -4,6 +4,7 @@ use serde_json::Value;
 use tool_sdk::{Changes, Context, Output, State, ToolError, Workspace, WorkspacePath, tool};
 
 use super::target::{Target, counts, display, preview};
+use crate::diff::Detail;
 use crate::edit::with_ends;
 use crate::stop;
 use crate::text::lines::{line_end, split_bom};
@@ -51,7 +52,7 @@ pub async fn write_file(
 }
 
 fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Output, ToolError> {
-    let diff = target.diff(Some(&text));
+    let diff = target.diff(Some(&text), Detail::Shown);
     let (did, operation) = match (target.exists(), diff.diff.unified.is_empty()) {
         (false, _) => ("Created", "create"),
         (true, false) => ("Overwrote", "write"),
@@ -71,7 +72,7 @@ fn shown_before(args: &WriteFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
         let target = Target::show(&args.path, args.path.locate(&*cx.state::<Workspace>()?)?)?;
         let text = fitting(&target, args.content.clone());
-        Ok(target.diff(Some(&text)).to_json())
+        Ok(target.diff(Some(&text), Detail::Shown).to_json())
     };
     preview(diff())
 }

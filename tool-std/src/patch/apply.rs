@@ -10,6 +10,7 @@ use std::fmt;
 
 use super::seek::{Effort, Haystack, Pass};
 use super::{Chunk, ChunkLine};
+use crate::diff::Change;
 use crate::text::lines::{Line, lines, new_line_end, split_bom};
 
 /// A file after its patch.
@@ -19,6 +20,8 @@ pub(crate) struct Updated {
     pub(crate) text: String,
     /// How the least clear of the places was found.
     pub(crate) pass: Pass,
+    /// Where it differs from the old one.
+    pub(crate) changes: Vec<Change>,
 }
 
 /// Why a chunk has no place in a file.
@@ -60,12 +63,7 @@ pub(crate) fn update(
         false => error,
     })?;
 
-    let mut out = Writer {
-        text: String::with_capacity(old.len() + old.len() / 8),
-        end: new_line_end(body),
-        is_open: false,
-    };
-    out.text.push_str(bom);
+    let mut out = Writer::new(bom, body);
     let mut next = 0;
     for place in &places {
         out.copy(&lines[next..place.at]);
@@ -73,7 +71,7 @@ pub(crate) fn update(
         for line in place.lines.iter() {
             match line {
                 ChunkLine::Keep(_) => out.copy(&lines[next..=next]),
-                ChunkLine::Remove(_) => {}
+                ChunkLine::Remove(_) => out.skip(&lines[next]),
                 ChunkLine::Add(text) => out.add(text),
             }
             next += usize::from(line.before().is_some());
@@ -81,7 +79,7 @@ pub(crate) fn update(
     }
     out.copy(&lines[next..]);
     let pass = places.iter().map(|place| place.pass).max().unwrap_or_default();
-    Ok(Updated { text: out.text, pass })
+    Ok(Updated { text: out.text, pass, changes: out.changes })
 }
 
 /// Where a chunk goes, and what of it.
@@ -163,34 +161,62 @@ fn without_last_blank<'p>(lines: &[ChunkLine<'p>]) -> Option<Vec<ChunkLine<'p>>>
     Some(kept)
 }
 
-/// A text that grows line by line.
-struct Writer {
+/// A text that grows line by line, while an old one is read.
+struct Writer<'t> {
+    /// The old text, and how much of it is read.
+    old: &'t str,
+    read: usize,
     text: String,
+    /// Where the text begins, behind a byte order mark.
+    start: usize,
     /// How new lines end.
     end: &'static str,
-    /// Whether the last line has no end.
-    is_open: bool,
+    /// The length of the last line when it has no end.
+    open: Option<usize>,
+    changes: Vec<Change>,
 }
 
-impl Writer {
+impl<'t> Writer<'t> {
+    fn new(bom: &str, old: &'t str) -> Self {
+        let mut text = String::with_capacity(bom.len() + old.len() + old.len() / 8);
+        text.push_str(bom);
+        let end = new_line_end(old);
+        Self { old, read: 0, text, start: bom.len(), end, open: None, changes: Vec::new() }
+    }
+
+    /// The next lines of the old text stay.
     fn copy(&mut self, lines: &[Line<'_>]) {
-        for line in lines {
-            self.close();
-            self.text.push_str(line.whole);
-            self.is_open = line.end().is_empty();
-        }
+        let Some(last) = lines.last() else { return };
+        let end = self.read + lines.iter().map(|line| line.whole.len()).sum::<usize>();
+        self.text.push_str(&self.old[self.read..end]);
+        self.read = end;
+        self.open = last.end().is_empty().then_some(last.text.len());
+    }
+
+    /// The next line of the old text goes.
+    fn skip(&mut self, line: &Line<'_>) {
+        self.read += line.whole.len();
+        self.changed(line.whole.len(), 0);
     }
 
     fn add(&mut self, line: &str) {
-        self.close();
+        if let Some(open) = self.open.take() {
+            self.text.push_str(self.end);
+            self.changed(open, open + self.end.len());
+        }
         self.text.push_str(line);
         self.text.push_str(self.end);
+        self.changed(0, line.len() + self.end.len());
     }
 
-    fn close(&mut self) {
-        if self.is_open {
-            self.text.push_str(self.end);
-            self.is_open = false;
+    /// What was just read and written is not the same.
+    fn changed(&mut self, read: usize, written: usize) {
+        let (old, new) = (self.read, self.text.len() - self.start);
+        match self.changes.last_mut() {
+            Some(last) if (last.old.end, last.new.end) == (old - read, new - written) => {
+                (last.old.end, last.new.end) = (old, new);
+            }
+            _ => self.changes.push(Change { old: old - read..old, new: new - written..new }),
         }
     }
 }

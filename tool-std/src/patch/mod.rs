@@ -112,13 +112,18 @@ impl<'p> Patch<'p> {
 }
 
 impl<'p> Hunk<'p> {
+    /// Where the file goes, when it gets another path.
+    pub(crate) fn moves_to(&self) -> Option<&'p str> {
+        match *self {
+            Hunk::Update { move_to, .. } => move_to,
+            _ => None,
+        }
+    }
+
     /// The files that it touches.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &'p str> + use<'p> {
-        let (path, other) = match *self {
-            Hunk::Add { path, .. } | Hunk::Delete { path } => (path, None),
-            Hunk::Update { path, move_to, .. } => (path, move_to),
-        };
-        [Some(path), other].into_iter().flatten()
+        let (Hunk::Add { path, .. } | Hunk::Delete { path } | Hunk::Update { path, .. }) = *self;
+        [Some(path), self.moves_to()].into_iter().flatten()
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
+use std::ops::RangeInclusive;
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -81,9 +82,10 @@ impl Effort {
     }
 
     /// Whether the lines are the same.
-    fn same(&self, there: &[Cow<'_, str>], wanted: &[Cow<'_, str>]) -> bool {
+    fn same(&self, there: &[impl AsRef<str>], wanted: &[impl AsRef<str>]) -> bool {
         let mut spent = 0;
         let same = there.iter().zip(wanted).all(|(there, wanted)| {
+            let (there, wanted) = (there.as_ref(), wanted.as_ref());
             let bytes = if there.len() == wanted.len() { there.len() } else { 0 };
             spent += 1 + (bytes / Self::BYTES) as u64;
             there == wanted
@@ -122,12 +124,27 @@ impl<'t, 'e> Haystack<'t, 'e> {
         let last = self.len().checked_sub(wanted.len())?;
         let from = if at_end { last.max(from) } else { from };
         Pass::ALL.into_iter().find_map(|pass| {
-            let wanted: Vec<_> = wanted.iter().map(|line| pass.key(line)).collect();
-            let lines = self.keys(pass);
-            let mut places = (from..=last).take_while(|_| !self.effort.is_spent());
-            let found = places.find(|&at| self.effort.same(&lines[at..], &wanted))?;
-            Some((found, pass)).filter(|_| !self.effort.is_spent())
+            let found = match pass {
+                Pass::Exact => self.first(from..=last, &self.lines, wanted),
+                _ => {
+                    let wanted: Vec<_> = wanted.iter().map(|line| pass.key(line)).collect();
+                    self.first(from..=last, self.keys(pass), &wanted)
+                }
+            };
+            Some((found?, pass))
         })
+    }
+
+    /// The first of `places` where the `wanted` lines stand.
+    fn first(
+        &self,
+        places: RangeInclusive<usize>,
+        lines: &[impl AsRef<str>],
+        wanted: &[impl AsRef<str>],
+    ) -> Option<usize> {
+        let mut places = places.take_while(|_| !self.effort.is_spent());
+        let found = places.find(|&at| self.effort.same(&lines[at..], wanted))?;
+        Some(found).filter(|_| !self.effort.is_spent())
     }
 
     fn keys(&self, pass: Pass) -> &[Cow<'t, str>] {

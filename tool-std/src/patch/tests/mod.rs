@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use super::apply::Updated;
 use super::{ApplyError, Chunk, Effort, Hunk, Pass, parse};
+use crate::diff::Change;
+use crate::text::lines::split_bom;
 
 /// The chunks of a patch that changes one file.
 #[track_caller]
@@ -25,12 +27,30 @@ fn patch(body: &str) -> String {
 
 /// The text after `chunks`, with as much effort as a patch may take.
 fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyError> {
-    super::update(old, chunks, path, &Effort::default())
+    let updated = super::update(old, chunks, path, &Effort::default())?;
+    check_changes(old, &updated);
+    Ok(updated)
+}
+
+/// Whether the changes that are told are all changes, and none of a part of a line.
+#[track_caller]
+fn check_changes(old: &str, Updated { text, changes, .. }: &Updated) {
+    let (old, new) = (split_bom(old).1, split_bom(text).1);
+    let (mut kept, mut at) = (String::new(), 0);
+    for Change { old: from, new: to } in changes {
+        kept.extend([&old[at..from.start], &new[to.clone()]]);
+        at = from.end;
+        for (text, place) in [(old, from), (new, to)] {
+            let starts = |at| at == 0 || text.len() == at || text[..at].ends_with(['\n', '\r']);
+            assert!(starts(place.start) && starts(place.end), "{text:?} {place:?}");
+        }
+    }
+    assert_eq!(kept + &old[at..], new);
 }
 
 /// The text after the chunks of `body`, and how they were found.
 fn apply(old: &str, body: &str) -> Result<(String, Pass), ApplyError> {
-    let Updated { text, pass } = update(old, &chunks(&patch(body)), "f")?;
+    let Updated { text, pass, .. } = update(old, &chunks(&patch(body)), "f")?;
     Ok((text, pass))
 }
 

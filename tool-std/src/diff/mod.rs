@@ -1,0 +1,118 @@
+//! What changes in a file, as a unified diff for whoever approves or reads it.
+//!
+//! **Invariant:** the counts are exact, also where the diff itself is cut.
+
+mod stretch;
+#[cfg(test)]
+mod tests;
+mod unified;
+
+use serde_json::{Value, json};
+
+pub(crate) use self::stretch::Change;
+use self::stretch::Stretch;
+use self::unified::unified;
+use crate::text::lines::split_bom;
+use crate::text::one_line;
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
+
+/// The most lines of a diff of a file.
+const MAX_LINES: usize = 1000;
+
+/// The differences between two texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Diff {
+    /// In unified form; empty when nothing differs, or when nobody wants to see it.
+    pub(crate) unified: String,
+    /// Lines that only the new text has.
+    pub(crate) added: usize,
+    /// Lines that only the old text has.
+    pub(crate) removed: usize,
+}
+
+/// What happens to one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileDiff {
+    /// The file.
+    pub(crate) path: String,
+    /// The difference, headed by the names of both sides.
+    pub(crate) diff: Diff,
+}
+
+/// How much of a difference somebody wants to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All of it that is reasonable.
+    Shown,
+    /// How many lines it is.
+    Counted,
+}
+
+impl FileDiff {
+    /// From `old` to `new`; a side without a file is `None`.
+    pub(crate) fn new(path: &str, old: Option<&str>, new: Option<&str>, detail: Detail) -> Self {
+        let (before, after) = (old.unwrap_or_default(), new.unwrap_or_default());
+        let diff = between(before, after, detail.lines());
+        Self::headed(path, diff, [old.is_some(), new.is_some()])
+    }
+
+    /// From `old` to `new`, where somebody knows what changed.
+    pub(crate) fn along(
+        path: &str,
+        old: &str,
+        new: &str,
+        changes: &[Change],
+        detail: Detail,
+    ) -> Self {
+        let diff = match Stretch::along(split_bom(old).1, split_bom(new).1, changes) {
+            Some(stretches) => diff(&stretches, detail.lines()),
+            None => between(old, new, detail.lines()),
+        };
+        Self::headed(path, diff, [true, true])
+    }
+
+    fn headed(path: &str, mut diff: Diff, is_there: [bool; 2]) -> Self {
+        if !diff.unified.is_empty() {
+            let [old, new] =
+                is_there.map(|there| if there { one_line(path) } else { "/dev/null".into() });
+            diff.unified = format!("--- {old}\n+++ {new}\n{}", diff.unified);
+        }
+        Self { path: path.to_owned(), diff }
+    }
+
+    /// As a preview of a call has it.
+    pub(crate) fn to_json(&self) -> Value {
+        let Diff { unified, added, removed } = &self.diff;
+        json!({ "unified": unified, "path": self.path, "added": added, "removed": removed })
+    }
+}
+
+impl Detail {
+    fn lines(self) -> usize {
+        match self {
+            Self::Shown => MAX_LINES,
+            Self::Counted => 0,
+        }
+    }
+}
+
+/// The differences between two texts, at most `max_lines` lines of them.
+///
+/// A byte order mark is no part of the first line.
+pub(crate) fn between(old: &str, new: &str, max_lines: usize) -> Diff {
+    diff(&Stretch::between(split_bom(old).1, split_bom(new).1), max_lines)
+}
+
+fn diff(stretches: &[Stretch<'_>], max_lines: usize) -> Diff {
+    let (mut added, mut removed) = (0, 0);
+    for stretch in stretches {
+        if let Stretch::Changed { old, new } = stretch {
+            removed += old.len();
+            added += new.len();
+        }
+    }
+    let unified = if max_lines > 0 { unified(stretches, max_lines) } else { String::new() };
+    Diff { unified, added, removed }
+}

@@ -1,0 +1,147 @@
+use proptest::prelude::*;
+use similar::TextDiff;
+use similar::udiff::UnifiedHunkHeader;
+
+use super::stretch::Part;
+use super::*;
+use crate::text::MAX_BYTES;
+use crate::text::lines::lines;
+
+#[track_caller]
+fn check(old: &str, new: &str, expected: &str, counts: (usize, usize)) {
+    let diff = between(old, new, 100);
+    assert_eq!(diff.unified, expected);
+    assert_eq!((diff.added, diff.removed), counts);
+}
+
+#[test]
+fn three_lines_stand_around_a_change() {
+    check(
+        "1\n2\n3\n4\n5\n6\n7\n8\n9\n",
+        "1\n2\n3\n4\nfive\n6\n7\n8\n9\n",
+        "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n",
+        (1, 1),
+    );
+    check("same\n", "same\n", "", (0, 0));
+}
+
+#[test]
+fn line_ends_are_part_of_a_line() {
+    check("a", "a\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", (1, 1));
+    check("a\r\n", "a\n", "@@ -1 +1 @@\n-a\r\n+a\n", (1, 1));
+    check("ok\rrm\r", "ok\r", "@@ -1,2 +1 @@\n ok\n-rm\n", (0, 1));
+}
+
+#[test]
+fn the_byte_order_mark_is_not_shown() {
+    check("\u{feff}a\n", "\u{feff}b\n", "@@ -1 +1 @@\n-a\n+b\n", (1, 1));
+}
+
+// F142: a preview tells a new file from a changed one.
+#[test]
+fn a_preview_names_both_sides() {
+    let created = FileDiff::new("src/a.rs", None, Some("x\n"), Detail::Shown);
+    let expected = "--- /dev/null\n+++ src/a.rs\n@@ -0,0 +1 @@\n+x\n";
+    let preview = json!({ "unified": expected, "path": "src/a.rs", "added": 1, "removed": 0 });
+    assert_eq!(created.to_json(), preview);
+    let deleted = FileDiff::new("a\n+++ b", Some("x\n"), None, Detail::Shown);
+    assert_eq!(deleted.diff.unified, "--- a\\n+++ b\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
+}
+
+#[test]
+fn a_huge_diff_says_how_much_is_left_out() {
+    let new: String = (0..50).map(|line| format!("{line}\n")).collect();
+    let diff = between("", &new, 11);
+    assert!(diff.unified.ends_with("\n+9\n[40 more lines of the diff]\n"), "{}", diff.unified);
+    assert_eq!(diff.added, 50);
+    let long = between("", &"x".repeat(MAX_BYTES), 11);
+    assert_eq!(long.unified, "@@ -0,0 +1 @@\n[1 more lines of the diff]\n");
+}
+/// The heads of a diff of the whole texts.
+fn heads(old: &str, new: &str) -> Vec<String> {
+    let whole = |text| lines(text).map(|line| line.whole).collect::<Vec<_>>();
+    let (old, new) = (whole(old), whole(new));
+    let diff = TextDiff::configure().diff_slices(&old, &new);
+    let groups = diff.grouped_ops(CONTEXT);
+    groups.iter().map(|group| UnifiedHunkHeader::new(group).to_string()).collect()
+}
+
+#[test]
+fn what_is_the_same_is_not_compared_and_counts_all_the_same() {
+    let text: String = (0..9000).map(|line| format!("line {line}\n")).collect();
+    for (from, to) in [("line 0\n", "x\n"), ("line 4500\n", "x\ny\n"), ("line 8999\n", "")] {
+        let new = text.replacen(from, to, 1);
+        let part = Part::that_differs(&text, &new);
+        assert!(part.old.len() + part.new.len() < 200, "{}", part.old.len());
+        let diff = between(&text, &new, 100);
+        assert_eq!(diff.unified.lines().next(), heads(&text, &new).first().map(|it| &**it));
+    }
+}
+
+#[test]
+fn characters_may_differ_in_one_of_their_bytes() {
+    check("\u{e9}\n", "\u{a9}\n", "@@ -1 +1 @@\n-\u{e9}\n+\u{a9}\n", (1, 1));
+    check("x\u{e9}\n", "x\u{e8}\n", "@@ -1 +1 @@\n-x\u{e9}\n+x\u{e8}\n", (1, 1));
+}
+
+proptest! {
+    #[test]
+    fn a_part_is_as_good_as_the_whole(
+        start in "[ab\r\n]{0,20}", old in "[a\n]{0,9}", new in "[a\n]{0,9}", end in "[ab\n]{0,20}",
+    ) {
+        let (old, new) = (format!("{start}{old}{end}"), format!("{start}{new}{end}"));
+        let Part { start, old: inner, new: into } = Part::that_differs(&old, &new);
+        let head = &old[..start];
+        let tail = &old[head.len() + inner.len()..];
+        prop_assert_eq!(format!("{head}{inner}{tail}"), &*old);
+        prop_assert_eq!(format!("{head}{into}{tail}"), &*new);
+        let diff = between(&old, &new, 1000);
+        prop_assert_eq!(diff.unified.is_empty(), old == new);
+        let counted = |sign| diff.unified.lines().filter(|line| line.starts_with(sign)).count();
+        prop_assert_eq!((counted('+'), counted('-')), (diff.added, diff.removed));
+        prop_assert_eq!(
+            lines(&new).count() + diff.removed, lines(&old).count() + diff.added
+        );
+    }
+}
+
+/// What changes that are known and what is found lead to.
+#[track_caller]
+fn check_along(old: &str, new: &str, changes: &[[usize; 4]], expected: &str) {
+    let changes: Vec<_> =
+        changes.iter().map(|[a, b, c, d]| Change { old: *a..*b, new: *c..*d }).collect();
+    let diff = FileDiff::along("f", old, new, &changes, Detail::Shown).diff;
+    assert_eq!(diff.unified, format!("--- f\n+++ f\n{expected}"));
+    let counted = FileDiff::along("f", old, new, &changes, Detail::Counted).diff;
+    assert_eq!((counted.added, counted.removed), (diff.added, diff.removed));
+    assert_eq!(counted.unified, "");
+}
+
+#[test]
+fn what_is_known_is_not_looked_for() {
+    let far = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    check_along(
+        &format!("a\n{far}c\n"),
+        &format!("b\n{far}c\nd\n"),
+        &[[0, 2, 0, 2], [22, 22, 22, 24]],
+        "@@ -1,4 +1,4 @@\n-a\n+b\n 1\n 2\n 3\n@@ -9,3 +9,4 @@\n 8\n 9\n c\n+d\n",
+    );
+    // Six lines are not worth a new head.
+    check_along(
+        "a\n1\n2\n3\n4\n5\n6\nb\n",
+        "1\n2\n3\n4\n5\n6\n",
+        &[[0, 2, 0, 0], [14, 16, 12, 12]],
+        "@@ -1,8 +1,6 @@\n-a\n 1\n 2\n 3\n 4\n 5\n 6\n-b\n",
+    );
+    // A line that goes and comes again does not change.
+    check_along("a\nb\nc\n", "a\nx\nc\n", &[[0, 6, 0, 6]], "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
+}
+
+#[test]
+fn what_is_not_known_is_found_all_the_same() {
+    let wrong: [&[[usize; 4]]; 4] =
+        [&[], &[[0, 2, 0, 2]], &[[4, 6, 4, 6], [0, 2, 0, 2]], &[[0, 99, 0, 99]]];
+    for changes in wrong {
+        check_along("a\nb\nc\n", "x\nb\nz\n", changes, "@@ -1,3 +1,3 @@\n-a\n+x\n b\n-c\n+z\n");
+    }
+}
