@@ -138,7 +138,7 @@ fn mask(value: &mut Value) {
 }
 
 /// Whether what stands under this key is a secret, whatever it looks like.
-fn is_secret_key(key: &str) -> bool {
+pub(crate) fn is_secret_key(key: &str) -> bool {
     const SECRET: &[&str] = &[
         "apikey",
         "authorization",

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::pins::Pins;
+use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool};
 use super::tool::ForeignTool;
 use super::upstream::{Reach, Upstream};
@@ -122,6 +123,10 @@ impl Line {
 
     pub(super) fn call_timeout(&self) -> Duration {
         self.upstream.call_timeout
+    }
+
+    pub(super) fn questions(&self) -> &Questions {
+        &self.upstream.questions
     }
 
     /// How long a call may take that goes on telling how far it is.
@@ -231,8 +236,8 @@ impl Line {
 
 async fn open(upstream: &Upstream) -> Result<Arc<dyn Remote>, RemoteError> {
     match &upstream.reach {
-        Reach::Launch(launch) => wire::launch(launch).await,
-        Reach::Address(address) => wire::dial(address).await,
+        Reach::Launch(launch) => wire::launch(launch, &upstream.questions).await,
+        Reach::Address(address) => wire::dial(address, &upstream.questions).await,
         Reach::Custom(connect) => connect().await,
     }
 }

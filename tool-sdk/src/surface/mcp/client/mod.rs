@@ -5,6 +5,7 @@
 //!     │           │            └──────── a host's own Remote ──────┤
 //!     │           └▶ name · suspicion · pins: what is believed     │
 //!     └─▶ Toolset ─▶ tool ─▶ arguments ─────▶ Remote::call ────────┘─▶ result
+//!                                                  └▶ questions ─▶ form: what it asks meanwhile
 //! ```
 //!
 //! A foreign tool is a tool like any other once it is in a toolset; nothing in the pipeline
@@ -13,9 +14,11 @@
 //! **Invariant:** nothing that a server says makes anything allowed.
 
 mod arguments;
+mod form;
 mod line;
 mod name;
 mod pins;
+mod questions;
 mod remote;
 mod result;
 mod suspicion;
@@ -30,6 +33,7 @@ pub use self::line::Status;
 #[cfg(feature = "cli")]
 pub(in crate::surface) use self::name::{namespace, server_of};
 pub use self::pins::Pins;
+pub use self::questions::{Answers, Questions};
 pub use self::remote::{
     ErrorClass, Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report,
 };

@@ -13,6 +13,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use super::questions::Answers;
+
 /// What a connection is asked to do, on its way.
 pub type RemoteWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, RemoteError>> + Send + 'a>>;
 
@@ -158,6 +160,8 @@ pub struct RemoteCall<'a> {
     pub timeout: Duration,
     /// Who hears how far the call is.
     pub report: Report<'a>,
+    /// Who answers what the server asks meanwhile.
+    pub answers: &'a Answers,
     /// Triggered when nobody waits for the result any more.
     pub cancel: CancellationToken,
 }

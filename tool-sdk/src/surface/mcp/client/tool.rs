@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::arguments::Contract;
 use super::line::Line;
 use super::pins::{Difference, Sight};
+use super::questions::Answers;
 use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
 use super::{result, suspicion};
 use crate::call::{Note, RawArgs};
@@ -194,12 +195,14 @@ async fn call(
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();
     let report = |done, total, message| cx.progress(done, total, message);
+    let answers = Answers::new(line.name(), raw, line.questions().clone(), cx.clone());
     let called = RemoteCall {
         server: line.name(),
         tool: raw,
         arguments: &arguments,
         timeout: line.call_timeout(),
         report: &report,
+        answers: &answers,
         cancel,
     };
     let result = match remote.call(called).await {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::name;
+use super::questions::Questions;
 use super::remote::{Remote, RemoteWork};
 use crate::process::sandbox::Policy;
 use crate::process::{ChildEnv, Run};
@@ -42,6 +43,7 @@ pub struct Upstream {
     pub(super) reach: Reach,
     pub(super) startup_timeout: Duration,
     pub(super) call_timeout: Duration,
+    pub(super) questions: Questions,
     only: Option<Vec<String>>,
     without: Vec<String>,
 }
@@ -97,6 +99,7 @@ impl Upstream {
             reach: reach.into(),
             startup_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(300),
+            questions: Questions::none(),
             only: None,
             without: Vec::new(),
         })
@@ -114,6 +117,13 @@ impl Upstream {
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = timeout;
+        self
+    }
+
+    /// Sets which questions of the server are answered while its tools run; none unless set.
+    #[must_use]
+    pub fn questions(mut self, questions: Questions) -> Self {
+        self.questions = questions;
         self
     }
 
