@@ -139,7 +139,7 @@ async fn told(
     outcome.result.map(|output| output.as_text().to_owned()).map_err(|error| error.to_string())
 }
 
-// F121, MC7: nothing is answered that the host did not say.
+// Nothing is answered that the host did not say.
 #[tokio::test]
 async fn without_a_word_of_the_host_nothing_is_answered() {
     for question in [form(), sample(), roots()] {
