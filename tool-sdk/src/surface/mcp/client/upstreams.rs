@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::line::{Line, Status};
 use super::name;
 use super::pins::Pins;
-use super::remote::RemoteError;
+use super::remote::{RemoteError, RemoteTool};
 use super::upstream::{InvalidUpstream, Upstream};
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
@@ -151,6 +151,15 @@ impl Upstreams {
     pub fn close(&self) {
         let lines = std::mem::take(&mut *self.lines());
         lines.values().for_each(|line| line.close());
+    }
+
+    /// Every tool of a server, as the server describes it: nothing of it is to be believed.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not answer.
+    pub async fn described(&self, server: &str) -> Result<Vec<RemoteTool>, RemoteError> {
+        self.line(server)?.remote().await?.tools().await
     }
 
     /// Reads a resource of a server, in the protocol's form.
