@@ -13,6 +13,7 @@
 //!
 //! **Invariant:** nothing that a server says makes anything allowed.
 
+mod address;
 mod arguments;
 mod form;
 mod line;
@@ -29,6 +30,7 @@ mod upstream;
 mod upstreams;
 mod wire;
 
+pub use self::address::Address;
 pub use self::line::Status;
 #[cfg(feature = "cli")]
 pub(in crate::surface) use self::name::{namespace, server_of};
@@ -37,6 +39,6 @@ pub use self::questions::{Answers, Questions};
 pub use self::remote::{
     ErrorClass, Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report,
 };
-pub use self::upstream::{Address, Connect, InvalidUpstream, Launch, Reach, Upstream};
+pub use self::upstream::{Connect, InvalidUpstream, Launch, Reach, Upstream};
 pub use self::upstreams::Upstreams;
 pub use self::wire::talk;

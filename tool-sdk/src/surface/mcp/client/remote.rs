@@ -220,6 +220,8 @@ pub struct RemoteError {
     pub message: Cow<'static, str>,
     /// The cause, for the host.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    /// What the server said of its own troubles, where it went away for good.
+    pub complaints: String,
 }
 
 /// The classes of failures of a server.
@@ -253,7 +255,8 @@ impl ErrorClass {
 impl RemoteError {
     /// A failure of `class`, with what a model should read.
     pub fn new(class: ErrorClass, message: impl fmt::Display) -> Self {
-        Self { class, message: message.to_string().into(), source: None }
+        let message = message.to_string().into();
+        Self { class, message, source: None, complaints: String::new() }
     }
 
     /// The server is not there.
@@ -274,6 +277,13 @@ impl RemoteError {
     /// The server does not keep to the protocol, or says no.
     pub fn protocol(message: impl fmt::Display) -> Self {
         Self::new(ErrorClass::Protocol, message)
+    }
+
+    /// Adds what the server said of its own troubles.
+    #[must_use]
+    pub fn complaining(mut self, words: impl Into<String>) -> Self {
+        self.complaints = words.into();
+        self
     }
 
     /// Adds the cause, for the host only.

@@ -74,6 +74,7 @@ impl ForeignTool {
         definition.output = tool.output_schema.clone().and_then(|it| Schema::from_value(it).ok());
         definition.source = Source::Mcp { server: server.to_owned() };
         let sight = Sight::of(&line.identity(), tool);
+        definition.revision = Some(sight.digest());
         let raw = tool.name.clone();
         let line = Arc::clone(line);
         Ok(Self(Arc::new(Inner { definition, contract, raw, sight, warnings, line })))
@@ -208,7 +209,7 @@ async fn call(
     let result = match remote.call(called).await {
         Ok(result) => result,
         Err(error) => {
-            line.failed(&error);
+            let error = line.failed(error);
             return Err(failure(&tool, error, &cx));
         }
     };

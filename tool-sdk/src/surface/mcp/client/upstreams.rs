@@ -159,7 +159,8 @@ impl Upstreams {
     ///
     /// Fails when there is no such server, or when it does not answer.
     pub async fn described(&self, server: &str) -> Result<Vec<RemoteTool>, RemoteError> {
-        self.line(server)?.remote().await?.tools().await
+        let line = self.line(server)?;
+        line.remote().await?.tools().await.map_err(|error| line.failed(error))
     }
 
     /// Reads a resource of a server, in the protocol's form.
@@ -168,7 +169,8 @@ impl Upstreams {
     ///
     /// Fails when there is no such server or resource.
     pub async fn read(&self, server: &str, uri: &str) -> Result<Value, RemoteError> {
-        self.line(server)?.remote().await?.read(uri).await
+        let line = self.line(server)?;
+        line.remote().await?.read(uri).await.map_err(|error| line.failed(error))
     }
 
     /// What is known of a server.

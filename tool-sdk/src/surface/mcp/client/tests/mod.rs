@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::script::{Act, Script};
-use super::{Pins, Questions, Reach, Status, Upstream, Upstreams};
+use super::{Launch, Pins, Questions, Reach, Status, Upstream, Upstreams};
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::permission::{Action, Reply, Rule, Scripted};

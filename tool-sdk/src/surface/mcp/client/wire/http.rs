@@ -10,9 +10,9 @@ use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::super::address::Address;
 use super::super::questions::Questions;
 use super::super::remote::{Remote, RemoteError};
-use super::super::upstream::Address;
 use super::bounded::Overflow;
 use super::ears::Ears;
 use super::{MAX_MESSAGE, begin, either};

@@ -140,7 +140,16 @@ where
     let ears = Arc::new(ears);
     let guarded = Guarded::new(transport, Arc::clone(&ears), closed.clone())?;
     let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
-    let service = service.map_err(|error| refused(error, child.as_ref(), &overflow))?;
+    let service = match service {
+        Ok(service) => service,
+        Err(error) => {
+            let words = match &child {
+                Some(child) => child.last_words().await,
+                None => String::new(),
+            };
+            return Err(refused(error, words, &overflow));
+        }
+    };
     // What is kept here is kept on purpose, and elsewhere.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
     let listening = listen(service.peer().clone(), Arc::clone(&ears));
@@ -150,35 +159,33 @@ where
     Ok(Arc::new(Wire { service, ears, closed, overflow, child, _listening }))
 }
 
-/// Why there is no connection.
-fn refused(error: ClientInitializeError, child: Option<&Piped>, overflow: &Overflow) -> Failed {
+/// Why there is no connection; `words` are those of the server about itself.
+fn refused(error: ClientInitializeError, words: String, overflow: &Overflow) -> Failed {
     if let Some(error) = overflow.error() {
-        return error.into();
+        return error.complaining(words).into();
     }
     let needs_login = error.is_authorization_required();
     let may_be_older =
         !needs_login && !matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
     let told = match &error {
         _ if needs_login => RemoteError::connection("the server wants a token, or another one"),
-        ClientInitializeError::ConnectionClosed(_) => {
-            let words = child.map(last_words).unwrap_or_default();
-            RemoteError::connection(format_args!("the server went away at its start{words}"))
-        }
+        ClientInitializeError::ConnectionClosed(_) => RemoteError::connection(format_args!(
+            "the server went away at its start{}",
+            last_line(&words)
+        )),
         ClientInitializeError::TransportError { .. } => {
-            let words = child.map(last_words).unwrap_or_default();
-            RemoteError::connection(format_args!("the server cannot be reached{words}"))
+            let line = last_line(&words);
+            RemoteError::connection(format_args!("the server cannot be reached{line}"))
         }
         _ => RemoteError::protocol("the server does not begin as the protocol says"),
     };
-    Failed { error: told.because(error), may_be_older }
+    Failed { error: told.because(error).complaining(words), may_be_older }
 }
 
-/// The last line that a child wrote to its standard error.
-fn last_words(child: &Piped) -> String {
-    let text = child.complaints().captured().text();
-    let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    line.map(|line| format!(": {}", line.trim().chars().take(200).collect::<String>()))
-        .unwrap_or_default()
+/// The last line of what a server complained about.
+fn last_line(words: &str) -> String {
+    let line = words.lines().rev().find(|line| !line.trim().is_empty());
+    line.map(|line| format!(": {}", line.trim())).unwrap_or_default()
 }
 
 /// Hears of changes from a server that only tells those who ask for it.
@@ -292,8 +299,8 @@ impl Wire {
         }
         match error {
             ServiceError::McpError(said) => {
-                let words: String = said.message.chars().take(1000).collect();
-                RemoteError::protocol(format_args!("the server says no: {words} ({})", said.code.0))
+                let (words, code) = (&said.message, said.code.0);
+                RemoteError::protocol(format_args!("the server says no ({code}): {words}"))
                     .because(said)
             }
             ServiceError::TransportClosed => gone(),
