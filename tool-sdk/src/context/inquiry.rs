@@ -66,6 +66,13 @@ impl Inquiry {
         Self { kind: InquiryKind::Sample, params }
     }
 
+    /// Asks the caller's model to go on after a conversation; `params` are those of the
+    /// protocol's `sampling/createMessage`.
+    #[must_use]
+    pub fn conversation(params: Value) -> Self {
+        Self { kind: InquiryKind::Sample, params }
+    }
+
     /// Asks for the folders that the caller works in.
     #[must_use]
     pub fn roots() -> Self {

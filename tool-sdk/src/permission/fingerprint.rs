@@ -94,6 +94,7 @@ pub(crate) fn definition_hash(definition: &Definition) -> String {
         "output": definition.output,
         "risk": definition.risk,
         "source": definition.source,
+        "revision": definition.revision,
     })
     .to_string();
     let mut hash = Fields::new("tool-sdk definition 1");
@@ -280,6 +281,7 @@ mod tests {
             Fingerprint::of(&tool("run2"), r#"{"cmd":"make"}"#, &[]),
             with(&|tool| tool.source = Source::Mcp { server: "two".to_owned() }),
             with(&|tool| tool.source = Source::Native),
+            with(&|tool| tool.revision = Some("2".to_owned())),
             with(&|tool| tool.description = "Runs any program.".into()),
             with(&|tool| tool.title = Some("Run".into())),
             with(&|tool| tool.title = Some("".into())),

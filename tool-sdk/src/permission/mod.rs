@@ -33,6 +33,8 @@ pub(crate) use self::fingerprint::definition_hash;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
 pub use self::prompt::Prompt;
+#[cfg(feature = "cli")]
+pub(crate) use self::prompt::framed;
 #[cfg(feature = "mcp")]
 pub(crate) use self::prompt::spelt;
 pub use self::rule::{Action, InvalidRule, Rule, Scope};

@@ -3,8 +3,10 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
+use tokio_util::sync::CancellationToken;
 
 use super::capture::{CHUNK, Capture, Captured};
 use super::mark::Mark;
@@ -18,6 +20,8 @@ pub(crate) struct Piped {
     _tree: Tree,
     _stand_ins: StandIns,
     complaints: Complaints,
+    /// Triggered when it can complain no more.
+    heard: CancellationToken,
 }
 
 impl fmt::Debug for Piped {
@@ -63,14 +67,24 @@ impl Piped {
         };
         let complaints = Complaints::keep(run.keep);
         let kept = complaints.clone();
+        let heard = CancellationToken::new();
+        let end = heard.clone().drop_guard();
         tokio::spawn(async move {
+            let _end = end;
             let mut chunk = vec![0; CHUNK];
             // A pipe that cannot be read any more has ended.
             while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
                 kept.push(&chunk[..count]);
             }
         });
-        Ok((Self { _tree: tree, _stand_ins: stand_ins, complaints }, stdout, stdin))
+        Ok((Self { _tree: tree, _stand_ins: stand_ins, complaints, heard }, stdout, stdin))
+    }
+
+    /// What a child that went away complained about to the end, as far as that comes soon.
+    pub(crate) async fn last_words(&self) -> String {
+        const SOON: Duration = Duration::from_millis(500);
+        let _ = tokio::time::timeout(SOON, self.heard.cancelled()).await;
+        self.complaints.captured().text()
     }
 
     /// What it complains about.

@@ -60,6 +60,13 @@ impl Redactor {
         Self::new(secrets_among(std::env::vars_os()))
     }
 
+    /// Knows these values too.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn from_env_and<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+        let given = secrets.into_iter().map(|secret| secret.as_ref().to_owned());
+        Self::new(secrets_among(std::env::vars_os()).into_iter().chain(given))
+    }
+
     /// `text` with its secrets replaced; borrowed when there are none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -138,7 +145,7 @@ fn mask(value: &mut Value) {
 }
 
 /// Whether what stands under this key is a secret, whatever it looks like.
-fn is_secret_key(key: &str) -> bool {
+pub(crate) fn is_secret_key(key: &str) -> bool {
     const SECRET: &[&str] = &[
         "apikey",
         "authorization",

@@ -88,6 +88,10 @@ pub struct Definition {
     /// Arguments that show how it is called, as JSON texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Cow<'static, str>>,
+    /// What tells it from what it was before, where the rest of its definition does not: when
+    /// it changes, approvals of a tool of somebody else are void.
+    #[serde(skip)]
+    pub revision: Option<String>,
     /// Where it comes from.
     #[serde(default)]
     pub source: Source,
@@ -211,6 +215,7 @@ impl Definition {
             parallel: None,
             flags: Flags::default(),
             examples: Vec::new(),
+            revision: None,
             source: Source::default(),
             place: None,
         }

@@ -69,12 +69,14 @@ mod tests {
         let none = harness.ok("debug_mcp_server", json!({})).await;
         assert_eq!(none.as_text(), "(There are no servers.)");
 
-        let broken = Launch::new("sh", ["-c", "echo out of paper >&2; exit 3"]);
+        let words = "echo out of paper, $API_KEY >&2; exit 3";
+        let broken = Launch::new("sh", ["-c", words]).env("API_KEY", "hunter2hunter2");
         upstreams.add(Upstream::new("broken", broken).unwrap()).unwrap();
         assert!(upstreams.connect("broken").await.is_err());
         let shown = harness.ok("debug_mcp_server", json!({ "name": "broken" })).await;
         let text = shown.as_text();
         assert!(text.starts_with("broken: not connected, 0 tools\nlast error: "), "{text}");
+        assert!(text.ends_with("standard error:\nout of paper, [redacted]"), "{text}");
         let error = harness.error("debug_mcp_server", json!({ "name": "other" })).await;
         assert_eq!(error.kind(), ErrorKind::NotFound);
     }

@@ -111,14 +111,20 @@ fn is_dangerous(_: &RegisterMcpServerArgs) -> bool {
 fn touched(args: &RegisterMcpServerArgs, _: &Context) -> Vec<Subject> {
     let words = args.command.iter().chain(args.args.iter().flatten());
     let line = words.map(String::as_str).collect::<Vec<_>>().join(" ");
-    vec![Subject::new(args.url.clone().unwrap_or(line))]
+    vec![Subject::new(address(args).unwrap_or(line))]
 }
 
 /// The command word by word, and the names of its variables.
 fn shown(args: &RegisterMcpServerArgs, _: &Context) -> Option<Value> {
     let variables = args.env.iter().flatten();
     let names: Vec<&str> = variables.filter_map(|one| one.split('=').next()).collect();
-    Some(json!({ "command": args.command, "args": args.args, "env": names, "url": args.url }))
+    Some(json!({ "command": args.command, "args": args.args, "env": names, "url": address(args) }))
+}
+
+/// Where it listens, without the values of the query, which may be secrets.
+fn address(args: &RegisterMcpServerArgs) -> Option<String> {
+    let url = args.url.as_deref()?;
+    Some(Address::new(url).map_or_else(|wrong| wrong.given, |address| address.to_string()))
 }
 
 #[cfg(test)]
@@ -142,6 +148,29 @@ mod tests {
             let error = harness.error("register_mcp_server", args.clone()).await;
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_shown_of_an_address_is_no_secret() {
+        for (url, expected) in [
+            ("https://a.example/mcp?key=s3cret", "https://a.example/mcp?key=[hidden]"),
+            ("https://ada:s3cret@a.example/", "https://a.example/"),
+        ] {
+            let args = RegisterMcpServerArgs {
+                name: "x".to_owned(),
+                command: None,
+                args: None,
+                env: None,
+                url: Some(url.to_owned()),
+            };
+            assert_eq!(address(&args).as_deref(), Some(expected));
+            assert!(!shown_text(&args).contains("s3cret"));
+        }
+    }
+
+    fn shown_text(args: &RegisterMcpServerArgs) -> String {
+        let cx = tool_sdk::testing::context();
+        format!("{:?} {:?}", shown(args, &cx), touched(args, &cx))
     }
 
     // CH2

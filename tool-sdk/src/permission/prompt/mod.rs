@@ -21,6 +21,14 @@ use super::{Ask, Rule};
 use crate::effect::Risk;
 use crate::tool::{Source, Subject};
 
+/// Words of others as they stand in a prompt: framed, and with nothing in them that hides.
+#[cfg(feature = "cli")]
+pub(crate) fn framed(text: &str) -> String {
+    let mut page = Page::default();
+    text.split('\n').for_each(|line| page.entry(&visible(line)));
+    page.text
+}
+
 /// An ask as text for a person.
 ///
 /// # Examples

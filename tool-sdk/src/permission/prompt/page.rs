@@ -50,7 +50,8 @@ impl Page {
         }
     }
 
-    fn entry(&mut self, entry: &str) {
+    /// A foreign entry, visible text.
+    pub(super) fn entry(&mut self, entry: &str) {
         let pieces = pieces(entry);
         self.hidden
             .extend(pieces.iter().filter(|piece| is_hidden(piece)).map(|&piece| piece.to_owned()));

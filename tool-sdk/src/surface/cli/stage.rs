@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::exit::{Failure, Result};
 use super::guard::{Answers, Guard};
-use super::terminal::{AtTerminal, Floor};
+use super::terminal::{AtTerminal, Floor, FormsAtTerminal};
 use super::watch::Watch;
 use super::{App, Io, config, place, style};
 use crate::audit::AuditLog;
@@ -97,7 +97,11 @@ impl Stage {
         pipeline = hooked(pipeline, guard.hooks, approver, guard.mode, io);
 
         let stop = CancellationToken::new();
-        let session = Session::new(SESSION).with_client(Client::Cli).lend(guard.settings);
+        let mut session = Session::new(SESSION).with_client(Client::Cli).lend(guard.settings);
+        if let (Answers::Terminal, Some(console)) = (guard.answers, &io.console) {
+            let forms = FormsAtTerminal::new(Arc::clone(console), floor.clone());
+            session = session.with_inquiries(Arc::new(forms));
+        }
         let session = readable.lend(session).lend(sandbox);
         let session = app.equip(session).with_cancel(stop.clone());
         Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor })

@@ -59,14 +59,12 @@ impl Default for Setting {
 impl Setting {
     /// Puts somebody in front of the terminal who types these lines, and then no more.
     pub(super) fn types(&mut self, lines: &[&str]) {
-        let lines = lines.iter().map(|line| format!("{line}\n")).collect();
-        let shown = Mutex::default();
-        self.person = Some(Arc::new(Person { lines: Mutex::new(lines), shown }));
+        self.person = Some(Person::typing(lines));
     }
 
     /// What that person was shown.
     pub(super) fn shown(&self) -> String {
-        self.person.as_ref().map(|person| person.shown.lock().unwrap().clone()).unwrap_or_default()
+        self.person.as_ref().map(|person| person.shown()).unwrap_or_default()
     }
 
     /// Writes a file into the current folder; gives its path.
@@ -106,6 +104,19 @@ impl Setting {
 pub(super) struct Person {
     lines: Mutex<VecDeque<String>>,
     shown: Mutex<String>,
+}
+
+impl Person {
+    /// Somebody who types these lines, and then no more.
+    pub(super) fn typing(lines: &[&str]) -> Arc<Self> {
+        let lines = lines.iter().map(|line| format!("{line}\n")).collect();
+        Arc::new(Self { lines: Mutex::new(lines), shown: Mutex::default() })
+    }
+
+    /// What they were shown.
+    pub(super) fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
 }
 
 impl Console for Person {

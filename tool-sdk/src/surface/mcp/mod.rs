@@ -48,8 +48,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpListener;
 
 pub use self::client::{
-    Address, Connect, ErrorClass, InvalidUpstream, Launch, Pins, Reach, Remote, RemoteCall,
-    RemoteError, RemoteResult, RemoteTool, RemoteWork, Report, Status, Upstream, Upstreams, talk,
+    Address, Answers, Connect, ErrorClass, InvalidUpstream, Launch, Pins, Questions, Reach, Remote,
+    RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report, Status, Upstream,
+    Upstreams, talk,
 };
 use self::connection::Connection;
 use self::direct::Level;

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use super::super::Io;
 use super::super::exit::{Failure, Result};
-use crate::surface::mcp::{Address, InvalidUpstream, Launch, Reach, Upstream};
+use crate::surface::mcp::{Address, InvalidUpstream, Launch, Questions, Reach, Upstream};
 
 /// Every server of a configuration.
 pub(in super::super) type Servers = Vec<Entry>;
@@ -47,6 +47,16 @@ pub(in super::super) struct Entry {
     enabled: Option<bool>,
     enabled_tools: Option<Vec<String>>,
     disabled_tools: Vec<String>,
+    /// What it may ask while one of its tools runs.
+    questions: Vec<Question>,
+}
+
+/// A kind of question that is answered at a command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Question {
+    Forms,
+    Roots,
 }
 
 /// The servers below `[mcp]`.
@@ -89,7 +99,9 @@ fn seconds(time: f64) -> Option<Duration> {
 
 impl Entry {
     /// The server; nothing when it is switched off.
-    pub(super) fn upstream(&self, io: &Io<'_>) -> Result<Option<Upstream>> {
+    ///
+    /// `roots` are the folders that it is told of where it may ask for them.
+    pub(super) fn upstream(&self, roots: &[PathBuf], io: &Io<'_>) -> Result<Option<Upstream>> {
         if self.enabled == Some(false) {
             return Ok(None);
         }
@@ -104,7 +116,15 @@ impl Entry {
                 .hint(format_args!("set it, or write `enabled = false` for `{server}`")));
             }
         }
-        self.described(var).map(Some).map_err(Failure::config)
+        let upstream = self.described(var).map_err(Failure::config)?;
+        Ok(Some(upstream.questions(self.answered(roots))))
+    }
+
+    fn answered(&self, roots: &[PathBuf]) -> Questions {
+        self.questions.iter().fold(Questions::none(), |answered, question| match question {
+            Question::Forms => answered.forms(),
+            Question::Roots => answered.roots(roots),
+        })
     }
 
     fn described(
@@ -203,6 +223,7 @@ mod tests {
         check_mistake(json!({}), "`command` or `url` is missing");
         check_mistake(json!({ "command": "x", "url": "https://a" }), "exclude each other");
         check_mistake(json!({ "command": "x", "argv": [] }), "unknown field `argv`");
+        check_mistake(json!({ "command": "x", "questions": ["samples"] }), "`forms` or `roots`");
         check_mistake(json!({ "command": "x", "call_timeout": 0 }), "above 0");
         check_mistake(json!({ "url": "http://example.com/" }), "https");
         let mistake = servers(&json!({ "servers": { "a b": { "command": "x" } } })).unwrap_err();

@@ -73,6 +73,42 @@ fn a_server_comes_is_used_and_goes() {
     assert_eq!(shelf.run(&call).code, 2, "there is no such tool any more");
 }
 
+/// A server whose tool asks before it says hello, and says what it was told.
+const CURIOUS: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *server/discover*) say '"error":{"code":-32601,"message":"no"}' ;;
+    *tools/list*) say '"result":{"tools":[{"name":"hello","inputSchema":{"type":"object"}}]}' ;;
+    *tools/call*) call=$id; id='"q"'; say '"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}' ;;
+    *'"id":"q"'*) name=$(printf '%s' "$line" | sed -n 's/.*"name":"\([a-z]*\)".*/\1/p'); id=$call; say '"result":{"content":[{"type":"text","text":"hello '"$name"'"}]}' ;;
+  esac
+done
+"#;
+
+// MC7: who sits at the terminal is asked, where the configuration lets the server ask.
+#[test]
+fn a_server_asks_who_sits_at_the_terminal() {
+    for (questions, lines, expected) in [
+        ("questions = [\"forms\"]", &["y", "y", "ada"][..], "hello ada\n"),
+        ("questions = [\"forms\"]", &["y", "n"], "hello \n"),
+        ("", &["y", "y", "ada"], "hello \n"),
+    ] {
+        let mut shelf = Shelf::new("");
+        let script = shelf.setting.file("server.sh", CURIOUS);
+        let server =
+            format!("[mcp.servers.shy]\ncommand = \"sh\"\nargs = [\"{script}\"]\n{questions}\n");
+        shelf.config = shelf.setting.file("config.toml", &server);
+        shelf.setting.types(lines);
+        let called = shelf.run(&["call", "mcp__shy__hello", "{}"]);
+        assert_eq!((called.code, called.out.as_str()), (0, expected), "{}", called.err);
+        let asked = shelf.setting.shown().contains("The server `shy` asks this");
+        assert_eq!(asked, !questions.is_empty(), "{}", shelf.setting.shown());
+    }
+}
+
 // F121
 #[test]
 fn calls_of_a_batch_reach_servers_too() {

@@ -3,6 +3,8 @@
 //! **Invariant:** only the exact letter or word for a yes is one. Everything else is a no:
 //! another word, the end of the input, a terminal that fails.
 
+mod form;
+
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::form::FormsAtTerminal;
 use crate::permission::{Approver, Ask, Reply};
 
 /// A terminal with somebody in front of it.

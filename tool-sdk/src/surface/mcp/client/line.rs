@@ -17,10 +17,13 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::pins::Pins;
+use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool};
 use super::tool::ForeignTool;
 use super::upstream::{Reach, Upstream};
 use super::{name, suspicion, wire};
+use crate::permission::spelt;
+use crate::redact::Redactor;
 use crate::tool::Tool;
 use crate::toolset::Toolset;
 
@@ -37,6 +40,9 @@ const DEBOUNCE: Duration = Duration::from_millis(200);
 /// How many tools of one server count.
 const MOST_TOOLS: usize = 1000;
 
+/// The most that is told of a failure, in characters.
+const MOST_WORDS: usize = 1000;
+
 /// How much longer than silence a call may take in all.
 const PATIENCE: u32 = 12;
 
@@ -46,6 +52,7 @@ pub(super) struct Line {
     /// Where the tools go; whoever has it has the server too.
     toolset: Mutex<Weak<Toolset>>,
     pins: Pins,
+    redactor: Redactor,
     state: Mutex<State>,
     /// Held while a connection is made, so that one is enough for everybody.
     connecting: tokio::sync::Mutex<()>,
@@ -99,8 +106,10 @@ impl fmt::Debug for Line {
 /// What does not change.
 impl Line {
     pub(super) fn new(upstream: Upstream, toolset: &Arc<Toolset>, pins: Pins) -> Arc<Self> {
+        let redactor = upstream.reach.redactor();
         Arc::new(Self {
             upstream,
+            redactor,
             toolset: Mutex::new(Arc::downgrade(toolset)),
             pins,
             state: Mutex::default(),
@@ -124,6 +133,10 @@ impl Line {
         self.upstream.call_timeout
     }
 
+    pub(super) fn questions(&self) -> &Questions {
+        &self.upstream.questions
+    }
+
     /// How long a call may take that goes on telling how far it is.
     pub(super) fn longest(&self) -> Duration {
         self.upstream.call_timeout.saturating_mul(PATIENCE)
@@ -142,7 +155,7 @@ impl Line {
             Some(remote) => Ok(remote),
             None => {
                 let connected = self.connect().await;
-                connected.inspect_err(|error| self.failed(error))
+                connected.map_err(|error| self.failed(error))
             }
         }
     }
@@ -161,7 +174,8 @@ impl Line {
         };
         let connected = async {
             let remote = open(&self.upstream).await?;
-            let tools = remote.tools().await.inspect_err(|_| self.listen_to(&*remote))?;
+            let listed = remote.tools().await;
+            let tools = listed.map_err(|error| error.complaining(remote.complaints()))?;
             Ok((remote, tools))
         };
         let (remote, tools) = timeout(patience, connected).await.map_err(late)??;
@@ -196,19 +210,34 @@ impl Line {
         Ok(FIRST_WAIT * doubled)
     }
 
-    /// Keeps what went wrong.
-    pub(super) fn failed(&self, error: &RemoteError) {
+    /// Keeps what went wrong; gives it as it may be told.
+    pub(super) fn failed(&self, error: RemoteError) -> RemoteError {
+        let RemoteError { class, message, source, complaints } = error;
+        // Cut last: half a secret would not be found.
+        let message: String = self.told(&message).chars().take(MOST_WORDS).collect();
+        let mut told = RemoteError::new(class, message);
+        told.source = source.map(|source| self.told(&in_one_line(&*source)).into());
         let mut state = self.state();
-        if error.class != ErrorClass::Aborted {
-            state.last_error = Some(error.message.clone().into_owned());
+        if class != ErrorClass::Aborted {
+            state.last_error = Some(told.message.clone().into_owned());
         }
         if let Some(connection) = state.connection.clone() {
             state.complaints = connection.remote.complaints();
         }
+        if !complaints.is_empty() {
+            state.complaints = complaints;
+        }
+        told
     }
 
-    fn listen_to(&self, remote: &dyn Remote) {
-        self.state().complaints = remote.complaints();
+    /// Words about the server, or by it, without the secrets that it was handed and with
+    /// nothing in them that hides.
+    fn told(&self, words: &str) -> String {
+        let words = match &self.upstream.reach {
+            Reach::Address(address) => address.hide_in(words),
+            _ => words.to_owned(),
+        };
+        spelt(&self.redactor.redact(&words)).into_owned()
     }
 
     /// Ends the connection, and takes the tools away.
@@ -229,10 +258,16 @@ impl Line {
     }
 }
 
+/// An error with its causes.
+fn in_one_line(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
 async fn open(upstream: &Upstream) -> Result<Arc<dyn Remote>, RemoteError> {
     match &upstream.reach {
-        Reach::Launch(launch) => wire::launch(launch).await,
-        Reach::Address(address) => wire::dial(address).await,
+        Reach::Launch(launch) => wire::launch(launch, &upstream.questions).await,
+        Reach::Address(address) => wire::dial(address, &upstream.questions).await,
         Reach::Custom(connect) => connect().await,
     }
 }
@@ -250,7 +285,7 @@ async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
         let Some(line) = line.upgrade() else { return };
         match listed {
             Ok(tools) => line.offer(&tools),
-            Err(error) => line.failed(&error),
+            Err(error) => drop(line.failed(error)),
         }
     }
 }
@@ -359,7 +394,7 @@ impl Line {
             tools: state.added.iter().map(|tool| tool.definition().name.to_string()).collect(),
             last_error: state.last_error.clone(),
             warnings: state.warnings.clone(),
-            stderr: complaints.unwrap_or_else(|| state.complaints.clone()),
+            stderr: self.told(complaints.as_ref().unwrap_or(&state.complaints)),
         }
     }
 }

@@ -5,6 +5,7 @@
 //!     │           │            └──────── a host's own Remote ──────┤
 //!     │           └▶ name · suspicion · pins: what is believed     │
 //!     └─▶ Toolset ─▶ tool ─▶ arguments ─────▶ Remote::call ────────┘─▶ result
+//!                                                  └▶ questions ─▶ form: what it asks meanwhile
 //! ```
 //!
 //! A foreign tool is a tool like any other once it is in a toolset; nothing in the pipeline
@@ -12,10 +13,13 @@
 //!
 //! **Invariant:** nothing that a server says makes anything allowed.
 
+mod address;
 mod arguments;
+mod form;
 mod line;
 mod name;
 mod pins;
+mod questions;
 mod remote;
 mod result;
 mod suspicion;
@@ -26,13 +30,15 @@ mod upstream;
 mod upstreams;
 mod wire;
 
+pub use self::address::Address;
 pub use self::line::Status;
 #[cfg(feature = "cli")]
 pub(in crate::surface) use self::name::{namespace, server_of};
 pub use self::pins::Pins;
+pub use self::questions::{Answers, Questions};
 pub use self::remote::{
     ErrorClass, Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report,
 };
-pub use self::upstream::{Address, Connect, InvalidUpstream, Launch, Reach, Upstream};
+pub use self::upstream::{Connect, InvalidUpstream, Launch, Reach, Upstream};
 pub use self::upstreams::Upstreams;
 pub use self::wire::talk;

@@ -13,6 +13,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use super::questions::Answers;
+
 /// What a connection is asked to do, on its way.
 pub type RemoteWork<'a, T> = Pin<Box<dyn Future<Output = Result<T, RemoteError>> + Send + 'a>>;
 
@@ -158,6 +160,8 @@ pub struct RemoteCall<'a> {
     pub timeout: Duration,
     /// Who hears how far the call is.
     pub report: Report<'a>,
+    /// Who answers what the server asks meanwhile.
+    pub answers: &'a Answers,
     /// Triggered when nobody waits for the result any more.
     pub cancel: CancellationToken,
 }
@@ -216,6 +220,8 @@ pub struct RemoteError {
     pub message: Cow<'static, str>,
     /// The cause, for the host.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    /// What the server said of its own troubles, where it went away for good.
+    pub complaints: String,
 }
 
 /// The classes of failures of a server.
@@ -249,7 +255,8 @@ impl ErrorClass {
 impl RemoteError {
     /// A failure of `class`, with what a model should read.
     pub fn new(class: ErrorClass, message: impl fmt::Display) -> Self {
-        Self { class, message: message.to_string().into(), source: None }
+        let message = message.to_string().into();
+        Self { class, message, source: None, complaints: String::new() }
     }
 
     /// The server is not there.
@@ -270,6 +277,13 @@ impl RemoteError {
     /// The server does not keep to the protocol, or says no.
     pub fn protocol(message: impl fmt::Display) -> Self {
         Self::new(ErrorClass::Protocol, message)
+    }
+
+    /// Adds what the server said of its own troubles.
+    #[must_use]
+    pub fn complaining(mut self, words: impl Into<String>) -> Self {
+        self.complaints = words.into();
+        self
     }
 
     /// Adds the cause, for the host only.

@@ -10,7 +10,11 @@ const MOST_BYTES: usize = 4 << 10;
 
 /// What models are told of the tool.
 pub(super) fn description(tool: &RemoteTool) -> String {
-    let text = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or("A foreign tool.");
+    readable(tool.description.as_deref().or(tool.title.as_deref()).unwrap_or("A foreign tool."))
+}
+
+/// Words of a server with what hides in them spelt out, and no more than anyone reads.
+pub(super) fn readable(text: &str) -> String {
     let mut text = spelt(text).into_owned();
     if text.len() > MOST_BYTES {
         let end = text.floor_char_boundary(MOST_BYTES);

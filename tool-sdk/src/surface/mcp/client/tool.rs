@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::arguments::Contract;
 use super::line::Line;
 use super::pins::{Difference, Sight};
+use super::questions::Answers;
 use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
 use super::{result, suspicion};
 use crate::call::{Note, RawArgs};
@@ -73,6 +74,7 @@ impl ForeignTool {
         definition.output = tool.output_schema.clone().and_then(|it| Schema::from_value(it).ok());
         definition.source = Source::Mcp { server: server.to_owned() };
         let sight = Sight::of(&line.identity(), tool);
+        definition.revision = Some(sight.digest());
         let raw = tool.name.clone();
         let line = Arc::clone(line);
         Ok(Self(Arc::new(Inner { definition, contract, raw, sight, warnings, line })))
@@ -194,18 +196,20 @@ async fn call(
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();
     let report = |done, total, message| cx.progress(done, total, message);
+    let answers = Answers::new(line.name(), raw, line.questions().clone(), cx.clone());
     let called = RemoteCall {
         server: line.name(),
         tool: raw,
         arguments: &arguments,
         timeout: line.call_timeout(),
         report: &report,
+        answers: &answers,
         cancel,
     };
     let result = match remote.call(called).await {
         Ok(result) => result,
         Err(error) => {
-            line.failed(&error);
+            let error = line.failed(error);
             return Err(failure(&tool, error, &cx));
         }
     };

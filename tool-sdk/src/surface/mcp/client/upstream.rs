@@ -2,22 +2,26 @@
 //!
 //! Plain data. Who wrote it down is the host; a server has no say in any of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use hyper::header::{HeaderName, HeaderValue};
-use reqwest::Url;
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use super::address::Address;
 use super::name;
+use super::questions::Questions;
 use super::remote::{Remote, RemoteWork};
 use crate::process::sandbox::Policy;
 use crate::process::{ChildEnv, Run};
+use crate::redact::Redactor;
+
+/// Finds what looks like a secret, and knows none: what is shown of a server stays the same,
+/// whoever looks.
+static SHAPES: LazyLock<Redactor> = LazyLock::new(Redactor::default);
 
 /// A server whose tools are used.
 ///
@@ -42,6 +46,7 @@ pub struct Upstream {
     pub(super) reach: Reach,
     pub(super) startup_timeout: Duration,
     pub(super) call_timeout: Duration,
+    pub(super) questions: Questions,
     only: Option<Vec<String>>,
     without: Vec<String>,
 }
@@ -75,7 +80,7 @@ pub struct InvalidUpstream {
 }
 
 impl InvalidUpstream {
-    fn new(subject: &'static str, given: &str, problem: impl fmt::Display) -> Self {
+    pub(super) fn new(subject: &'static str, given: &str, problem: impl fmt::Display) -> Self {
         let given = given.escape_debug().take(80).collect();
         Self { subject, given, problem: problem.to_string() }
     }
@@ -97,6 +102,7 @@ impl Upstream {
             reach: reach.into(),
             startup_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(300),
+            questions: Questions::none(),
             only: None,
             without: Vec::new(),
         })
@@ -114,6 +120,13 @@ impl Upstream {
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.call_timeout = timeout;
+        self
+    }
+
+    /// Sets which questions of the server are answered while its tools run; none unless set.
+    #[must_use]
+    pub fn questions(mut self, questions: Questions) -> Self {
+        self.questions = questions;
         self
     }
 
@@ -159,19 +172,28 @@ impl Reach {
         Self::Custom(Arc::new(move || Box::pin(connect())))
     }
 
+    /// Finds the secrets that this server is handed, and whatever else looks like one.
+    pub(super) fn redactor(&self) -> Redactor {
+        match self {
+            Self::Launch(launch) => Redactor::from_env_and(launch.env.values()),
+            Self::Address(address) => Redactor::from_env_and(address.secrets()),
+            Self::Custom(_) => Redactor::from_env(),
+        }
+    }
+
     /// What tells this server from another one: everything but the values of secrets.
     #[must_use]
     pub fn identity(&self) -> Value {
         match self {
             Self::Launch(launch) => json!({
                 "command": launch.command,
-                "args": launch.args,
+                "args": launch.args.iter().map(|arg| SHAPES.redact(arg)).collect::<Vec<_>>(),
                 "env": launch.env.keys().collect::<Vec<_>>(),
                 "cwd": launch.folder,
             }),
             Self::Address(address) => json!({
-                "url": address.url.as_str(),
-                "headers": address.headers.keys().map(HeaderName::as_str).collect::<BTreeSet<_>>(),
+                "url": address.to_string(),
+                "headers": address.header_names(),
             }),
             Self::Custom(_) => json!({ "custom": true }),
         }
@@ -238,64 +260,6 @@ impl Launch {
     }
 }
 
-/// A place on the network, and what is sent there with every message.
-#[derive(Clone)]
-#[must_use]
-pub struct Address {
-    pub(super) url: Url,
-    pub(super) headers: HashMap<HeaderName, HeaderValue>,
-    pub(super) bearer: Option<String>,
-}
-
-impl Address {
-    /// A server at `url`; anything but this machine is talked to over TLS.
-    ///
-    /// # Errors
-    ///
-    /// Fails when `url` is none, or when what is sent there could be read by others.
-    pub fn new(url: &str) -> Result<Self, InvalidUpstream> {
-        let wrong = |problem: &str| InvalidUpstream::new("the address", url, problem);
-        let parsed = Url::parse(url).map_err(|error| wrong(&error.to_string()))?;
-        match parsed.scheme() {
-            "https" => {}
-            "http" if is_loopback(&parsed) => {}
-            "http" => return Err(wrong("other machines are talked to over https")),
-            _ => return Err(wrong("it must start with https://")),
-        }
-        if !parsed.username().is_empty() || parsed.password().is_some() {
-            return Err(wrong("a password belongs into a header, and not into the address"));
-        }
-        Ok(Self { url: parsed, headers: HashMap::new(), bearer: None })
-    }
-
-    /// Sends a header with every message.
-    ///
-    /// # Errors
-    ///
-    /// Fails when that is no header.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, InvalidUpstream> {
-        // The value may be a secret, so that it is not repeated.
-        let wrong = || InvalidUpstream::new("the header", name, "it is none");
-        let header = name.to_ascii_lowercase().parse().map_err(|_| wrong())?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
-        value.set_sensitive(true);
-        self.headers.insert(header, value);
-        Ok(self)
-    }
-
-    /// Sends a token with every message, to this server and to no other.
-    pub fn bearer(mut self, token: impl Into<String>) -> Self {
-        self.bearer = Some(token.into());
-        self
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
-}
-
 impl From<Launch> for Reach {
     fn from(launch: Launch) -> Self {
         Self::Launch(launch)
@@ -321,12 +285,6 @@ impl fmt::Debug for Launch {
     }
 }
 
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Reach::Address(self.clone()).fmt(f)
-    }
-}
-
 impl fmt::Debug for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Upstream").field("name", &self.name).field("reach", &self.reach).finish()
@@ -337,38 +295,15 @@ impl fmt::Debug for Upstream {
 mod tests {
     use super::*;
 
-    // MC8
-    #[test]
-    fn only_this_machine_is_talked_to_without_tls() {
-        for good in [
-            "https://example.com/mcp",
-            "http://localhost:8000/mcp",
-            "http://127.0.0.1/mcp",
-            "http://[::1]:80/mcp",
-        ] {
-            assert!(Address::new(good).is_ok(), "{good}");
-        }
-        for bad in [
-            "http://example.com/mcp",
-            "http://localhost.example.com/",
-            "http://169.254.169.254/latest/meta-data",
-            "ftp://localhost/",
-            "https://ada:secret@example.com/",
-            "file:///etc/passwd",
-            "example.com",
-        ] {
-            assert!(Address::new(bad).is_err(), "{bad}");
-        }
-    }
-
     #[test]
     fn no_secret_is_shown() {
-        let launch = Launch::new("run", ["-v"]).env("API_KEY", "hunter2");
-        let address = Address::new("https://a/").unwrap().bearer("hunter2");
+        let launch = Launch::new("run", ["-v", "ghp_0123456789abcdefghijkl"]);
+        let launch = launch.env("API_KEY", "hunter2");
+        let address = Address::new("https://a/?key=hunter2").unwrap().bearer("hunter2");
         let address = address.header("X-Key", "hunter2").unwrap();
         let shown = format!("{launch:?} {address:?}");
         assert!(shown.contains("API_KEY") && shown.contains("x-key"), "{shown}");
-        assert!(!shown.contains("hunter2"), "{shown}");
+        assert!(!shown.contains("hunter2") && !shown.contains("ghp_"), "{shown}");
     }
 
     // The filters of another agent, as data.

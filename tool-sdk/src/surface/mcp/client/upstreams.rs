@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::line::{Line, Status};
 use super::name;
 use super::pins::Pins;
-use super::remote::RemoteError;
+use super::remote::{RemoteError, RemoteTool};
 use super::upstream::{InvalidUpstream, Upstream};
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
@@ -153,13 +153,24 @@ impl Upstreams {
         lines.values().for_each(|line| line.close());
     }
 
+    /// Every tool of a server, as the server describes it: nothing of it is to be believed.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is no such server, or when it does not answer.
+    pub async fn described(&self, server: &str) -> Result<Vec<RemoteTool>, RemoteError> {
+        let line = self.line(server)?;
+        line.remote().await?.tools().await.map_err(|error| line.failed(error))
+    }
+
     /// Reads a resource of a server, in the protocol's form.
     ///
     /// # Errors
     ///
     /// Fails when there is no such server or resource.
     pub async fn read(&self, server: &str, uri: &str) -> Result<Value, RemoteError> {
-        self.line(server)?.remote().await?.read(uri).await
+        let line = self.line(server)?;
+        line.remote().await?.read(uri).await.map_err(|error| line.failed(error))
     }
 
     /// What is known of a server.

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
 
 use self::file::Folder;
@@ -64,6 +65,11 @@ impl Sight {
             "outputSchema": tool.output_schema,
             "annotations": tool.annotations,
         }))
+    }
+
+    /// What no other sight has: approvals are tied to it.
+    pub(super) fn digest(&self) -> String {
+        format!("{:x}", Sha256::digest(lines(&self.0)))
     }
 }
 
@@ -192,6 +198,15 @@ mod tests {
 
         pins.forget("s").unwrap();
         assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
+    }
+
+    #[test]
+    fn every_change_is_another_digest() {
+        let seen = sight("Reads.", "a").digest();
+        assert_eq!(seen, sight("Reads.", "a").digest());
+        let long = |end: &str| sight(&("x".repeat(10_000) + end), "a").digest();
+        let others = [sight("Reads all.", "a").digest(), sight("Reads.", "b").digest(), long("")];
+        assert!(!others.contains(&seen) && long("a") != long("b"));
     }
 
     #[test]

@@ -197,6 +197,36 @@ async fn a_host_may_bring_a_connection_of_its_own() {
     assert_eq!(outcome.text(), "own raw.name {\"n\": Number(1)}");
 }
 
+// F105: what is there for a screen is not there for a model, whatever else a server says.
+#[tokio::test]
+async fn tools_for_screens_are_hidden_from_models() {
+    let ui = |name: &str, meta: Value| {
+        let mut tool = tool(name, "Shows it.");
+        tool["_meta"] = json!({ "ui": meta });
+        tool
+    };
+    let tools = [
+        ui("both", json!({ "visibility": ["model", "app"], "resourceUri": "ui://x" })),
+        ui("plain", json!({ "resourceUri": "ui://x" })),
+        ui("app", json!({ "visibility": ["app"] })),
+        ui("nobody", json!({ "visibility": [] })),
+        ui("odd", json!({ "visibility": 3 })),
+    ];
+    let listed = json!({ "tools": tools });
+    let setting = Setting::trusting(move |message| match message["method"].as_str() {
+        Some("tools/list") => vec![Act::Answer(listed.clone())],
+        _ => echo(message),
+    });
+    let status = setting.connect().await;
+    assert_eq!(status.tools, ["mcp__s__both", "mcp__s__plain"]);
+    assert_eq!(setting.tools(), status.tools);
+    for hidden in ["app", "nobody", "odd"] {
+        let error = setting.call(hidden, "{}").await.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{hidden}");
+    }
+    assert!(setting.script.heard("tools/call").is_empty());
+}
+
 // MC1
 #[tokio::test]
 async fn names_that_are_no_names_are_left_out() {

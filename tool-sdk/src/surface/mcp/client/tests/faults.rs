@@ -44,6 +44,22 @@ async fn a_refusal_is_no_answer() {
     assert_eq!(kind, ErrorKind::Failed);
 }
 
+// F126: what a server says of its troubles is read by people and models.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_server_complains_of_holds_no_secret_and_hides_nothing() {
+    let words = r"printf 'no \033[2Jluck with %s\n' $API_KEY >&2; exit 3";
+    let launch = Launch::new("sh", ["-c", words]).env("API_KEY", "hunter2hunter2");
+    let setting = Setting::trusting(echo);
+    setting.upstreams.add(Upstream::new("broken", launch).unwrap()).unwrap();
+    let error = setting.upstreams.connect("broken").await.unwrap_err();
+    let status = setting.upstreams.status("broken").unwrap();
+    let told = [&*error.message, status.last_error.as_ref().unwrap(), status.stderr.trim_end()];
+    for told in told {
+        assert!(told.ends_with("no \\x1b[2Jluck with [redacted]"), "{told}");
+    }
+}
+
 // MC9
 #[tokio::test]
 async fn only_what_was_asked_for_is_answered_and_once() {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod faults;
+mod questions;
 mod script;
 mod trust;
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::script::{Act, Script};
-use super::{Pins, Reach, Status, Upstream, Upstreams};
+use super::{Launch, Pins, Questions, Reach, Status, Upstream, Upstreams};
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::permission::{Action, Reply, Rule, Scripted};
@@ -40,9 +41,19 @@ impl Setting {
         setting
     }
 
+    /// Lets the server ask these questions.
+    fn answering(self, questions: Questions) -> Self {
+        let script = Arc::clone(&self.script);
+        let told = questions.clone();
+        let reach = Reach::custom(move || Arc::clone(&script).serve(told.clone()));
+        self.upstreams.remove("s");
+        self.upstreams.add(Upstream::new("s", reach).unwrap().questions(questions)).unwrap();
+        self
+    }
+
     fn upstream(&self, name: &str) -> Upstream {
         let script = Arc::clone(&self.script);
-        let reach = Reach::custom(move || Arc::clone(&script).serve());
+        let reach = Reach::custom(move || Arc::clone(&script).serve(Questions::none()));
         let upstream = Upstream::new(name, reach).unwrap();
         upstream.startup_timeout(Duration::from_secs(5)).call_timeout(Duration::from_secs(5))
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-use super::super::{Remote, RemoteError, talk};
+use super::super::{Questions, Remote, RemoteError, talk};
 
 /// What a server does about a message.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub(super) struct Script {
     /// Every message that came, in order.
     heard: Mutex<Vec<Value>>,
     begun: AtomicUsize,
+    /// Whether it speaks as servers do today.
+    is_modern: bool,
     to_all: tokio::sync::broadcast::Sender<Value>,
 }
 
@@ -38,7 +40,14 @@ impl Script {
     pub(super) fn new(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Arc<Self> {
         let to_all = tokio::sync::broadcast::channel(64).0;
         let (heard, begun) = (Mutex::default(), AtomicUsize::new(0));
-        Arc::new(Self { act: Box::new(act), heard, begun, to_all })
+        Arc::new(Self { act: Box::new(act), heard, begun, is_modern: false, to_all })
+    }
+
+    /// The same for a server of today.
+    pub(super) fn modern(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> Arc<Self> {
+        let mut script = Self::new(act);
+        Arc::get_mut(&mut script).expect("nobody else has it yet").is_modern = true;
+        script
     }
 
     /// How often somebody connected.
@@ -65,12 +74,15 @@ impl Script {
     }
 
     /// Begins a connection.
-    pub(super) async fn serve(self: Arc<Self>) -> Result<Arc<dyn Remote>, RemoteError> {
+    pub(super) async fn serve(
+        self: Arc<Self>,
+        questions: Questions,
+    ) -> Result<Arc<dyn Remote>, RemoteError> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         let (ours, theirs) = tokio::io::duplex(64 << 10);
         tokio::spawn(self.run(theirs));
         let (read, write) = tokio::io::split(ours);
-        talk(read, write).await
+        talk(read, write, questions).await
     }
 
     async fn run(self: Arc<Self>, stream: tokio::io::DuplexStream) {
@@ -117,6 +129,11 @@ impl Script {
             Some("initialize") => vec![Act::Answer(json!({
                 "protocolVersion": "2025-11-25",
                 "capabilities": { "tools": { "listChanged": true } },
+                "serverInfo": { "name": "script", "version": "1" },
+            }))],
+            Some("server/discover") if self.is_modern => vec![Act::Answer(json!({
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
                 "serverInfo": { "name": "script", "version": "1" },
             }))],
             Some("server/discover") => vec![Act::Refuse(-32601, "no such method")],

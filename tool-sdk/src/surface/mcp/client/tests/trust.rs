@@ -82,6 +82,41 @@ async fn what_was_approved_of_the_old_tool_is_void() {
     assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, 3));
 }
 
+// MC2: not even what models are not told may change unnoticed, and an approval of what the
+// tool was is none of what it is, also once somebody let it run as it is.
+#[tokio::test]
+async fn whatever_changes_makes_approvals_void() {
+    let hint = Arc::new(AtomicUsize::new(0));
+    let now = Arc::clone(&hint);
+    let script = Script::new(move |message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let mut said = tool("echo", "Says it.");
+            said["annotations"] = json!({ "title": now.load(Ordering::Relaxed).to_string() });
+            vec![Act::Answer(json!({ "tools": [said] }))]
+        }
+        _ => echo(message),
+    });
+    let session = Reply::Session { patterns: vec!["s/echo".to_owned()] };
+    let approver = Arc::new(Scripted::new([Reply::Once, session, Reply::Once, Reply::Once]));
+    let setting = asking(&approver, &[], script);
+    setting.connect().await;
+    for _ in 0..3 {
+        setting.call("echo", "{}").await.result.unwrap();
+    }
+    assert_eq!(approver.asked().len(), 2, "once to see it, once to approve of it");
+
+    hint.store(1, Ordering::Relaxed);
+    let mut changes = setting.pipeline.toolset().changes();
+    changes.mark_unchanged();
+    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    changes.changed().await.unwrap();
+    for _ in 0..2 {
+        setting.call("echo", "{}").await.result.unwrap();
+    }
+    assert_eq!(approver.asked().len(), 4, "once to see what changed, and once more");
+    assert!(preview(&approver.asked()[2]).contains("+    \\\"title\\\": \\\"1\\\""));
+}
+
 // MC2: also when the tool changes between two connections, unnoticed.
 #[tokio::test]
 async fn a_tool_that_changed_while_it_was_away_is_not_called() {

@@ -1,18 +1,30 @@
-//! What a server says without being asked: how far calls are, and that its tools changed.
+//! What a server says without being asked: how far calls are, that its tools changed, and,
+//! where it is an older one, what it wants to know while a call runs.
 //!
-//! **Invariant:** a server asks nothing of us. Whatever it would like to know or to have done
-//! is refused by the library, because nothing of it was offered.
+//! **Invariant:** what was not offered is refused. A question is answered by the call that it
+//! belongs to; no message says which that is, so where calls of several callers run at once
+//! nobody answers.
+
+// Sampling and roots are on their way out of the protocol; servers of today still ask.
+#![expect(deprecated, reason = "the older half of the servers knows no other way")]
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
+    FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
+    ProgressToken, RootsCapabilities, SamplingCapability,
 };
-use rmcp::service::{NotificationContext, RoleClient};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
 
+use super::super::questions::{Answers, Questions};
 use super::super::remote::Report;
 
 /// How many messages about one call may wait to be told.
@@ -21,8 +33,31 @@ const MOST_WAITING: usize = 64;
 /// Who hears what a server says.
 #[derive(Debug, Default)]
 pub(super) struct Ears {
+    questions: Questions,
     changed: Notify,
     calls: Arc<Calls>,
+    running: Arc<Mutex<Vec<Call>>>,
+}
+
+/// A call that runs.
+#[derive(Clone, Debug)]
+struct Call {
+    answers: Answers,
+    over: CancellationToken,
+}
+
+/// A call that runs for as long as this is kept.
+pub(super) struct Answering {
+    call: Call,
+    running: Arc<Mutex<Vec<Call>>>,
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.call.over.cancel();
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|other| !other.answers.is(&self.call.answers));
+    }
 }
 
 type Calls = Mutex<HashMap<ProgressToken, mpsc::Sender<Step>>>;
@@ -66,6 +101,43 @@ impl Drop for Steps {
 }
 
 impl Ears {
+    /// Hears what a server says of which these questions are answered.
+    pub(super) fn new(questions: Questions) -> Self {
+        Self { questions, ..Self::default() }
+    }
+
+    /// Lets the server ask what it likes to know for a call.
+    pub(super) fn answer_with(&self, answers: &Answers) -> Answering {
+        let call = Call { answers: answers.clone(), over: CancellationToken::new() };
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.push(call.clone());
+        Answering { call, running: Arc::clone(&self.running) }
+    }
+
+    /// The call to which a question belongs, where that can be told.
+    fn asking(&self) -> Option<Call> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = running.last()?;
+        let all = running.iter().all(|other| other.answers.has_caller_of(&last.answers));
+        all.then(|| last.clone())
+    }
+
+    /// The answer to a question; none once the call that it belongs to is over.
+    async fn answer<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<T, ErrorData> {
+        let refused = |why: &str| ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None);
+        let Some(Call { answers, over }) = self.asking() else {
+            return Err(refused("the question belongs to no call"));
+        };
+        let answer = over.run_until_cancelled(answers.answer(method, params)).await;
+        let answer = answer.ok_or_else(|| refused("the call is over"))?;
+        let answer = answer.map_err(|error| refused(&error.message))?;
+        serde_json::from_value(answer).map_err(|_| refused("nobody answered"))
+    }
+
     /// Waits until the tools are others.
     pub(super) async fn change(&self) {
         self.changed.notified().await;
@@ -98,12 +170,46 @@ impl Ears {
 impl ClientHandler for Ears {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), name)
+        ClientConfig::new(offered(&self.questions), name)
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.answer("elicitation/create", json!(params)).await
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.answer("sampling/createMessage", json!(params)).await
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        self.answer("roots/list", json!({})).await
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.heard_of_change();
     }
+}
+
+/// What a server is told that it may ask.
+fn offered(questions: &Questions) -> ClientCapabilities {
+    let mut offered = ClientCapabilities::default();
+    offered.elicitation = questions
+        .forms
+        .then(|| ElicitationCapability::new().with_form(FormElicitationCapability::new()));
+    offered.sampling = questions.samples.then(SamplingCapability::default);
+    offered.roots = questions.roots.is_some().then(RootsCapabilities::default);
+    offered
 }
 
 /// Steps are whole here; what is less than nothing is nothing.

@@ -10,16 +10,21 @@ use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::super::address::Address;
+use super::super::questions::Questions;
 use super::super::remote::{Remote, RemoteError};
-use super::super::upstream::Address;
 use super::bounded::Overflow;
+use super::ears::Ears;
 use super::{MAX_MESSAGE, begin, either};
 
 /// How long it may take to reach the machine.
 const REACH: Duration = Duration::from_secs(10);
 
 /// Talks to the server at an address.
-pub(in super::super) async fn dial(address: &Address) -> Result<Arc<dyn Remote>, RemoteError> {
+pub(in super::super) async fn dial(
+    address: &Address,
+    questions: &Questions,
+) -> Result<Arc<dyn Remote>, RemoteError> {
     let client = client().map_err(|error| {
         RemoteError::connection("no connection can be made from here").because(error)
     })?;
@@ -31,7 +36,8 @@ pub(in super::super) async fn dial(address: &Address) -> Result<Arc<dyn Remote>,
     }
     either(|mode| {
         let transport = StreamableHttpClientTransport::with_client(client.clone(), config.clone());
-        async move { begin(transport, Overflow::default(), None, mode).await }
+        let ears = Ears::new(questions.clone());
+        async move { begin(transport, Overflow::default(), None, ears, mode).await }
     })
     .await
 }

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerResult, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, ClientRequest, InputRequests, InputResponses,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions,
@@ -33,6 +34,7 @@ use self::ears::Ears;
 pub(super) use self::http::dial;
 use self::ids::Guarded;
 pub(super) use self::stdio::launch;
+use super::questions::Questions;
 use super::remote::{Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork};
 use crate::process::Piped;
 
@@ -45,7 +47,8 @@ const MOST_PAGES: usize = 100;
 /// How often a server may ask to be called again with what it said before.
 const MOST_ROUNDS: usize = 10;
 
-/// Talks to a server over two streams, one message a line.
+/// Talks to a server over two streams, one message a line; it is told that it may ask
+/// `questions`.
 ///
 /// # Errors
 ///
@@ -54,21 +57,27 @@ const MOST_ROUNDS: usize = 10;
 /// # Examples
 ///
 /// ```
-/// use tool_sdk::mcp::{self, Reach, Upstream};
+/// use tool_sdk::mcp::{self, Questions, Reach, Upstream};
 ///
 /// let shelf = Upstream::new("shelf", Reach::custom(|| async {
 ///     let (ours, _theirs) = tokio::io::duplex(4096);
 ///     let (read, write) = tokio::io::split(ours);
-///     mcp::talk(read, write).await
+///     mcp::talk(read, write, Questions::none()).await
 /// }))?;
 /// # Ok::<(), mcp::InvalidUpstream>(())
 /// ```
-pub async fn talk<R, W>(read: R, write: W) -> Result<Arc<dyn Remote>, RemoteError>
+pub async fn talk<R, W>(
+    read: R,
+    write: W,
+    questions: Questions,
+) -> Result<Arc<dyn Remote>, RemoteError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    stdio::over(read, write, None, today()).await.map_err(|failed| failed.error)
+    stdio::over(read, write, None, Ears::new(questions), today())
+        .await
+        .map_err(|failed| failed.error)
 }
 
 /// Meets a server as one of today, and as an older one where it says that it is.
@@ -121,16 +130,26 @@ async fn begin<T>(
     transport: T,
     overflow: Overflow,
     child: Option<Piped>,
+    ears: Ears,
     mode: ClientLifecycleMode,
 ) -> Result<Arc<dyn Remote>, Failed>
 where
     T: Transport<RoleClient> + 'static,
 {
     let closed = CancellationToken::new();
-    let ears = Arc::new(Ears::default());
+    let ears = Arc::new(ears);
     let guarded = Guarded::new(transport, Arc::clone(&ears), closed.clone())?;
     let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
-    let service = service.map_err(|error| refused(error, child.as_ref(), &overflow))?;
+    let service = match service {
+        Ok(service) => service,
+        Err(error) => {
+            let words = match &child {
+                Some(child) => child.last_words().await,
+                None => String::new(),
+            };
+            return Err(refused(error, words, &overflow));
+        }
+    };
     // What is kept here is kept on purpose, and elsewhere.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
     let listening = listen(service.peer().clone(), Arc::clone(&ears));
@@ -140,35 +159,33 @@ where
     Ok(Arc::new(Wire { service, ears, closed, overflow, child, _listening }))
 }
 
-/// Why there is no connection.
-fn refused(error: ClientInitializeError, child: Option<&Piped>, overflow: &Overflow) -> Failed {
+/// Why there is no connection; `words` are those of the server about itself.
+fn refused(error: ClientInitializeError, words: String, overflow: &Overflow) -> Failed {
     if let Some(error) = overflow.error() {
-        return error.into();
+        return error.complaining(words).into();
     }
     let needs_login = error.is_authorization_required();
     let may_be_older =
         !needs_login && !matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
     let told = match &error {
         _ if needs_login => RemoteError::connection("the server wants a token, or another one"),
-        ClientInitializeError::ConnectionClosed(_) => {
-            let words = child.map(last_words).unwrap_or_default();
-            RemoteError::connection(format_args!("the server went away at its start{words}"))
-        }
+        ClientInitializeError::ConnectionClosed(_) => RemoteError::connection(format_args!(
+            "the server went away at its start{}",
+            last_line(&words)
+        )),
         ClientInitializeError::TransportError { .. } => {
-            let words = child.map(last_words).unwrap_or_default();
-            RemoteError::connection(format_args!("the server cannot be reached{words}"))
+            let line = last_line(&words);
+            RemoteError::connection(format_args!("the server cannot be reached{line}"))
         }
         _ => RemoteError::protocol("the server does not begin as the protocol says"),
     };
-    Failed { error: told.because(error), may_be_older }
+    Failed { error: told.because(error).complaining(words), may_be_older }
 }
 
-/// The last line that a child wrote to its standard error.
-fn last_words(child: &Piped) -> String {
-    let text = child.complaints().captured().text();
-    let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    line.map(|line| format!(": {}", line.trim().chars().take(200).collect::<String>()))
-        .unwrap_or_default()
+/// The last line of what a server complained about.
+fn last_line(words: &str) -> String {
+    let line = words.lines().rev().find(|line| !line.trim().is_empty());
+    line.map(|line| format!(": {}", line.trim())).unwrap_or_default()
 }
 
 /// Hears of changes from a server that only tells those who ask for it.
@@ -205,6 +222,7 @@ impl Wire {
     }
 
     async fn call_tool(&self, call: &RemoteCall<'_>) -> Result<RemoteResult, RemoteError> {
+        let _answering = self.ears.answer_with(call.answers);
         let mut params =
             CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.arguments.clone());
         for _ in 0..MOST_ROUNDS {
@@ -215,15 +233,16 @@ impl Wire {
                     return recast(&result).ok_or_else(no_result);
                 }
                 ServerResult::InputRequiredResult(more)
-                    if more.input_requests.as_ref().is_none_or(|asked| asked.is_empty())
-                        && more.request_state.is_some() =>
+                    if more.input_requests.is_none() && more.request_state.is_none() =>
                 {
-                    params.request_state = more.request_state;
-                }
-                ServerResult::InputRequiredResult(_) => {
                     return Err(RemoteError::protocol(
-                        "the server wants to ask something before it goes on, which is not allowed",
+                        "the server wants more and does not say what",
                     ));
+                }
+                ServerResult::InputRequiredResult(more) => {
+                    // What belonged to an earlier round does not go along.
+                    params.input_responses = answered(call, more.input_requests).await?;
+                    params.request_state = more.request_state;
                 }
                 _ => return Err(RemoteError::protocol("the server's answer is no result")),
             }
@@ -252,7 +271,10 @@ impl Wire {
                     silence = Instant::now() + call.timeout;
                     step.tell(call.report);
                 }
-                () = sleep_until(silence) => {
+                // Who waits for an answer of ours has a reason to be silent.
+                () = sleep_until(silence) => if call.answers.is_open() {
+                    silence = Instant::now() + call.timeout;
+                } else {
                     asked.cancel("the time is up").await;
                     return Err(RemoteError::timeout(format_args!(
                         "the server said nothing for {:?}", call.timeout
@@ -277,8 +299,8 @@ impl Wire {
         }
         match error {
             ServiceError::McpError(said) => {
-                let words: String = said.message.chars().take(1000).collect();
-                RemoteError::protocol(format_args!("the server says no: {words} ({})", said.code.0))
+                let (words, code) = (&said.message, said.code.0);
+                RemoteError::protocol(format_args!("the server says no ({code}): {words}"))
                     .because(said)
             }
             ServiceError::TransportClosed => gone(),
@@ -292,6 +314,21 @@ impl Wire {
             other => RemoteError::protocol("the server's answer is none").because(other),
         }
     }
+}
+
+/// The answers to what a server wants to know before it goes on.
+async fn answered(
+    call: &RemoteCall<'_>,
+    requests: Option<InputRequests>,
+) -> Result<Option<InputResponses>, RemoteError> {
+    let mut answers = InputResponses::new();
+    for (name, request) in requests.into_iter().flatten() {
+        let request = serde_json::to_value(&request).unwrap_or_default();
+        let method = request["method"].as_str().unwrap_or_default();
+        let answer = call.answers.answer(method, request["params"].clone()).await?;
+        answers.insert(name, answer);
+    }
+    Ok((!answers.is_empty()).then_some(answers))
 }
 
 fn gone() -> RemoteError {

@@ -7,21 +7,27 @@ use rmcp::service::ClientLifecycleMode;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::super::questions::Questions;
 use super::super::remote::{Remote, RemoteError, RemoteWork};
 use super::super::upstream::Launch;
 use super::bounded::{Bounded, Overflow};
+use super::ears::Ears;
 use super::{Failed, MAX_MESSAGE, begin, either};
 use crate::process::Piped;
 
 /// Starts a program and talks to it.
-pub(in super::super) fn launch(launch: &Launch) -> RemoteWork<'_, Arc<dyn Remote>> {
+pub(in super::super) fn launch<'a>(
+    launch: &'a Launch,
+    questions: &'a Questions,
+) -> RemoteWork<'a, Arc<dyn Remote>> {
     let run = launch.run();
     Box::pin(either(move |mode| {
         let started = Piped::start(&run);
+        let ears = Ears::new(questions.clone());
         async move {
             let (child, output, input) = started
                 .map_err(|error| RemoteError::connection(error.to_string()).because(error))?;
-            over(output, input, Some(child), mode).await
+            over(output, input, Some(child), ears, mode).await
         }
     }))
 }
@@ -35,6 +41,7 @@ pub(super) fn over<R, W>(
     read: R,
     write: W,
     child: Option<Piped>,
+    ears: Ears,
     mode: ClientLifecycleMode,
 ) -> Beginning
 where
@@ -45,5 +52,5 @@ where
     let read = Bounded::new(read, overflow.clone());
     // With its end; a line that is longer does not get here.
     let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(MAX_MESSAGE + 1);
-    Box::pin(begin(transport, overflow, child, mode))
+    Box::pin(begin(transport, overflow, child, ears, mode))
 }

@@ -1,0 +1,111 @@
+// Lets the suite's servers be used by the client whose path is the first argument, once for
+// each revision, and compares what passed with what must pass.
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+
+// How many checks pass in each scenario. Some pass when nobody comes, so that a wrong total is
+// as bad as a failure.
+const EXPECTED = {
+  '2025-11-25': {
+    'initialize': 1,
+    'tools_call': 2,
+    'elicitation-sep1034-client-defaults': 5,
+    'sse-retry': 3,
+    'json-schema-2020-12-preservation': 9,
+  },
+  '2026-07-28': {
+    'tools_call': 2,
+    'request-metadata': 6,
+    'sep-2322-client-request-state': 5,
+    'http-standard-headers': 3,
+    'http-custom-headers': 18,
+    'http-invalid-tool-headers': 12,
+    'json-schema-ref-no-deref': 1,
+    'json-schema-2020-12-preservation': 9,
+  },
+};
+
+// What is left out: there is no OAuth here. A token comes from the configuration, and goes to
+// its server as it is.
+const LEFT_OUT = new Set([
+  'authorization-server-migration', 'basic-cimd', 'client-credentials-basic',
+  'client-credentials-jwt', 'dpop', 'dpop-nonce', 'enterprise-managed-authorization',
+  'iss-normalized', 'iss-not-advertised', 'iss-supported', 'iss-supported-missing',
+  'iss-unexpected', 'iss-wrong-issuer', 'metadata-default', 'metadata-issuer-mismatch',
+  'metadata-var1', 'metadata-var2', 'metadata-var3', 'offline-access-not-supported',
+  'offline-access-scope', 'pre-registration', 'resource-mismatch',
+  'scope-from-scopes-supported', 'scope-from-www-authenticate',
+  'scope-omitted-when-undefined', 'scope-retry-limit', 'scope-step-up',
+  'token-endpoint-auth-basic', 'token-endpoint-auth-none', 'token-endpoint-auth-post',
+  'wif-jwt-bearer',
+].map(name => `auth/${name}`));
+
+const [program, suite, out] = process.argv.slice(2);
+
+function run(...args) {
+  const running = spawn(process.execPath, [suite, 'client', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let log = '';
+  running.stdout.on('data', part => (log += part));
+  running.stderr.on('data', part => (log += part));
+  return new Promise(ended => running.on('exit', code => ended({ code, log })));
+}
+
+// The folders of the scenarios below `folder`, by name; the suite adds the time to each.
+function scenarios(folder) {
+  const files = readdirSync(folder, { recursive: true }).filter(file => path.basename(file) === 'checks.json');
+  return new Map(files.map(file => {
+    const place = path.dirname(file);
+    return [place.replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, ''), path.join(folder, place)];
+  }));
+}
+
+// Whether the client was there when the suite looked.
+function connected(folder) {
+  const said = path.join(folder, 'stderr.txt');
+  return existsSync(said) && /^connected: \d+ tools$/m.test(readFileSync(said, 'utf8'));
+}
+
+let wrong = 0;
+function fault(words) {
+  console.log(`FAILED ${words}`);
+  wrong += 1;
+}
+
+// Nothing that passes means anything unless it fails when nobody comes.
+const nobody = path.join(out, 'nobody');
+rmSync(nobody, { recursive: true, force: true });
+const { code } = await run('--command', 'false', '--scenario', 'tools_call', '-o', nobody);
+if (code === 0) fault('the suite is content with a client that never comes');
+
+for (const [revision, expected] of Object.entries(EXPECTED)) {
+  const folder = path.join(out, revision);
+  rmSync(folder, { recursive: true, force: true });
+  const before = wrong;
+  const { log } = await run('--command', program, '--requirements', revision, '-o', folder);
+  const found = scenarios(folder);
+  let total = 0;
+  for (const [name, count] of Object.entries(expected)) {
+    const place = found.get(name);
+    if (!place) {
+      fault(`${revision} ${name}: it was not run`);
+      continue;
+    }
+    const checks = JSON.parse(readFileSync(path.join(place, 'checks.json'), 'utf8'));
+    const passed = checks.filter(check => check.status === 'SUCCESS').length;
+    total += passed;
+    if (!connected(place)) fault(`${revision} ${name}: the client never came`);
+    if (passed !== count) fault(`${revision} ${name}: ${passed} of ${count} checks passed`);
+    for (const { id, status, errorMessage } of checks) {
+      if (status === 'FAILURE' || status === 'WARNING') fault(`${revision} ${name} ${id}: ${errorMessage}`);
+    }
+  }
+  for (const name of found.keys()) {
+    if (!(name in expected) && !LEFT_OUT.has(name)) fault(`${revision} ${name}: nobody said how many checks pass`);
+  }
+  const most = Object.values(expected).reduce((sum, count) => sum + count, 0);
+  const left = [...found.keys()].filter(name => LEFT_OUT.has(name)).length;
+  console.log(`conformance of the client ${revision}: ${total} of ${most} checks passed in ${Object.keys(expected).length} scenarios; ${left} of OAuth left out`);
+  if (wrong !== before) console.log(log);
+}
+process.exit(wrong ? 1 : 0);

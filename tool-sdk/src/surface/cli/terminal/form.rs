@@ -1,0 +1,218 @@
+//! A form that the person at the terminal fills in, one field after the other.
+//!
+//! **Invariant:** an answer holds what was typed, or what was shown in brackets where nothing
+//! was typed. The end of the input closes the form.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Console, Floor};
+use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
+use crate::error::ToolError;
+use crate::permission::framed;
+
+/// How often a field may be filled in wrongly.
+const TRIES: usize = 3;
+
+/// Shows forms at a terminal.
+pub(in super::super) struct FormsAtTerminal {
+    console: Arc<dyn Console>,
+    floor: Floor,
+}
+
+impl FormsAtTerminal {
+    pub(in super::super) fn new(console: Arc<dyn Console>, floor: Floor) -> Self {
+        Self { console, floor }
+    }
+
+    async fn fill_in(&self, inquiry: Inquiry) -> Value {
+        let (console, floor) = (Arc::clone(&self.console), self.floor.turn().await);
+        // Dropped with this future, when nobody wants the answer any more.
+        let settled = CancellationToken::new();
+        let _asking = settled.clone().drop_guard();
+        let answer = tokio::task::spawn_blocking(move || {
+            let _floor = floor;
+            let wanted = || !settled.is_cancelled();
+            Sheet { console: &*console, wanted: &wanted, form: inquiry.params() }.answer()
+        });
+        answer.await.unwrap_or_else(|_| json!({ "action": "cancel" }))
+    }
+}
+
+impl Inquiries for FormsAtTerminal {
+    fn can(&self, kind: InquiryKind) -> bool {
+        kind == InquiryKind::Form
+    }
+
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
+        let inquiring = async move {
+            let mut answers = Vec::with_capacity(inquiries.len());
+            for (_, inquiry) in inquiries {
+                if inquiry.kind() != InquiryKind::Form {
+                    return Err(ToolError::unavailable(
+                        "a person at a terminal only fills in forms",
+                    ));
+                }
+                answers.push(self.fill_in(inquiry).await);
+            }
+            Ok(answers)
+        };
+        Box::pin(inquiring) as Pin<Box<_>>
+    }
+}
+
+/// One form, with what it takes to fill it in.
+struct Sheet<'a> {
+    console: &'a dyn Console,
+    wanted: &'a dyn Fn() -> bool,
+    form: &'a Value,
+}
+
+impl Sheet<'_> {
+    fn answer(&self) -> Value {
+        let message = framed(self.form["message"].as_str().unwrap_or_default());
+        let offered = "[y] fill it in  [n] no";
+        match self.line(&format!("a form\n{message}{offered}\n> ")).as_deref() {
+            Some("y" | "yes") => match self.content() {
+                Some(content) => json!({ "action": "accept", "content": content }),
+                None => json!({ "action": "cancel" }),
+            },
+            Some(_) => json!({ "action": "decline" }),
+            None => json!({ "action": "cancel" }),
+        }
+    }
+
+    /// What was filled in; nothing when the person gave up.
+    fn content(&self) -> Option<Map<String, Value>> {
+        let schema = &self.form["requestedSchema"];
+        let mut content = Map::new();
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            let required =
+                schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
+            if let Some(value) = self.field(name, field, required)? {
+                content.insert(name.clone(), value);
+            }
+        }
+        Some(content)
+    }
+
+    /// The value of a field, if it gets one; nothing when the person gave up.
+    fn field(&self, name: &str, field: &Value, required: bool) -> Option<Option<Value>> {
+        let mut words = framed(&described(name, field, required));
+        for _ in 0..TRIES {
+            let line = self.line(&format!("{words}> "))?;
+            match (line.is_empty(), field.get("default")) {
+                (true, Some(default)) => return Some(Some(default.clone())),
+                (true, None) if !required => return Some(None),
+                _ => {}
+            }
+            match value(&line, field) {
+                Some(value) => return Some(Some(value)),
+                None => "that does not fit; try again\n".clone_into(&mut words),
+            }
+        }
+        None
+    }
+
+    fn line(&self, text: &str) -> Option<String> {
+        let line = self.console.prompt(text, self.wanted).ok()??;
+        Some(line.trim().to_owned())
+    }
+}
+
+/// What a person is told of a field.
+fn described(name: &str, field: &Value, required: bool) -> String {
+    let text = |key: &str| field[key].as_str().map(|text| format!("{text}\n")).unwrap_or_default();
+    let kind = field["type"].as_str().unwrap_or("string");
+    let choices = choices(field);
+    let kind = if choices.is_empty() { kind.to_owned() } else { choices.join(" | ") };
+    let need = if required { ", must be filled in" } else { "" };
+    let default = field.get("default").map(|value| format!(" [{value}]")).unwrap_or_default();
+    format!("{}{}{name} ({kind}{need}){default}", text("title"), text("description"))
+}
+
+/// The values of which one, or some, are chosen.
+fn choices(field: &Value) -> Vec<String> {
+    let of = |field: &Value| -> Vec<String> {
+        let named = |key: &str| field[key].as_array().into_iter().flatten();
+        let options = named("oneOf").chain(named("anyOf")).map(|option| &option["const"]);
+        named("enum").chain(options).filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    match field["type"].as_str() {
+        Some("array") => of(&field["items"]),
+        _ => of(field),
+    }
+}
+
+/// The line as a value of the field's kind.
+fn value(line: &str, field: &Value) -> Option<Value> {
+    let choices = choices(field);
+    let chosen = |word: &str| {
+        let word = word.trim();
+        (choices.is_empty() || choices.iter().any(|choice| choice == word)).then(|| json!(word))
+    };
+    match field["type"].as_str().unwrap_or("string") {
+        "integer" => line.parse::<i64>().ok().map(Value::from),
+        "number" => line.parse::<f64>().ok().map(Value::from),
+        "boolean" => match line {
+            "y" | "yes" | "true" => Some(true.into()),
+            "n" | "no" | "false" => Some(false.into()),
+            _ => None,
+        },
+        "array" => line.split(',').map(chosen).collect::<Option<Vec<_>>>().map(Value::from),
+        _ => chosen(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::toy::Person;
+    use super::*;
+
+    fn filled(lines: &[&str]) -> (Value, String) {
+        let person = Person::typing(lines);
+        let form = json!({
+            "message": "Who\u{202e}?",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {
+                    "name": { "type": "string", "description": "Yours." },
+                    "age": { "type": "integer" },
+                    "shelf": { "type": "string", "enum": ["A", "B"], "default": "B" },
+                    "tags": { "type": "array", "items": { "enum": ["x", "y"] } },
+                    "sure": { "type": "boolean" },
+                },
+                "required": ["name"],
+            },
+        });
+        let answer = Sheet { console: &*person, wanted: &|| true, form: &form }.answer();
+        (answer, person.shown())
+    }
+
+    // MC7
+    #[test]
+    fn what_is_typed_is_the_answer() {
+        let (answer, shown) = filled(&["y", "ada", "thirty", "30", "", "x, y", "no"]);
+        let expected = json!({
+            "name": "ada", "age": 30, "shelf": "B", "tags": ["x", "y"], "sure": false,
+        });
+        assert_eq!(answer, json!({ "action": "accept", "content": expected }));
+        assert!(shown.contains("  | Who\\u{202e}?"), "{shown}");
+        assert!(shown.contains("  | shelf (A | B) [\"B\"]"), "{shown}");
+    }
+
+    #[test]
+    fn nobody_has_to_answer() {
+        let action = |lines: &[&str]| filled(lines).0["action"].clone();
+        assert_eq!(action(&["n"]), "decline");
+        assert_eq!(action(&[""]), "decline");
+        assert_eq!(action(&[]), "cancel");
+        assert_eq!(action(&["y", "ada"]), "cancel", "the input ended");
+        assert_eq!(action(&["y", "", "", ""]), "cancel", "the name must be filled in");
+        let few = filled(&["y", "ada", "", "A", "", ""]).0;
+        assert_eq!(few["content"], json!({ "name": "ada", "shelf": "A" }));
+    }
+}

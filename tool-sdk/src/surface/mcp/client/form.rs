@@ -1,0 +1,174 @@
+//! A form that a server wants filled in: made fit to be shown, and what counts as an answer.
+//!
+//! **Invariant:** nothing in what is shown hides, and what goes back is what the form asks
+//! for and nothing else. A form that asks for a secret is not shown, and an answer that holds
+//! one is not sent.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::suspicion;
+use crate::permission::spelt;
+use crate::redact::{Redactor, is_secret_key};
+
+/// More is no form that anybody fills in.
+const MOST_FIELDS: usize = 32;
+const MOST_BYTES: usize = 32 << 10;
+
+/// The words of a schema that are only there to be read.
+const WORDS: &[&str] = &["title", "description"];
+
+static SECRETS: LazyLock<Redactor> = LazyLock::new(Redactor::from_env);
+
+/// A form that may be shown.
+#[derive(Debug)]
+pub(super) struct Form {
+    pub(super) message: String,
+    pub(super) schema: Value,
+    validator: jsonschema::Validator,
+}
+
+impl Form {
+    /// Takes a server's form.
+    ///
+    /// # Errors
+    ///
+    /// Says why it is not shown.
+    pub(super) fn of(params: &Value) -> Result<Self, &'static str> {
+        if params["mode"].as_str().is_some_and(|mode| mode != "form") {
+            return Err("it is no form");
+        }
+        let mut schema = params["requestedSchema"].clone();
+        let Some(fields) = schema["properties"].as_object_mut() else {
+            return Err("it has no fields");
+        };
+        if fields.len() > MOST_FIELDS || params.to_string().len() > MOST_BYTES {
+            return Err("nobody could read all of it");
+        }
+        for (name, field) in fields.iter_mut() {
+            let title = field["title"].as_str().unwrap_or_default();
+            if is_secret_key(name) || is_secret_key(title) {
+                return Err("it asks for a secret");
+            }
+            spell_out(field);
+        }
+        spell_out(&mut schema);
+        if hides(&schema) {
+            return Err("something in it does not show");
+        }
+        let validator =
+            jsonschema::validator_for(&schema).map_err(|_| "its schema is not usable")?;
+        let message = suspicion::readable(params["message"].as_str().unwrap_or_default());
+        Ok(Self { message, schema, validator })
+    }
+
+    /// What goes back of what somebody filled in. A field that was left out has the value that
+    /// the form showed for it.
+    ///
+    /// # Errors
+    ///
+    /// Says why nothing does.
+    pub(super) fn filled_in(&self, content: Map<String, Value>) -> Result<Value, &'static str> {
+        let mut content = content;
+        let fields = self.schema["properties"].as_object().into_iter().flatten();
+        let mut answer = Map::new();
+        for (name, field) in fields {
+            if let Some(value) = content.remove(name).or_else(|| field.get("default").cloned()) {
+                answer.insert(name.clone(), value);
+            }
+        }
+        if !content.is_empty() {
+            return Err("it holds more than was asked for");
+        }
+        let answer = Value::Object(answer);
+        if !self.validator.is_valid(&answer) {
+            return Err("it is not what was asked for");
+        }
+        let mut redacted = answer.clone();
+        SECRETS.redact_value(&mut redacted);
+        if redacted != answer {
+            return Err("it holds a secret");
+        }
+        Ok(answer)
+    }
+}
+
+/// Spells out what does not show in the words for people.
+fn spell_out(schema: &mut Value) {
+    for word in WORDS {
+        if let Some(Value::String(text)) = schema.get_mut(word) {
+            *text = spelt(text).into_owned();
+        }
+    }
+    if let Some(names) = schema.get_mut("enumNames").and_then(Value::as_array_mut) {
+        for name in names {
+            if let Value::String(text) = name {
+                *text = spelt(text).into_owned();
+            }
+        }
+    }
+}
+
+/// Whether a text in it does not show as it is.
+fn hides(schema: &Value) -> bool {
+    match schema {
+        Value::String(text) => spelt(text) != *text,
+        Value::Array(items) => items.iter().any(hides),
+        Value::Object(members) => members.iter().any(|(key, one)| spelt(key) != *key || hides(one)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asking(fields: Value) -> Result<Form, &'static str> {
+        Form::of(&json!({
+            "message": "Who?\u{202e}", "requestedSchema": { "type": "object", "properties": fields },
+        }))
+    }
+
+    // MC7
+    #[test]
+    fn a_form_that_hides_or_pries_is_not_shown() {
+        let form =
+            asking(json!({ "name": { "type": "string", "title": "Na\u{200b}me" } })).unwrap();
+        assert_eq!(form.message, "Who?\\u{202e}");
+        assert_eq!(form.schema["properties"]["name"]["title"], "Na\\u{200b}me");
+        for (fields, why) in [
+            (json!({ "password": { "type": "string" } }), "secret"),
+            (json!({ "x": { "type": "string", "title": "Your API key" } }), "secret"),
+            (json!({ "a\u{200b}": { "type": "string" } }), "does not show"),
+            (json!({ "a": { "type": "string", "enum": ["x\u{202e}"] } }), "does not show"),
+            (json!({ "a": { "type": "string", "description": "x".repeat(MOST_BYTES) } }), "read"),
+            (json!("fields"), "no fields"),
+        ] {
+            let refused = asking(fields.clone()).unwrap_err();
+            assert!(refused.contains(why), "{fields}: {refused}");
+        }
+        assert!(Form::of(&json!({ "mode": "url", "url": "https://a/" })).is_err());
+    }
+
+    // MC7
+    #[test]
+    fn only_what_was_asked_for_goes_back() {
+        let form = asking(json!({
+            "name": { "type": "string" }, "age": { "type": "integer", "default": 30 },
+        }))
+        .unwrap();
+        let filled = |content: Value| form.filled_in(content.as_object().unwrap().clone());
+        assert_eq!(filled(json!({ "name": "ada" })), Ok(json!({ "name": "ada", "age": 30 })));
+        assert_eq!(filled(json!({ "age": 3 })), Ok(json!({ "age": 3 })));
+        for wrong in [
+            json!({ "name": 3 }),
+            json!({ "name": "ada", "more": "x" }),
+            json!({ "name": "Authorization: Bearer 3x4mpl3" }),
+        ] {
+            assert!(filled(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! MC7: what servers want to know while their tools run, in both eras.
+
+use super::*;
+use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
+use crate::error::ErrorKind;
+
+/// Somebody who fills in every form in the same way, and lends a model.
+#[derive(Default)]
+struct Somebody {
+    answer: Value,
+    /// Never answers.
+    thinks: bool,
+    shown: std::sync::Mutex<Vec<Inquiry>>,
+}
+
+impl Somebody {
+    fn answering(answer: Value) -> Arc<Self> {
+        Arc::new(Self { answer, ..Self::default() })
+    }
+
+    fn shown(&self) -> Vec<Value> {
+        self.shown.lock().unwrap().iter().map(|it| it.params().clone()).collect()
+    }
+}
+
+impl Inquiries for Somebody {
+    fn can(&self, kind: InquiryKind) -> bool {
+        kind != InquiryKind::Roots
+    }
+
+    fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
+        let answers = vec![self.answer.clone(); inquiries.len()];
+        self.shown.lock().unwrap().extend(inquiries.into_iter().map(|(_, it)| it));
+        Box::pin(async move {
+            if self.thinks {
+                std::future::pending::<()>().await;
+            }
+            Ok(answers)
+        })
+    }
+}
+
+fn form() -> Value {
+    json!({
+        "method": "elicitation/create",
+        "params": {
+            "mode": "form",
+            "message": "Which shelf?\u{202e}",
+            "requestedSchema": {
+                "type": "object", "properties": { "shelf": { "type": "string", "default": "A" } },
+            },
+        },
+    })
+}
+
+fn sample() -> Value {
+    let content = json!({ "type": "text", "text": "Summarise." });
+    json!({
+        "method": "sampling/createMessage",
+        "params": {
+            "messages": [{ "role": "user", "content": content }],
+            "maxTokens": 1_000_000, "includeContext": "allServers",
+        },
+    })
+}
+
+fn roots() -> Value {
+    json!({ "method": "roots/list" })
+}
+
+fn text(text: impl ToString) -> Act {
+    Act::Answer(json!({ "content": [{ "type": "text", "text": text.to_string() }] }))
+}
+
+/// A server of before 2026, which asks while a call runs and answers with what it was told.
+fn older(question: Value) -> Arc<Script> {
+    let call = std::sync::Mutex::new(Value::Null);
+    Script::new(move |message| match message["method"].as_str() {
+        Some("tools/call") => {
+            *call.lock().unwrap() = message["id"].clone();
+            let mut asked = question.clone();
+            asked["id"] = "q1".into();
+            vec![Act::Say(asked)]
+        }
+        None if message["id"] == "q1" => {
+            let told = message.get("result").unwrap_or(&message["error"]["message"]);
+            let content = json!([{ "type": "text", "text": told.to_string() }]);
+            vec![Act::Say(json!({ "id": *call.lock().unwrap(), "result": { "content": content } }))]
+        }
+        _ => echo(message),
+    })
+}
+
+/// A server of today, which asks before it goes on and answers with what it was told.
+fn modern(question: Value) -> Arc<Script> {
+    Script::modern(move |message| match message["method"].as_str() {
+        Some("tools/list") => vec![Act::Answer(json!({
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            "tools": [tool("echo", "Says it.")],
+        }))],
+        Some("tools/call") => match message["params"].get("inputResponses") {
+            Some(told) => {
+                assert_eq!(message["params"]["requestState"], "opaque");
+                vec![text(&told["it"])]
+            }
+            None => vec![Act::Answer(json!({
+                "resultType": "input_required", "requestState": "opaque",
+                "inputRequests": { "it": question.clone() },
+            }))],
+        },
+        _ => Vec::new(),
+    })
+}
+
+/// Both eras of a server with a question.
+fn eras(question: Value) -> [Arc<Script>; 2] {
+    [older(question.clone()), modern(question)]
+}
+
+fn allowed(more: &[&str]) -> Pipeline {
+    let rules = ["mcp", "mcp_definition"].iter().chain(more);
+    let rules = rules.map(|it| Rule::parse(Action::Allow, it).unwrap());
+    Pipeline::new(Registry::default()).rules(rules)
+}
+
+/// What the server was told by `somebody`, where these questions are answered.
+async fn told(
+    script: Arc<Script>,
+    questions: Questions,
+    somebody: Option<Arc<Somebody>>,
+    rules: &[&str],
+) -> Result<String, String> {
+    let mut setting = Setting::with(allowed(rules), script).answering(questions);
+    if let Some(somebody) = somebody {
+        setting.session = setting.session.clone().with_inquiries(somebody);
+    }
+    setting.connect().await;
+    let outcome = setting.call("echo", "{}").await;
+    outcome.result.map(|output| output.as_text().to_owned()).map_err(|error| error.to_string())
+}
+
+// Nothing is answered that the host did not say.
+#[tokio::test]
+async fn without_a_word_of_the_host_nothing_is_answered() {
+    for question in [form(), sample(), roots()] {
+        for script in eras(question.clone()) {
+            let somebody = Somebody::answering(json!({ "action": "accept", "content": {} }));
+            let asked = Arc::clone(&script);
+            let told = told(script, Questions::none(), Some(Arc::clone(&somebody)), &[]).await;
+            let told = told.unwrap_or_else(|refused| refused);
+            assert!(told.contains("not allowed"), "{told}");
+            assert!(somebody.shown().is_empty());
+            for begin in ["initialize", "server/discover"] {
+                for hello in asked.heard(begin) {
+                    assert!(!hello.to_string().contains("elicitation"), "{hello}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_form_goes_to_whoever_called() {
+    for (answer, expected) in [
+        (json!({ "action": "accept", "content": { "shelf": "B" } }), r#"{"shelf":"B"}"#),
+        (json!({ "action": "accept", "content": {} }), r#"{"shelf":"A"}"#),
+        (json!({ "action": "decline" }), r#""decline""#),
+        (json!({ "action": "accept", "content": { "other": 1 } }), r#""cancel""#),
+        (json!("yes"), r#""cancel""#),
+    ] {
+        for script in eras(form()) {
+            let somebody = Somebody::answering(answer.clone());
+            let told = told(script, Questions::none().forms(), Some(Arc::clone(&somebody)), &[]);
+            let told = told.await.unwrap();
+            assert!(told.contains(expected), "{answer}: {told}");
+            let shown = &somebody.shown()[0];
+            let message = shown["message"].as_str().unwrap();
+            assert!(message.starts_with("The server `s` asks this while its tool `echo` runs."));
+            assert!(message.ends_with("Which shelf?\\u{202e}"), "{message}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_nobody_can_fill_in_is_cancelled() {
+    for script in eras(form()) {
+        let told = told(script, Questions::none().forms(), None, &[]).await.unwrap();
+        assert!(told.contains("cancel"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn words_of_a_model_are_asked_about_each_time() {
+    let answer = json!({
+        "role": "assistant", "model": "m", "content": { "type": "text", "text": "short" },
+    });
+    for script in eras(sample()) {
+        let somebody = Somebody::answering(answer.clone());
+        let questions = Questions::none().samples();
+        let rules = ["mcp_sampling(s/*)"];
+        let told = told(script, questions, Some(Arc::clone(&somebody)), &rules).await.unwrap();
+        assert!(told.contains("short"), "{told}");
+        let shown = &somebody.shown()[0];
+        assert_eq!((&shown["maxTokens"], shown.get("includeContext")), (&json!(16384), None));
+    }
+    // Without a rule, and with nobody to ask, the answer is no.
+    for script in eras(sample()) {
+        let somebody = Somebody::answering(answer.clone());
+        let questions = Questions::none().samples();
+        let told = told(script, questions, Some(Arc::clone(&somebody)), &[]).await;
+        assert!(told.unwrap_or_else(|refused| refused).contains("may not have words"));
+        assert!(somebody.shown().is_empty());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn folders_are_those_that_the_host_named() {
+    for script in eras(roots()) {
+        let questions = Questions::none().roots(["/work/my shelf"]);
+        let told = told(script, questions, None, &[]).await.unwrap();
+        assert!(told.contains(r#"{"roots":[{"uri":"file:///work/my%20shelf"}]}"#), "{told}");
+    }
+}
+
+// A question of an older server says not to which call it belongs.
+#[tokio::test]
+async fn a_question_between_two_callers_is_answered_by_neither() {
+    let calls = std::sync::Mutex::new(Vec::new());
+    let script = Script::new(move |message| match message["method"].as_str() {
+        Some("tools/call") => {
+            let mut calls = calls.lock().unwrap();
+            calls.push(message["id"].clone());
+            let mut asked = form();
+            asked["id"] = "q1".into();
+            if calls.len() == 2 { vec![Act::Say(asked)] } else { vec![Act::Write(Vec::new())] }
+        }
+        None if message["id"] == "q1" => {
+            let content = json!([{ "type": "text", "text": message["error"]["message"] }]);
+            let answer =
+                |id: &Value| Act::Say(json!({ "id": id, "result": { "content": content } }));
+            calls.lock().unwrap().iter().map(answer).collect()
+        }
+        _ => echo(message),
+    });
+    let setting = Setting::with(allowed(&[]), script).answering(Questions::none().forms());
+    setting.connect().await;
+    let somebody = Somebody::answering(json!({ "action": "accept", "content": {} }));
+    let sessions = ["a", "b"].map(|id| Session::new(id).with_inquiries(Arc::clone(&somebody) as _));
+    let call = |session| setting.pipeline.call(session, Call::new("mcp__s__echo", "{}"));
+    let (one, two) = tokio::join!(call(&sessions[0]), call(&sessions[1]));
+    for outcome in [one, two] {
+        assert_eq!(outcome.text(), "the question belongs to no call");
+    }
+    assert!(somebody.shown().is_empty());
+}
+
+// The time of a call does not run out while somebody thinks, and nobody thinks for ever.
+#[tokio::test(start_paused = true)]
+async fn whoever_thinks_is_waited_for() {
+    for script in eras(form()) {
+        let somebody = Arc::new(Somebody { thinks: true, ..Somebody::default() });
+        let setting = Setting::with(allowed(&[]), Arc::clone(&script));
+        let mut setting = setting.answering(Questions::none().forms());
+        setting.session = setting.session.clone().with_inquiries(Arc::clone(&somebody) as _);
+        setting.connect().await;
+        let begun = tokio::time::Instant::now();
+        let error = setting.call("echo", "{}").await.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        assert!(begun.elapsed() > Duration::from_secs(600), "{:?}", begun.elapsed());
+        assert_eq!(somebody.shown().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_only_asks_comes_to_an_end() {
+    let script = Script::modern(move |message| match message["method"].as_str() {
+        Some("tools/call") => vec![Act::Answer(json!({
+            "resultType": "input_required", "inputRequests": { "it": form() },
+        }))],
+        Some("tools/list") => vec![Act::Answer(json!({
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            "tools": [tool("echo", "Says it.")],
+        }))],
+        _ => Vec::new(),
+    });
+    let somebody = Somebody::answering(json!({ "action": "decline" }));
+    let refused = told(script, Questions::none().forms(), Some(somebody), &[]).await.unwrap_err();
+    assert!(refused.contains("comes to no end"), "{refused}");
+}
