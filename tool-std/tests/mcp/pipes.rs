@@ -28,6 +28,8 @@ fn tools_are_listed_and_called_over_standard_input_and_output() {
     assert_eq!(unknown["error"]["code"], -32602);
 
     writeln!(peer.write, "no JSON at all").expect("the program reads");
+    let refused = peer.hear();
+    assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32700), &Value::Null));
     let ping = peer.ask(&json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }));
     assert_eq!(ping["result"], json!({}));
     assert_eq!(peer.hang_up().stderr, b"");

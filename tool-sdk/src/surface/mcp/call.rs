@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::ask;
-use super::connection::{Connection, principal};
+use super::connection::{Connection, principal, written};
 use super::input::{Desk, Inbox, Wanted, desk, lacks};
 use super::listing::Era;
 use super::parked::{Request, Waiting};
@@ -100,6 +100,8 @@ impl Talk<'_> {
         let pipeline = self.connection.server.pipeline.clone();
         let cancel = CancellationToken::new();
         let Request { name, arguments, .. } = self.request.clone();
+        // What the tool's reader judges is what the peer wrote, not what was made of it.
+        let arguments = written(&self.cx).map_or(arguments, str::to_owned);
         let mut call = Call::new(name, arguments).cancelled_by(cancel.clone());
         call.id = Some(id.clone());
         let view = pipeline.toolset().view_for(&session);

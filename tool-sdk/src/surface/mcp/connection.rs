@@ -30,6 +30,7 @@ use super::direct::{Level, Opened};
 use super::input::Abilities;
 use super::library::Watched;
 use super::listing::Era;
+use super::message::Written;
 use super::relay::severity;
 use super::user::User;
 use super::{Principal, Server};
@@ -78,8 +79,8 @@ impl Connection {
     }
 
     /// Lets calls be answered elsewhere, once the session is open.
-    pub(super) fn opening(mut self, opened: Arc<Opened>, level: Arc<Level>) -> Self {
-        (self.opened, self.level) = (Some(opened), level);
+    pub(super) fn opening(mut self, opened: Option<Arc<Opened>>, level: Arc<Level>) -> Self {
+        (self.opened, self.level) = (opened, level);
         self
     }
 
@@ -352,6 +353,13 @@ impl ServerHandler for Connection {
 /// Who sent the request, where tokens say that.
 pub(super) fn principal(cx: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
     cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get().cloned()
+}
+
+/// The arguments as the peer wrote them.
+pub(super) fn written(cx: &RequestContext<RoleServer>) -> Option<&str> {
+    let over_http = || cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get();
+    let written: Option<&Written> = cx.extensions.get().or_else(over_http);
+    written.map(|written| &*written.0)
 }
 
 /// The session as that of a client of this name.

@@ -4,7 +4,7 @@
 //! keep beside their tools that of `resources`.
 //!
 //! ```text
-//! stdio ─▶ direct                                          what can be answered at once
+//! stdio ─▶ direct · message                                what can be answered at once
 //!     http ─▶ connection ─▶ listing                        what a peer is told
 //!                            ├▶ library ─▶ offer        resources and prompts of the host
 //!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
@@ -28,6 +28,7 @@ mod http;
 mod input;
 mod library;
 mod listing;
+mod message;
 mod offer;
 mod parked;
 mod relay;
@@ -42,8 +43,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use rmcp::service::{ServerInitializeError, serve_server};
-use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::service::{RoleServer, ServerInitializeError, serve_server};
+use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpListener;
 
@@ -193,9 +194,6 @@ impl Server {
     }
 }
 
-/// The longest message that a peer may send.
-const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-
 /// The ways to serve.
 impl Server {
     /// Serves the peer at the other end of standard input and output, until it hangs up.
@@ -233,14 +231,11 @@ impl Server {
         async move {
             // A last line without its end is a message all the same.
             let read = read.chain(io::Cursor::new([b'\n']));
-            if !server.answers_directly {
-                return speak(Connection::new(server)?, read, write).await;
-            }
             let (pipeline, listing) = (server.pipeline.clone(), Arc::clone(&server.listing));
             let level = Arc::<Level>::default();
-            let (read, write, opened) =
-                direct::front(read, write, pipeline, listing, Arc::clone(&level));
-            speak(Connection::new(server)?.opening(opened, level), read, write).await
+            let (front, opened) = direct::front(read, write, pipeline, listing, Arc::clone(&level));
+            let opened = server.answers_directly.then_some(opened);
+            speak(Connection::new(server)?.opening(opened, level), front).await
         }
     }
 
@@ -259,15 +254,28 @@ impl Server {
 }
 
 /// Speaks the protocol with one peer, until it hangs up.
-async fn speak<R, W>(connection: Connection, read: R, write: W) -> io::Result<()>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(MAX_MESSAGE);
-    match serve_server(connection, transport).await {
+async fn speak(
+    connection: Connection,
+    peer: impl Transport<RoleServer> + 'static,
+) -> io::Result<()> {
+    match serve_server(connection, peer).await {
         Ok(service) => service.waiting().await.map(drop).map_err(io::Error::other),
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(io::Error::other(error)),
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, unbegun(&error))),
+    }
+}
+
+/// Why nothing began, in a sentence.
+fn unbegun(error: &ServerInitializeError) -> String {
+    match error {
+        ServerInitializeError::ExpectedInitializeRequest(_) => {
+            "the client has to begin with `initialize`, or with a request that says its version"
+                .to_owned()
+        }
+        ServerInitializeError::InitializeFailed(error) => {
+            format!("the client was refused: {}", error.message)
+        }
+        ServerInitializeError::TransportError { .. } => "the client is gone".to_owned(),
+        _ => "the client and the server did not come together".to_owned(),
     }
 }

@@ -37,10 +37,15 @@ pub(super) fn outcome(out: &mut Vec<u8>, id: &str, outcome: Outcome, definition:
     end(out);
 }
 
+/// A whole message.
+pub(super) fn message(out: &mut Vec<u8>, message: &impl Serialize) {
+    value(out, message);
+    out.push(b'\n');
+}
+
 /// A message of our own.
 pub(super) fn notification(out: &mut Vec<u8>, method: &str, params: &Value) {
-    value(out, &json!({ "jsonrpc": "2.0", "method": method, "params": params }));
-    out.push(b'\n');
+    message(out, &json!({ "jsonrpc": "2.0", "method": method, "params": params }));
 }
 
 fn begin(out: &mut Vec<u8>, id: &str) {

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::message::object;
+
 /// A message of the protocol, borrowed from its line.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,19 +63,20 @@ pub(super) enum Simple<'a> {
 impl<'a> Simple<'a> {
     /// Nothing where rmcp has to look at the message.
     pub(super) fn read(line: &'a [u8]) -> Option<Self> {
-        let Envelope { jsonrpc, id, method, params } = serde_json::from_slice(line).ok()?;
+        let line = str::from_utf8(line).ok()?;
+        let Envelope { jsonrpc, id, method, params } = object(line).ok()?;
         if jsonrpc != "2.0" {
             return None;
         }
         let id = id.map(RawValue::get);
         match (&*method, id) {
             ("tools/call", Some(id)) if is_id(id) => {
-                Some(Self::Call { id, call: serde_json::from_str(params?.get()).ok()? })
+                Some(Self::Call { id, call: object(params?.get()).ok()? })
             }
             ("tools/list", Some(id)) if is_id(id) && is_empty(params) => Some(Self::List { id }),
             ("ping", Some(id)) if is_id(id) && is_empty(params) => Some(Self::Ping { id }),
             ("notifications/cancelled", None) => {
-                let Cancelled { request_id } = serde_json::from_str(params?.get()).ok()?;
+                let Cancelled { request_id } = object(params?.get()).ok()?;
                 Some(Self::Cancelled { id: request_id.get() })
             }
             _ => None,
@@ -127,6 +130,8 @@ mod tests {
             (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, false),
             (r#"{"jsonrpc":"2.0","method":"ping"}"#, false),
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, false),
+            (r#"["2.0",1,"ping",null]"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["t",{}]}"#, false),
             ("nonsense", false),
             ("", false),
         ] {

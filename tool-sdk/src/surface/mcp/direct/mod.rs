@@ -1,15 +1,16 @@
-//! What is answered without rmcp: calls, lists and pings of a legacy session over two
-//! streams.
+//! One peer at the other end of two streams, and what it is answered without rmcp: calls,
+//! lists and pings of a legacy session.
 //!
 //! ```text
 //! peer ─▶ Front ─▶ envelope ─▶ pipeline ─▶ answer ─▶ out ─▶ peer
-//!           └────▶ rmcp: everything else ────────────▶┘
+//!           └────▶ message ──▶ rmcp ─────────────────▶┘
 //! ```
 //!
 //! A [`Front`] stands between the peer and rmcp. It takes the lines that it knows to the last
 //! key out of the stream and answers them, all that came at once with one write; every other
-//! line goes on to rmcp as it is. A call is polled once where it stands, and gets a task of
-//! its own only when it has to wait.
+//! line is judged and goes on to rmcp. On a runtime of one thread a call is polled once where
+//! it stands, and gets a task of its own only when it has to wait. Where there are more
+//! threads it gets one at once, so that a tool that blocks its thread stops nobody else.
 //!
 //! **Invariant:** the answers are those that rmcp would give, and nothing is answered here
 //! before rmcp has opened the session.
@@ -17,6 +18,7 @@
 mod answer;
 mod envelope;
 mod heard;
+mod lines;
 mod out;
 
 use std::collections::HashMap;
@@ -26,8 +28,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use memchr::memchr;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _};
+use rmcp::service::{RoleServer, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
@@ -35,8 +40,10 @@ use tokio_util::sync::CancellationToken;
 use self::envelope::{Simple, ToolCall};
 use self::heard::Heard;
 pub(super) use self::heard::Level;
-use self::out::{Out, Writer};
+use self::lines::{Line, Lines};
+use self::out::Out;
 use super::listing::Listing;
+use super::message::{self, Fault};
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::pipeline::Pipeline;
@@ -44,10 +51,6 @@ use crate::toolset::View;
 
 /// How long calls may take to end when the peer has hung up.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How much is read at once.
-const CHUNK: usize = 64 * 1024;
-/// A longer line is rmcp's to judge.
-const LONGEST: usize = 1024 * 1024;
 /// How many bytes of answers may wait before no more is read.
 const BACKLOG: usize = 16 * 1024 * 1024;
 
@@ -66,104 +69,77 @@ impl Opened {
     }
 }
 
-/// Puts a front before rmcp: gives what rmcp reads and writes, and what opens it.
+/// Puts a front before rmcp: gives what rmcp talks to, and what opens it.
 pub(super) fn front<R, W>(
     read: R,
     write: W,
     pipeline: Pipeline,
     listing: Arc<Listing>,
     level: Arc<Level>,
-) -> (Front<R>, impl AsyncWrite + Send + Unpin + 'static, Arc<Opened>)
+) -> (Front<R>, Arc<Opened>)
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Send + 'static,
 {
     let out = Out::new(write);
     let opened = Arc::new(Opened { out: Arc::clone(&out), level, session: OnceLock::new() });
-    let front = Front {
-        read,
-        lines: Lines::default(),
-        passed: Vec::new(),
-        desk: Desk {
-            pipeline,
-            listing,
-            opened: Arc::clone(&opened),
-            out: Arc::clone(&out),
-            running: JoinSet::new(),
-            cancels: Arc::default(),
-        },
-        ending: None,
+    let desk = Desk {
+        pipeline,
+        listing,
+        opened: Arc::clone(&opened),
+        out,
+        running: JoinSet::new(),
+        cancels: Arc::default(),
+        is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
     };
-    (front, Writer(out), opened)
+    (Front { read, lines: Lines::default(), desk, ending: None }, opened)
 }
 
-/// The stream of a peer without what was answered already.
+/// A peer without what was answered already.
 pub(super) struct Front<R> {
     read: R,
     lines: Lines,
-    /// What rmcp has to read next.
-    passed: Vec<u8>,
     desk: Desk,
     /// The peer has hung up, and calls have until then.
     ending: Option<Pin<Box<Sleep>>>,
 }
 
-/// What has come and is not looked at yet.
-#[derive(Default)]
-struct Lines {
-    bytes: Vec<u8>,
-    /// Where the next line begins.
-    start: usize,
-    /// A line that is too long goes on to rmcp in pieces.
-    long: bool,
-}
-
-impl Lines {
-    /// The next whole line without its end.
-    fn next(&mut self) -> Option<&[u8]> {
-        let rest = &self.bytes[self.start..];
-        let length = memchr(b'\n', rest)?;
-        self.start += length + 1;
-        Some(&rest[..length])
-    }
-
-    /// Makes room for the next read; what is left has no end yet.
-    fn compact(&mut self) {
-        self.bytes.drain(..self.start);
-        self.start = 0;
-    }
-}
-
 impl<R: AsyncRead + Unpin> Front<R> {
     /// Answers lines until one is for rmcp, or none is left.
-    fn look(&mut self) {
-        while self.passed.is_empty() {
-            let is_rest = self.lines.long;
-            let Some(line) = self.lines.next() else { break };
-            if is_rest || !self.desk.answer(line) {
-                self.passed.extend_from_slice(line);
-                self.passed.push(b'\n');
-                self.lines.long = false;
+    fn look(&mut self) -> Option<ClientJsonRpcMessage> {
+        while let Some(line) = self.lines.next() {
+            let passed = match line {
+                Line::Whole(line) if line.is_empty() || self.desk.answer(line) => continue,
+                Line::Whole(line) => pass(line),
+                Line::TooLong => Err(Fault::too_long()),
+            };
+            match passed {
+                Ok(None) => {}
+                Ok(message) => return message,
+                Err(fault) => self.desk.out.say(|queue| answer::message(queue, &fault.answer())),
             }
         }
-        if self.passed.is_empty() {
-            self.lines.compact();
-            if self.lines.bytes.len() > LONGEST {
-                self.passed.append(&mut self.lines.bytes);
-                self.lines.long = true;
-            }
-        }
+        None
     }
 
-    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let bytes = &mut self.lines.bytes;
-        let before = bytes.len();
-        bytes.resize(before + CHUNK, 0);
-        let mut buf = ReadBuf::new(&mut bytes[before..]);
-        let polled = Pin::new(&mut self.read).poll_read(cx, &mut buf);
-        let count = buf.filled().len();
-        bytes.truncate(before + count);
-        polled.map_ok(|()| count)
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientJsonRpcMessage>> {
+        loop {
+            let message = self.look();
+            // Who does not read its answers yet may still say more.
+            let flushed = self.desk.out.poll_flush(cx);
+            if message.is_some() {
+                return Poll::Ready(message);
+            }
+            if flushed.is_pending() && self.desk.out.waiting() > BACKLOG {
+                return Poll::Pending;
+            }
+            if self.ending.is_some() || ready!(self.lines.poll_more(&mut self.read, cx)).is_break()
+            {
+                ready!(self.poll_end(cx));
+                return Poll::Ready(None);
+            }
+            while let Poll::Ready(Some(_)) = self.desk.running.poll_join_next(cx) {}
+        }
     }
 
     /// Waits until the calls that run have ended, and their answers have left.
@@ -183,33 +159,39 @@ impl<R: AsyncRead + Unpin> Front<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Front<R> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let front = self.get_mut();
-        loop {
-            front.look();
-            // Who does not read its answers yet may still say more.
-            let flushed = front.desk.out.poll_flush(cx);
-            if !front.passed.is_empty() {
-                let count = front.passed.len().min(buf.remaining());
-                buf.put_slice(&front.passed[..count]);
-                front.passed.drain(..count);
-                return Poll::Ready(Ok(()));
-            }
-            if flushed.is_pending() && front.desk.out.waiting() > BACKLOG {
-                return Poll::Pending;
-            }
-            if front.ending.is_some() || ready!(front.poll_more(cx))? == 0 {
-                ready!(front.poll_end(cx));
-                // A piece of a line that the peer did not end is rmcp's to judge.
-                return Poll::Ready(Ok(()));
-            }
-            while let Poll::Ready(Some(_)) = front.desk.running.poll_join_next(cx) {}
+/// A line as rmcp's message; nothing where no answer is wanted to what is wrong with it.
+fn pass(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+    let written = message::judge(line)?;
+    let mut message = match serde_json::from_slice(line) {
+        Ok(message) => message,
+        Err(error) => return message::unread(line, &error).map_or(Ok(None), Err),
+    };
+    if let (ClientJsonRpcMessage::Request(call), Some(written)) = (&mut message, written) {
+        call.request.extensions_mut().insert(written);
+    }
+    Ok(Some(message))
+}
+
+impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let out = Arc::clone(&self.desk.out);
+        async move {
+            out.say(|queue| answer::message(queue, &message));
+            std::future::poll_fn(|cx| out.poll_flush(cx)).await
         }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        std::future::poll_fn(|cx| self.poll_receive(cx)).await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        std::future::poll_fn(|cx| self.desk.out.poll_shutdown(cx)).await
     }
 }
 
@@ -225,6 +207,8 @@ struct Desk {
     /// Calls that had to wait. They end with the connection.
     running: JoinSet<()>,
     cancels: Cancels,
+    /// Everything runs on one thread, so that a task of its own frees nobody.
+    is_alone: bool,
 }
 
 impl Desk {
@@ -235,12 +219,12 @@ impl Desk {
         match Simple::read(line) {
             Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
             Some(Simple::List { id }) => {
-                let view = self.pipeline.toolset().view();
+                let view = self.pipeline.toolset().view_for(session);
                 let Some(list) = self.listing.text(&view) else { return false };
                 self.out.say(|queue| answer::whole(queue, id, &list));
             }
             Some(Simple::Call { id, call }) => {
-                let view = self.pipeline.toolset().view();
+                let view = self.pipeline.toolset().view_for(session);
                 if view.definition(&call.name).is_none() {
                     return false;
                 }
@@ -259,6 +243,9 @@ impl Desk {
         let (pipeline, session) = (self.pipeline.clone(), session.clone());
         let call = Call::new(name.clone(), arguments).cancelled_by(cancel.clone());
         let mut running = Box::pin(async move { pipeline.call(&session, call).await });
+        if !self.is_alone {
+            return self.wait(running, cancel, id.to_owned(), view, name);
+        }
         // Whoever is to be woken is not known before the call has a task.
         let mut cx = Context::from_waker(Waker::noop());
         match running.as_mut().poll(&mut cx) {

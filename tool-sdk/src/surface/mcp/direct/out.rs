@@ -79,7 +79,7 @@ impl Out {
         state.poll_flush(&mut shared)
     }
 
-    fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_flush(cx))?;
         self.state().writer.as_mut().poll_shutdown(cx)
     }
@@ -108,25 +108,3 @@ impl State {
 
 /// How much room is kept for later messages.
 const KEPT: usize = 64 * 1024;
-
-/// The same way, for rmcp: what it writes is a whole message each time.
-pub(super) struct Writer(pub(super) Arc<Out>);
-
-impl AsyncWrite for Writer {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.0.say(|queue| queue.extend_from_slice(bytes));
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.poll_shutdown(cx)
-    }
-}

@@ -1,34 +1,40 @@
 //! The server over streamable HTTP, at one path.
 //!
 //! rmcp speaks the protocol; this is the door in front of it. Who may not enter is sent away
-//! before a body is read, see [`guard`].
+//! before a body is read, see [`guard`], a session is there for whoever opened it, and what
+//! is no message does not come in.
 
 mod guard;
 mod principal;
+mod room;
+mod sessions;
 mod token;
 
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode, header};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 use self::guard::{Guard, Refused};
 pub use self::principal::Principal;
+use self::room::{Room, Seat};
+use self::sessions::{Owner, Sessions};
 pub use self::token::{InvalidToken, Token};
 use super::Server;
 use super::connection::Connection;
+use super::message::{self, Fault};
 
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -39,8 +45,8 @@ const PATH: &str = "/mcp";
 const MAX_BODY: usize = 1024 * 1024;
 /// How long a peer may take for the head of a request, and how long it may do nothing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many connections are held at a time; further ones wait.
-const MAX_CONNECTIONS: usize = 256;
+/// What a request names its session with.
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// How long accepting rests when the system has no room for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -99,11 +105,9 @@ pub(super) async fn serve(
     listener: TcpListener,
     http: Http,
 ) -> io::Result<()> {
-    let guard = Arc::new(Guard::new(&http, listener.local_addr()?));
-    let service = service(server);
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let door = Arc::new(Door::new(server, Guard::new(&http, listener.local_addr()?)));
+    let room = Arc::<Room>::default();
     loop {
-        let place = Arc::clone(&room).acquire_owned().await.map_err(io::Error::other)?;
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) if is_lasting(&error) => return Err(error),
@@ -112,10 +116,12 @@ pub(super) async fn serve(
                 continue;
             }
         };
-        let (guard, service) = (Arc::clone(&guard), service.clone());
+        let (door, seat) = (Arc::clone(&door), room.seat());
         tokio::spawn(async move {
-            hold(stream, guard, service).await;
-            drop(place);
+            tokio::select! {
+                () = hold(stream, door, &seat) => {}
+                () = seat.gone() => {}
+            }
         });
     }
 }
@@ -125,20 +131,11 @@ fn is_lasting(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-fn service(server: Arc<Server>) -> Service {
-    let config = StreamableHttpServerConfig::default()
-        // The guard has looked already, and knows the port.
-        .disable_allowed_hosts()
-        .disable_allowed_origins()
-        .with_max_request_body_bytes(MAX_BODY);
-    StreamableHttpService::new(move || Connection::new(Arc::clone(&server)), Arc::default(), config)
-}
-
 /// Serves one connection until one of the two sides ends it.
-async fn hold(stream: TcpStream, guard: Arc<Guard>, service: Service) {
+async fn hold(stream: TcpStream, door: Arc<Door>, seat: &Arc<Seat>) {
     let answer = service_fn(|request: Request<Incoming>| {
-        let (guard, service) = (Arc::clone(&guard), service.clone());
-        async move { Ok::<_, Infallible>(answer(request, &guard, &service).await) }
+        let (door, seat) = (Arc::clone(&door), Arc::clone(seat));
+        async move { Ok::<_, Infallible>(door.answer(request, &seat).await.unwrap_or_else(|it| it)) }
     });
     // A connection that breaks concerns nobody else.
     let _ = http1::Builder::new()
@@ -148,31 +145,114 @@ async fn hold(stream: TcpStream, guard: Arc<Guard>, service: Service) {
         .await;
 }
 
-async fn answer(mut request: Request<Incoming>, guard: &Guard, service: &Service) -> Answer {
-    match guard.admit(request.headers()) {
-        Err(refused) => return refuse(refused),
-        Ok(Some(principal)) => drop(request.extensions_mut().insert(principal)),
-        Ok(None) => {}
+/// What every request comes through.
+struct Door {
+    guard: Guard,
+    sessions: Sessions,
+    service: Service,
+}
+
+impl Door {
+    fn new(server: Arc<Server>, guard: Guard) -> Self {
+        let config = StreamableHttpServerConfig::default()
+            // The guard has looked already, and knows the port.
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(MAX_BODY);
+        let mut manager = LocalSessionManager::default();
+        manager.session_config = SessionConfig::default();
+        manager.session_config.keep_alive = Some(sessions::IDLE);
+        let manager = Arc::new(manager);
+        let sessions = Sessions::new(Arc::clone(&manager));
+        let connect = move || Connection::new(Arc::clone(&server));
+        Self { guard, sessions, service: StreamableHttpService::new(connect, manager, config) }
     }
-    if request.uri().path() != PATH {
-        return said(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp");
+
+    /// Whatever keeps a request out is an answer as well.
+    async fn answer(&self, request: Request<Incoming>, seat: &Seat) -> Result<Answer, Answer> {
+        let owner = self.guard.admit(request.headers()).map_err(refuse)?;
+        if !seat.admit() {
+            return Err(said(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open"));
+        }
+        if request.uri().path() != PATH {
+            return Err(said(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp"));
+        }
+        self.check_session(request.headers(), &owner)?;
+        let ends = (request.method() == Method::DELETE).then(|| session(request.headers()));
+        let ends = ends.flatten().map(str::to_owned);
+        let request = read(request, owner.clone()).await?;
+        let answer = self.service.handle(request).await;
+        if let Some(id) = session(answer.headers()) {
+            self.sessions.opened(id, owner, Instant::now()).await;
+        }
+        if let Some(id) = ends {
+            self.sessions.closed(&id);
+        }
+        Ok(answer)
     }
-    service.handle(request).await
+
+    /// A session of somebody else is not there.
+    fn check_session(&self, headers: &HeaderMap, owner: &Owner) -> Result<(), Answer> {
+        let mut named = headers.get_all(SESSION).iter();
+        let is_there = match (named.next(), named.next()) {
+            (None, _) => true,
+            (Some(id), None) => {
+                id.to_str().is_ok_and(|id| self.sessions.enter(id, owner, Instant::now()))
+            }
+            (Some(_), Some(_)) => false,
+        };
+        is_there
+            .then_some(())
+            .ok_or_else(|| said(StatusCode::NOT_FOUND, "there is no such session"))
+    }
+}
+
+fn session(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION)?.to_str().ok()
+}
+
+/// Reads the whole of a request, and says whose it is and what was written there.
+async fn read(request: Request<Incoming>, owner: Owner) -> Result<Request<Full<Bytes>>, Answer> {
+    let (mut head, body) = request.into_parts();
+    let body = match Limited::new(body, MAX_BODY).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => {
+            return Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"));
+        }
+        Err(_) => return Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
+    };
+    if head.method == Method::POST
+        && let Some(written) = message::judge(&body).map_err(|fault| wrong(&fault))?
+    {
+        head.extensions.insert(written);
+    }
+    if let Some(principal) = owner {
+        head.extensions.insert(principal);
+    }
+    Ok(Request::from_parts(head, Full::new(body)))
+}
+
+fn wrong(fault: &Fault) -> Answer {
+    let words = fault.answer().to_string();
+    told(StatusCode::BAD_REQUEST, words.into(), "application/json")
 }
 
 fn refuse(refused: Refused) -> Answer {
     let mut answer = said(refused.status(), refused.words());
     if refused == Refused::Token {
-        let value = header::HeaderValue::from_static("Bearer");
+        let value = HeaderValue::from_static("Bearer");
         answer.headers_mut().insert(header::WWW_AUTHENTICATE, value);
     }
     answer
 }
 
 fn said(status: StatusCode, words: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(words.as_bytes())).boxed());
+    told(status, Bytes::from_static(words.as_bytes()), "text/plain; charset=utf-8")
+}
+
+fn told(status: StatusCode, words: Bytes, kind: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(words).boxed());
     *answer.status_mut() = status;
-    let kind = header::HeaderValue::from_static("text/plain; charset=utf-8");
-    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     answer
 }

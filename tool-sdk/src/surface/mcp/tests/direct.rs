@@ -1,5 +1,7 @@
 //! What is answered without rmcp, beside what rmcp answers.
 
+use tokio::io::AsyncWriteExt as _;
+
 use super::*;
 
 fn both() -> [Server; 2] {
@@ -44,16 +46,106 @@ async fn both_ways_give_the_same_answers() {
     assert_eq!(told.pop().unwrap(), rmcp);
 }
 
-// A key that stands there twice is seen where the text is not parsed before.
+// A key that stands there twice is refused by the tool, whichever way the call goes.
 #[tokio::test]
 async fn arguments_are_read_as_they_were_written() {
-    let mut peer = Peer::legacy(&server(), json!({})).await;
-    peer.request("ping", json!({})).await;
-    let twice = r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"add","arguments":{"a":1,"a":2,"b":3}}}"#;
-    peer.line(twice).await;
+    let twice = |meta: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{{"name":"add","arguments":{{"a":1,"a":2,"b":3}}{meta}}}}}"#
+        )
+    };
+    let modern = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"by-hand","version":"2"}}"#;
+    for server in both() {
+        for meta in ["", r#","_meta":{}"#, r#","_meta":{"progressToken":1}"#] {
+            let mut peer = Peer::legacy(&server, json!({})).await;
+            peer.request("ping", json!({})).await;
+            refuses(&mut peer, &twice(meta)).await;
+        }
+        refuses(&mut Peer::modern(&server, json!({})), &twice(modern)).await;
+    }
+}
+
+async fn refuses(peer: &mut Peer, line: &str) {
+    peer.line(line).await;
     let answer = peer.said_to("x").await;
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     assert!(text(&answer["result"]).contains("twice"), "{answer}");
+}
+
+// What is wrong with a line concerns that line alone.
+#[tokio::test]
+async fn a_line_that_is_no_request_is_answered_and_the_next_one_read() {
+    let long = "x".repeat(5 * 1024 * 1024);
+    for server in both() {
+        let mut peer = Peer::legacy(&server, json!({})).await;
+        for (line, code, id) in [
+            ("nonsense", -32700, Value::Null),
+            ("{\"jsonrpc\":", -32700, Value::Null),
+            ("[]", -32600, Value::Null),
+            ("5", -32600, Value::Null),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, Value::Null),
+            (r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#, -32600, json!("a")),
+            (r#"{"jsonrpc":"2.0","id":"a"}"#, -32600, json!("a")),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":5}}"#,
+                -32602,
+                json!("a"),
+            ),
+            (&long, -32600, Value::Null),
+        ] {
+            peer.line(line).await;
+            let answer = peer.refusal().await;
+            let shown = &line[..line.len().min(80)];
+            assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{shown}");
+        }
+        // Nothing is answered to what wants no answer.
+        peer.line(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":5}"#).await;
+        assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
+        assert_eq!(peer.hang_up().await, Vec::<Value>::new());
+    }
+}
+
+// A tool that blocks its thread stops nobody else where there is another thread.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_blocks_stops_no_other_request() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Arc::new(std::sync::Mutex::new(wait));
+    let block =
+        DynamicTool::new(definition("block", RiskClass::Read), move |_: Value, _: Context| {
+            let wait = Arc::clone(&wait);
+            async move {
+                let _ = wait.lock().unwrap().recv();
+                "it went on"
+            }
+        });
+    let registry = Registry::builder().add(block).build().unwrap();
+    let server = Server::new(Pipeline::new(registry), Session::default());
+    let mut peer = Peer::legacy(&server, json!({})).await;
+    peer.request("ping", json!({})).await;
+    let blocked = peer.send("tools/call", json!({ "name": "block", "arguments": {} })).await;
+    for _ in 0..3 {
+        assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
+    }
+    go.send(()).unwrap();
+    assert_eq!(text(&peer.answer(blocked).await["result"]), "it went on");
+}
+
+// What a host reads who starts the server with the wrong client.
+#[tokio::test]
+async fn a_peer_that_does_not_begin_is_told_of_in_a_sentence() {
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+    ] {
+        let (ours, theirs) = tokio::io::duplex(1024);
+        let (read, write) = tokio::io::split(theirs);
+        let serving = tokio::spawn(server().serve(read, write));
+        let (_read, mut write) = tokio::io::split(ours);
+        write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        let error = serving.await.unwrap().unwrap_err().to_string();
+        assert!(error.starts_with("the client has to begin with `initialize`"), "{error}");
+        assert!(!error.contains(['{', '(']), "{error}");
+    }
 }
 
 // Everything that came at once is answered, whatever came between.

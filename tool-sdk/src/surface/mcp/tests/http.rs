@@ -9,63 +9,189 @@ use crate::surface::mcp::{Http, Principal, Token};
 const ADA: &str = "ada-0123456789abcdef0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef0123456789abcdef";
 
-/// The whole answer to one request.
-async fn post(address: &str, token: &str, session: Option<&str>, message: Value) -> String {
-    let body = message.to_string();
-    let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{session}\
-         Authorization: Bearer {token}\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(head.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+const MODERN: &str =
+    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: add\r\n";
+
+/// A server at an address of its own; it ends with the test.
+struct Served {
+    address: String,
+    serving: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
-// F130, MS3: calls are made on behalf of whoever has the token, and a session is not shared.
-#[tokio::test]
-async fn a_session_belongs_to_whoever_opened_it() {
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Served {
+    async fn start(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let http = Http::new(Token::random().unwrap())
+            .principal(ADA.parse().unwrap(), Principal::new("ada").with_permission("notes:write"))
+            .principal(BOB.parse().unwrap(), Principal::new("bob"));
+        Self { address, serving: tokio::spawn(server.serve_http(listener, http)) }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).await.unwrap()
+    }
+
+    /// The whole answer to one request; `more` are further lines of its head.
+    async fn ask(&self, method: &str, token: &str, more: &str, body: &str) -> String {
+        let address = &self.address;
+        let head = format!(
+            "{method} /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{more}\
+             Authorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = self.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    async fn post(&self, token: &str, session: Option<&str>, message: &Value) -> String {
+        let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+        self.ask("POST", token, &session, &message.to_string()).await
+    }
+
+    /// The id of a new session.
+    async fn open(&self, token: &str) -> String {
+        let hello = json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": { "name": "by-hand", "version": "1" },
+            },
+        });
+        let opened = self.post(token, None, &hello).await;
+        let id = opened
+            .lines()
+            .find_map(|line| line.split_once(": ").filter(|(name, _)| *name == "mcp-session-id"))
+            .map(|(_, id)| id.to_owned())
+            .unwrap();
+        self.post(
+            token,
+            Some(&id),
+            &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        )
+        .await;
+        id
+    }
+}
+
+#[track_caller]
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap()
+}
+
+fn call(name: &str) -> Value {
+    json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": name, "arguments": {} },
+    })
+}
+
+fn who() -> Server {
     let who =
         DynamicTool::new(definition("who", RiskClass::Read), |_: Value, cx: Context| async move {
             cx.require("notes:write")?;
             Ok::<_, ToolError>(format!("it is {}", cx.session().user().unwrap_or("nobody")))
         });
     let registry = Registry::builder().add(who).build().unwrap();
-    let server = Server::new(Pipeline::new(registry), Session::default());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let http = Http::new(Token::random().unwrap())
-        .principal(ADA.parse().unwrap(), Principal::new("ada").with_permission("notes:write"))
-        .principal(BOB.parse().unwrap(), Principal::new("bob"));
-    let serving = tokio::spawn(server.serve_http(listener, http));
+    Server::new(Pipeline::new(registry), Session::default())
+}
 
-    let hello = json!({
-        "jsonrpc": "2.0", "id": 0, "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": { "name": "by-hand", "version": "1" },
-        },
-    });
-    let call = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "who", "arguments": {} },
-    });
-    let mut answers = Vec::new();
-    for (opens, calls) in [(ADA, ADA), (BOB, BOB), (ADA, BOB)] {
-        let opened = post(&address, opens, None, hello.clone()).await;
-        let id = opened
-            .lines()
-            .find_map(|line| line.split_once(": ").filter(|(name, _)| *name == "mcp-session-id"))
-            .map(|(_, id)| id.to_owned())
-            .unwrap();
-        answers.push(post(&address, calls, Some(&id), call.clone()).await);
+// F130, MS3: calls are made on behalf of whoever has the token.
+#[tokio::test]
+async fn calls_are_made_on_behalf_of_whoever_has_the_token() {
+    let served = Served::start(&who()).await;
+    let ada = served.open(ADA).await;
+    let bob = served.open(BOB).await;
+    let answer = served.post(ADA, Some(&ada), &call("who")).await;
+    assert!(answer.contains("it is ada"), "{answer}");
+    let answer = served.post(BOB, Some(&bob), &call("who")).await;
+    assert!(answer.contains("needs the permission"), "{answer}");
+}
+
+// MS3: whatever somebody else does with a session, it is not there.
+#[tokio::test]
+async fn a_session_belongs_to_whoever_opened_it() {
+    let served = Served::start(&who()).await;
+    let id = served.open(ADA).await;
+    let named = format!("Mcp-Session-Id: {id}\r\n");
+    let response = json!({ "jsonrpc": "2.0", "id": 0, "result": {} }).to_string();
+    for (method, body) in [
+        ("POST", call("who").to_string().as_str()),
+        ("POST", &response),
+        ("GET", ""),
+        ("DELETE", ""),
+    ] {
+        let answer = served.ask(method, BOB, &named, body).await;
+        assert_eq!(status(&answer), "404", "{method} {body}: {answer}");
     }
-    assert!(answers[0].contains("it is ada"), "{}", answers[0]);
-    assert!(answers[1].contains("needs the permission"), "{}", answers[1]);
-    assert!(answers[2].contains("belongs to somebody else"), "{}", answers[2]);
-    serving.abort();
+    let twice = format!("{named}Mcp-Session-Id: x\r\n");
+    assert_eq!(status(&served.ask("POST", ADA, &twice, &call("who").to_string()).await), "404");
+
+    assert_eq!(status(&served.post(ADA, Some(&id), &call("who")).await), "200");
+    assert_eq!(status(&served.ask("DELETE", ADA, &named, "").await), "202");
+    assert_eq!(status(&served.post(ADA, Some(&id), &call("who")).await), "404");
+}
+
+// RS4: whoever only connects keeps nobody out.
+#[tokio::test]
+async fn idle_connections_keep_nobody_out() {
+    let served = Served::start(&who()).await;
+    let mut idle = Vec::new();
+    for _ in 0..300 {
+        idle.push(served.connect().await);
+    }
+    let limit = std::time::Duration::from_secs(5);
+    let id = tokio::time::timeout(limit, served.open(ADA)).await.expect("it is let in at once");
+    let answer = served.post(ADA, Some(&id), &call("who")).await;
+    assert!(answer.contains("it is ada"), "{answer}");
+}
+
+// A key that stands there twice is refused by the tool, in both eras.
+#[tokio::test]
+async fn arguments_are_read_as_they_were_written() {
+    let served = Served::start(&server()).await;
+    let id = served.open(ADA).await;
+    let params = |meta: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"add","arguments":{{"a":1,"a":2,"b":3}}{meta}}}}}"#
+        )
+    };
+    let modern = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"by-hand","version":"2"}}"#;
+    let named = format!("Mcp-Session-Id: {id}\r\n");
+    for (head, meta) in [(named.as_str(), ""), (&named, r#","_meta":{}"#), (MODERN, modern)] {
+        let answer = served.ask("POST", ADA, head, &params(meta)).await;
+        assert!(answer.contains("twice") && answer.contains(r#""isError":true"#), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_message_does_not_come_in() {
+    let served = Served::start(&server()).await;
+    let id = served.open(ADA).await;
+    let named = format!("Mcp-Session-Id: {id}\r\n");
+    for (body, code) in [
+        ("nonsense", -32700),
+        ("", -32700),
+        ("[]", -32600),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#, -32600),
+    ] {
+        let answer = served.ask("POST", ADA, &named, body).await;
+        assert_eq!(status(&answer), "400", "{body}: {answer}");
+        let (_, said) = answer.split_once("\r\n\r\n").unwrap();
+        let said: Value = serde_json::from_str(said).unwrap();
+        assert_eq!((&said["error"]["code"], &said["id"]), (&json!(code), &Value::Null), "{body}");
+    }
+    let long = format!("\"{}\"", "x".repeat(1024 * 1024));
+    assert_eq!(status(&served.ask("POST", ADA, &named, &long).await), "413");
 }

@@ -98,6 +98,11 @@ impl Peer {
         self.hear(|message| message["id"] == id && message["method"].is_null()).await
     }
 
+    /// The next error.
+    pub(super) async fn refusal(&mut self) -> Value {
+        self.hear(|message| !message["error"].is_null()).await
+    }
+
     /// The next request or notification that the server sends under this name.
     pub(super) async fn said(&mut self, method: &str) -> Value {
         self.hear(|message| message["method"] == method).await

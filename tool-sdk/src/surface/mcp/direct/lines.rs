@@ -1,0 +1,134 @@
+//! What a peer has said, line by line.
+//!
+//! **Invariant:** what is kept of a line is bounded, however long it is.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use memchr::memchr;
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::super::message::LONGEST;
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// What has come and is not looked at yet.
+#[derive(Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    /// Where the next line begins.
+    start: usize,
+    /// Up to where there is no end of a line.
+    seen: usize,
+    /// The rest of a line that was too long is left out.
+    skipping: bool,
+}
+
+/// One line without its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    Whole(&'a [u8]),
+    TooLong,
+}
+
+impl Lines {
+    /// The next line; nothing where more has to come first.
+    pub(super) fn next(&mut self) -> Option<Line<'_>> {
+        loop {
+            let start = self.start;
+            let Some(more) = memchr(b'\n', &self.bytes[self.seen..]) else {
+                return self.overflow();
+            };
+            let length = self.seen + more - start;
+            self.start = start + length + 1;
+            self.seen = self.start;
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            return Some(match length {
+                ..=LONGEST => Line::Whole(trimmed(&self.bytes[start..start + length])),
+                _ => Line::TooLong,
+            });
+        }
+    }
+
+    /// Makes room for the next read; what is left has no end yet.
+    fn overflow(&mut self) -> Option<Line<'_>> {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        self.seen = self.bytes.len();
+        if self.bytes.len() <= LONGEST && !self.skipping {
+            return None;
+        }
+        self.bytes.clear();
+        self.seen = 0;
+        let was_skipping = std::mem::replace(&mut self.skipping, true);
+        (!was_skipping).then_some(Line::TooLong)
+    }
+
+    /// Reads more; breaks where there is no more.
+    pub(super) fn poll_more(
+        &mut self,
+        read: &mut (impl AsyncRead + Unpin),
+        cx: &mut Context<'_>,
+    ) -> Poll<ControlFlow<()>> {
+        let before = self.bytes.len();
+        self.bytes.resize(before + CHUNK, 0);
+        let mut buf = ReadBuf::new(&mut self.bytes[before..]);
+        let polled: Poll<io::Result<()>> = Pin::new(read).poll_read(cx, &mut buf);
+        let count = buf.filled().len();
+        self.bytes.truncate(before + count);
+        Poll::Ready(match (ready!(polled), count) {
+            (Ok(()), 1..) => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        })
+    }
+}
+
+/// Some systems end a line with two characters, and begin a stream with a mark.
+fn trimmed(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &[u8]) -> Lines {
+        Lines { bytes: bytes.to_vec(), ..Lines::default() }
+    }
+
+    #[test]
+    fn a_line_is_whole_or_not_there() {
+        let mut lines = lines(b"\xef\xbb\xbfone\r\n\ntw");
+        assert_eq!(lines.next(), Some(Line::Whole(b"one")));
+        assert_eq!(lines.next(), Some(Line::Whole(b"")));
+        assert_eq!(lines.next(), None);
+        lines.bytes.extend_from_slice(b"o\n");
+        assert_eq!(lines.next(), Some(Line::Whole(b"two")));
+    }
+
+    // What is too long is told once, and what comes after it is read.
+    #[test]
+    fn a_long_line_is_not_kept() {
+        let mut lines = lines(&vec![b'x'; LONGEST + 1]);
+        assert_eq!(lines.next(), Some(Line::TooLong));
+        for _ in 0..3 {
+            lines.bytes.extend_from_slice(&[b'x'; CHUNK]);
+            assert_eq!(lines.next(), None);
+            assert!(lines.bytes.is_empty());
+        }
+        lines.bytes.extend_from_slice(b"x\nnext\n");
+        assert_eq!(lines.next(), Some(Line::Whole(b"next")));
+
+        let mut whole = vec![b'x'; LONGEST + 1];
+        whole.extend_from_slice(b"\nnext\n");
+        let mut kept = Lines { bytes: whole, ..Lines::default() };
+        assert_eq!(kept.next(), Some(Line::TooLong));
+        assert_eq!(kept.next(), Some(Line::Whole(b"next")));
+    }
+}

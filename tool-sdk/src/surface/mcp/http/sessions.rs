@@ -1,0 +1,137 @@
+//! The sessions that are open, and whose they are.
+//!
+//! rmcp keeps sessions; who may use one, for how long and how many there are is decided here.
+//!
+//! **Invariant:** for anybody but its owner, a session does not exist.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+
+use super::Principal;
+
+/// How many sessions one principal may have. The one that was not used for longest gives way.
+const ROOM: usize = 256;
+/// How long a session lives of which nobody hears.
+pub(super) const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// Nobody in particular is somebody too: whoever has the token that all share.
+pub(super) type Owner = Option<Arc<Principal>>;
+
+/// The sessions of a server.
+pub(super) struct Sessions {
+    manager: Arc<LocalSessionManager>,
+    /// The one that was used last stands last.
+    open: Mutex<Vec<Open>>,
+}
+
+struct Open {
+    id: Arc<str>,
+    owner: Owner,
+    used: Instant,
+}
+
+impl Sessions {
+    pub(super) fn new(manager: Arc<LocalSessionManager>) -> Self {
+        Self { manager, open: Mutex::default() }
+    }
+
+    /// Whether the session is there for `owner`, who uses it.
+    pub(super) fn enter(&self, id: &str, owner: &Owner, now: Instant) -> bool {
+        let mut open = self.open();
+        let found = open.iter().position(|session| *session.id == *id && session.owner == *owner);
+        let Some(at) = found else { return false };
+        open[at].used = now;
+        open[at..].rotate_left(1);
+        true
+    }
+
+    /// Writes down a new session; ends those that give way to it.
+    pub(super) async fn opened(&self, id: &str, owner: Owner, now: Instant) {
+        for id in self.note(id, owner, now) {
+            self.end(&id).await;
+        }
+    }
+
+    /// Gives the sessions that have to end.
+    fn note(&self, id: &str, owner: Owner, now: Instant) -> Vec<Arc<str>> {
+        let mut open = self.open();
+        let mut own = open.iter().filter(|session| session.owner == owner).count();
+        let ended = open.extract_if(.., |session| {
+            let crowded = session.owner == owner && own >= ROOM;
+            own -= usize::from(crowded);
+            crowded || now.duration_since(session.used) > IDLE
+        });
+        let ended = ended.map(|session| session.id).collect();
+        open.push(Open { id: id.into(), owner, used: now });
+        ended
+    }
+
+    /// Forgets a session that its owner has ended.
+    pub(super) fn closed(&self, id: &str) {
+        self.open().retain(|session| *session.id != *id);
+    }
+
+    /// What fails here has ended already.
+    async fn end(&self, id: &Arc<str>) {
+        let _ = self.manager.close_session(id).await;
+    }
+
+    fn open(&self) -> MutexGuard<'_, Vec<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sessions() -> Sessions {
+        Sessions::new(Arc::default())
+    }
+
+    fn owner(name: &str) -> Owner {
+        Some(Arc::new(Principal::new(name)))
+    }
+
+    // MS3
+    #[test]
+    fn a_session_is_there_for_its_owner_alone() {
+        let (sessions, now) = (sessions(), Instant::now());
+        sessions.note("a", owner("ada"), now);
+        sessions.note("n", None, now);
+        assert!(sessions.enter("a", &owner("ada"), now));
+        assert!(sessions.enter("n", &None, now));
+        assert!(!sessions.enter("a", &owner("bob"), now));
+        assert!(!sessions.enter("a", &None, now));
+        assert!(!sessions.enter("n", &owner("ada"), now));
+        assert!(!sessions.enter("b", &owner("ada"), now));
+        sessions.closed("a");
+        assert!(!sessions.enter("a", &owner("ada"), now));
+    }
+
+    #[test]
+    fn the_least_recently_used_session_of_the_same_owner_gives_way() {
+        let (sessions, now) = (sessions(), Instant::now());
+        sessions.note("bob", owner("bob"), now);
+        for n in 0..ROOM {
+            assert!(sessions.note(&format!("a{n}"), owner("ada"), now).is_empty());
+        }
+        assert!(sessions.enter("a0", &owner("ada"), now));
+        assert_eq!(sessions.note("more", owner("ada"), now), ["a1".into()]);
+        assert!(sessions.enter("a0", &owner("ada"), now));
+        assert!(sessions.enter("bob", &owner("bob"), now));
+    }
+
+    #[test]
+    fn a_session_of_which_nobody_hears_ends() {
+        let (sessions, now) = (sessions(), Instant::now());
+        sessions.note("old", None, now);
+        sessions.note("used", None, now);
+        assert!(sessions.enter("used", &None, now + IDLE));
+        let later = now + IDLE + Duration::from_secs(1);
+        assert_eq!(sessions.note("new", owner("ada"), later), ["old".into()]);
+    }
+}

@@ -1,0 +1,218 @@
+//! What a peer sends, judged before the protocol's library reads it.
+//!
+//! That library takes the last of two equal keys. Here a message is read once more as it was
+//! written: what is no message is refused with the reason, and the arguments of a call go on
+//! as text, so that the tool's own reader judges them.
+//!
+//! **Invariant:** of two equal keys none is chosen.
+
+use std::borrow::Cow;
+
+use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The longest message that a peer may send.
+pub(super) const LONGEST: usize = 4 * 1024 * 1024;
+
+/// The arguments of a call, as the peer wrote them.
+#[derive(Clone, Debug)]
+pub(super) struct Written(pub(super) Box<str>);
+
+/// A message with everything that tells what it is.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// What is there, also when it is null.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
+}
+
+/// What is called, with what.
+#[derive(Deserialize)]
+struct ToolCall<'a> {
+    #[serde(borrow, rename = "name")]
+    _name: Cow<'a, str>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_meta")]
+    _meta: Option<&'a RawValue>,
+}
+
+/// Why a message is none.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// The request that it was, where that can be told.
+    id: Option<RequestId>,
+    error: ErrorData,
+}
+
+impl Fault {
+    fn new(code: ErrorCode, words: impl Into<Cow<'static, str>>) -> Self {
+        Self { id: None, error: ErrorData::new(code, words, None) }
+    }
+
+    pub(super) fn invalid(words: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorCode::INVALID_REQUEST, words)
+    }
+
+    pub(super) fn too_long() -> Self {
+        Self::invalid(format!("a message has at most {LONGEST} bytes"))
+    }
+
+    fn of(mut self, id: Option<RequestId>) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// What is answered: a message of the protocol.
+    pub(super) fn answer(&self) -> Value {
+        json!({ "jsonrpc": "2.0", "id": self.id, "error": self.error })
+    }
+}
+
+/// Judges a message; gives the arguments where it is a call. Nothing is answered to what is
+/// no request, so a broken notification is none of the faults.
+pub(super) fn judge(text: &[u8]) -> Result<Option<Written>, Fault> {
+    let text = str::from_utf8(text)
+        .map_err(|_| Fault::new(ErrorCode::PARSE_ERROR, "the message is not UTF-8"))?;
+    let envelope: Envelope<'_> = object(text).map_err(|error| refused(text, &error))?;
+    let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
+    let Ok(id) = id.transpose() else {
+        return Err(Fault::invalid("the `id` of a message is a text or a whole number"));
+    };
+    if envelope.jsonrpc != "2.0" {
+        return Err(Fault::invalid("`jsonrpc` must be \"2.0\"").of(id));
+    }
+    match (envelope.method.as_deref(), &id) {
+        (Some("tools/call"), Some(_)) => match arguments(envelope.params) {
+            Ok(written) => Ok(Some(written)),
+            Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
+        },
+        (Some(_), _) => Ok(None),
+        (None, Some(_)) if envelope.result.is_some() != envelope.error.is_some() => Ok(None),
+        (None, _) => {
+            Err(Fault::invalid("a message has a `method`, a `result` or an `error`").of(id))
+        }
+    }
+}
+
+fn arguments(params: Option<&RawValue>) -> Result<Written, String> {
+    let params = params.map_or("{}", RawValue::get);
+    let call: ToolCall<'_> = object(params).map_err(|error| format!("`params`: {error}"))?;
+    Ok(Written(call.arguments.map_or("{}", RawValue::get).into()))
+}
+
+/// What is wrong with a message of which the protocol's library makes nothing; nothing where
+/// that was no request.
+pub(super) fn unread(text: &[u8], error: &serde_json::Error) -> Option<Fault> {
+    let envelope: Envelope<'_> = object(str::from_utf8(text).ok()?).ok()?;
+    let id = serde_json::from_str(envelope.id?.get()).ok()?;
+    envelope.method?;
+    Some(Fault::new(ErrorCode::INVALID_PARAMS, error.to_string()).of(Some(id)))
+}
+
+/// Reads an object; a list of its values is not one.
+pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
+    if text.trim_start().starts_with('[') {
+        let _: Vec<&RawValue> = serde_json::from_str(text)?;
+        return Err(serde::de::Error::custom("expected an object, and not a list"));
+    }
+    serde_json::from_str(text)
+}
+
+/// What is not an envelope is either no JSON or no message.
+fn refused(text: &str, error: &serde_json::Error) -> Fault {
+    let is_json = error.classify() == Category::Data
+        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if is_json {
+        Fault::invalid(format!("this is no message: {error}"))
+    } else {
+        Fault::new(ErrorCode::PARSE_ERROR, "the message is not JSON")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, code: i32, id: Value) {
+        let answer = judge(text.as_bytes()).expect_err(text).answer();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{text}");
+    }
+
+    #[test]
+    fn what_is_no_message_is_told_from_what_is_no_json() {
+        for text in ["", "nonsense", "{", r#"{"jsonrpc":"2.0","id":1,"method":"ping"}}"#, "\u{1}"] {
+            check(text, -32700, Value::Null);
+        }
+        check(r#"{"jsonrpc":"2.0","id":1,"id":1,"method":5"#, -32700, Value::Null);
+        for text in [
+            "5",
+            "null",
+            "[]",
+            r#"["2.0",1,"ping"]"#,
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+            r#"{"id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+            r#"{"jsonrpc":"2.0"}"#,
+        ] {
+            check(text, -32600, Value::Null);
+        }
+        check(r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600, json!(1));
+        check(r#"{"jsonrpc":"2.0","id":"a"}"#, -32600, json!("a"));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, -32600, json!(1));
+        assert!(judge(b"\xff").is_err());
+    }
+
+    #[test]
+    fn a_call_has_one_name_and_one_set_of_arguments() {
+        for params in [
+            r#"{"name":"t","name":"u"}"#,
+            r#"{"name":"t","arguments":{},"arguments":{"a":1}}"#,
+            r#"{"name":5}"#,
+            r#"["t"]"#,
+            "{}",
+        ] {
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
+            check(&text, -32602, json!(7));
+        }
+    }
+
+    #[test]
+    fn arguments_stay_as_they_were_written() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":
+            {"name":"t","_meta":{"a":1},"arguments":{"a": 1, "a":2},"more":5}}"#;
+        let written = judge(call.as_bytes()).unwrap().unwrap();
+        assert_eq!(&*written.0, r#"{"a": 1, "a":2}"#);
+        for text in [
+            r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/anything","params":5}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#,
+        ] {
+            assert!(judge(text.as_bytes()).unwrap().is_none(), "{text}");
+        }
+    }
+}
