@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt as _;
 
 use super::capture::{CHUNK, Capture, Captured};
 use super::mark::Mark;
-use super::sandbox::StandIns;
+use super::program::Confinement;
 use super::start::{Reader, Streams, Wiring, Writer};
 use super::tree::Tree;
 use super::{Run, RunError};
@@ -16,7 +16,7 @@ use super::{Run, RunError};
 /// A running child and both ends of the talk with it; dropping it ends the child's group.
 pub(crate) struct Piped {
     _tree: Tree,
-    _stand_ins: StandIns,
+    _confinement: Confinement,
     complaints: Complaints,
 }
 
@@ -53,7 +53,7 @@ impl Piped {
             source,
         };
         let mark = Mark::fresh().map_err(failed)?;
-        let (confined, _, stand_ins) = run.program.confined()?;
+        let (confined, confinement) = run.program.confined()?;
         let (tree, streams) =
             Tree::start(&confined, mark, Wiring::Fed, run.grace).map_err(failed)?;
         let Streams { input: Some(stdin), output: stdout, complaints: Some(mut stderr), .. } =
@@ -70,7 +70,7 @@ impl Piped {
                 kept.push(&chunk[..count]);
             }
         });
-        Ok((Self { _tree: tree, _stand_ins: stand_ins, complaints }, stdout, stdin))
+        Ok((Self { _tree: tree, _confinement: confinement, complaints }, stdout, stdin))
     }
 
     /// What it complains about.

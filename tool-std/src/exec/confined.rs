@@ -57,6 +57,7 @@ impl Confinement {
             "level": self.policy.level(),
             "filesystem": status.filesystem,
             "network": status.network,
+            "processes": status.processes,
             "reasons": status.reasons,
         })
     }
