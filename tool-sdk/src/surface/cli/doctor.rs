@@ -307,7 +307,15 @@ mod tests {
         assert_eq!((code, &report["ok"]), (0, &json!(true)), "{report:#}");
         assert_eq!(report["shells"], json!([{"name": "zsh", "path": shell}]));
         assert_eq!(report["platform"]["os"], OS);
-        for part in ["landlock", "user_namespaces", "seccomp", "filesystem", "network", "processes", "reasons"] {
+        for part in [
+            "landlock",
+            "user_namespaces",
+            "seccomp",
+            "filesystem",
+            "network",
+            "processes",
+            "reasons",
+        ] {
             assert!(report["sandbox"].get(part).is_some(), "{part}");
         }
         let state = &report["state"];

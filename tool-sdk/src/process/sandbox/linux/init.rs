@@ -160,7 +160,8 @@ fn leave_terminal() -> bool {
 fn close_streams() {
     // Without a device for it they stay open for as long as the program runs.
     if let Ok(none) = File::options().read(true).write(true).open("/dev/null") {
-        let _ = dup2_stdin(&none).and_then(|()| dup2_stdout(&none)).and_then(|()| dup2_stderr(&none));
+        let _ =
+            dup2_stdin(&none).and_then(|()| dup2_stdout(&none)).and_then(|()| dup2_stderr(&none));
     }
 }
 

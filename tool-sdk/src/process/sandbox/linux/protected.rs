@@ -42,7 +42,11 @@ pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
             let below_root = folder.join(name);
             let path = root.join(&below_root);
             if is_protected(&below_root, &path) {
-                if is_near(&folder) { found.near.insert(path) } else { found.deep.insert(path) };
+                if is_near(&folder) {
+                    found.near.insert(path)
+                } else {
+                    found.deep.insert(path)
+                };
             } else if may_be_folder(kind) && !is_skipped(&below_root) {
                 folders.push_back(below_root);
             }
@@ -95,7 +99,8 @@ mod tests {
     fn names_are_found_near_and_deep() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for path in [".git/hooks", ".github/workflows", "a/b/.git", "a/.vscode", "target/.git", "x"] {
+        for path in [".git/hooks", ".github/workflows", "a/b/.git", "a/.vscode", "target/.git", "x"]
+        {
             fs::create_dir_all(root.join(path)).unwrap();
         }
         for path in ["AGENTS.md", "a/b/.envrc", "a/b/src.rs", "node_modules"] {

@@ -157,9 +157,7 @@ impl By {
             }
             Self::Filter => (support.seccomp, "there is no seccomp"),
             Self::Namespaces => (support.namespaces, "there are no namespaces"),
-            Self::Devices => {
-                (support.namespaces || version > 0, "devices can be written to here")
-            }
+            Self::Devices => (support.namespaces || version > 0, "devices can be written to here"),
             Self::Processes => {
                 (support.namespaces || version > 0, "other processes are not out of reach here")
             }

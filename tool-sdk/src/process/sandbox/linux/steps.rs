@@ -102,7 +102,8 @@ impl Steps {
                 "Landlock {version} lets other processes of the user be sent signals"
             )),
             Err(error) => {
-                reasons.push(format!("no Landlock, so devices and FIFOs can be written to: {error}"));
+                reasons
+                    .push(format!("no Landlock, so devices and FIFOs can be written to: {error}"));
             }
         }
         if let Err(error) = &self.rights {

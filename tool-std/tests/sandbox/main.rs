@@ -6,6 +6,8 @@
 #![cfg(all(feature = "application", target_os = "linux"))]
 #![expect(clippy::print_stdout, reason = "what is skipped is told, and why")]
 
+mod leftovers;
+
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
@@ -197,6 +199,7 @@ fn results_say_how_far_the_sandbox_held() {
     let expected = json!({
         "mode": "best_effort", "level": "workspace_write",
         "filesystem": "full", "network": "full", "processes": "full", "reasons": [UNHELD],
+        "planted": [],
     });
     assert_eq!(display["sandbox"], expected);
 
