@@ -45,7 +45,7 @@ pub use self::limits::Limits;
 use self::mark::Mark;
 #[cfg(feature = "mcp")]
 pub(crate) use self::piped::Piped;
-use self::program::Program;
+use self::program::{Confinement, Program};
 use self::sandbox::{Policy, Status};
 use self::start::{Streams, Wiring, Writer};
 use self::tree::Tree;
@@ -171,6 +171,9 @@ pub struct Finished {
     pub held: bool,
     /// How far it was confined, where that was wanted.
     pub sandbox: Option<Status>,
+    /// Names that are protected and came while it ran: the sandbox could not hold them, for
+    /// there was nothing to hold. What came into them, other programs execute or obey later.
+    pub planted: Vec<PathBuf>,
 }
 
 /// How a program ended.
@@ -219,7 +222,7 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
         program: run.program.name.to_string_lossy().into_owned(),
         source,
     };
-    let (confined, sandbox, _stand_ins) = run.program.confined()?;
+    let (confined, confinement) = run.program.confined()?;
     let mark = Mark::fresh().map_err(failed)?;
     let (mut tree, streams) =
         Tree::start(&confined, mark, run.wiring(), run.grace).map_err(failed)?;
@@ -237,7 +240,7 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
         let exit = match timeout(run.timeout, exit_of(&mut tree, talk.as_mut())).await {
             Ok(status) => {
                 let exit = Exit::of(status.map_err(RunError::Wait)?);
-                if sandbox.is_some() {
+                if confinement.leaves_some() {
                     // What holds the sandbox together goes when this is done.
                     tree.end().await;
                 }
@@ -253,7 +256,18 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
     };
     let elapsed = started.elapsed();
     let (stdout, stderr) = (stdout.finish(), stderr.finish());
-    Ok(Finished { exit, stdout, stderr, elapsed, held, sandbox })
+    let planted = planted(&confinement).await;
+    Ok(Finished { exit, stdout, stderr, elapsed, held, sandbox: confinement.status, planted })
+}
+
+/// Which protected names have come.
+async fn planted(confinement: &Confinement) -> Vec<PathBuf> {
+    if confinement.status.is_none() {
+        return Vec::new();
+    }
+    let planted = confinement.planted.clone();
+    // A runtime that ends meanwhile has nobody to tell.
+    tokio::task::spawn_blocking(move || planted.found()).await.unwrap_or_default()
 }
 
 /// Waits for the child, and talks to it until then.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::capture::{CHUNK, Capture, Captured};
 use super::mark::Mark;
-use super::sandbox::StandIns;
+use super::program::Confinement;
 use super::start::{Reader, Streams, Wiring, Writer};
 use super::tree::Tree;
 use super::{Run, RunError};
@@ -18,7 +18,7 @@ use super::{Run, RunError};
 /// A running child and both ends of the talk with it; dropping it ends the child's group.
 pub(crate) struct Piped {
     _tree: Tree,
-    _stand_ins: StandIns,
+    _confinement: Confinement,
     complaints: Complaints,
     /// Triggered when it can complain no more.
     heard: CancellationToken,
@@ -57,7 +57,7 @@ impl Piped {
             source,
         };
         let mark = Mark::fresh().map_err(failed)?;
-        let (confined, _, stand_ins) = run.program.confined()?;
+        let (confined, confinement) = run.program.confined()?;
         let (tree, streams) =
             Tree::start(&confined, mark, Wiring::Fed, run.grace).map_err(failed)?;
         let Streams { input: Some(stdin), output: stdout, complaints: Some(mut stderr), .. } =
@@ -77,7 +77,7 @@ impl Piped {
                 kept.push(&chunk[..count]);
             }
         });
-        Ok((Self { _tree: tree, _stand_ins: stand_ins, complaints, heard }, stdout, stdin))
+        Ok((Self { _tree: tree, _confinement: confinement, complaints, heard }, stdout, stdin))
     }
 
     /// What a child that went away complained about to the end, as far as that comes soon.

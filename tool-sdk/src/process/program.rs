@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::sandbox::{self, Policy, StandIns, Status};
+use super::sandbox::{self, Confined, Enforced, Planted, Policy, StandIns, Status};
 use super::{ChildEnv, Limits, RunError};
 
 /// A program with its arguments, where it runs, and what it may see and use.
@@ -34,18 +34,33 @@ impl Program {
         }
     }
 
-    /// What is started in its place so that it is confined, how far that holds, and what is
-    /// kept for as long as anything of it runs.
-    pub(super) fn confined(&self) -> Result<(Cow<'_, Self>, Option<Status>, StandIns), RunError> {
+    /// What is started in its place so that it is confined, and how far that holds.
+    pub(super) fn confined(&self) -> Result<(Cow<'_, Self>, Confinement), RunError> {
         let confined =
             sandbox::confine(&self.sandbox, &self.name, &self.args).map_err(RunError::Sandbox)?;
-        let Some(confined) = confined else {
-            return Ok((Cow::Borrowed(self), None, StandIns::default()));
+        let Some(Confined { start, status, stand_ins, planted }) = confined else {
+            return Ok((Cow::Borrowed(self), Confinement::default()));
         };
-        let program = match confined.start {
+        let program = match start {
             Some((name, args)) => Cow::Owned(Self { name, args, ..self.clone() }),
             None => Cow::Borrowed(self),
         };
-        Ok((program, Some(confined.status), confined.stand_ins))
+        Ok((program, Confinement { status: Some(status), stand_ins, planted }))
+    }
+}
+
+/// How a child is confined; kept for as long as anything of it runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Confinement {
+    /// Nothing where nothing was wanted.
+    pub(super) status: Option<Status>,
+    pub(super) stand_ins: StandIns,
+    pub(super) planted: Planted,
+}
+
+impl Confinement {
+    /// Whether what the child leaves behind outlives it, and has to be ended.
+    pub(super) fn leaves_some(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| status.processes != Enforced::Full)
     }
 }

@@ -66,6 +66,7 @@ pub async fn exec_command(
     let within =
         Duration::from_millis(u64::from(yield_time_ms).clamp(*YIELD.start(), *YIELD.end()));
     let look = process.look(within, showing(cx)).await;
+    let confinement = Confinement::of(&process, cx).await;
     if look.exit.is_none() {
         unheard.id = None;
     }
@@ -74,7 +75,7 @@ pub async fn exec_command(
         session: process.id(),
         wall: started.elapsed(),
         look: &look,
-        confinement: Confinement::of(&process, cx),
+        confinement,
         max_tokens: max_output_tokens as usize,
     };
     Ok(chunk.output())

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** no argument of a tool has a say in this; the host sets it.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use tool_sdk::process::sandbox::{Level, Policy, Status};
 use tool_sdk::process::{Exit, Process};
@@ -17,6 +19,9 @@ const REFUSED: &[&str] = &[
     "name resolution",
     "resolve host",
 ];
+
+/// How many names a warning names.
+const MOST_NAMED: usize = 8;
 
 /// The host's policy for the folders of the workspace.
 pub(super) fn policy(cx: &Context) -> Policy {
@@ -42,11 +47,23 @@ pub(super) fn preview(cx: &Context) -> Option<Value> {
 pub(super) struct Confinement {
     policy: Policy,
     status: Option<Status>,
+    /// What is protected and has come, below the workspace where it lies there.
+    planted: Vec<String>,
 }
 
 impl Confinement {
-    pub(super) fn of(process: &Process, cx: &Context) -> Self {
-        Self { policy: Policy::of(cx.session()), status: process.sandbox().cloned() }
+    pub(super) async fn of(process: &Process, cx: &Context) -> Self {
+        let workspace = cx.state::<Workspace>().ok();
+        let name = |path: PathBuf| {
+            let mut roots = workspace.iter().flat_map(|workspace| workspace.roots());
+            let below = roots.find_map(|root| path.strip_prefix(root).ok());
+            below.unwrap_or(&path).display().to_string()
+        };
+        Self {
+            policy: Policy::of(cx.session()),
+            status: process.sandbox().cloned(),
+            planted: process.planted().await.into_iter().map(name).collect(),
+        }
     }
 
     /// For screens.
@@ -57,7 +74,24 @@ impl Confinement {
             "level": self.policy.level(),
             "filesystem": status.filesystem,
             "network": status.network,
+            "processes": status.processes,
             "reasons": status.reasons,
+            "planted": self.planted,
+        })
+    }
+
+    /// A line for whoever reads the result, where something came that the sandbox would have
+    /// held had it been there.
+    pub(super) fn warning(&self) -> Option<String> {
+        let names: Vec<String> = self.planted.iter().map(|name| format!("`{name}`")).collect();
+        let names = match names.get(..MOST_NAMED) {
+            Some(some) if names.len() > MOST_NAMED => format!("{} and more", some.join(", ")),
+            _ => names.join(", "),
+        };
+        (!names.is_empty()).then(|| {
+            format!(
+                "What is new here, other programs run or obey later: {names}. Look at it first."
+            )
         })
     }
 

@@ -36,7 +36,7 @@ pub async fn kill_session(
         session: session_id,
         wall: started.elapsed(),
         look: &look,
-        confinement: Confinement::of(&process, cx),
+        confinement: Confinement::of(&process, cx).await,
         max_tokens: usize::MAX,
     };
     Ok(chunk.output())

@@ -30,6 +30,6 @@ pub(super) async fn run(spawn: Spawn, limit: u64, cx: &Context) -> Result<Output
         process.kill().await;
     }
     let look = process.look(Duration::ZERO, |_| {}).await;
-    let confinement = Confinement::of(&process, cx);
+    let confinement = Confinement::of(&process, cx).await;
     Ok(once(process.title(), started.elapsed(), &look, timed_out, &confinement))
 }

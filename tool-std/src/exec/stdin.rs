@@ -78,7 +78,7 @@ pub async fn write_stdin(
         session: session_id,
         wall: started.elapsed(),
         look: &look,
-        confinement: Confinement::of(&process, cx),
+        confinement: Confinement::of(&process, cx).await,
         max_tokens: max_output_tokens as usize,
     };
     Ok(chunk.output())

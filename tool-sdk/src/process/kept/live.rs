@@ -26,11 +26,11 @@ use tokio_util::sync::CancellationToken;
 use super::super::capture::{CHUNK, Capture};
 use super::super::group::Group;
 use super::super::mark::Mark;
-use super::super::program::Program;
+use super::super::program::{Confinement, Program};
 use super::super::sandbox::{Policy, StandIns, Status};
 use super::super::start::{Reader, Streams, Terminal, Wiring, Writer};
 use super::super::tree::Tree;
-use super::super::{Captured, ChildEnv, DRAIN, Exit, Limits, RunError};
+use super::super::{Captured, ChildEnv, DRAIN, Exit, Limits, RunError, planted};
 
 /// A program to start and to keep, and how.
 #[derive(Clone, Debug)]
@@ -138,8 +138,7 @@ pub struct Process {
     shared: Arc<Shared>,
     kill: CancellationToken,
     driver: JoinHandle<()>,
-    sandbox: Option<Status>,
-    stand_ins: StandIns,
+    confinement: Confinement,
 }
 
 /// What a process and the task that looks after it share.
@@ -181,7 +180,7 @@ impl Process {
     /// Starts `spawn`; `mark` is what it and everything below it carries.
     pub(super) fn start(id: u32, spawn: &Spawn, mark: Mark) -> Result<Self, RunError> {
         let started = Instant::now();
-        let (confined, sandbox, stand_ins) = spawn.program.confined()?;
+        let (confined, confinement) = spawn.program.confined()?;
         let (tree, streams) = Tree::start(&confined, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
         let Streams { input, output: reader, terminal, .. } = streams;
@@ -202,8 +201,7 @@ impl Process {
             shared,
             kill,
             driver,
-            sandbox,
-            stand_ins,
+            confinement,
         })
     }
 
@@ -228,12 +226,19 @@ impl Process {
     /// How far it is confined, where that was wanted.
     #[must_use]
     pub fn sandbox(&self) -> Option<&Status> {
-        self.sandbox.as_ref()
+        self.confinement.status.as_ref()
+    }
+
+    /// The names that are protected and have come since it was started: the sandbox could not
+    /// hold them, for there was nothing to hold.
+    pub async fn planted(&self) -> Vec<PathBuf> {
+        planted(&self.confinement).await
     }
 
     /// What stands in for protected files that are not there, where there is something.
     pub(super) fn stand_ins(&self) -> Option<StandIns> {
-        (!self.stand_ins.is_empty()).then(|| self.stand_ins.clone())
+        let stand_ins = &self.confinement.stand_ins;
+        (!stand_ins.is_empty()).then(|| stand_ins.clone())
     }
 
     /// How it ended, when it did.

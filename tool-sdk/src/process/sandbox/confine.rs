@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::order::ASKED;
+use super::order::{ASKED, Protected};
 use super::status::{Enforced, Status, Support};
 use super::{Order, Policy, system};
 
@@ -22,6 +23,20 @@ pub(in crate::process) struct Confined {
     pub(in crate::process) status: Status,
     /// Kept for as long as the child runs.
     pub(in crate::process) stand_ins: StandIns,
+    pub(in crate::process) planted: Planted,
+}
+
+/// What tells which protected names have come since a child was started.
+#[derive(Clone, Debug, Default)]
+pub(in crate::process) struct Planted(Option<Arc<(Policy, Protected)>>);
+
+impl Planted {
+    /// Those that were not there then, as far as the search goes.
+    pub(in crate::process) fn found(&self) -> Vec<PathBuf> {
+        let Some((policy, before)) = self.0.as_deref() else { return Vec::new() };
+        // In what cannot be looked into any more, nothing is found.
+        Protected::of(policy).map(|now| before.missing(now)).unwrap_or_default()
+    }
 }
 
 /// What holds the places of what is protected and not there, until the last clone is gone.
@@ -52,17 +67,20 @@ pub(in crate::process) fn confine(
         return Err(status);
     }
     if (status.filesystem, status.network) == (Enforced::None, Enforced::None) {
-        return Ok(Some(Confined { start: None, status, stand_ins: StandIns::default() }));
+        let (stand_ins, planted) = Default::default();
+        return Ok(Some(Confined { start: None, status, stand_ins, planted }));
     }
     // Somebody was found who could say how far it holds.
     let helper = system::helper(policy).map_err(Status::none)?;
-    let order = written(&Order::of(policy, Some(status.clone()))).map_err(Status::none)?;
+    let order = Order::of(policy, Some(status.clone())).map_err(unknown).map_err(Status::none)?;
+    let told = written(&order).map_err(Status::none)?;
     let protected = policy.always_protected();
     let stand_ins = protected.iter().filter_map(|path| system::StandIn::at(path));
     let stand_ins = StandIns(stand_ins.collect());
-    let mut all = vec![ASKED.into(), order, program.to_owned()];
+    let mut all = vec![ASKED.into(), told, program.to_owned()];
     all.extend_from_slice(args);
-    Ok(Some(Confined { start: Some((helper, all)), status, stand_ins }))
+    let planted = Planted(Some(Arc::new((policy.clone(), order.protected))));
+    Ok(Some(Confined { start: Some((helper, all)), status, stand_ins, planted }))
 }
 
 /// What this machine offers for `policy`.
@@ -86,7 +104,7 @@ fn tried(policy: &Policy) -> Result<Support, String> {
     let cannot = |error: io::Error| format!("the helper of the sandbox cannot be started: {error}");
     let output = Command::new(system::helper(policy)?)
         .arg(ASKED)
-        .arg(written(&Order::of(policy, None))?)
+        .arg(written(&Order::of(policy, None).map_err(unknown)?)?)
         .env_clear()
         .stdin(Stdio::null())
         .output()
@@ -95,6 +113,11 @@ fn tried(policy: &Policy) -> Result<Support, String> {
         let said = String::from_utf8_lossy(&output.stderr);
         format!("the helper of the sandbox does not answer: {}", said.trim())
     })
+}
+
+/// For `map_err`: what is protected cannot be found out.
+fn unknown(error: io::Error) -> String {
+    format!("a folder that may be written cannot be looked into: {error}")
 }
 
 fn written(order: &Order) -> Result<OsString, String> {

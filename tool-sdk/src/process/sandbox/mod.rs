@@ -6,9 +6,9 @@
 //! the child. So nothing has to be done between `fork` and `exec`, and nothing that the
 //! child sees or sets can change what holds for it.
 //!
-//! On Linux three things come together, each with what it does best. Mounts of its own make
-//! everything read-only but the writable folders, and hold files of the workspace that
-//! programs execute or obey later. Landlock says the same once more where no mount is looked
+//! On Linux four things come together, each with what it does best. Processes of its own end
+//! together with it, however they hide. Mounts of its own make everything read-only but the
+//! writable folders, and hold files of the workspace that programs execute or obey later. Landlock says the same once more where no mount is looked
 //! at, and keeps signals and ptrace away from processes outside. Seccomp takes away
 //! networks, and calls that nobody needs who builds and tests.
 //!
@@ -27,7 +27,7 @@ mod linux;
 #[cfg(not(all(feature = "sandbox", target_os = "linux")))]
 mod none;
 
-pub(super) use self::confine::{StandIns, confine};
+pub(super) use self::confine::{Confined, Planted, StandIns, confine};
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 use self::linux as system;
 #[cfg(not(all(feature = "sandbox", target_os = "linux")))]

@@ -161,8 +161,9 @@ impl Policy {
     /// Adds a folder that may be written on [`Level::WorkspaceWrite`].
     ///
     /// What programs execute or obey later stays protected in it: `.git` as a whole, also
-    /// before it is there, and whatever else the [`Workspace`](crate::Workspace) protects
-    /// directly in the folder, as far as it is there when the child starts.
+    /// before it is there, and whatever else the [`Workspace`](crate::Workspace) protects, as
+    /// far as it is found when the child starts. What is not there yet can be made; what was
+    /// is told when the child has ended.
     #[must_use]
     pub fn writable(mut self, folder: impl Into<PathBuf>) -> Self {
         self.roots.insert(folder.into());
@@ -226,6 +227,7 @@ impl Policy {
         self.mode != Mode::Required
             || self.is_off()
             || (status.filesystem == Enforced::Full
+                && status.processes == Enforced::Full
                 && (self.network || status.network == Enforced::Full))
     }
 

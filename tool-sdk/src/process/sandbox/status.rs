@@ -46,6 +46,8 @@ pub struct Status {
     pub filesystem: Enforced,
     /// Whether networks are out of reach.
     pub network: Enforced,
+    /// Whether whatever it starts ends with it, and it sees and reaches no other process.
+    pub processes: Enforced,
     /// What is missing, and why.
     pub reasons: Vec<String>,
 }
@@ -70,14 +72,17 @@ impl Status {
         expect(dead_code, reason = "only a helper compares")
     )]
     pub(super) fn reaches(&self, floor: &Self) -> bool {
-        self.filesystem >= floor.filesystem && self.network >= floor.network
+        self.filesystem >= floor.filesystem
+            && self.network >= floor.network
+            && self.processes >= floor.processes
     }
 }
 
-/// `filesystem full, network none (why)`.
+/// `filesystem full, network none, processes full (why)`.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "filesystem {}, network {}", self.filesystem, self.network)?;
+        let Self { filesystem, network, processes, .. } = self;
+        write!(f, "filesystem {filesystem}, network {network}, processes {processes}")?;
         match self.reasons.as_slice() {
             [] => Ok(()),
             reasons => write!(f, " ({})", reasons.join("; ")),

@@ -9,7 +9,7 @@ use crate::context::Session;
 use crate::process::{self, Exit, Run, RunError};
 
 fn status(filesystem: Enforced, network: Enforced) -> Status {
-    Status { filesystem, network, reasons: Vec::new() }
+    Status { filesystem, network, processes: Enforced::Full, reasons: Vec::new() }
 }
 
 // SB2: what is required is there as a whole, or nothing runs.
@@ -30,6 +30,8 @@ fn required_takes_nothing_less() {
     }
     let open = Policy::new(Mode::Required, Level::ReadOnly).network(true);
     assert!(open.is_met_by(&status(Full, None)));
+    let required = Policy::new(Mode::Required, Level::ReadOnly);
+    assert!(!required.is_met_by(&Status { processes: Partial, ..status(Full, Full) }));
 }
 
 // SB2: without confinement of files nothing counts as sandboxed when it is judged.
@@ -38,7 +40,7 @@ fn a_network_that_is_out_of_reach_is_no_sandbox() {
     assert!(!status(Enforced::None, Enforced::Full).is_confined());
     assert!(status(Enforced::Partial, Enforced::None).is_confined());
     let text = Status::none("why").to_string();
-    assert_eq!(text, "filesystem none, network none (why)");
+    assert_eq!(text, "filesystem none, network none, processes none (why)");
 }
 
 // F16: a program that did not set the sandbox up is refused, and never runs unconfined.

@@ -70,6 +70,7 @@ impl Report {
                 "seccomp": self.support.seccomp,
                 "filesystem": self.support.status.filesystem,
                 "network": self.support.status.network,
+                "processes": self.support.status.processes,
                 "reasons": self.support.status.reasons,
             },
             "openat2": self.openat2,
@@ -86,7 +87,10 @@ impl Report {
         let shells: Vec<&str> = self.shells.iter().map(|(name, _)| *name).collect();
         let mut lines = vec![
             format!("platform    {OS} {ARCH}"),
-            format!("sandbox     filesystem {}, network {}", status.filesystem, status.network),
+            format!(
+                "sandbox     filesystem {}, network {}, processes {}",
+                status.filesystem, status.network, status.processes
+            ),
             format!(
                 "            landlock {landlock}, user namespaces {}, seccomp {}",
                 yes(*namespaces),
@@ -123,8 +127,16 @@ impl Report {
         if !self.openat2 {
             weaker.push("paths are confined name by name: there is no openat2".to_owned());
         }
-        if !cfg!(unix) {
+        if cfg!(target_os = "linux") {
+            weaker.push(
+                "without a sandbox, what leaves its parents, its session and its environment \
+                 behind at once outlives the command"
+                    .to_owned(),
+            );
+        } else {
             weaker.push("a command that is ended may leave behind what it started".to_owned());
+        }
+        if !cfg!(unix) {
             weaker.push("nobody can be asked at a terminal".to_owned());
         }
         if let Some(state) = &self.state
@@ -295,7 +307,15 @@ mod tests {
         assert_eq!((code, &report["ok"]), (0, &json!(true)), "{report:#}");
         assert_eq!(report["shells"], json!([{"name": "zsh", "path": shell}]));
         assert_eq!(report["platform"]["os"], OS);
-        for part in ["landlock", "user_namespaces", "seccomp", "filesystem", "network", "reasons"] {
+        for part in [
+            "landlock",
+            "user_namespaces",
+            "seccomp",
+            "filesystem",
+            "network",
+            "processes",
+            "reasons",
+        ] {
             assert!(report["sandbox"].get(part).is_some(), "{part}");
         }
         let state = &report["state"];
@@ -327,7 +347,7 @@ mod tests {
     fn what_was_skipped_is_counted_with_its_reasons() {
         let attempt = |passed, detail: &str| json!({"name": "x", "allowed": false, "passed": passed, "detail": detail});
         let test: SelfTest = serde_json::from_value(json!({
-            "status": {"filesystem": "full", "network": "none", "reasons": []},
+            "status": {"filesystem": "full", "network": "none", "processes": "full", "reasons": []},
             "attempts": [attempt(Some(true), "a"), attempt(None, "b"), attempt(None, "b")],
         }))
         .unwrap();

@@ -51,6 +51,7 @@ fn meaning(event: Event, code: i32, stdout: &str, stderr: &str) -> Result<Said, 
         elapsed: Duration::ZERO,
         held: false,
         sandbox: None,
+        planted: Vec::new(),
     };
     protocol::meaning(event, "x", Duration::from_secs(10), Ok(&finished))
 }

@@ -1,20 +1,24 @@
 //! The helper: it confines itself, and becomes what it was asked to start.
 //!
 //! The order of the steps matters. Nothing gives privileges any more from the first one on;
-//! mounts need rights that are dropped behind them; Landlock goes before seccomp, which
-//! takes away what the others need.
+//! whoever confines itself is the first of processes of its own, and belongs to what it
+//! confines; mounts need rights that are dropped behind them; Landlock goes before seccomp,
+//! which takes away what the others need.
 //!
 //! **Invariant:** what could not be enforced is in the status, and with less than was
 //! promised nothing is started.
 
 mod calls;
 mod files;
+mod init;
 mod mounts;
+mod namespaces;
+mod protected;
 mod self_test;
 mod stand_in;
 mod steps;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
@@ -27,11 +31,14 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
 };
 
+use self::init::Init;
+use self::namespaces::Namespaces;
+pub(super) use self::protected::protected_in;
 pub(super) use self::self_test::self_test;
 pub(super) use self::stand_in::StandIn;
 use self::steps::Steps;
 use super::order::ASKED;
-use super::status::{Status, Support};
+use super::status::Support;
 use super::{Order, Policy};
 
 /// This program, also when its file was replaced or removed meanwhile.
@@ -78,19 +85,45 @@ fn serve(mut args: impl Iterator<Item = OsString>) -> i32 {
     let Some(order): Option<Order> = order else {
         return complain(WRONG_ORDER, "the order of the sandbox is not understood");
     };
-    let support = apply(&order);
+    // Nothing that is started from here on gains any.
+    if let Err(error) = set_no_new_privs(true) {
+        return complain(REFUSED, format_args!("privileges cannot be given up: {error}"));
+    }
+    let namespaces = namespaces::own();
+    let init = match namespaces.processes {
+        // Only what is started now is in it.
+        Ok(()) => match init::begin() {
+            Ok(init) => Some(init),
+            Err(error) => return complain(NOT_STARTED, error),
+        },
+        Err(_) => None,
+    };
+    let support = apply(&order, namespaces);
     let Some(program) = args.next() else {
         let report = serde_json::to_vec(&support).unwrap_or_default();
         return i32::from(io::stdout().write_all(&report).is_err());
     };
     match &order.floor {
-        Some(floor) if support.status.reaches(floor) => {}
+        Some(floor) if support.status.reaches(floor) => become_program(init, &program, args),
         _ => {
             let status = &support.status;
-            return complain(REFUSED, format_args!("the sandbox does not hold: {status}"));
+            complain(REFUSED, format_args!("the sandbox does not hold: {status}"))
         }
     }
-    let error = Command::new(&program).args(args).exec();
+}
+
+fn become_program(
+    init: Option<Init>,
+    program: &OsStr,
+    args: impl Iterator<Item = OsString>,
+) -> i32 {
+    match init {
+        Some(init) => init.run(program, args),
+        None => not_started(program, &Command::new(program).args(args).exec()),
+    }
+}
+
+fn not_started(program: &OsStr, error: &io::Error) -> i32 {
     complain(NOT_STARTED, format_args!("{}: {error}", program.display()))
 }
 
@@ -101,15 +134,14 @@ fn complain(code: i32, what: impl std::fmt::Display) -> i32 {
 }
 
 /// Confines this process as far as it can be.
-fn apply(order: &Order) -> Support {
-    if let Err(error) = set_no_new_privs(true) {
-        let status = Status::none(format_args!("privileges cannot be given up: {error}"));
-        return Support { status, ..Support::default() };
-    }
+fn apply(order: &Order, namespaces: Namespaces) -> Support {
+    let mounts = namespaces.mounts.and_then(|()| mounts::confine(order));
+    let terminals = mounts.as_ref().is_ok_and(|mounts| mounts.terminals);
     let steps = Steps {
-        mounts: mounts::confine(order),
+        mounts: mounts.map(|mounts| mounts.open),
+        processes: namespaces.processes,
         rights: drop_rights(),
-        landlock: files::confine(order),
+        landlock: files::confine(order, terminals),
         calls: calls::confine(order),
     };
     steps.support(order)

@@ -3,31 +3,53 @@
 //!
 //! Each is mounted where it is already. A mount point can neither be renamed nor removed, so
 //! every folder between a writable one and something protected in it becomes one too:
-//! otherwise the folder around it could be put aside, and another one made.
+//! otherwise the folder around it could be put aside, and another one made. Deeper down, a
+//! folder may be moved with what is protected in it, or nobody could work there.
+//!
+//! `/proc` tells of no process outside, and no terminal outside has a name.
 //!
 //! **Invariant:** nothing is found by a path with a link in it.
 
-use std::ffi::OsStr;
-use std::fs;
+use std::ffi::CStr;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, CWD, Dir, Mode, OFlags, ResolveFlags, access, openat2};
-use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
-use rustix::process::{getgid, getuid};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::fs::{Access, access};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
+    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
+};
 
-use super::super::{Level, Order};
+use super::super::Order;
 use super::{opened, writable};
-use crate::workspace::is_protected;
 
-/// Puts this process into such mounts; gives what is protected and could not be held.
-pub(super) fn confine(order: &Order) -> io::Result<Vec<String>> {
+/// What `/proc` tells can be read and no more.
+const PROCESSES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY
+    .union(MountAttrFlags::MOUNT_ATTR_NOSUID)
+    .union(MountAttrFlags::MOUNT_ATTR_NODEV)
+    .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
+
+/// Terminals are devices that cannot be started.
+const TERMINALS: MountAttrFlags =
+    MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
+
+/// New terminals may be had.
+const TERMINAL_MODES: &[(&CStr, &CStr)] = &[(c"mode", c"620"), (c"ptmxmode", c"666")];
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Mounts {
+    /// What is protected and could not be held.
+    pub(super) open: Vec<String>,
+    /// Whether all terminals that have a name are its own.
+    pub(super) terminals: bool,
+}
+
+/// Puts this process into such mounts.
+pub(super) fn confine(order: &Order) -> io::Result<Mounts> {
     let folder = std::env::current_dir();
-    own_namespaces()?;
     // Opened here: what was opened before is no part of these mounts.
     let writable = writable(order);
     let trees: Vec<OwnedFd> =
@@ -38,88 +60,37 @@ pub(super) fn confine(order: &Order) -> io::Result<Vec<String>> {
     }
     let mut pinned = Vec::new();
     let mut open = Vec::new();
-    for path in protected(order)? {
-        match hold(&path, &writable, &mut pinned) {
+    // The outer ones come before the inner ones.
+    for path in &order.protected.near {
+        match pin(path, &writable, &mut pinned).and_then(|()| hold(path, &writable)) {
             Ok(()) => {}
-            Err(error) if is_missing(&error) && cannot_come(order, &path) => {}
+            Err(error) if is_missing(&error) && cannot_come(order, path) => {}
             Err(error) => open.push(format!("`{}` ({error})", path.display())),
         }
     }
+    for path in &order.protected.deep {
+        match hold(path, &writable) {
+            Err(error) if !is_missing(&error) => {
+                open.push(format!("`{}` ({error})", path.display()));
+            }
+            _ => {}
+        }
+    }
+    // Without it the others are told of, and stay out of reach.
+    let _ = fresh(c"proc", &[], Path::new("/proc"), PROCESSES);
+    let terminals = fresh(c"devpts", TERMINAL_MODES, Path::new("/dev/pts"), TERMINALS).is_ok();
     // A folder that was entered before is one without the mounts above it.
     match folder {
         Ok(folder) => std::env::set_current_dir(folder)?,
         Err(_) => std::env::set_current_dir("/")?,
     }
-    Ok(open)
+    Ok(Mounts { open, terminals })
 }
 
-/// Has a user namespace in which this user is who they are, with mounts and shared memory of
-/// its own.
-fn own_namespaces() -> io::Result<()> {
-    let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    let flags = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
-    #[expect(unsafe_code, reason = "the call is unsafe for the sake of one flag")]
-    // SAFETY: without `UnshareFlags::FILES` the descriptors stay as they are.
-    unsafe { unshare_unsafe(flags) }?;
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
-    Ok(())
-}
-
-/// What must not change, the outer before the inner.
-fn protected(order: &Order) -> io::Result<Vec<PathBuf>> {
-    if order.level != Level::WorkspaceWrite {
-        return Ok(Vec::new());
-    }
-    let mut all = order.protected.clone();
-    for root in &order.roots {
-        all.extend(protected_in(root)?);
-    }
-    Ok(all.into_iter().collect())
-}
-
-/// The protected names directly in `root`, and in its hidden folders: the list has names of
-/// two parts such as `.github/workflows`.
-fn protected_in(root: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for name in names(root)? {
-        if is_protected(&name, &root.join(&name)) {
-            found.push(root.join(name));
-        } else if name.as_os_str().as_bytes().starts_with(b".") {
-            // What is no folder has nothing in it.
-            let inner = names(&root.join(&name)).unwrap_or_default();
-            let inner = inner.into_iter().map(|inner| name.join(inner));
-            found.extend(
-                inner
-                    .filter(|inner| is_protected(inner, &root.join(inner)))
-                    .map(|inner| root.join(inner)),
-            );
-        }
-    }
-    Ok(found)
-}
-
-fn names(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let name = PathBuf::from(OsStr::from_bytes(entry?.file_name().to_bytes()));
-        if !matches!(name.as_os_str().as_bytes(), b"." | b"..") {
-            names.push(name);
-        }
-    }
-    Ok(names)
-}
-
-/// Makes `path` read-only, and every folder around it one that stays.
-fn hold(path: &Path, writable: &[(&Path, OwnedFd)], pinned: &mut Vec<PathBuf>) -> io::Result<()> {
-    let Some((outer, _)) = writable.iter().find(|(folder, _)| path.starts_with(folder)) else {
-        // Nothing in it can be written anyhow.
-        return Ok(());
-    };
-    let between = path.ancestors().skip(1).take_while(|folder| folder != outer);
+/// Makes every folder between a writable one and `path` one that stays.
+fn pin(path: &Path, writable: &[(&Path, OwnedFd)], pinned: &mut Vec<PathBuf>) -> io::Result<()> {
+    let Some(outer) = outer(path, writable) else { return Ok(()) };
+    let between = path.ancestors().skip(1).take_while(|folder| *folder != outer);
     let mut between: Vec<&Path> = between.collect();
     between.reverse();
     for folder in between {
@@ -129,10 +100,24 @@ fn hold(path: &Path, writable: &[(&Path, OwnedFd)], pinned: &mut Vec<PathBuf>) -
             pinned.push(folder.to_owned());
         }
     }
+    Ok(())
+}
+
+/// Makes `path` read-only.
+fn hold(path: &Path, writable: &[(&Path, OwnedFd)]) -> io::Result<()> {
+    if outer(path, writable).is_none() {
+        // Nothing in it can be written anyhow.
+        return Ok(());
+    }
     let place = opened(path)?;
     let tree = tree(&place)?;
     read_only(tree.as_fd())?;
     attach(&tree, &place)
+}
+
+/// The writable folder that `path` lies in.
+fn outer<'a>(path: &Path, writable: &[(&'a Path, OwnedFd)]) -> Option<&'a Path> {
+    writable.iter().map(|(folder, _)| *folder).find(|folder| path.starts_with(folder))
 }
 
 /// Whether nobody can make what is missing: something will stand in for it, or the folder
@@ -144,6 +129,22 @@ fn cannot_come(order: &Order, path: &Path) -> bool {
 
 fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
+}
+
+/// Mounts a file system of its own over `place`.
+fn fresh(
+    kind: &CStr,
+    options: &[(&CStr, &CStr)],
+    place: &Path,
+    attributes: MountAttrFlags,
+) -> io::Result<()> {
+    let new = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        fsconfig_set_string(&new, *name, *value)?;
+    }
+    fsconfig_create(&new)?;
+    let mount = fsmount(&new, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    attach(&mount, &opened(place)?)
 }
 
 /// A place with everything that is mounted in it, to be mounted once more.

@@ -4,10 +4,11 @@
 //! listens on, itself. The child is this program once more, started by the helper as any
 //! other child would be.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Access, access};
-use rustix::process::{getppid, test_kill_process};
+use rustix::process::{Pid, getppid, test_kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde::{Deserialize, Serialize};
 
 use super::super::confine::{self, Confined};
@@ -39,6 +41,12 @@ struct Targets {
     tcp: u16,
     udp: u16,
     unix: PathBuf,
+    /// A terminal that somebody else sits at.
+    terminal: PathBuf,
+    /// Shared memory of the host.
+    memory: i32,
+    /// The number of the host.
+    host: i32,
 }
 
 /// What has to be enforced for an attempt to fail.
@@ -51,6 +59,8 @@ enum By {
     Protection,
     Network,
     Filter,
+    Namespaces,
+    Devices,
     Processes,
     Signals,
 }
@@ -65,6 +75,7 @@ const ATTEMPTS: &[(&str, By, Try)] = &[
     ("write to /dev/null", By::Nobody, |_| fs::write("/dev/null", "x")),
     ("read outside", By::Nobody, |at| fs::read(at.outside.join("file")).map(drop)),
     ("fork, exec and pipe", By::Nobody, pipe),
+    ("start what hides from its parents", By::Nobody, hide),
     ("pair of sockets", By::Nobody, |_| UnixStream::pair().map(drop)),
     ("write outside", By::Writes, |at| fs::write(at.outside.join("new"), "x")),
     ("write outside through a link", By::Writes, |at| fs::write(at.inside.join("link"), "x")),
@@ -93,6 +104,13 @@ const ATTEMPTS: &[(&str, By, Try)] = &[
     ("make what is protected and not there", By::Protection, |at| {
         fs::create_dir_all(at.fresh.join(".git/hooks"))
     }),
+    ("write a hook further down", By::Protection, |at| {
+        fs::write(at.inside.join("sub/.git/hooks/x"), "x")
+    }),
+    ("write to another terminal", By::Devices, |at| {
+        File::options().write(true).open(&at.terminal)?.write_all(b"x")
+    }),
+    ("reach shared memory", By::Namespaces, |at| reach_memory(at.memory)),
     ("connect to 127.0.0.1", By::Network, |at| TcpStream::connect(("127.0.0.1", at.tcp)).map(drop)),
     ("send a datagram", By::Network, |at| {
         UdpSocket::bind("127.0.0.1:0")?.send_to(b"x", ("127.0.0.1", at.udp)).map(drop)
@@ -105,14 +123,17 @@ const ATTEMPTS: &[(&str, By, Try)] = &[
     ("a call of x32", By::Filter, |_| x32()),
     ("a call of i386", By::Filter, |_| i386()),
     ("have a capability", By::Writes, |_| have_capability()),
-    ("ptrace the parent", By::Processes, |_| seize_parent()),
-    ("read the secrets of the parent", By::Processes, |_| fs::read(parents("environ")).map(drop)),
-    ("open the root of another process", By::Processes, |_| {
-        fs::read_dir(parents("root/")).map(drop)
+    ("limits of another process", By::Filter, |_| limits_of_parent()),
+    ("ptrace the host", By::Processes, |at| seize(at.host)),
+    ("read the secrets of the host", By::Processes, |at| {
+        fs::read(at.host_file("environ")).map(drop)
+    }),
+    ("open the root of the host", By::Processes, |at| {
+        fs::read_dir(at.host_file("root/")).map(drop)
     }),
     ("open /proc/1/root", By::Processes, |_| fs::read_dir("/proc/1/root/").map(drop)),
-    ("signal the parent", By::Signals, |_| match getppid() {
-        Some(parent) => Ok(test_kill_process(parent)?),
+    ("signal the host", By::Signals, |at| match Pid::from_raw(at.host) {
+        Some(host) => Ok(test_kill_process(host)?),
         None => Err(io::ErrorKind::NotFound.into()),
     }),
 ];
@@ -135,10 +156,15 @@ impl By {
                 (support.status.network == Enforced::Full, "networks are not confined here")
             }
             Self::Filter => (support.seccomp, "there is no seccomp"),
+            Self::Namespaces => (support.namespaces, "there are no namespaces"),
+            Self::Devices => (support.namespaces || version > 0, "devices can be written to here"),
             Self::Processes => {
                 (support.namespaces || version > 0, "other processes are not out of reach here")
             }
-            Self::Signals => (version >= SIGNALS, "Landlock is too old for signals"),
+            Self::Signals => (
+                support.status.processes == Enforced::Full || version >= SIGNALS,
+                "other processes can be sent signals here",
+            ),
         };
         (!there).then_some(why)
     }
@@ -150,6 +176,8 @@ pub(in super::super) fn self_test() -> io::Result<SelfTest> {
     let tcp = TcpListener::bind("127.0.0.1:0")?;
     let udp = UdpSocket::bind("127.0.0.1:0")?;
     let _unix = UnixListener::bind(place.0.join("socket"))?;
+    let (terminal, name) = terminal()?;
+    let memory = SharedMemory::new()?;
     let targets = Targets {
         inside: place.0.join("inside"),
         fresh: place.0.join("fresh"),
@@ -157,6 +185,9 @@ pub(in super::super) fn self_test() -> io::Result<SelfTest> {
         tcp: tcp.local_addr()?.port(),
         udp: udp.local_addr()?.port(),
         unix: place.0.join("socket"),
+        terminal: name,
+        memory: memory.0,
+        host: std::process::id().cast_signed(),
     };
     targets.set_up()?;
 
@@ -175,7 +206,7 @@ pub(in super::super) fn self_test() -> io::Result<SelfTest> {
         .current_dir(&targets.inside)
         .stdin(Stdio::null())
         .output()?;
-    drop(stand_ins);
+    drop((stand_ins, terminal, memory));
     let outcomes: Vec<Option<String>> = serde_json::from_slice(&output.stdout)
         .map_err(|_| io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))?;
 
@@ -246,9 +277,44 @@ impl Drop for Place {
     }
 }
 
+/// A terminal that the child has nothing to do with, and its name.
+fn terminal() -> io::Result<(OwnedFd, PathBuf)> {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&terminal)?;
+    unlockpt(&terminal)?;
+    let name = ptsname(&terminal, Vec::new())?;
+    Ok((terminal, PathBuf::from(OsStr::from_bytes(name.as_bytes()))))
+}
+
+/// Shared memory, by its number.
+struct SharedMemory(i32);
+
+impl SharedMemory {
+    fn new() -> io::Result<Self> {
+        #[expect(unsafe_code, reason = "no crate has this call")]
+        // SAFETY: it takes numbers only.
+        let number = unsafe { libc::shmget(libc::IPC_PRIVATE, 1, 0o600 | libc::IPC_CREAT) };
+        if number < 0 { Err(io::Error::last_os_error()) } else { Ok(Self(number)) }
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        #[expect(unsafe_code, reason = "no crate has this call")]
+        // SAFETY: this request reads and writes nothing.
+        unsafe {
+            libc::shmctl(self.0, libc::IPC_RMID, std::ptr::null_mut());
+        }
+    }
+}
+
 impl Targets {
+    fn host_file(&self, name: &str) -> PathBuf {
+        Path::new("/proc").join(self.host.to_string()).join(name)
+    }
+
     fn set_up(&self) -> io::Result<()> {
-        for folder in [".git/hooks", ".github/workflows"] {
+        for folder in [".git/hooks", ".github/workflows", "sub/.git/hooks"] {
             fs::create_dir_all(self.inside.join(folder))?;
         }
         for file in [".git/config", "AGENTS.md"] {
@@ -275,9 +341,29 @@ fn pipe(_: &Targets) -> io::Result<()> {
     if output.stdout == b"hello\n" { Ok(()) } else { Err(io::Error::other(format!("{output:?}"))) }
 }
 
-fn parents(file: &str) -> PathBuf {
+/// Leaves a child behind that nobody waits for; it ends with the sandbox.
+fn hide(_: &Targets) -> io::Result<()> {
+    let script = "(setsid sh -c 'while :; do sleep 1; done' &) </dev/null >/dev/null 2>&1";
+    let status = Command::new("/bin/sh").args(["-c", script]).env_clear().status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
+}
+
+fn reach_memory(number: i32) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "no crate has this call")]
+    // SAFETY: the kernel finds a place for it, and nobody looks there.
+    let place = unsafe { libc::shmat(number, std::ptr::null(), libc::SHM_RDONLY) };
+    if place.addr() == usize::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Reads the limits of a process of the same sandbox, which only the filter refuses.
+fn limits_of_parent() -> io::Result<()> {
     let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
-    Path::new("/proc").join(parent.to_string()).join(file)
+    #[expect(unsafe_code, reason = "no crate reads without writing")]
+    // SAFETY: without places for limits it reads and writes nothing.
+    let done = unsafe {
+        libc::prlimit(parent, libc::RLIMIT_NOFILE, std::ptr::null(), std::ptr::null_mut())
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn have_capability() -> io::Result<()> {
@@ -297,13 +383,12 @@ fn truncate(file: &Path) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Attaches to the parent in the way that does not stop it.
-fn seize_parent() -> io::Result<()> {
+/// Attaches to a process in the way that does not stop it.
+fn seize(number: i32) -> io::Result<()> {
     const PTRACE_SEIZE: libc::c_long = 0x4206;
-    let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
     #[expect(unsafe_code, reason = "no crate has this call")]
     // SAFETY: it takes numbers only.
-    let done = unsafe { libc::syscall(libc::SYS_ptrace, PTRACE_SEIZE, parent, 0, 0) };
+    let done = unsafe { libc::syscall(libc::SYS_ptrace, PTRACE_SEIZE, number, 0, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

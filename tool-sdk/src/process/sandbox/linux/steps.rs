@@ -14,11 +14,17 @@ pub(super) const TRUNCATE: i32 = 3;
 const TCP: i32 = 4;
 pub(super) const SIGNALS: i32 = 6;
 
+/// What no mount holds: there is nothing yet to mount, or the search ended before it.
+const UNHELD: &str = "protected names that are not there yet, or lie very deep, can be made; \
+                      those that were are told with the result";
+
 /// What came of each step.
 #[derive(Debug)]
 pub(super) struct Steps {
     /// What is protected and could not be held, where there are mounts of its own.
     pub(super) mounts: io::Result<Vec<String>>,
+    /// Whether it has processes of its own.
+    pub(super) processes: io::Result<()>,
     pub(super) rights: io::Result<()>,
     /// The version of Landlock.
     pub(super) landlock: Result<i32, String>,
@@ -30,7 +36,8 @@ impl Steps {
         let status = Status {
             filesystem: self.filesystem(order.level),
             network: self.network(order.network),
-            reasons: self.reasons(),
+            processes: self.processes(),
+            reasons: self.reasons(order.level),
         };
         Support {
             status,
@@ -64,22 +71,40 @@ impl Steps {
         }
     }
 
-    fn reasons(&self) -> Vec<String> {
+    fn processes(&self) -> Enforced {
+        match (&self.processes, &self.landlock) {
+            (Ok(()), _) => Enforced::Full,
+            // They are seen and outlive it; nothing can be done to those outside.
+            (Err(_), Ok(SIGNALS..)) => Enforced::Partial,
+            (Err(_), _) => Enforced::None,
+        }
+    }
+
+    fn reasons(&self, level: Level) -> Vec<String> {
         let mut reasons = Vec::new();
         match &self.mounts {
+            Ok(open) if open.is_empty() && level == Level::WorkspaceWrite => {
+                reasons.push(UNHELD.to_owned());
+            }
             Ok(open) if open.is_empty() => {}
             Ok(open) => reasons.push(format!("not protected: {}", open.join(", "))),
             Err(error) => reasons.push(format!("no mounts of its own: {error}")),
         }
+        if let Err(error) = &self.processes {
+            reasons.push(format!(
+                "no processes of its own, so what hides from its parents outlives the command: {error}"
+            ));
+        }
         match &self.landlock {
             Ok(SIGNALS..) => {}
+            Ok(_) if self.processes.is_ok() => {}
             Ok(version) => reasons.push(format!(
                 "Landlock {version} lets other processes of the user be sent signals"
             )),
-            Err(error) => reasons.push(format!(
-                "no Landlock, so devices and FIFOs can be written to, and other processes of the user \
-                 be sent signals: {error}"
-            )),
+            Err(error) => {
+                reasons
+                    .push(format!("no Landlock, so devices and FIFOs can be written to: {error}"));
+            }
         }
         if let Err(error) = &self.rights {
             reasons.push(format!("privileges cannot be dropped: {error}"));
@@ -96,10 +121,11 @@ mod tests {
     use super::super::super::{Mode, Policy};
     use super::*;
 
-    fn steps(mounts: bool, landlock: i32, calls: bool) -> Steps {
+    fn steps(namespaces: bool, landlock: i32, calls: bool) -> Steps {
         let missing = || io::Error::from(io::ErrorKind::Unsupported);
         Steps {
-            mounts: if mounts { Ok(Vec::new()) } else { Err(missing()) },
+            mounts: if namespaces { Ok(Vec::new()) } else { Err(missing()) },
+            processes: if namespaces { Ok(()) } else { Err(missing()) },
             rights: Ok(()),
             landlock: if landlock > 0 { Ok(landlock) } else { Err("not there".to_owned()) },
             calls: if calls { Ok(()) } else { Err("not there".to_owned()) },
@@ -107,9 +133,10 @@ mod tests {
     }
 
     fn words(steps: &Steps, level: Level) -> String {
-        let order = Order::of(&Policy::new(Mode::BestEffort, level), None);
+        let order = Order::of(&Policy::new(Mode::BestEffort, level), None).unwrap();
         let status = steps.support(&order).status;
-        format!("{} {} {}", status.filesystem, status.network, status.reasons.len())
+        let Status { filesystem, network, processes, reasons } = status;
+        format!("{filesystem} {network} {processes} {}", reasons.len())
     }
 
     // SB1, SB2, SB3, F16: older kernels, and those that forbid a part of it.
@@ -117,20 +144,26 @@ mod tests {
     fn what_is_missing_is_counted() {
         use Level::{ReadOnly, WorkspaceWrite};
         for (mounts, landlock, calls, level, expected) in [
-            (true, 7, true, WorkspaceWrite, "full full 0"),
-            // Signals are told, and not counted: they touch no file and no network.
-            (true, 5, true, WorkspaceWrite, "full full 1"),
-            (true, 0, true, WorkspaceWrite, "partial full 1"),
+            // What is not there yet is told in any case.
+            (true, 7, true, WorkspaceWrite, "full full full 1"),
+            (true, 7, true, ReadOnly, "full full full 0"),
+            // With processes of its own no signal leads out.
+            (true, 5, true, WorkspaceWrite, "full full full 1"),
+            // Devices and FIFOs are no part of a mount.
+            (true, 0, true, WorkspaceWrite, "partial full full 2"),
+            (true, 0, true, ReadOnly, "partial full full 1"),
             // Nothing inside of a folder can be protected.
-            (false, 7, true, WorkspaceWrite, "partial full 1"),
-            (false, 7, true, ReadOnly, "full full 1"),
+            (false, 7, true, WorkspaceWrite, "partial full partial 2"),
+            (false, 7, true, ReadOnly, "full full partial 2"),
+            // Signals are sent to others.
+            (false, 5, true, ReadOnly, "full full none 3"),
             // Files can be truncated.
-            (false, 2, true, ReadOnly, "partial full 2"),
-            (false, 0, true, WorkspaceWrite, "none full 2"),
+            (false, 2, true, ReadOnly, "partial full none 3"),
+            (false, 0, true, WorkspaceWrite, "none full none 3"),
             // TCP is only a part of networks.
-            (true, 4, false, WorkspaceWrite, "full partial 2"),
-            (true, 3, false, WorkspaceWrite, "full none 2"),
-            (false, 0, false, ReadOnly, "none none 3"),
+            (true, 4, false, WorkspaceWrite, "full partial full 2"),
+            (true, 3, false, WorkspaceWrite, "full none full 2"),
+            (false, 0, false, ReadOnly, "none none none 4"),
         ] {
             let found = words(&steps(mounts, landlock, calls), level);
             assert_eq!(found, expected, "{mounts} {landlock} {calls} {level}");
@@ -141,7 +174,7 @@ mod tests {
     fn what_is_not_held_is_named() {
         let mut steps = steps(true, 7, true);
         steps.mounts = Ok(vec!["`.git`".to_owned()]);
-        let order = Order::of(&Policy::new(Mode::BestEffort, Level::WorkspaceWrite), None);
+        let order = Order::of(&Policy::new(Mode::BestEffort, Level::WorkspaceWrite), None).unwrap();
         let status = steps.support(&order).status;
         assert_eq!(status.filesystem, Enforced::Partial);
         assert_eq!(status.reasons, ["not protected: `.git`"]);

@@ -1,0 +1,129 @@
+//! Which protected names there are in a folder.
+//!
+//! What is found here is held while a child runs. What is found afterwards and was not there
+//! before, the child has made.
+//!
+//! The search has an end: a large tree is not gone through for every command.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
+
+use super::super::order::Protected;
+use crate::workspace::is_protected;
+
+/// How many folders are looked into, and how many names are looked at.
+const MOST_FOLDERS: usize = 256;
+const MOST_NAMES: usize = 8_192;
+
+/// Folders full of what others wrote, in which nobody works.
+const SKIPPED: &[&str] = &["node_modules", "target"];
+
+/// The protected names in `root`, as far as the search goes.
+pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
+    let mut found = Protected::default();
+    let mut left = MOST_NAMES;
+    // The nearest come first.
+    let mut folders = VecDeque::from([PathBuf::new()]);
+    for _ in 0..MOST_FOLDERS {
+        let Some(folder) = folders.pop_front() else { break };
+        let names = match names(&root.join(&folder), left) {
+            Ok(names) => names,
+            Err(error) if folder.as_os_str().is_empty() => return Err(error),
+            // What cannot be looked into is no folder, or belongs to somebody else.
+            Err(_) => continue,
+        };
+        left -= names.len();
+        for (name, kind) in names {
+            let below_root = folder.join(name);
+            let path = root.join(&below_root);
+            if is_protected(&below_root, &path) {
+                if is_near(&folder) {
+                    found.near.insert(path)
+                } else {
+                    found.deep.insert(path)
+                };
+            } else if may_be_folder(kind) && !is_skipped(&below_root) {
+                folders.push_back(below_root);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a folder is the root, or a hidden one directly in it: some names have two parts,
+/// such as `.github/workflows`.
+fn is_near(folder: &Path) -> bool {
+    let is_hidden = folder.as_os_str().as_bytes().starts_with(b".");
+    folder.as_os_str().is_empty() || (is_hidden && folder.iter().count() == 1)
+}
+
+fn may_be_folder(kind: FileType) -> bool {
+    // Some file systems do not say.
+    matches!(kind, FileType::Directory | FileType::Unknown)
+}
+
+fn is_skipped(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| SKIPPED.iter().any(|skipped| name == *skipped))
+}
+
+fn names(folder: &Path, most: usize) -> io::Result<Vec<(PathBuf, FileType)>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if names.len() == most {
+            break;
+        }
+        if !matches!(name.as_bytes(), b"." | b"..") {
+            names.push((name.into(), entry.file_type()));
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    // SB3
+    #[test]
+    fn names_are_found_near_and_deep() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for path in [".git/hooks", ".github/workflows", "a/b/.git", "a/.vscode", "target/.git", "x"]
+        {
+            fs::create_dir_all(root.join(path)).unwrap();
+        }
+        for path in ["AGENTS.md", "a/b/.envrc", "a/b/src.rs", "node_modules"] {
+            fs::write(root.join(path), "").unwrap();
+        }
+        std::os::unix::fs::symlink(root.join("a"), root.join("link")).unwrap();
+        let found = protected_in(&root).unwrap();
+        let paths = |paths: &[&str]| paths.iter().map(|path| root.join(path)).collect();
+        assert_eq!(found.near, paths(&[".git", ".github/workflows", "AGENTS.md"]));
+        assert_eq!(found.deep, paths(&["a/.vscode", "a/b/.envrc", "a/b/.git"]));
+        assert!(protected_in(&root.join("none")).is_err());
+    }
+
+    #[test]
+    fn the_search_has_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for number in 0..MOST_FOLDERS + 10 {
+            fs::create_dir_all(root.join(format!("{number}/sub"))).unwrap();
+        }
+        fs::create_dir(root.join("0/sub/.git")).unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        let found = protected_in(&root).unwrap();
+        assert_eq!(found, Protected { near: [root.join(".git")].into(), ..Protected::default() });
+    }
+}
