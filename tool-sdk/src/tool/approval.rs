@@ -62,6 +62,7 @@ pub struct Subject {
     opaque: bool,
     asks: bool,
     known_safe: bool,
+    only_forbidden: bool,
     forbidden_as: Option<Cow<'static, str>>,
 }
 
@@ -93,6 +94,7 @@ impl Subject {
             opaque: false,
             asks: false,
             known_safe: false,
+            only_forbidden: false,
             forbidden_as: None,
         }
     }
@@ -171,6 +173,24 @@ impl Subject {
         self
     }
 
+    /// Marks it as a part of another subject, which is judged: only rules that forbid or ask
+    /// are about it, and only those that name more than everything.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// // What code of another language may run is not what a rule allows.
+    /// let inside = Subject::new("rm -r notes").only_forbidden();
+    /// assert!(inside.is_only_forbidden());
+    /// ```
+    #[must_use]
+    pub fn only_forbidden(mut self) -> Self {
+        self.only_forbidden = true;
+        self
+    }
+
     /// The subject without what `redactor` finds, for those who only read of it.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
@@ -225,6 +245,12 @@ impl Subject {
     #[must_use]
     pub fn is_asked_about(&self) -> bool {
         self.asks
+    }
+
+    /// Whether it is a part of another subject, which is judged.
+    #[must_use]
+    pub fn is_only_forbidden(&self) -> bool {
+        self.only_forbidden
     }
 
     /// Whether it was not understood.

@@ -163,5 +163,41 @@ fn check(host: &Host) {
         Lane::new("200 commands", || host.judge(long.trim_end_matches("; "))),
         Lane::new("60 KB of brackets", || host.judge(&hostile)),
     ];
+    for (name, piece) in [
+        // Only what it takes to understand them, without rules.
+        ("64 KB of `sudo a@ `", "sudo a@ "),
+        ("64 KB of `python -c a@ `", "python -c a@ "),
+        ("64 KB of `eval @ `", "eval @ "),
+        ("64 KB of `env -S@ `", "env -S@ "),
+        ("64 KB of `a>b@ `", "a>b@ "),
+        ("64 KB of `A=a@ `", "A=a@ "),
+        ("64 KB of `find -exec @ `", "find -exec @ "),
+        ("64 KB of `ls a@;`", "ls a@;"),
+        ("64 KB of `sudo -x a@ `", "sudo -x a@ "),
+    ] {
+        let script = repeated(piece, 64 * 1024);
+        lanes.push(Lane::new(name, move || read(&script)));
+    }
+    let endless = repeated("ls a@;", 1024 * 1024);
+    lanes.push(Lane::new("1 MB of commands", || read(&endless)));
+    lanes.push(Lane::new("1 MB of commands, judged", || host.judge(&endless)));
     table(&format!("check exec_command (the first two 100 times), {ROUNDS} rounds"), &mut lanes);
+}
+
+/// What it costs to understand a script, without rules.
+fn read(script: &str) -> usize {
+    tool_std::shell::understand(script).commands.len()
+}
+
+/// `piece` again and again, each time with another number for `@`.
+fn repeated(piece: &str, size: usize) -> String {
+    let pieces = (0..).map(|number: usize| piece.replace('@', &number.to_string()));
+    let mut script = String::new();
+    for piece in pieces {
+        if script.len() + piece.len() > size {
+            break;
+        }
+        script.push_str(&piece);
+    }
+    script
 }

@@ -37,6 +37,7 @@ pub async fn shell(
     let [program, args @ ..] = command.as_slice() else {
         return Err(ToolError::invalid("command", "there is no program"));
     };
+    Judged::argv(&command).whole()?;
     let spawn = Spawn::exec(program, args)
         .env(environment(&[])?)
         .folder(folder(cx, &workdir)?)

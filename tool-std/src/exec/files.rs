@@ -32,9 +32,12 @@ impl<'a> Base<'a> {
 
     /// A subject for each file and permission.
     pub(super) fn subjects(&self, of: &Understood) -> Vec<Subject> {
-        let is_certain = of.opaque.is_none();
-        let writes = of.writes.iter().flat_map(|path| self.about(path, is_certain, true));
-        let reads = of.reads.iter().flat_map(|path| self.about(path, is_certain, false));
+        let is_certain = |path: &str| {
+            !of.is_unsettled() && (of.opaque.is_none() || Path::new(path).is_absolute())
+        };
+        let about = |path: &String, is_written| self.about(path, is_certain(path), is_written);
+        let writes = of.writes.iter().flat_map(|path| about(path, true));
+        let reads = of.reads.iter().flat_map(|path| about(path, false));
         writes.chain(reads).collect()
     }
 
@@ -52,7 +55,7 @@ impl<'a> Base<'a> {
         };
         // What has no place here may have one when it is opened.
         subjects.retain(|subject| subject.absolute().is_some());
-        let is_known = !subjects.is_empty() && (is_certain || Path::new(path).is_absolute());
+        let is_known = !subjects.is_empty() && is_certain;
         let mut subjects: Vec<Subject> = subjects.into_iter().map(named).collect();
         if !is_known {
             // No folder holds a path that is not absolute.

@@ -5,7 +5,7 @@
 //! **Invariant:** a command line that is not understood has no subject that a rule for some
 //! commands could allow.
 
-use tool_sdk::Subject;
+use tool_sdk::{Subject, ToolError};
 
 use super::files::Base;
 use crate::shell::{self, Simple, Understood, Why};
@@ -45,6 +45,15 @@ impl Judged {
         &self.understood
     }
 
+    /// Fails where some of it was not looked at, so that no rule has seen it.
+    pub(super) fn whole(&self) -> Result<(), ToolError> {
+        match self.understood.is_cut() {
+            false => Ok(()),
+            true => Err(ToolError::denied("the command is too long to be judged")
+                .hint("write it to a file in parts, and run that")),
+        }
+    }
+
     /// What it touches, when it is run in `base`.
     pub(super) fn subjects(&self, base: &Base<'_>) -> Vec<Subject> {
         let mut subjects = self.commands();
@@ -57,7 +66,7 @@ impl Judged {
         let mut subjects: Vec<Subject> =
             self.understood.commands.iter().map(|command| subject(command, is_opaque)).collect();
         // There is always something to judge.
-        if subjects.is_empty() {
+        if self.understood.is_cut() || subjects.is_empty() {
             subjects.push(Subject::new(self.script.clone()).opaque());
         }
         subjects
@@ -73,6 +82,9 @@ fn subject(command: &Simple, is_opaque: bool) -> Subject {
     let mut subject = Subject::new(command.text.clone());
     if let Some(bare) = command.bare() {
         subject = subject.also_forbidden_as(bare);
+    }
+    if command.hidden {
+        return subject.only_forbidden();
     }
     if is_opaque || command.asks.is_some_and(|why| !why.may_be_allowed()) {
         return subject.opaque();

@@ -50,7 +50,9 @@ impl Line<'_> {
     /// What to start.
     pub(super) fn spawn(&self) -> Result<Spawn, ToolError> {
         let is_plain = !self.login && self.shell.is_none();
-        let spawn = match self.judged().understood().direct().filter(|_| is_plain) {
+        let judged = self.judged();
+        judged.whole()?;
+        let spawn = match judged.understood().direct().filter(|_| is_plain) {
             Some([program, args @ ..]) => Spawn::exec(program, args),
             _ => Spawn::exec(self.shell.unwrap_or(BASH), self.args()),
         };

@@ -64,6 +64,7 @@ pub async fn write_stdin(
     let started = Instant::now();
     // What has ended reads nothing; the rest of its output is still to be had.
     if process.exit().is_none() && !chars.is_empty() {
+        Judged::script(&chars).whole()?;
         type_in(&process, &chars, cx).await?;
     }
     let range = if chars.is_empty() { EMPTY } else { AFTER_TYPING };
@@ -131,8 +132,13 @@ fn judged(args: &WriteStdinArgs) -> Option<Judged> {
     if chars.is_empty() || chars == INTERRUPT {
         return None;
     }
-    // How a line goes on that is not ended yet nobody knows.
-    let why = (!chars.ends_with(['\n', '\r'])).then_some(Why::Unclosed);
+    // How a line goes on that is not ended yet nobody knows, nor what an interactive shell
+    // makes of a part of an earlier one, or completes a word to.
+    let recalls = chars.contains(['!', '\t']) || chars.split(['\n', '\r']).any(|line| line.starts_with('^'));
+    let why = match chars.ends_with(['\n', '\r']) {
+        false => Some(Why::Unclosed),
+        true => recalls.then_some(Why::Expansion),
+    };
     Some(Judged::script(&chars.replace('\r', "\n")).doubted(why))
 }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::unwrap::{Language, Layer, unwrap};
 use super::word::{Word, bare_name, has_bare_name, is_assignment};
-use super::{Simple, Understood, Why, danger, find, lex, rawcheck, rich, safe};
+use super::{Simple, Understood, Why, danger, find, hidden, lex, names, rawcheck, rich, safe};
 
 /// How many layers of commands and scripts are taken off.
 const MAX_DEPTH: usize = 8;
@@ -19,6 +19,16 @@ const LAST_DEPTH: usize = MAX_DEPTH + 1;
 
 /// How many words are listed of what may or may not be a command.
 const GUESSED_WORDS: usize = 16;
+
+/// The longest script or argument list that is looked at, in bytes. No system starts a program
+/// with a longer argument than this.
+pub(super) const MAX_BYTES: usize = 128 * 1024;
+
+/// How much work one command line may be.
+pub(super) const MAX_WORK: usize = 2 * 1024 * 1024;
+
+/// What it costs to list a word, in bytes that are looked at.
+const WORD: usize = 16;
 
 /// Folders whose programs are what their names say.
 const TRUSTED: &[&str] =
@@ -37,6 +47,23 @@ struct Script {
     language: Language,
     inner: bool,
     depth: usize,
+    place: Place,
+}
+
+/// Where a command stands.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Where in the outermost script the command begins that it is a part of.
+    at: usize,
+    /// Whether it runs where that script runs, as far as it is known.
+    stays: bool,
+}
+
+/// A file that a redirection opens.
+struct Opened {
+    file: rich::File,
+    place: Place,
+    depth: usize,
 }
 
 /// A command that waits.
@@ -46,6 +73,7 @@ struct Job {
     range: Range<usize>,
     inner: bool,
     depth: usize,
+    place: Place,
     /// Whether more words may come at the end.
     open_end: bool,
     /// Whether it is only possible that it is a command.
@@ -64,6 +92,13 @@ pub(super) struct Judge {
     seen: HashSet<String>,
     /// The texts of scripts inside of commands.
     seen_scripts: HashSet<String>,
+    /// The texts of what may be a command.
+    seen_hidden: HashSet<String>,
+    /// Texts that some command gets as its input may be code.
+    reads_code: bool,
+    files: Vec<Opened>,
+    /// Where commands stand that may rename files.
+    renaming: Vec<usize>,
     answer: Understood,
     /// Bytes of scripts and of commands that were looked at.
     work: usize,
@@ -87,11 +122,15 @@ impl Judge {
 
     fn start(&mut self, text: &str) {
         self.answer.plain = true;
+        if text.len() > MAX_BYTES {
+            return self.cut();
+        }
         self.read(&Script {
             text: text.to_owned(),
             language: Language::Bash,
             inner: false,
             depth: 0,
+            place: Place { at: 0, stays: true },
         });
         self.answer.direct = self.answer.plain && self.is_direct();
     }
@@ -99,6 +138,10 @@ impl Judge {
     pub(super) fn argv(mut self, argv: &[String]) -> Understood {
         self.answer.plain = true;
         self.answer.direct = true;
+        if argv.iter().map(String::len).sum::<usize>() > MAX_BYTES || argv.len() > MAX_BYTES {
+            self.cut();
+            return self.answer;
+        }
         let text = argv.join("\n");
         if let Err(why) = rawcheck::check(&text) {
             self.opaque(why);
@@ -109,7 +152,8 @@ impl Judge {
         if argv.len() > lex::MAX_WORDS {
             self.opaque(Why::TooMany);
         }
-        self.command(argv.iter().map(|word| Word::literal(word)).collect(), false, 0);
+        let place = Place { at: 0, stays: true };
+        self.command(argv.iter().map(|word| Word::literal(word)).collect(), false, 0, place);
         self.run();
         self.answer
     }
@@ -118,6 +162,12 @@ impl Judge {
         self.answer.opaque.get_or_insert(why);
         self.answer.plain = false;
         self.answer.direct = false;
+    }
+
+    /// Gives up: what is left would be too much work.
+    fn cut(&mut self) {
+        self.opaque(Why::TooLong);
+        self.answer.cut = true;
     }
 
     /// Whether the only command so far can be run without a shell.
@@ -129,6 +179,10 @@ impl Judge {
     /// Works until nothing waits.
     fn run(&mut self) {
         loop {
+            if self.work > MAX_WORK {
+                self.cut();
+                break;
+            }
             if let Some(job) = self.jobs.pop_front() {
                 self.judge(&job);
             } else if let Some(script) = self.scripts.pop_front() {
@@ -141,13 +195,19 @@ impl Judge {
                         language: Language::Other,
                         inner: true,
                         depth: 1,
+                        place: Place { at: 0, stays: false },
                     });
+                }
+            } else if self.reads_code && !self.inputs.is_empty() {
+                for text in std::mem::take(&mut self.inputs) {
+                    self.look_into(&text);
                 }
             } else {
                 break;
             }
         }
         self.look_at_folders();
+        self.look_at_files();
     }
 
     /// Looks for the commands of a script.
@@ -165,7 +225,7 @@ impl Judge {
         }
         if let Some(commands) = lex::lex(&script.text) {
             for words in commands {
-                self.command(words, script.inner, script.depth);
+                self.command(words, script.inner, script.depth, script.place);
             }
             return;
         }
@@ -177,11 +237,13 @@ impl Judge {
                 self.find(script);
             }
             Ok(scan) => {
+                let (depth, outer) = (script.depth, script.place);
                 for command in scan.commands {
-                    self.command(command.words, script.inner || command.inner, script.depth);
+                    let place = if depth == 0 { Place { at: command.at, ..outer } } else { outer };
+                    self.command(command.words, script.inner || command.inner, depth, place);
                 }
-                self.answer.writes.extend(scan.writes);
-                self.answer.reads.extend(scan.reads);
+                let opened = |file| Opened { file, place: outer, depth };
+                self.files.extend(scan.files.into_iter().map(opened));
                 self.inputs.extend(scan.inputs);
             }
             Err(why) => {
@@ -193,18 +255,48 @@ impl Judge {
 
     /// Lists what might be commands in a script that is not understood.
     fn find(&mut self, script: &Script) {
+        self.work += script.text.len();
         let found = find::find(&script.text);
         for words in found.commands {
-            self.command(words, script.inner, script.depth);
+            self.command(words, script.inner, script.depth, script.place);
         }
+        self.answer.unsettled |= !script.place.stays && !found.writes.is_empty();
         self.answer.writes.extend(found.writes);
     }
 
-    fn command(&mut self, words: Vec<Word>, inner: bool, depth: usize) {
+    fn command(&mut self, words: Vec<Word>, inner: bool, depth: usize, place: Place) {
         let range = 0..words.len();
-        let job =
-            Job { words: words.into(), range, inner, depth, open_end: false, is_guess: false };
-        self.jobs.push_back(job);
+        let (open_end, is_guess) = (false, false);
+        self.jobs.push_back(Job {
+            words: words.into(),
+            range,
+            inner,
+            depth,
+            place,
+            open_end,
+            is_guess,
+        });
+    }
+
+    /// Lists what may be commands in a text that no shell here reads.
+    fn look_into(&mut self, text: &str) {
+        self.work += 2 * text.len();
+        let (seen, commands) = (&mut self.seen_hidden, &mut self.answer.commands);
+        let work = &mut self.work;
+        hidden::commands(text, |program, text| {
+            *work += WORD + text.len();
+            if *work <= MAX_WORK && seen.insert(text.clone()) {
+                commands.push(Simple {
+                    argv: vec![program.to_owned()],
+                    dangerous: danger::is_destructive_text(&text),
+                    text,
+                    inner: true,
+                    asks: None,
+                    safe: false,
+                    hidden: true,
+                });
+            }
+        });
     }
 
     fn judge(&mut self, job: &Job) {
@@ -222,12 +314,33 @@ impl Judge {
             _ => Layer::default(),
         };
         let simple = self.simple(shown, job, &layer);
-        self.work += simple.text.len();
+        self.work += simple.text.len() + WORD * shown.len();
+        if !job.is_guess && self.may_rename(words, &simple, &layer) {
+            self.renaming.push(job.place.at);
+        }
         if self.answer.opaque.is_some() && !self.seen.insert(simple.text.clone()) {
             return;
         }
+        let asks = simple.asks;
         self.answer.commands.push(simple);
         self.follow(job, layer);
+        if !job.is_guess {
+            self.reads_code |= hidden::reads_code(words);
+            for word in hidden::texts(words, asks) {
+                self.look_into(&word.value);
+            }
+        }
+    }
+
+    /// Whether files may lie elsewhere after a command, itself and not what it contains.
+    fn may_rename(&self, words: &[Word], simple: &Simple, layer: &Layer) -> bool {
+        let head = &words[0];
+        let only_contains = !layer.is_guess
+            && (!layer.inner.is_empty() || !layer.scripts.is_empty())
+            && simple.asks.is_none_or(|why| matches!(why, Why::Assignment | Why::Argument));
+        let is_named = head.is_literal() && is_trusted(&head.value) && has_bare_name(&head.value);
+        let is_harmless = simple.safe || names::leaves(words) || safe::ALWAYS.contains(&&*bare_name(&head.value));
+        !(only_contains || is_assignment(&head.value) || is_named && is_harmless)
     }
 
     /// Says of one command what is known.
@@ -238,6 +351,8 @@ impl Judge {
             Some(Why::Program)
         } else if layer.asks.is_some() {
             layer.asks
+        } else if job.open_end && layer.is_bare {
+            Some(Why::Wrapper)
         } else if danger::has_argument(words, job.open_end) {
             Some(Why::Argument)
         } else if words.iter().any(|word| word.parameter) {
@@ -255,12 +370,14 @@ impl Judge {
             safe: asks.is_none() && !dangerous && is_harmless,
             asks,
             dangerous,
+            hidden: false,
         }
     }
 
     /// Queues what a command runs.
     fn follow(&mut self, job: &Job, layer: Layer) {
         let depth = job.depth + 1;
+        let place = Place { stays: job.place.stays && layer.stays, ..job.place };
         self.reads_input |= layer.reads_input;
         for (text, language) in layer.scripts {
             let language = if depth > MAX_DEPTH { Language::Other } else { language };
@@ -268,7 +385,7 @@ impl Judge {
                 self.opaque(Why::TooDeep);
             }
             if self.seen_scripts.insert(text.clone()) {
-                self.scripts.push_back(Script { text, language, inner: true, depth });
+                self.scripts.push_back(Script { text, language, inner: true, depth, place });
             }
         }
         // All later words are listed already.
@@ -282,6 +399,7 @@ impl Judge {
                 range: start + range.start..start + range.end,
                 inner: true,
                 depth: if is_guess { job.depth } else { depth },
+                place,
                 open_end: layer.open_end,
                 is_guess,
                 ..job.clone()
@@ -290,19 +408,43 @@ impl Judge {
         }
     }
 
-    /// Relative paths and repositories are others after the folder was changed.
+    /// The configuration of another repository may run programs.
     fn look_at_folders(&mut self) {
+        if self.moves() {
+            for simple in &mut self.answer.commands {
+                simple.safe &= bare_name(&simple.argv[0]) != "git";
+            }
+        }
+    }
+
+    fn moves(&self) -> bool {
         let moves = |simple: &Simple| matches!(&*simple.argv[0], "cd" | "pushd" | "popd");
-        if !self.answer.commands.iter().any(moves) {
-            return;
+        self.answer.commands.iter().any(moves)
+    }
+
+    /// Where a redirection leads is known as long as nothing before it may change that.
+    fn look_at_files(&mut self) {
+        let moves = self.moves();
+        for Opened { file, place, depth } in std::mem::take(&mut self.files) {
+            let is_relative = !file.path.starts_with(['/', '~']);
+            let is_renamed = match depth {
+                0 => self.renaming.iter().any(|&command| file.is_after(command)),
+                // What is inside of a command may run beside all others.
+                _ => !self.renaming.is_empty(),
+            };
+            if is_relative && moves {
+                self.opaque(Why::Moved);
+            }
+            if is_renamed || !place.stays {
+                self.opaque(if is_renamed { Why::Renamed } else { Why::Moved });
+                self.answer.unsettled = true;
+            }
+            let paths =
+                if file.is_written { &mut self.answer.writes } else { &mut self.answer.reads };
+            paths.push(file.path);
         }
-        if self.answer.writes.iter().any(|path| !path.starts_with(['/', '~'])) {
-            self.opaque(Why::MovedWrite);
-        }
-        // The configuration of another repository may run programs.
-        for simple in &mut self.answer.commands {
-            simple.safe &= bare_name(&simple.argv[0]) != "git";
-        }
+        // In what order commands run is not known then.
+        self.answer.unsettled |= self.answer.opaque.is_some() && !self.renaming.is_empty();
     }
 }
 

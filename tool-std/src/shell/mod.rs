@@ -13,8 +13,10 @@
 
 mod danger;
 mod find;
+mod hidden;
 mod judge;
 mod lex;
+mod names;
 mod rawcheck;
 mod rich;
 mod safe;
@@ -43,6 +45,8 @@ pub struct Understood {
     /// Whether it consists of plain words and `;`, `&&`, `||`, `|` only.
     pub plain: bool,
     direct: bool,
+    unsettled: bool,
+    cut: bool,
 }
 
 impl Understood {
@@ -68,12 +72,44 @@ impl Understood {
         self.commands.iter().any(|command| command.dangerous)
     }
 
+    /// Whether files may lie elsewhere when they are opened than they do now: something before
+    /// that may rename, link or mount them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_std::shell::understand;
+    ///
+    /// assert!(understand("ln -s /etc/hosts x && echo > /work/x").is_unsettled());
+    /// assert!(!understand("make && echo done > /work/x").is_unsettled());
+    /// ```
+    #[must_use]
+    pub fn is_unsettled(&self) -> bool {
+        self.unsettled
+    }
+
+    /// Whether there is too much of it to list every command. It must not run: no rule has
+    /// seen what was left out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_std::shell::understand;
+    ///
+    /// assert!(understand(&"ls;".repeat(100_000)).is_cut());
+    /// assert!(!understand(&"ls;".repeat(1_000)).is_cut());
+    /// ```
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+
     /// Whether all of it only looks, so that nobody needs to be asked.
     #[must_use]
     pub fn is_safe(&self) -> bool {
         self.opaque.is_none()
             && self.writes.is_empty()
-            && self.commands.iter().all(|command| command.safe)
+            && self.commands.iter().all(|command| command.safe || command.hidden)
     }
 }
 
@@ -96,6 +132,10 @@ pub struct Simple {
     pub safe: bool,
     /// Whether it removes by force, or destroys what cannot be brought back.
     pub dangerous: bool,
+    /// Whether it stands in a text that no shell here reads, such as code of another language
+    /// or what runs on another machine, and may be no command at all. Only rules that forbid
+    /// are about it; of its words, only the first is in `argv`.
+    pub hidden: bool,
 }
 
 impl Simple {

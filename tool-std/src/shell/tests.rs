@@ -64,7 +64,7 @@ fn asks_say_why() {
 
 #[test]
 fn a_folder_that_changes_changes_what_is_meant() {
-    assert_eq!(understand("cd a && echo b > c").opaque, Some(Why::MovedWrite));
+    assert_eq!(understand("cd a && echo b > c").opaque, Some(Why::Moved));
     assert_eq!(understand("cd a && echo b > /tmp/c").opaque, None);
     assert!(understand("git status").is_safe());
     assert!(!understand("cd a && git status").is_safe());
@@ -159,11 +159,32 @@ fn work_is_linear() {
         "watch -n1 ",
         "bash -c 'eval @ ",
         "sudo -@ 'a b' ",
+        "python -c a@ ",
+        "ssh h@ ",
+        "env a@=b@ ",
+        "timeout -x@ ",
+        "ln a@ b;echo > c@;",
+        "(echo > c@)",
+        "git -c a@ ",
     ] {
-        for size in [16 * 1024, 64 * 1024] {
+        for size in [16 * 1024, 64 * 1024, 1024 * 1024] {
             let script = repeated(piece, size);
             let work = judge::work(&script);
-            assert!(work <= 80 * size, "{piece:?}: {work} for {size}");
+            let bound = judge::MAX_WORK + 8 * size.min(judge::MAX_BYTES);
+            assert!(work <= bound.min(160 * size), "{piece:?}: {work} for {size}");
         }
+    }
+}
+
+// What was not looked at must not run, and what daily work needs is looked at.
+#[test]
+fn what_is_too_much_is_cut() {
+    for script in ["ls;".repeat(50_000), "sudo ".repeat(20_000), "a".repeat(200_000)] {
+        let understood = understand(&script);
+        assert!(understood.is_cut() && understood.opaque.is_some() && !understood.is_safe());
+    }
+    assert!(understand_argv(&["echo".to_owned(), "a".repeat(200_000)]).is_cut());
+    for script in ["ls -l src;".repeat(3_000), format!("python3 -c '{}'", "x = f(y)\n".repeat(5_000))] {
+        assert!(!understand(&script).is_cut());
     }
 }

@@ -57,8 +57,11 @@ pub enum Why {
     Network,
     /// A redirection without a command.
     NoCommand,
-    /// A relative path is written after the folder was changed.
-    MovedWrite,
+    /// A redirection opens a relative path after the folder was changed, or inside of a
+    /// command that may change it.
+    Moved,
+    /// A command before a redirection may rename, link or mount the file.
+    Renamed,
     /// The name of the program is only known when it runs.
     Program,
     /// The program is named by a path that is not one of the system's folders.
@@ -125,8 +128,9 @@ impl Why {
             Self::Target => "the target of a redirection is not known; write its path",
             Self::Network => "a redirection opens a network connection",
             Self::NoCommand => "a redirection stands without a command",
-            Self::MovedWrite => {
-                "a relative path is written after `cd`; write an absolute path instead"
+            Self::Moved => "where a redirection leads is not known after `cd`; write an absolute path",
+            Self::Renamed => {
+                "where a redirection leads is not known after the commands before it; run them first"
             }
             Self::Program => "the name of the program is not known; write it",
             Self::ProgramPath => "the program is named by a path outside the system's folders",

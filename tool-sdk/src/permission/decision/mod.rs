@@ -158,6 +158,9 @@ impl Case<'_> {
             let decision = Decision::new(rule.action, By::Rule, reason);
             return Decision { rules: vec![rule.clone()], ..decision };
         }
+        if subject.is_only_forbidden() {
+            return Decision::new(Action::Allow, By::Tool, "what it is a part of is judged");
+        }
         if subject.is_opaque() {
             return Decision::new(
                 Action::Ask,

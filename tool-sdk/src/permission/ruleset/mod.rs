@@ -136,6 +136,11 @@ impl Rule {
     }
 
     fn matches(&self, subject: &Subject, argument: Argument<'_>, alone: bool) -> bool {
+        // What it is a part of is judged by all rules.
+        let is_whole = self.action == Action::Allow || self.pattern.is_any();
+        if subject.is_only_forbidden() && is_whole {
+            return false;
+        }
         match &self.argument {
             // One argument does not vouch for everything else that a call touches.
             Some(_) if self.action == Action::Allow && (subject.is_opaque() || !alone) => false,

@@ -225,3 +225,19 @@ fn a_spelling_for_rules_that_forbid_allows_nothing() {
         assert_eq!(strictest(&rules, std::slice::from_ref(&hidden)), expected, "{rule}");
     }
 }
+
+// SH10: a part of what is judged is found by rules that name it, and by no others.
+#[test]
+fn a_part_is_only_forbidden_by_name() {
+    let part = Subject::new("rm x").only_forbidden();
+    for (rule, expected) in [
+        ("deny run(rm *)", Some(Action::Deny)),
+        ("ask run(rm *)", Some(Action::Ask)),
+        ("allow run(rm *)", None),
+        ("deny run", None),
+        ("ask *", None),
+    ] {
+        let rules: Ruleset = [rule.parse::<Rule>().unwrap()].into_iter().collect();
+        assert_eq!(strictest(&rules, std::slice::from_ref(&part)), expected, "{rule}");
+    }
+}

@@ -28,11 +28,18 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
             "awk" => words[1..].iter().any(|word| awk_acts(&word.value)),
             "git" => git_acts(words),
             "make" => words[1..].iter().any(|word| word.value.contains('=')),
-            "npm" => words[1..].iter().any(|word| word.value == "config" || word.value == "set"),
+            "npm" => words[1..].iter().any(|word| NPM_ACTS.contains(&&*word.value)),
+            "less" | "vim" => words[1..].iter().any(|word| word.value.starts_with('+')),
             "sed" => sed_acts(words),
             "tar" => words.get(1).is_some_and(|word| profile.has_letter(&word.value)),
             _ => false,
         }
+}
+
+/// Whether a text among the arguments may be a command, where an argument is dangerous.
+pub(super) fn may_run(words: &[Word]) -> bool {
+    let name = words.first().map(|head| bare_name(&head.value));
+    !matches!(name.as_deref(), Some("sed" | "gsed")) || sed_acts(words)
 }
 
 /// Whether bash takes what follows as a variable, and runs what stands in its subscript.
@@ -87,24 +94,39 @@ fn awk_acts(program: &str) -> bool {
     ["|", ">", "@", "system", "getline", "close", "ARGV"].iter().any(|word| program.contains(word))
 }
 
+/// Commands of npm that change what it runs, or run what the arguments say.
+const NPM_ACTS: &[&str] = &["c", "config", "edit", "explore", "pkg", "set", "set-script"];
+
 /// Commands of git that run what the repository or the arguments say.
 const GIT_ACTS: &[&str] = &[
     "bisect",
     "config",
     "credential",
+    "credential-store",
     "daemon",
     "difftool",
     "fast-import",
     "filter-branch",
     "filter-repo",
+    "for-each-repo",
     "hook",
     "instaweb",
+    "interpret-trailers",
+    "maintenance",
+    "merge-index",
     "mergetool",
+    "p4",
+    "receive-pack",
+    "remote-ext",
+    "remote-fd",
     "send-email",
+    "shell",
     "submodule",
     "update-index",
+    "upload-archive",
     "upload-pack",
     "var",
+    "web--browse",
 ];
 
 /// Options of one letter that are dangerous after one command of git.
@@ -114,6 +136,7 @@ const GIT_LETTERS: &[(&str, &str)] = &[
     ("fetch", "u"),
     ("format-patch", "o"),
     ("grep", "O"),
+    ("help", "imw"),
     ("init", "c"),
     ("ls-remote", "u"),
     ("rebase", "xs"),
@@ -179,8 +202,19 @@ pub(super) fn is_destructive(words: &[Word]) -> bool {
     match name.as_str() {
         "rm" => is_forced_removal(words),
         "dd" => words.iter().any(|word| word.value.starts_with("of=/dev/")),
-        name => DESTROYERS.contains(&name) || name.starts_with("mkfs."),
+        name => is_destroyer(name),
     }
+}
+
+/// The same of a text of words.
+pub(super) fn is_destructive_text(text: &str) -> bool {
+    let is_one = |name: &str| name == "rm" || name == "dd" || is_destroyer(name);
+    let is_possible = text.split(' ').next().is_some_and(|program| is_one(&bare_name(program)));
+    is_possible && is_destructive(&text.split(' ').map(Word::literal).collect::<Vec<_>>())
+}
+
+fn is_destroyer(name: &str) -> bool {
+    DESTROYERS.contains(&name) || name.starts_with("mkfs.")
 }
 
 fn is_forced_removal(words: &[Word]) -> bool {

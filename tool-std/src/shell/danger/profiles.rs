@@ -104,6 +104,38 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: true,
     },
     Profile {
+        names: &["less", "more", "most"],
+        letters: "koOT",
+        harmless: "chop-long-lines help ignore-case line-numbers quit-if-one-screen version",
+        single_dash: false,
+    },
+    Profile {
+        names: &["man"],
+        letters: "CHPTXlpt",
+        harmless: "all apropos help path version whatis where",
+        single_dash: false,
+    },
+    Profile {
+        names: &["vim", "ex", "nvim", "vi", "view", "vimdiff", "emacs", "ed"],
+        letters: "SUWcfilsuw",
+        harmless: "help version",
+        single_dash: false,
+    },
+    Profile {
+        names: &["gdb", "lldb"],
+        letters: "",
+        harmless: "args batch h help n nh nx p pid q quiet silent v version",
+        single_dash: true,
+    },
+    Profile {
+        names: &["zip"],
+        letters: "TbO",
+        harmless: "\
+            delete encrypt exclude freshen help include junk-paths move quiet recurse-paths \
+            symlinks sync update verbose version",
+        single_dash: false,
+    },
+    Profile {
         names: &["make", "gmake"],
         letters: "fCIE",
         harmless: "\
@@ -172,7 +204,7 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         names: &["scp", "sftp", "ssh"],
-        letters: "oFESIJLRDwWOPA",
+        letters: "oFESIJLRDwWOPAb",
         harmless: "",
         single_dash: false,
     },

@@ -22,10 +22,8 @@ const MAX_DEPTH: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) commands: Vec<Command>,
-    /// Files that redirections write.
-    pub(super) writes: Vec<String>,
-    /// Files that redirections read.
-    pub(super) reads: Vec<String>,
+    /// Files that redirections open.
+    pub(super) files: Vec<File>,
     /// Texts that some command gets as its input.
     pub(super) inputs: Vec<String>,
 }
@@ -37,7 +35,26 @@ pub(super) struct Command {
     /// Whether it stands in a substitution.
     pub(super) inner: bool,
     /// Where it begins.
-    at: usize,
+    pub(super) at: usize,
+}
+
+/// A file that a redirection opens.
+#[derive(Debug)]
+pub(super) struct File {
+    /// The path as it is written.
+    pub(super) path: String,
+    pub(super) is_written: bool,
+    /// Where the command begins that it is opened for.
+    pub(super) own: Option<usize>,
+    /// Where everything begins that cannot run before it is opened.
+    pub(super) until: usize,
+}
+
+impl File {
+    /// Whether a command may have run when the file is opened.
+    pub(super) fn is_after(&self, command: usize) -> bool {
+        command < self.until && Some(command) != self.own
+    }
 }
 
 /// Scans a script, or says what is not understood.
@@ -48,6 +65,7 @@ pub(super) fn scan(script: &str) -> Result<Scan, Why> {
         frames: vec![Frame::new(Bracket::None, 0)],
         scan: Scan::default(),
         words: 0,
+        settled: 0,
     };
     while let Some(c) = scanner.peek() {
         if scanner.top().quoted { scanner.quoted(c)? } else { scanner.bare(c)? }
@@ -89,6 +107,8 @@ struct Frame {
     /// Whether it has a command.
     any: bool,
     heredocs: Vec<Heredoc>,
+    /// The files of the command that is being read.
+    files: Vec<File>,
 }
 
 impl Frame {
@@ -107,6 +127,7 @@ impl Frame {
             joined: false,
             any: false,
             heredocs: Vec::new(),
+            files: Vec::new(),
         }
     }
 
@@ -124,6 +145,8 @@ struct Scanner<'s> {
     scan: Scan,
     /// Words so far.
     words: usize,
+    /// How many files belong to pipelines that are read.
+    settled: usize,
 }
 
 impl<'s> Scanner<'s> {
@@ -266,8 +289,22 @@ impl<'s> Scanner<'s> {
         if !self.end_command(c != ';')? {
             return Err(Why::Operator);
         }
+        if c != '|' || length == 2 {
+            self.end_pipeline();
+        }
         self.at += length;
         Ok(())
+    }
+
+    /// What comes now runs after what came before, unless both stand in brackets, where
+    /// everything may run beside everything.
+    fn end_pipeline(&mut self) {
+        if self.frames.len() == 1 {
+            for file in &mut self.scan.files[self.settled..] {
+                file.until = self.at;
+            }
+            self.settled = self.scan.files.len();
+        }
     }
 
     fn end_word(&mut self) -> Result<(), Why> {
@@ -324,6 +361,10 @@ impl<'s> Scanner<'s> {
         frame.joined = joined;
         frame.closed = false;
         frame.redirected = false;
+        // A group of commands has no place of its own.
+        let own = (!words.is_empty()).then_some(at);
+        let files = std::mem::take(&mut frame.files);
+        self.scan.files.extend(files.into_iter().map(|file| File { own, ..file }));
         if !words.is_empty() {
             self.scan.commands.push(Command { words, inner, at });
         }
@@ -331,7 +372,9 @@ impl<'s> Scanner<'s> {
     }
 
     fn end_line(&mut self) -> Result<(), Why> {
-        self.end_command(false)?;
+        if self.end_command(false)? {
+            self.end_pipeline();
+        }
         self.at += 1;
         let outer = self.frames.len() - 1;
         if self.frames[..outer].iter().any(|frame| !frame.heredocs.is_empty()) {

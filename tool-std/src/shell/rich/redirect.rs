@@ -1,6 +1,6 @@
 //! Redirections: where output goes, where input comes from.
 
-use super::{Bracket, Scanner, Why, Word};
+use super::{Bracket, File, Scanner, Why, Word};
 
 /// A redirection whose target comes next.
 #[derive(Clone, Copy, Debug)]
@@ -83,19 +83,17 @@ impl Scanner<'_> {
         if value.starts_with("/dev/tcp/") || value.starts_with("/dev/udp/") {
             return Err(Why::Network);
         }
-        let list = match redirect {
-            Redirect::Here => {
-                self.scan.inputs.push(value.to_owned());
-                return if word.parameter { Err(Why::Parameter) } else { Ok(()) };
-            }
-            Redirect::Read => &mut self.scan.reads,
-            Redirect::Write => &mut self.scan.writes,
-        };
+        if matches!(redirect, Redirect::Here) {
+            self.scan.inputs.push(value.to_owned());
+            return if word.parameter { Err(Why::Parameter) } else { Ok(()) };
+        }
         if !word.is_literal() || value.is_empty() {
             return Err(Why::Target);
         }
         if value != "/dev/null" {
-            list.push(value.to_owned());
+            let is_written = matches!(redirect, Redirect::Write);
+            let path = value.to_owned();
+            self.top().files.push(File { path, is_written, own: None, until: usize::MAX });
         }
         Ok(())
     }

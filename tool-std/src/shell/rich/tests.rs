@@ -27,13 +27,35 @@ fn redirections_are_taken_out_of_commands() {
         ("cat <<< 'a b'", &["cat"], &[], &[]),
     ] {
         let scan = scan(script).unwrap_or_else(|why| panic!("{script:?}: {why:?}"));
-        assert_eq!((&*scan.writes, &*scan.reads), (&*own(writes), &*own(reads)), "{script}");
+        let paths = |is_written| {
+            let files = scan.files.iter().filter(move |file| file.is_written == is_written);
+            files.map(|file| &*file.path).collect::<Vec<_>>()
+        };
+        assert_eq!((&*paths(true), &*paths(false)), (writes, reads), "{script}");
         assert_eq!(texts(script), commands, "{script}");
     }
 }
 
-fn own(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|&text| text.to_owned()).collect()
+#[test]
+fn a_file_is_opened_after_what_stands_before_it() {
+    for (script, before) in [
+        ("a; b > x; c", &["a"][..]),
+        ("a && b > x || c", &["a"]),
+        ("a | b > x | c; d", &["a", "c"]),
+        ("a\nb > x\nc", &["a"]),
+        ("> x a; b", &[]),
+        ("a $(b) > x; c", &["b"]),
+        ("(a; b > x; c) | d; e", &["a", "c", "d"]),
+        ("(a; b) > x; c", &["a", "b"]),
+        ("a > x |\nb; c", &["b"]),
+        ("a $(b > x; c)", &["a", "c"]),
+    ] {
+        let scan = scan(script).unwrap_or_else(|why| panic!("{script:?}: {why:?}"));
+        let [file] = scan.files.as_slice() else { panic!("{script:?}") };
+        let found = scan.commands.iter().filter(|command| file.is_after(command.at));
+        let found: Vec<_> = found.map(|command| &*command.words[0].value).collect();
+        assert_eq!(found, before, "{script}");
+    }
 }
 
 #[test]

@@ -32,6 +32,9 @@ pub fn suggestions(script: &Understood, is_allowed: &dyn Fn(&str) -> bool) -> Ve
     if script.opaque.is_some() || !script.plain || script.is_dangerous() {
         return Vec::new();
     }
+    if script.commands.iter().any(|simple| simple.hidden) {
+        return Vec::new();
+    }
     let asks = |simple: &Simple| simple.asks.is_some_and(|why| why != Why::ProgramPath);
     if script.commands.iter().any(asks) {
         return Vec::new();

@@ -10,7 +10,9 @@ mod table;
 use std::iter;
 use std::ops::Range;
 
-use self::table::{BASH, DECLARE, Kind, OTHER_SHELLS, WINDOWS_SHELLS, WRAPPERS, Wrapper};
+use self::table::{
+    BASH, DECLARE, Kind, OTHER_SHELLS, UNCERTAIN, WINDOWS_SHELLS, WRAPPERS, Wrapper,
+};
 use super::Why;
 use super::word::{Word, bare_name, is_assignment};
 
@@ -33,6 +35,10 @@ pub(super) struct Layer {
     pub(super) asks: Option<Why>,
     /// Whether only the commands inside matter.
     pub(super) is_transparent: bool,
+    /// Whether what is inside runs in the same folder, and finds the same files there.
+    pub(super) stays: bool,
+    /// Whether it waits for a command that is not there.
+    pub(super) is_bare: bool,
 }
 
 /// Who reads a script.
@@ -80,19 +86,34 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
         "find" | "gfind" | "fd" | "fdfind" => search(words),
         "trap" => trap(words),
         "su" | "script" => with_script_option(words, 1),
+        "at" | "batch" | "crontab" => later(words),
+        "screen" | "tmux" => terminal(words),
         "command" if is_lookup(words) => Layer::default(),
+        _ if is_uncertain(name, words) => {
+            Layer { reads_input: true, ..unknown_option(words, 1) }
+        }
         _ if WINDOWS_SHELLS.contains(&name) => windows_shell(words),
-        _ => match WRAPPERS.iter().find(|wrapper| wrapper.is(name, words)) {
-            Some(wrapper) => wrapped(words, name, wrapper),
+        _ => match WRAPPERS.iter().find_map(|wrapper| Some((wrapper, wrapper.start(name, words)?))) {
+            Some((wrapper, start)) => wrapped(words, name, wrapper, start),
             None => Layer::default(),
         },
     }
 }
 
 impl Wrapper {
-    fn is(&self, name: &str, words: &[Word]) -> bool {
-        let then = |then| words.get(1).is_some_and(|word| word.value == then);
-        self.names.contains(&name) && self.then.is_none_or(then)
+    /// Where its options begin, when it is this program that runs a command.
+    fn start(&self, name: &str, words: &[Word]) -> Option<usize> {
+        if !self.names.contains(&name) {
+            return None;
+        }
+        if self.then.is_empty() {
+            return Some(1);
+        }
+        let then = |word: &Word| self.then.contains(&&*word.value);
+        let at = words[1..].iter().position(then)? + 1;
+        // Before it stand options, or a part of a project; all else is another command.
+        let is_before = |word: &Word| word.value.starts_with('-') || word.value == "workspace";
+        (at == 1 || is_before(&words[1]) && words[at].value != "x").then_some(at + 1)
     }
 
     /// How many words the option at the start of `words` takes, when it is known.
@@ -133,8 +154,12 @@ fn is_lookup(words: &[Word]) -> bool {
     words.get(1).is_some_and(|word| matches!(&*word.value, "-v" | "-V"))
 }
 
-fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper) -> Layer {
-    let mut at = 1 + usize::from(wrapper.then.is_some());
+fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper, start: usize) -> Layer {
+    let mut at = start;
+    // Other words stand before the one that tells what comes.
+    if start > 2 {
+        return unknown_option(words, at);
+    }
     while let Some(word) = words.get(at) {
         if !word.is_literal() {
             return Layer::guess(words, at, Why::Wrapper);
@@ -151,32 +176,44 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper) -> Layer {
             None => return unknown_option(words, at),
         }
     }
-    if words[at.min(words.len())..].iter().take(wrapper.operands).any(|word| !word.is_literal()) {
+    let mut operands = words[at.min(words.len())..].iter().take(wrapper.operands);
+    if !operands.all(|word| word.is_literal() && (!wrapper.numbers || is_number(&word.value))) {
         return Layer::guess(words, at, Why::Wrapper);
     }
+    let first = at;
     at += wrapper.operands;
     if at >= words.len() {
-        return Layer::default();
+        return Layer { is_bare: true, ..Layer::default() };
     }
     if name == "flock" && words[at].value == "-c" {
         return with_script_option(words, at);
     }
     if words[at].value.starts_with('-') {
-        return Layer::guess(words, at, Why::Wrapper);
+        return Layer::guess(words, first, Why::Wrapper);
     }
     if wrapper.kind == Kind::Script {
         return Layer {
             scripts: vec![(joined(&words[at..]), Language::Bash)],
+            stays: name == "eval",
             ..unread(&words[at..])
         };
     }
+    let is_xargs = matches!(name, "xargs" | "gxargs");
+    let is_transparent = wrapper.kind == Kind::Transparent;
     Layer {
         inner: iter::once(at..words.len()).collect(),
-        open_end: matches!(name, "xargs" | "gxargs" | "parallel"),
-        placeholder: (name == "xargs").then(|| placeholder(&words[1..at])).flatten(),
-        is_transparent: wrapper.kind == Kind::Transparent,
+        open_end: is_xargs,
+        placeholder: is_xargs.then(|| placeholder(&words[1..at])).flatten(),
+        is_transparent,
+        stays: is_transparent || matches!(name, "exec" | "command" | "builtin"),
         ..Layer::default()
     }
+}
+
+/// Whether it is a time, a priority or a set of processors.
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
+        && word.chars().all(|c| c.is_ascii_hexdigit() || ".,-xsmhd".contains(c))
 }
 
 /// An option that is not known may hold a command line itself, as that of `env -S` does.
@@ -244,6 +281,7 @@ fn shell(words: &[Word], name: &str) -> Layer {
     Layer {
         scripts: vec![(script.value.clone(), language)],
         is_transparent: is_simple,
+        stays: true,
         asks,
         ..Layer::default()
     }
@@ -266,9 +304,33 @@ fn windows_shell(words: &[Word]) -> Layer {
     Layer { scripts, ..Layer::asking(Why::OtherShell) }
 }
 
+fn is_uncertain(name: &str, words: &[Word]) -> bool {
+    UNCERTAIN.iter().any(|(names, then)| {
+        let is_told = |word: &Word| then.contains(&&*word.value);
+        names.contains(&name) && (then.is_empty() || words[1..].iter().any(is_told))
+    })
+}
+
+/// `crontab file`, `echo command | at now`
+fn later(words: &[Word]) -> Layer {
+    match words {
+        [_, option] if option.value == "-l" => Layer::default(),
+        _ => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
+    }
+}
+
+/// Programs that give whatever they are told to shells of their own.
+fn terminal(words: &[Word]) -> Layer {
+    const LOOKS: &[&str] = &["-ls", "-v", "-V", "ls", "list-sessions", "list-windows", "--version"];
+    match words {
+        [_, command] if LOOKS.contains(&&*command.value) => Layer::default(),
+        _ => Layer { reads_input: true, ..unknown_option(words, 1) },
+    }
+}
+
 /// `su -c 'script'`, `script -c 'script'`
 fn with_script_option(words: &[Word], from: usize) -> Layer {
-    let asks = Layer::asking(Why::Wrapper);
+    let asks = Layer::guess(words, from, Why::Wrapper);
     let Some(at) = words[from..].iter().position(|word| {
         word.value == "-c" || word.value.starts_with("--command") || is_script_option(&word.value)
     }) else {
@@ -288,7 +350,8 @@ fn trap(words: &[Word]) -> Layer {
     let operands: Vec<_> = words[1..].iter().filter(|word| word.value != "--").collect();
     match operands.as_slice() {
         [script, _, ..] if script.value != "-" && !script.value.is_empty() => {
-            Layer { scripts: vec![(script.value.clone(), Language::Bash)], ..unread(&words[1..2]) }
+            let scripts = vec![(script.value.clone(), Language::Bash)];
+            Layer { scripts, stays: true, ..unread(&words[1..2]) }
         }
         _ => Layer::default(),
     }

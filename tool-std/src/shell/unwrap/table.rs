@@ -17,9 +17,9 @@ pub(super) enum Kind {
 /// A program that runs the command in its arguments.
 #[derive(Debug)]
 pub(super) struct Wrapper {
-    /// The program, and the words that must follow it.
+    /// The program, and its own words of which one must come before the command.
     pub(super) names: &'static [&'static str],
-    pub(super) then: Option<&'static str>,
+    pub(super) then: &'static [&'static str],
     pub(super) kind: Kind,
     /// Options on their own; a single letter may stand with others behind one dash.
     pub(super) flags: &'static [&'static str],
@@ -27,6 +27,8 @@ pub(super) struct Wrapper {
     pub(super) valued: &'static [&'static str],
     /// Words that come before the command.
     pub(super) operands: usize,
+    /// Whether these are numbers: where they may be left out, nothing else tells.
+    pub(super) numbers: bool,
 }
 
 const fn wrapper(
@@ -36,13 +38,18 @@ const fn wrapper(
     valued: &'static [&'static str],
     operands: usize,
 ) -> Wrapper {
-    Wrapper { names, then: None, kind, flags, valued, operands }
+    Wrapper { names, then: &[], kind, flags, valued, operands, numbers: false }
 }
 
 /// A program that runs the command after one of its own words.
-const fn runner(names: &'static [&'static str], then: &'static str) -> Wrapper {
+const fn runner(names: &'static [&'static str], then: &'static [&'static str]) -> Wrapper {
     let base = wrapper(names, Judged, &[], &[], 0);
-    Wrapper { then: Some(then), ..base }
+    Wrapper { then, ..base }
+}
+
+/// A program that takes numbers before the command.
+const fn numbered(base: Wrapper) -> Wrapper {
+    Wrapper { operands: 1, numbers: true, ..base }
 }
 
 use Kind::{Judged, Script, Transparent};
@@ -51,13 +58,13 @@ use Kind::{Judged, Script, Transparent};
 pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(&["env"], Transparent, &["-i", "--ignore-environment"], &["-u", "--unset"], 0),
     wrapper(&["nohup"], Transparent, &[], &[], 0),
-    wrapper(
+    numbered(wrapper(
         &["timeout", "gtimeout"],
         Transparent,
         &["-v", "--foreground", "--preserve-status", "--verbose"],
         &["-k", "-s", "--kill-after", "--signal"],
         1,
-    ),
+    )),
     wrapper(&["nice"], Transparent, &[], &["-n", "--adjustment"], 0),
     wrapper(
         &["stdbuf", "gstdbuf"],
@@ -70,11 +77,12 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(
         &["sudo"],
         Judged,
-        &["-n", "-E", "-H", "-A", "-S", "-b", "-k", "-s", "-i", "--non-interactive"],
-        &["-u", "-g", "-C", "-D", "-R", "-T", "-h", "-p", "-r", "-t", "-U", "--user", "--group"],
+        // With `-s` and `-i` a shell reads the words, and `-h` takes a word or not.
+        &["-n", "-E", "-H", "-A", "-S", "-b", "-k", "--non-interactive"],
+        &["-u", "-g", "-C", "-T", "-p", "-r", "-t", "-U", "--user", "--group"],
         0,
     ),
-    wrapper(&["doas"], Judged, &["-n", "-s"], &["-u", "-C", "-a"], 0),
+    wrapper(&["doas"], Judged, &["-n"], &["-u", "-C", "-a"], 0),
     wrapper(&["pkexec"], Judged, &["--disable-internal-agent"], &["--user"], 0),
     wrapper(&["runuser"], Judged, &[], &["-u", "-g", "-G"], 0),
     wrapper(&["gosu", "su-exec"], Judged, &[], &[], 1),
@@ -95,14 +103,11 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "-R",
             "--max-args",
             "--max-procs",
-            "--max-lines",
             "--delimiter",
             "--arg-file",
-            "--replace",
         ],
         0,
     ),
-    wrapper(&["parallel"], Judged, &["-k", "-0", "--will-cite"], &["-j", "--jobs"], 0),
     wrapper(&["exec"], Judged, &["-c", "-l"], &["-a"], 0),
     wrapper(&["command"], Judged, &["-p"], &[], 0),
     wrapper(&["builtin"], Judged, &[], &[], 0),
@@ -123,12 +128,30 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     ),
     wrapper(&["eval"], Script, &[], &[], 0),
     wrapper(&["ionice"], Judged, &["-t"], &["-c", "-n", "--class", "--classdata"], 0),
-    wrapper(&["chrt"], Judged, &["-b", "-f", "-i", "-o", "-r"], &[], 1),
-    wrapper(&["taskset"], Judged, &["-c"], &[], 1),
+    numbered(wrapper(&["chrt"], Judged, &["-b", "-f", "-i", "-o", "-r"], &[], 1)),
+    numbered(wrapper(&["taskset"], Judged, &["-c"], &[], 1)),
     wrapper(&["setsid"], Judged, &["-c", "-f", "-w"], &[], 0),
-    wrapper(&["setarch"], Judged, &["-R"], &[], 1),
+    // What it needs before the command may be left out.
+    wrapper(&["setarch"], Judged, &[], &[], 1),
     wrapper(&["linux32", "linux64", "i386", "x86_64"], Judged, &["-R"], &[], 0),
-    wrapper(&["prlimit", "numactl", "bwrap", "ssh-agent"], Judged, &[], &[], 0),
+    wrapper(
+        &["prlimit", "bwrap", "firejail", "ssh-agent", "systemd-inhibit", "eatmydata"],
+        Judged,
+        &[],
+        &[],
+        0,
+    ),
+    wrapper(
+        &["numactl"],
+        Judged,
+        &["-l", "--localalloc"],
+        &["-C", "-N", "-i", "-m", "--cpunodebind", "--interleave", "--membind", "--physcpubind"],
+        0,
+    ),
+    wrapper(&["sshpass"], Judged, &["-e", "-v"], &["-d", "-f", "-p"], 0),
+    wrapper(&["entr"], Judged, &["-a", "-c", "-d", "-n", "-p", "-r", "-x", "-z"], &[], 0),
+    wrapper(&["cross-env", "dotenv", "softlimit", "chpst", "cgexec", "trickle"], Judged, &[], &[], 0),
+    wrapper(&["envdir", "faketime", "setuidgid"], Judged, &[], &[], 1),
     wrapper(&["setpriv"], Judged, &["--nnp", "--no-new-privs"], &[], 0),
     wrapper(&["choom"], Judged, &[], &["-n", "--adjust"], 0),
     wrapper(&["start-stop-daemon"], Judged, &[], &[], 0),
@@ -141,12 +164,21 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         &["strace", "ltrace"],
         Judged,
         &["-f", "-ff", "-c", "-q", "-v", "-t", "-tt", "-y"],
-        &["-e", "-o", "-s", "-u"],
+        // `-o` may begin with a bar, and run what comes after it.
+        &["-e", "-s"],
         0,
     ),
-    wrapper(&["systemd-run"], Judged, &["--user", "--scope", "-t", "-q"], &["--unit", "-p"], 0),
     wrapper(
-        &["fakeroot", "unbuffer", "torsocks", "proxychains", "proxychains4", "catchsegv"],
+        &["valgrind"],
+        Judged,
+        &["-q", "-v", "-s"],
+        &["--error-exitcode", "--leak-check", "--num-callers", "--tool", "--track-origins"],
+        0,
+    ),
+    wrapper(&["systemd-run"], Judged, &["--user", "--scope", "-t", "-q"], &["--unit"], 0),
+    wrapper(&["fakeroot"], Judged, &[], &[], 0),
+    wrapper(
+        &["unbuffer", "torsocks", "proxychains", "proxychains4", "catchsegv"],
         Judged,
         &["-q"],
         &["-f"],
@@ -156,8 +188,22 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(&["xvfb-run"], Judged, &["-a", "--auto-servernum"], &["-s", "-n"], 0),
     wrapper(&["caffeinate"], Judged, &["-d", "-i", "-m", "-s", "-u"], &["-t", "-w"], 0),
     wrapper(&["npx", "bunx", "uvx"], Judged, &["-y", "--yes", "--no-install"], &["-p"], 0),
-    runner(&["uv", "poetry", "pipenv", "pdm", "hatch", "rye"], "run"),
-    runner(&["npm", "pnpm", "yarn", "bundle", "rbenv", "pyenv", "mise"], "exec"),
+    runner(&["uv", "poetry", "pipenv", "pdm", "hatch", "rye"], &["run"]),
+    runner(&["npm", "pnpm", "yarn", "bundle", "rbenv", "pyenv", "bun"], &["exec", "x", "dlx"]),
+    runner(&["perf"], &["stat", "record", "trace", "mem", "lock", "sched", "c2c", "kvm"]),
+    runner(&["jobs"], &["-x"]),
+];
+
+/// Programs that run commands in a way of their own, and the words of which one must be
+/// there for that. It is not certain where the command begins, or how it is quoted.
+pub(super) const UNCERTAIN: &[(&[&str], &[&str])] = &[
+    (&["concurrently", "hyperfine", "parallel", "sem", "watchexec"], &[]),
+    (&["aws-vault", "chamber", "direnv", "doppler", "op"], &["exec", "run"]),
+    (&["asdf", "conda", "devbox", "mamba", "micromamba", "mise", "pixi"], &["exec", "run", "x"]),
+    (&["nix", "nix-shell"], &["-c", "--command", "--run"]),
+    (&["nodemon"], &["-x", "--exec"]),
+    (&["ip"], &["exec"]),
+    (&["xterm", "gnome-terminal", "konsole", "alacritty", "kitty"], &[]),
 ];
 
 /// Shells that read bash's language as it is understood here.

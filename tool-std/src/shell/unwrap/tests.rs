@@ -37,7 +37,15 @@ fn options_are_read_past() {
 #[test]
 fn an_unknown_option_makes_every_word_a_command() {
     check("timeout --new 5 ls", &["--new 5 ls", "5 ls", "ls"], Some(Why::Wrapper));
-    check("setarch x86_64 -R ls", &["-R ls", "ls"], Some(Why::Wrapper));
+    check("setarch x86_64 -R ls", &["x86_64 -R ls", "-R ls", "ls"], Some(Why::Wrapper));
+    // Their values may be left out.
+    check("xargs --max-lines rm x", &["--max-lines rm x", "rm x", "x"], Some(Why::Wrapper));
+    check("xargs --replace rm x", &["--replace rm x", "rm x", "x"], Some(Why::Wrapper));
+    check("chrt -o rm x", &["rm x", "x"], Some(Why::Wrapper));
+    check("setarch -R rm x", &["-R rm x", "rm x", "x"], Some(Why::Wrapper));
+    check("sudo -h rm x", &["-h rm x", "rm x", "x"], Some(Why::Wrapper));
+    check("pnpm -r exec rm x", &["rm x", "x"], Some(Why::Wrapper));
+    check("npm install x", &[], None);
     let layer = unwrap(&[Word::literal("env"), Word::literal("-Srm -rf x")]);
     assert_eq!(layer.scripts, [("rm -rf x".to_owned(), Language::Other)]);
 }

@@ -1,0 +1,190 @@
+//! Commands in texts that no shell here reads: code of other languages, aliases of git, and
+//! what is run on another machine.
+//!
+//! Nobody knows what such a text does, so this is no way to allow anything: what is found is
+//! only for the rules that forbid. Every word may begin a command.
+//!
+//! **Invariant:** one look at each character, twice, and a bounded number of words for each
+//! word.
+
+use super::Why;
+use super::danger;
+use super::word::{Word, bare_name, is_assignment, quote};
+
+/// How many words are listed of what may be a command.
+const WORDS: usize = 10;
+
+/// Programs that read code in an argument, without the digits of their versions, and the
+/// letters and words that tell that they do.
+const INTERPRETERS: &[(&[&str], &str, &[&str])] = &[
+    (&["python", "pypy", "py"], "c", &[]),
+    (&["perl"], "eEMm", &[]),
+    (&["ruby"], "e", &[]),
+    (&["node", "nodejs"], "ep", &["--eval", "--print", "--require", "--import"]),
+    (&["bun"], "ep", &["--eval", "--print", "exec"]),
+    (&["deno"], "", &["eval"]),
+    (&["php"], "rBRE", &["--run"]),
+    (&["lua", "luajit", "julia", "rscript", "r", "groovy", "scala", "elixir", "ghc"], "eE", &["--eval"]),
+    (&["osascript", "tclsh", "expect", "erl", "sbcl", "emacs", "guile"], "ec", &["-eval", "--eval"]),
+    (&["sqlite", "psql", "mysql", "mariadb", "mongosh", "redis-cli"], "ec", &["--command", "--eval", "--execute"]),
+    (&["gdb", "lldb", "vi", "vim", "nvim", "ex", "view", "ed"], "ecxo", &["-ex", "--ex", "--eval-command"]),
+    (&["socat", "nc", "ncat", "netcat", "m4", "dc", "jshell", "tcpdump"], "ecsz", &["--exec", "--sh-exec"]),
+];
+
+/// Programs that run a command somewhere else, and the words of which one must be there for
+/// that.
+const ELSEWHERE: &[(&[&str], &[&str])] = &[
+    (&["ssh", "mosh", "autossh", "rsh", "pssh", "pdsh", "dsh", "ansible", "salt", "wsl"], &[]),
+    (&["docker", "podman", "nerdctl", "docker-compose"], &["run", "exec", "create"]),
+    (&["kubectl", "oc", "k3s", "microk8s"], &["run", "exec", "debug"]),
+    (&["lxc", "incus", "machinectl", "adb", "vagrant", "gcloud", "fly", "flyctl", "heroku"],
+        &["exec", "shell", "ssh", "run", "run:detached", "console"]),
+    (&["socat"], &[]),
+];
+
+/// Programs whose arguments hold no commands, also where they are dangerous.
+const NONE_INSIDE: &[&str] = &["cargo", "curl", "fd", "fdfind", "find", "gfind", "rm", "wget"];
+
+/// The texts among the words of a command that may hold others; `asks` is what is said of it.
+pub(super) fn texts<'w>(words: &'w [Word], asks: Option<Why>) -> &'w [Word] {
+    let Some((head, rest)) = words.split_first() else { return words };
+    let set = words.iter().take_while(|word| is_assignment(&word.value)).count();
+    if set > 0 {
+        return &words[..set];
+    }
+    let name = bare_name(&head.value);
+    let name = name.as_str();
+    let has_commands = is_interpreter(name, rest)
+        || is_elsewhere(name, rest)
+        || asks == Some(Why::Argument)
+            && !NONE_INSIDE.contains(&name)
+            && danger::may_run(words);
+    if has_commands { rest } else { &[] }
+}
+
+/// Whether it reads code from what it gets as input.
+pub(super) fn reads_code(words: &[Word]) -> bool {
+    let Some((head, rest)) = words.split_first() else { return false };
+    let name = bare_name(&head.value);
+    let is_option = |word: &Word| word.value.starts_with('-');
+    let is_known = entry(&name).is_some() || is_elsewhere(&name, rest);
+    is_known && (rest.iter().all(is_option) || is_elsewhere(&name, rest))
+}
+
+fn entry(name: &str) -> Option<&'static (&'static [&'static str], &'static str, &'static [&'static str])> {
+    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.iter().find(|(names, ..)| names.contains(&name) || names.contains(&family))
+}
+
+fn is_interpreter(name: &str, rest: &[Word]) -> bool {
+    let Some((_, letters, options)) = entry(name) else { return false };
+    rest.iter().any(|word| {
+        let value = word.value.as_str();
+        let cluster = value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        // vim takes commands behind a plus, psql and sqlite behind a backslash or a dot.
+        cluster.is_some_and(|cluster| cluster.contains(|c| letters.contains(c)))
+            || value.starts_with(['+', '\\', '.', '!', ':'])
+            || options.iter().any(|option| value.starts_with(option))
+    })
+}
+
+fn is_elsewhere(name: &str, rest: &[Word]) -> bool {
+    ELSEWHERE.iter().any(|(names, then)| {
+        let is_told = |word: &Word| then.contains(&&*word.value);
+        names.contains(&name) && (then.is_empty() || rest.iter().any(is_told))
+    })
+}
+
+/// Calls `found` with the program and the text of all that may be commands in `text`.
+pub(super) fn commands(text: &str, mut found: impl FnMut(&str, String)) {
+    let text = text.replace("${IFS}", " ").replace("$IFS", " ");
+    // Quotes may end a word, or stand inside of one.
+    for quotes_split in [true, false] {
+        for part in text.split(is_end) {
+            let words = split(part, quotes_split);
+            for at in 0..words.len() {
+                let head = words[at].trim_start_matches('@');
+                let head = head.rsplit(['=', '!', ':']).next().unwrap_or(head);
+                if is_program(head) {
+                    let rest = words[at + 1..].iter().take(WORDS - 1);
+                    let text = rest.fold(quote(head), |text, word| text + " " + &quote(word));
+                    found(head, text);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a command ends here in most languages.
+fn is_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | '<' | '>' | '`')
+}
+
+fn split(part: &str, quotes_split: bool) -> Vec<String> {
+    let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
+    let is_blank = |c: char| {
+        c.is_whitespace() || matches!(c, ',' | '[' | ']') || quotes_split && is_quote(c)
+    };
+    let words = part.split(is_blank).map(|word| word.replace(is_quote, ""));
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+fn is_program(head: &str) -> bool {
+    head.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '/' | '~' | '_'))
+        && head.contains(char::is_alphabetic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &[&str]) -> Vec<Word> {
+        text.iter().map(|word| Word::literal(word)).collect()
+    }
+
+    #[test]
+    fn a_command_is_found_in_any_language() {
+        for code in [
+            "import os; os.system('rm -rf x')",
+            "subprocess.run([\"rm\", \"-rf\", \"x\"])",
+            "spawn('rm', ['-rf', 'x'])",
+            "BEGIN{system(\"rm -rf x\")}",
+            "`rm -rf x`",
+            "exec %w[rm -rf x]",
+            ":!rm -rf x",
+            "!rm -rf x",
+            "alias.x=!rm -rf x",
+            "EXEC:rm -rf x",
+            "1e rm -rf x",
+            "sudo r''m -rf x",
+            "rm${IFS}-rf${IFS}x",
+            "bash -c \"rm -rf x\"",
+        ] {
+            let mut all = Vec::new();
+            commands(code, |_, text| all.push(text));
+            assert!(all.iter().any(|text| text == "rm -rf x"), "{code}: {all:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_may_run_a_text_is_looked_into() {
+        let dangerous = Some(Why::Argument);
+        for (argv, asks, expected) in [
+            (&["python3.12", "-c", "x"][..], None, 2),
+            (&["python", "x.py", "rm"], None, 0),
+            (&["node", "-e", "x"], None, 2),
+            (&["vim", "+!x"], None, 1),
+            (&["ssh", "host", "x"], None, 2),
+            (&["docker", "rm", "x"], None, 0),
+            (&["docker", "exec", "x", "y"], None, 3),
+            (&["git", "-c", "alias.x=!y", "x"], dangerous, 3),
+            (&["git", "commit", "-m", "rm x"], None, 0),
+            (&["curl", "-o", "rm", "x"], dangerous, 0),
+            (&["sed", "-i", "s/rm x/y/", "z"], dangerous, 0),
+            (&["sed", "1e rm x"], dangerous, 1),
+            (&["A=b", "B=c", "d"], Some(Why::Assignment), 2),
+        ] {
+            assert_eq!(texts(&words(argv), asks).len(), expected, "{argv:?}");
+        }
+    }
+}
