@@ -5,6 +5,7 @@
 
 mod asking;
 mod faults;
+mod forms;
 mod hooks;
 mod load;
 
@@ -14,10 +15,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tool_sdk::{
     Action, Approved, Approver, Ask, AskId, Call, Context, Decision, Definition, DynamicTool,
-    ErrorKind, EventKind, Hook, HookedCall, InvalidArgs, Mode, OnError, Opinion, Outcome, Output,
-    Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError, Risk, RiskClass, Rule,
-    Running, Schema, Scripted, Session, State, Step, Subject, Tool, ToolError, ToolName,
-    ask_channel, tool, tools,
+    ErrorKind, EventKind, Hook, HookedCall, IntoTools, InvalidArgs, Mode, OnError, Opinion,
+    Outcome, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError, Risk,
+    RiskClass, Rule, Running, Schema, Scripted, Session, State, Step, Subject, Tool, ToolError,
+    ToolName, ToolsFile, ask_channel, tool, tools,
 };
 
 /// What happened, in order.
@@ -62,14 +63,13 @@ fn definition() -> Definition {
 }
 
 fn closure(log: Log) -> DynamicTool {
-    DynamicTool::new(definition(), move |args: Value, _: Context| {
-        let log = log.clone();
-        async move {
-            let path = args["path"].as_str().unwrap_or_default().to_owned();
-            log.note(format!("run {path}"));
-            format!("overwrote {path}")
-        }
-    })
+    DynamicTool::new(definition(), move |args: Value, _: Context| overwritten_by(log.clone(), args))
+}
+
+async fn overwritten_by(log: Log, args: Value) -> String {
+    let path = args["path"].as_str().unwrap_or_default();
+    log.note(format!("run {path}"));
+    format!("overwrote {path}")
 }
 
 /// A tool written as a type.
@@ -143,13 +143,23 @@ impl Approver for Showing {
     }
 }
 
+/// The definition in a file of definitions, with a handler.
+fn from_file(log: Log) -> impl IntoTools {
+    let mut entry = serde_json::to_value(definition()).unwrap();
+    entry["source"] = json!({ "type": "plugin", "id": "p" });
+    let file = json!({ "version": 1, "tools": [entry] }).to_string();
+    let handler = move |args: Value, _: Context| overwritten_by(log.clone(), args);
+    ToolsFile::parse("tools.json", &file).unwrap().bind("overwrite", handler).finish().unwrap()
+}
+
 fn all_forms(log: &Log) -> Vec<Pipeline> {
     let registry = Registry::builder();
     let native = registry.add(tools![overwrite]).build().unwrap();
     let closure = Registry::builder().add(closure(log.clone())).build().unwrap();
     let class = Class { definition: definition(), log: log.clone() };
     let class = Registry::builder().add(class).build().unwrap();
-    [native, closure, class].into_iter().map(Pipeline::new).collect()
+    let file = Registry::builder().add(from_file(log.clone())).build().unwrap();
+    [native, closure, class, file].into_iter().map(Pipeline::new).collect()
 }
 
 fn session(log: &Log) -> Session {
@@ -165,39 +175,6 @@ fn kinds(events: &mut tool_sdk::Events) -> Vec<String> {
     std::iter::from_fn(|| events.try_recv())
         .map(|event| serde_json::to_value(&event).unwrap()["type"].as_str().unwrap().to_owned())
         .collect()
-}
-
-// F31, F32, F33, F36: the same order and the same events for every kind of tool.
-#[tokio::test]
-async fn every_kind_of_tool_passes_the_same_gates_in_the_same_order() {
-    let log = Log::default();
-    for pipeline in all_forms(&log) {
-        let pipeline = pipeline
-            .hook("*", Priority::DEFAULT, Watching { log: log.clone(), rewrite: None })
-            .approver(Showing(log.clone()));
-        let mut events = pipeline.subscribe();
-        let outcome = overwrite_a(&pipeline, &log).await;
-        assert_eq!(outcome.text(), "overwrote a");
-        let steps = log.take();
-        assert_eq!(steps[0], "before a");
-        // A closure does not say what it touches, so that the ask is about everything.
-        assert!(steps[1] == "ask a" || steps[1] == "ask *", "{steps:?}");
-        assert_eq!(steps[2..], ["run a", "after overwrote a"]);
-        assert_eq!(
-            kinds(&mut events),
-            [
-                "pending",
-                "hook_started",
-                "hook_finished",
-                "permission_asked",
-                "permission_replied",
-                "started",
-                "hook_started",
-                "hook_finished",
-                "completed",
-            ]
-        );
-    }
 }
 
 // F79: hidden from the list, and refused all the same.

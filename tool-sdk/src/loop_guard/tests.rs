@@ -59,7 +59,7 @@ fn check(guard: &LoopGuard, steps: &[Step]) {
 #[test]
 fn a_known_digest_is_not_worked_out_again() {
     let (guard, history) = (LoopGuard::default(), History::default());
-    let mut found = |tool, arguments, digest| {
+    let found = |tool, arguments, digest| {
         let (ticket, finding) = guard.begin(&history, tool, arguments, digest);
         history.end(ticket, Ok("same"));
         finding

@@ -1,5 +1,7 @@
 //! The pipeline from outside, over tools made of closures.
 
+mod ending;
+
 use std::future::{Future, pending};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,7 +15,9 @@ use crate::call::CallId;
 use crate::content::{Attachment, Output};
 use crate::context::{Context, Message, State};
 use crate::effect::{Risk, RiskClass};
+use crate::error::ErrorKind;
 use crate::event::{EventKind, ToolEvent};
+use crate::name::ToolName;
 use crate::registry::Registry;
 use crate::schema::Schema;
 use crate::tool::{Definition, DynamicTool, IntoOutput, Tool, Truncate};
@@ -136,62 +140,6 @@ async fn an_unknown_tool_is_answered_with_close_names() {
     assert_eq!(kind(&outcome), ErrorKind::NotFound);
     assert_eq!(outcome.text(), "there is no tool `lookup`\nhint: did you mean `look_up`?");
     assert_eq!(kinds(&drain(&mut events)), ["failed"]);
-}
-
-// F57: cancellation ends a tool that does not cooperate.
-#[tokio::test(start_paused = true)]
-async fn cancellation_ends_the_call_at_once() {
-    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
-    let started = tokio::time::Instant::now();
-
-    let token = CancellationToken::new();
-    let waiting = call(&pipeline, Call::new("t", "{}").cancelled_by(token.clone()));
-    let cancel = async { token.cancel() };
-    let (outcome, ()) = tokio::join!(waiting, cancel);
-    assert_eq!(kind(&outcome), ErrorKind::Aborted);
-
-    let session = CancellationToken::new();
-    let lent = Session::new("s").with_cancel(session.clone());
-    let (outcome, ()) =
-        tokio::join!(pipeline.call(&lent, Call::new("t", "{}")), async { session.cancel() });
-    assert_eq!(kind(&outcome), ErrorKind::Aborted);
-
-    assert!(started.elapsed() < Duration::from_millis(100));
-    // A call that is cancelled already does not begin.
-    let ran = call(&pipeline, Call::new("t", "{}").cancelled_by(token)).await;
-    assert_eq!(kind(&ran), ErrorKind::Aborted);
-}
-
-// F16: after the end, calls fail cleanly.
-#[tokio::test]
-async fn a_closed_pipeline_ends_its_calls_and_takes_no_more() {
-    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
-    let mut events = pipeline.subscribe();
-    let (outcome, ()) =
-        tokio::join!(call(&pipeline, Call::new("t", "{}")), async { pipeline.close() });
-    assert_eq!(kind(&outcome), ErrorKind::Aborted);
-    assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Unavailable);
-    while events.recv().await.is_some() {}
-}
-
-// F40: the tool's own time, and the call's.
-#[tokio::test(start_paused = true)]
-async fn time_limits_go_from_the_call_to_the_tool_to_the_pipeline() {
-    async fn after(pipeline: &Pipeline, request: Call<'_>) -> Duration {
-        let started = tokio::time::Instant::now();
-        let outcome = call(pipeline, request).await;
-        assert_eq!(kind(&outcome), ErrorKind::Timeout);
-        assert!(outcome.text().contains("hint: ask for less at once"), "{}", outcome.text());
-        started.elapsed()
-    }
-    let slow = pipeline(tool("t", |_, _| pending::<String>())).timeout(Duration::from_secs(9));
-    assert_eq!(after(&slow, Call::new("t", "{}")).await, Duration::from_secs(9));
-
-    let own = definition("t").timeout(Duration::from_secs(5));
-    let own = pipeline(DynamicTool::new(own, |_, _| pending::<String>()));
-    assert_eq!(after(&own, Call::new("t", "{}")).await, Duration::from_secs(5));
-    let call = Call::new("t", "{}").timeout(Duration::from_secs(1));
-    assert_eq!(after(&own, call).await, Duration::from_secs(1));
 }
 
 // F43, F53, F55: what a tool says arrives at once, in order, also when it fails later.
@@ -398,24 +346,6 @@ async fn additions_belong_to_one_toolset() {
     assert!(!first.toolset().remove("extra"));
     assert_eq!(kind(&call(&first, Call::new("t", "{}")).await), ErrorKind::NotFound);
     assert_eq!(call(&second, Call::new("t", "{}")).await.text(), "t");
-}
-
-// F33: a call that its caller drops has an end too.
-#[tokio::test(start_paused = true)]
-async fn a_dropped_call_is_aborted_for_its_subscribers() {
-    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
-    let mut events = pipeline.subscribe();
-    let dropped =
-        tokio::time::timeout(Duration::from_secs(1), call(&pipeline, Call::new("t", "{}"))).await;
-    assert!(dropped.is_err());
-    assert_eq!(kinds(&drain(&mut events)), ["pending", "started", "aborted"]);
-}
-
-#[tokio::test]
-async fn a_subscription_to_a_closed_pipeline_ends_at_once() {
-    let pipeline = pipeline(tool("t", |_, _| async { "t" }));
-    pipeline.close();
-    assert!(pipeline.subscribe().recv().await.is_none());
 }
 
 #[tokio::test]

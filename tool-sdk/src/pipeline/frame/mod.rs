@@ -1,27 +1,27 @@
 //! One call on its way through the pipeline: what every stage may look at.
 
-use std::io;
+mod record;
+mod repeats;
+mod told;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::core::{Core, Kept};
-use super::fit;
+use self::repeats::Guarded;
+use super::core::Core;
 use super::run::{aborted, panicked};
 use super::turn::{Facts, Permit, Stop, Turn};
-use crate::audit::{Answer, AuditRecord, Audited};
-use crate::call::{Call, CallId, Note, Outcome, RawArgs};
-use crate::content::Output;
+use crate::call::{Call, CallId, RawArgs};
 use crate::context::{Context, Session};
-use crate::error::{ErrorKind, ToolError};
-use crate::event::{Arguments, Artifact, Ending, EventKind, millis};
+use crate::error::ToolError;
 use crate::hook::{HookRun, HookedCall};
-use crate::loop_guard::{Finding, Ticket};
-use crate::permission::{Action, By, Decision, Fingerprint, Reply};
-use crate::tool::{Definition, Prepared, Subject, Tool};
+use crate::permission::{Action, Fingerprint};
+use crate::tool::{Definition, Prepared, Tool};
 use crate::toolset::Policy;
 
 /// One call on its way through the pipeline.
@@ -44,13 +44,6 @@ pub(super) struct Frame<'a> {
     extra: Option<Box<Extra>>,
 }
 
-/// What the guard against loops found, and where it is told the end.
-struct Guarded<'a> {
-    kept: &'a Kept,
-    ticket: Ticket,
-    finding: Finding,
-}
-
 /// What is known of a call whose tool was found.
 #[derive(Clone, Copy)]
 struct Known<'a> {
@@ -69,16 +62,6 @@ pub(super) struct Extra {
     fingerprint: Option<Fingerprint>,
     /// Why the model's turn ends.
     pub(super) halted: Option<String>,
-}
-
-/// A call that is dropped half-way was cancelled by whoever dropped it.
-impl Drop for Frame<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.open {
-            self.dropped();
-        }
-    }
 }
 
 impl<'a> Frame<'a> {
@@ -149,20 +132,6 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Tells that the call was understood.
-    #[inline]
-    pub(super) fn announce(&mut self, prepared: &dyn Prepared) {
-        let display = &self.definition.display;
-        self.event(|| EventKind::Pending {
-            display: Arc::clone(display),
-            source: self.definition.source.clone(),
-            arguments: Arguments::new(self.arguments(), display),
-            summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
-            notes: prepared.notes().to_vec(),
-        });
-        self.open = true;
-    }
-
     /// Whether, but for hooks, nothing has a say in this call but what allows it anyway.
     #[inline]
     pub(super) fn is_settled(&self, prepared: &dyn Prepared) -> bool {
@@ -179,31 +148,9 @@ impl<'a> Frame<'a> {
         !hooks.is_empty() && hooks.iter().any(|hook| hook.sees(self.definition))
     }
 
-    /// Tells that the tool runs; gives what was accepted beyond the contract.
-    #[inline]
-    pub(super) fn start(&mut self, prepared: &dyn Prepared) -> Vec<Note> {
-        self.ran = true;
-        self.event(|| {
-            let rewritten = self.extra.as_ref().and_then(|extra| extra.rewritten.as_ref());
-            let arguments =
-                rewritten.map(|raw| Arguments::new(raw.text(), &self.definition.display));
-            EventKind::Started { arguments }
-        });
-        match prepared.notes() {
-            [] => Vec::new(),
-            notes => notes.to_vec(),
-        }
-    }
-
     /// Lets the time of the call count from now: nobody waits for a person on its account.
     pub(super) fn begin_now(&mut self) {
         self.started = Some(Instant::now());
-    }
-
-    #[cold]
-    fn dropped(&self) {
-        let dropped = ToolError::aborted("the call was dropped");
-        self.event(|| self.terminal(&Err(dropped), true));
     }
 
     /// The arguments as they are now.
@@ -290,92 +237,6 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// What tells this call from any other.
-    pub(super) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
-        let cx = self.context(self.started());
-        let subjects = AssertUnwindSafe(|| prepared.subjects(&cx));
-        let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
-        let who = [("user", self.session.user()), ("agent", self.session.agent())];
-        let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
-        let facts: Vec<(&str, &str)> = subjects
-            .iter()
-            .flat_map(Subject::spellings)
-            .map(|text| ("subject", text))
-            .chain(who)
-            .collect();
-        Fingerprint::of(self.definition, self.arguments(), &facts)
-    }
-
-    /// Whether the guard against loops has nothing to say.
-    #[inline]
-    pub(super) fn is_no_loop(&mut self, prepared: &dyn Prepared) -> bool {
-        self.core.guard.is_none() || self.guard(prepared) == Finding::Fine
-    }
-
-    /// What the guard against loops finds, once for each call.
-    pub(super) fn guard(&mut self, prepared: &dyn Prepared) -> Finding {
-        let Some(guard) = &self.core.guard else { return Finding::Fine };
-        if let Some(guarded) = &self.guarded {
-            return guarded.finding;
-        }
-        let kept = self.core.kept(self.session);
-        let digest = catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten();
-        let name = self.definition.name.as_str();
-        let (ticket, finding) = guard.begin(&kept.history, name, self.arguments(), digest);
-        self.guarded = Some(Guarded { kept, ticket, finding });
-        if finding != Finding::Fine {
-            self.event(|| finding.into());
-        }
-        finding
-    }
-
-    /// Writes a decision down; what cannot be written down does not run.
-    pub(super) fn record(
-        &mut self,
-        prepared: &dyn Prepared,
-        decision: &Decision,
-        reply: Option<&Reply>,
-    ) -> Result<(), ToolError> {
-        if self.core.audit.is_none() {
-            return Ok(());
-        }
-        self.extra().fingerprint = Some(self.fingerprint(prepared));
-        let answer = reply.map(|reply| Answer::new(reply, None));
-        self.write_down(Audited::decided(decision, answer)).map_err(|error| {
-            let message = "the call may not run, because its decision could not be written down";
-            ToolError::unavailable(message).source(error)
-        })
-    }
-
-    /// Writes down that a call was refused before it could be judged.
-    pub(super) fn refused(&mut self, prepared: &dyn Prepared, error: ToolError) -> ToolError {
-        if error.kind() == ErrorKind::Aborted {
-            return error;
-        }
-        let reason = error.message().to_owned();
-        let decision = Decision::new(Action::Deny, By::Hook, reason);
-        self.event(|| EventKind::Denied(decision.clone()));
-        match self.record(prepared, &decision, None) {
-            Ok(()) => error,
-            Err(unwritten) => unwritten,
-        }
-    }
-
-    fn write_down(&self, what: Audited<'_>) -> io::Result<()> {
-        let fingerprint = self.extra.as_ref().and_then(|extra| extra.fingerprint.as_ref());
-        let (Some(audit), Some(fingerprint)) = (&self.core.audit, fingerprint) else {
-            return Ok(());
-        };
-        audit.record(&AuditRecord::new(self.session, self.definition, &self.id, fingerprint, what))
-    }
-
-    /// Counts repeats anew: somebody looked at them and said yes.
-    pub(super) fn allow_repeat(&self) {
-        if let Some(guarded) = &self.guarded {
-            guarded.kept.history.allow(&guarded.ticket);
-        }
-    }
-
     /// Waits until the call may run beside others of its batch.
     pub(super) fn wait<'t>(
         &mut self,
@@ -420,7 +281,7 @@ impl<'a> Frame<'a> {
     }
 
     #[inline]
-    fn timeout(&self) -> std::time::Duration {
+    fn timeout(&self) -> Duration {
         self.call.timeout.or(self.definition.timeout).unwrap_or(self.core.timeout)
     }
 
@@ -432,7 +293,8 @@ impl<'a> Frame<'a> {
     /// Whether nobody wants the result any more.
     #[inline]
     pub(super) fn is_aborted(&self) -> bool {
-        self.session.is_cancelled()
+        self.core.hub.is_closed()
+            || self.session.is_cancelled()
             || self.call.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 
@@ -452,81 +314,5 @@ impl<'a> Frame<'a> {
                 () = core.closed.cancelled() => {}
             }
         }
-    }
-
-    /// The end of every call: its text is cut, exactly one terminal event goes out.
-    #[inline]
-    pub(super) fn end(
-        &mut self,
-        mut result: Result<Output, ToolError>,
-        notes: Vec<Note>,
-    ) -> Outcome {
-        if let Some(Guarded { kept, ticket, .. }) = self.guarded.take() {
-            match &result {
-                _ if !self.ran => kept.history.forget(ticket),
-                Ok(output) => kept.history.end(ticket, Ok(output.as_text())),
-                Err(error) => kept.history.end(ticket, Err(error.message())),
-            }
-        }
-        if self.ran && self.core.audit.is_some() {
-            let outcome = result.as_ref().map(|_| ()).map_err(ToolError::kind);
-            let facts = result.as_ref().ok().and_then(Output::metadata_map);
-            let elapsed_ms = millis(self.started().elapsed());
-            // What ran has run: that this could not be written down changes nothing for it.
-            let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
-        }
-        let truncated = fit::fit(self, &mut result);
-        let begun = std::mem::take(&mut self.open);
-        self.event(|| self.terminal(&result, begun));
-        let halted = self.extra.take().and_then(|extra| extra.halted);
-        Outcome { call: self.id.clone(), result, truncated, notes, halted }
-    }
-
-    fn terminal(&self, result: &Result<Output, ToolError>, begun: bool) -> EventKind {
-        let elapsed = self.started().elapsed();
-        let display = Arc::clone(&self.definition.display);
-        let source = self.definition.source.clone();
-        match result {
-            Ok(output) => EventKind::Completed {
-                display,
-                source,
-                elapsed_ms: millis(elapsed),
-                title: output.title_text().map(str::to_owned),
-                data: output.display_data().cloned().map(Arc::new),
-                artifacts: match output.attachments() {
-                    [] => Vec::new(),
-                    some => some.iter().map(Artifact::of).collect(),
-                },
-            },
-            Err(error) => {
-                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed)
-                    .begun(begun);
-                match error.kind() {
-                    ErrorKind::Aborted => EventKind::Aborted(ending),
-                    ErrorKind::Timeout => EventKind::TimedOut(ending),
-                    _ => EventKind::Failed(ending),
-                }
-            }
-        }
-    }
-
-    /// Whether anybody listens.
-    #[inline]
-    pub(super) fn is_heard(&self) -> bool {
-        self.core.hub.is_open()
-    }
-
-    /// Sends an event, which is not even built when nobody listens.
-    #[inline]
-    pub(super) fn event(&self, kind: impl FnOnce() -> EventKind) {
-        if self.is_heard() {
-            self.tell(kind);
-        }
-    }
-
-    /// Apart, so that calls that nobody listens to do not carry it.
-    #[inline(never)]
-    fn tell(&self, kind: impl FnOnce() -> EventKind) {
-        self.core.tell(self.session, &self.definition.name, &self.id, kind());
     }
 }

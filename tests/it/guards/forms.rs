@@ -1,0 +1,137 @@
+//! Every form in which a tool may come, up to one of another server: all pass the same gates.
+
+use tool_sdk::mcp::{
+    Reach, Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork, Upstream, Upstreams,
+};
+
+use super::*;
+
+/// A server with the tool, as another program would be.
+struct Server(Log);
+
+impl Remote for Server {
+    fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+        let schema = definition().parameters.to_value();
+        let tool = RemoteTool::new("overwrite", schema).described("Overwrites something.");
+        Box::pin(async { Ok(vec![tool]) })
+    }
+
+    fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+        let args = Value::Object(call.arguments.clone());
+        let log = self.0.clone();
+        Box::pin(async move { Ok(RemoteResult::text(overwritten_by(log, args).await)) })
+    }
+}
+
+/// A pipeline with the tool in one form, and the name that it has there.
+struct Form {
+    name: &'static str,
+    pipeline: Pipeline,
+    /// What keeps the connection of a foreign tool.
+    _upstreams: Option<Upstreams>,
+}
+
+/// All forms, each in a pipeline that `set_up` made of a plain one.
+async fn forms(log: &Log, set_up: impl Fn(Pipeline) -> Pipeline) -> Vec<Form> {
+    let own = |pipeline| Form { name: "overwrite", pipeline: set_up(pipeline), _upstreams: None };
+    let mut forms: Vec<Form> = all_forms(log).into_iter().map(own).collect();
+
+    let pipeline = set_up(Pipeline::new(Registry::default()));
+    let upstreams = Upstreams::of(&pipeline);
+    let log = log.clone();
+    let reach = Reach::custom(move || {
+        let server = Arc::new(Server(log.clone())) as Arc<dyn Remote>;
+        async { Ok(server) }
+    });
+    upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
+    upstreams.connect("s").await.unwrap();
+    forms.push(Form { name: "mcp__s__overwrite", pipeline, _upstreams: Some(upstreams) });
+    forms
+}
+
+/// What every form does with `arguments`: the steps, but for what is asked about, and the
+/// events.
+async fn check(
+    log: &Log,
+    set_up: impl Fn(Pipeline) -> Pipeline,
+    arguments: &str,
+    steps: &[&str],
+    events: &[&str],
+) {
+    for Form { name, pipeline, .. } in &forms(log, set_up).await {
+        let mut heard = pipeline.subscribe();
+        let outcome = pipeline.call(&session(log), Call::new(*name, arguments)).await;
+        let what = format!("{name}: {:?}", outcome.result);
+        // A closure does not say what it touches, and a foreign tool names itself.
+        let taken = log.take();
+        let taken: Vec<&str> = taken
+            .iter()
+            .map(|step| if step.starts_with("ask ") { "ask" } else { step.as_str() })
+            .collect();
+        assert_eq!(taken, steps, "{what}");
+        assert_eq!(kinds(&mut heard), events, "{what}");
+    }
+}
+
+fn watched(log: &Log, pipeline: Pipeline) -> Pipeline {
+    let watching = Watching { log: log.clone(), rewrite: None };
+    pipeline.hook("*", Priority::DEFAULT, watching).approver(Showing(log.clone()))
+}
+
+const A: &str = r#"{"path": "a"}"#;
+
+// F31, F32, F33, F36: the same order and the same events for every kind of tool.
+#[tokio::test]
+async fn every_kind_of_tool_passes_the_same_gates_in_the_same_order() {
+    let log = Log::default();
+    check(
+        &log,
+        |pipeline| watched(&log, pipeline),
+        A,
+        &["before a", "ask", "run a", "after overwrote a"],
+        &[
+            "pending",
+            "hook_started",
+            "hook_finished",
+            "permission_asked",
+            "permission_replied",
+            "started",
+            "hook_started",
+            "hook_finished",
+            "completed",
+        ],
+    )
+    .await;
+}
+
+// F31: nor does any kind get further than another.
+#[tokio::test]
+async fn every_kind_of_tool_is_stopped_at_the_same_gate() {
+    let log = Log::default();
+    let hooked = ["pending", "hook_started", "hook_finished"];
+
+    let denied = [&hooked[..], &["denied", "failed"]].concat();
+    let rules = ["deny overwrite", "deny mcp"].map(|rule| rule.parse::<Rule>().unwrap());
+    let forbids = |pipeline| watched(&log, pipeline).rules(rules.clone());
+    check(&log, forbids, A, &["before a"], &denied).await;
+
+    let refuses = |pipeline: Pipeline| {
+        let mode = pipeline.mode(Mode::Bypass);
+        watched(&log, mode).hook("*", Priority(1000), Refuses)
+    };
+    let twice = [&hooked[..], &hooked[1..], &["denied", "failed"]].concat();
+    check(&log, refuses, A, &["before a"], &twice).await;
+
+    let rejected = [&hooked[..], &["permission_asked", "permission_replied", "denied", "failed"]];
+    let rejects = |pipeline| watched(&log, pipeline).approver(Scripted::new([Reply::Reject]));
+    check(&log, rejects, A, &["before a"], &rejected.concat()).await;
+}
+
+/// Wants no call to run.
+struct Refuses;
+
+impl Hook for Refuses {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::now(Ok(Opinion::deny("no")))
+    }
+}

@@ -1,0 +1,148 @@
+//! What a pipeline may be told before its first call; everything has a default.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Pipeline;
+use super::core::Core;
+use crate::audit::Audit;
+use crate::event::HubOwner;
+use crate::hook::{Hook, Priority, Registered};
+use crate::loop_guard::LoopGuard;
+use crate::permission::{ApprovalStore, Approver, Mode, Rule};
+use crate::redact::Redactor;
+use crate::toolset::Toolset;
+use crate::truncate::Budget;
+
+/// What is set before the first call.
+impl Pipeline {
+    /// A pipeline over `toolset`, with every limit at its default.
+    #[must_use]
+    pub fn new(toolset: impl Into<Toolset>) -> Self {
+        let owner = HubOwner::default();
+        Self { core: Arc::new(Core::new(toolset.into(), Arc::clone(owner.hub()))), owner }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Core)) -> Self {
+        change(Arc::make_mut(&mut self.core));
+        self
+    }
+
+    /// Sets how long a call may take whose tool does not say; two minutes by default.
+    ///
+    /// The time of a call counts from where its tool takes its context, or else from where
+    /// it first waits; a tool that never waits is not interrupted.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.with(|core| core.timeout = timeout)
+    }
+
+    /// Sets how much text comes back from a tool that does not say; 2000 lines or 50 KiB
+    /// by default.
+    #[must_use]
+    pub fn budget(self, budget: Budget) -> Self {
+        self.with(|core| core.budget = budget)
+    }
+
+    /// Keeps the whole of texts that were cut, in one folder per session below `folder`.
+    #[must_use]
+    pub fn output_dir(self, folder: impl Into<PathBuf>) -> Self {
+        self.with(|core| core.output_dir = Some(folder.into()))
+    }
+
+    /// Judges calls by these rules too.
+    #[must_use]
+    pub fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.with(|core| core.toolset = Arc::new((*core.toolset).clone().with_rules(rules)))
+    }
+
+    /// Sets how much is done without asking; [`Mode::Auto`] by default.
+    #[must_use]
+    pub fn mode(self, mode: Mode) -> Self {
+        self.with(|core| core.toolset = Arc::new((*core.toolset).clone().with_mode(mode)))
+    }
+
+    /// Sets who is asked; nobody by default, which is a no to everything that asks.
+    #[must_use]
+    pub fn approver(self, approver: impl Approver) -> Self {
+        self.shared_approver(Arc::new(approver))
+    }
+
+    /// Sets who is asked.
+    #[must_use]
+    pub fn shared_approver(self, approver: Arc<dyn Approver>) -> Self {
+        self.with(|core| core.approver = Some(approver))
+    }
+
+    /// Keeps what is approved for always in `store`, and heeds what it holds.
+    ///
+    /// Without a store, an approval for always holds for the session.
+    #[must_use]
+    pub fn approvals(self, store: ApprovalStore) -> Self {
+        self.with(|core| core.store = Some(Arc::new(store)))
+    }
+
+    /// Sets how long an answer is waited for; ten minutes by default. No answer is a no.
+    #[must_use]
+    pub fn ask_timeout(self, timeout: Duration) -> Self {
+        self.with(|core| core.ask_timeout = timeout)
+    }
+
+    /// Refuses to write outside these folders, whatever a rule allows.
+    #[must_use]
+    pub fn writable_roots<P: Into<PathBuf>>(self, roots: impl IntoIterator<Item = P>) -> Self {
+        let roots = roots.into_iter().map(Into::into).collect();
+        self.with(|core| core.writable = Some(roots))
+    }
+
+    /// Finds out calls that a model repeats without getting anywhere.
+    ///
+    /// Off by default: a program that calls a tool again and again knows why.
+    #[must_use]
+    pub fn loop_guard(self, guard: LoopGuard) -> Self {
+        self.with(|core| core.guard = Some(guard))
+    }
+
+    /// Writes down every decision and every run.
+    ///
+    /// A call whose decision cannot be written down does not run.
+    #[must_use]
+    pub fn audit(self, audit: impl Audit + 'static) -> Self {
+        self.with(|core| core.audit = Some(Arc::new(audit)))
+    }
+
+    /// Takes out of events what `redactor` finds.
+    ///
+    /// Results and asks are not changed: an approver, and [`asks`](Self::asks), show what
+    /// runs. A secret that a tool sends in two parts is not found.
+    #[must_use]
+    pub fn redact_events(self, redactor: Redactor) -> Self {
+        self.with(|core| core.redactor = Some(Arc::new(redactor)))
+    }
+
+    /// Adds a hook for the tools whose names match `pattern`.
+    ///
+    /// Hooks with a lower priority come first, and equal ones in the order of registration.
+    #[must_use]
+    pub fn hook(self, pattern: impl Into<String>, priority: Priority, hook: impl Hook) -> Self {
+        self.shared_hook(pattern, priority, Arc::new(hook))
+    }
+
+    /// Adds a hook that the host keeps using.
+    #[must_use]
+    pub fn shared_hook(
+        self,
+        pattern: impl Into<String>,
+        priority: Priority,
+        hook: Arc<dyn Hook>,
+    ) -> Self {
+        let hook = Registered { pattern: pattern.into(), priority, hook };
+        self.with(|core| {
+            let mut hooks = core.hooks.to_vec();
+            hooks.push(hook);
+            hooks.sort_by_key(|hook| hook.priority);
+            core.hooks = hooks.into();
+        })
+    }
+}

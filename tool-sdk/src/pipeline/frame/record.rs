@@ -1,0 +1,89 @@
+//! What is written down of a call: what was decided, and that it ran.
+//!
+//! **Invariant:** what cannot be written down does not run.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Frame;
+use crate::audit::{Answer, AuditRecord, Audited};
+use crate::content::Output;
+use crate::error::{ErrorKind, ToolError};
+use crate::event::{EventKind, millis};
+use crate::permission::{Action, By, Decision, Fingerprint, Reply};
+use crate::tool::{Prepared, Subject};
+
+impl Frame<'_> {
+    /// What tells this call from any other.
+    pub(in crate::pipeline) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
+        let cx = self.context(self.started());
+        let subjects = AssertUnwindSafe(|| prepared.subjects(&cx));
+        let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
+        let who = [("user", self.session.user()), ("agent", self.session.agent())];
+        let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
+        let facts: Vec<(&str, &str)> = subjects
+            .iter()
+            .flat_map(Subject::spellings)
+            .map(|text| ("subject", text))
+            .chain(who)
+            .collect();
+        Fingerprint::of(self.definition, self.arguments(), &facts)
+    }
+
+    /// Writes a decision down; what cannot be written down does not run.
+    pub(in crate::pipeline) fn record(
+        &mut self,
+        prepared: &dyn Prepared,
+        decision: &Decision,
+        reply: Option<&Reply>,
+    ) -> Result<(), ToolError> {
+        if self.core.audit.is_none() {
+            return Ok(());
+        }
+        self.extra().fingerprint = Some(self.fingerprint(prepared));
+        let answer = reply.map(|reply| Answer::new(reply, None));
+        self.write_down(Audited::decided(decision, answer)).map_err(|error| {
+            let message = "the call may not run, because its decision could not be written down";
+            ToolError::unavailable(message).source(error)
+        })
+    }
+
+    /// Writes down that a call was refused before it could be judged.
+    pub(in crate::pipeline) fn refused(
+        &mut self,
+        prepared: &dyn Prepared,
+        error: ToolError,
+    ) -> ToolError {
+        if error.kind() == ErrorKind::Aborted {
+            return error;
+        }
+        let reason = error.message().to_owned();
+        let decision = Decision::new(Action::Deny, By::Hook, reason);
+        self.event(|| EventKind::Denied(decision.clone()));
+        match self.record(prepared, &decision, None) {
+            Ok(()) => error,
+            Err(unwritten) => unwritten,
+        }
+    }
+
+    fn write_down(&self, what: Audited<'_>) -> io::Result<()> {
+        let fingerprint = self.extra.as_ref().and_then(|extra| extra.fingerprint.as_ref());
+        let (Some(audit), Some(fingerprint)) = (&self.core.audit, fingerprint) else {
+            return Ok(());
+        };
+        audit.record(&AuditRecord::new(self.session, self.definition, &self.id, fingerprint, what))
+    }
+
+    /// Writes down that the tool ran, and how that ended.
+    #[inline]
+    pub(super) fn record_run(&self, result: &Result<Output, ToolError>) {
+        if !self.ran || self.core.audit.is_none() {
+            return;
+        }
+        let outcome = result.as_ref().map(|_| ()).map_err(ToolError::kind);
+        let facts = result.as_ref().ok().and_then(Output::metadata_map);
+        let elapsed_ms = millis(self.started().elapsed());
+        // What ran has run: that this could not be written down changes nothing for it.
+        let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
+    }
+}

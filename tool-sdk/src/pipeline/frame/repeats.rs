@@ -1,0 +1,60 @@
+//! What the guard against loops finds of a call, and what it is told of the call's end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Frame;
+use crate::content::Output;
+use crate::error::ToolError;
+use crate::loop_guard::{Finding, Ticket};
+use crate::pipeline::core::Kept;
+use crate::tool::Prepared;
+
+/// What the guard against loops found, and where it is told the end.
+pub(super) struct Guarded<'a> {
+    kept: &'a Kept,
+    ticket: Ticket,
+    finding: Finding,
+}
+
+impl Frame<'_> {
+    /// Whether the guard against loops has nothing to say.
+    #[inline]
+    pub(in crate::pipeline) fn is_no_loop(&mut self, prepared: &dyn Prepared) -> bool {
+        self.core.guard.is_none() || self.guard(prepared) == Finding::Fine
+    }
+
+    /// What the guard against loops finds, once for each call.
+    pub(in crate::pipeline) fn guard(&mut self, prepared: &dyn Prepared) -> Finding {
+        let Some(guard) = &self.core.guard else { return Finding::Fine };
+        if let Some(guarded) = &self.guarded {
+            return guarded.finding;
+        }
+        let kept = self.core.kept(self.session);
+        let digest = catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten();
+        let name = self.definition.name.as_str();
+        let (ticket, finding) = guard.begin(&kept.history, name, self.arguments(), digest);
+        self.guarded = Some(Guarded { kept, ticket, finding });
+        if finding != Finding::Fine {
+            self.event(|| finding.into());
+        }
+        finding
+    }
+
+    /// Counts repeats anew: somebody looked at them and said yes.
+    pub(in crate::pipeline) fn allow_repeat(&self) {
+        if let Some(guarded) = &self.guarded {
+            guarded.kept.history.allow(&guarded.ticket);
+        }
+    }
+
+    /// Tells the guard what became of the call.
+    #[inline]
+    pub(super) fn conclude(&mut self, result: &Result<Output, ToolError>) {
+        let Some(Guarded { kept, ticket, .. }) = self.guarded.take() else { return };
+        match result {
+            _ if !self.ran => kept.history.forget(ticket),
+            Ok(output) => kept.history.end(ticket, Ok(output.as_text())),
+            Err(error) => kept.history.end(ticket, Err(error.message())),
+        }
+    }
+}

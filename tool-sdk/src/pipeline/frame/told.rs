@@ -1,0 +1,127 @@
+//! What subscribers are told of a call: that it was understood, that its tool runs, and how
+//! it ended.
+//!
+//! **Invariant:** whose beginning was told has exactly one end, also when the call is dropped.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::Frame;
+use crate::call::{Note, Outcome};
+use crate::content::Output;
+use crate::error::{ErrorKind, ToolError};
+use crate::event::{Arguments, Artifact, Ending, EventKind, millis};
+use crate::pipeline::fit;
+use crate::tool::Prepared;
+
+/// A call that is dropped half-way was cancelled by whoever dropped it.
+impl Drop for Frame<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.open {
+            self.dropped();
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// Tells that the call was understood.
+    #[inline]
+    pub(in crate::pipeline) fn announce(&mut self, prepared: &dyn Prepared) {
+        let display = &self.definition.display;
+        self.event(|| EventKind::Pending {
+            display: Arc::clone(display),
+            source: self.definition.source.clone(),
+            arguments: Arguments::new(self.arguments(), display),
+            summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
+            notes: prepared.notes().to_vec(),
+        });
+        self.open = true;
+    }
+
+    /// Tells that the tool runs; gives what was accepted beyond the contract.
+    #[inline]
+    pub(in crate::pipeline) fn start(&mut self, prepared: &dyn Prepared) -> Vec<Note> {
+        self.ran = true;
+        self.event(|| {
+            let rewritten = self.extra.as_ref().and_then(|extra| extra.rewritten.as_ref());
+            let arguments =
+                rewritten.map(|raw| Arguments::new(raw.text(), &self.definition.display));
+            EventKind::Started { arguments }
+        });
+        match prepared.notes() {
+            [] => Vec::new(),
+            notes => notes.to_vec(),
+        }
+    }
+
+    /// The end of every call: its text is cut, exactly one terminal event goes out.
+    #[inline]
+    pub(in crate::pipeline) fn end(
+        &mut self,
+        mut result: Result<Output, ToolError>,
+        notes: Vec<Note>,
+    ) -> Outcome {
+        self.conclude(&result);
+        self.record_run(&result);
+        let truncated = fit::fit(self, &mut result);
+        let begun = std::mem::take(&mut self.open);
+        self.event(|| self.terminal(&result, begun));
+        let halted = self.extra.take().and_then(|extra| extra.halted);
+        Outcome { call: self.id.clone(), result, truncated, notes, halted }
+    }
+
+    #[cold]
+    fn dropped(&self) {
+        let dropped = ToolError::aborted("the call was dropped");
+        self.event(|| self.terminal(&Err(dropped), true));
+    }
+
+    fn terminal(&self, result: &Result<Output, ToolError>, begun: bool) -> EventKind {
+        let elapsed = self.started().elapsed();
+        let display = Arc::clone(&self.definition.display);
+        let source = self.definition.source.clone();
+        match result {
+            Ok(output) => EventKind::Completed {
+                display,
+                source,
+                elapsed_ms: millis(elapsed),
+                title: output.title_text().map(str::to_owned),
+                data: output.display_data().cloned().map(Arc::new),
+                artifacts: match output.attachments() {
+                    [] => Vec::new(),
+                    some => some.iter().map(Artifact::of).collect(),
+                },
+            },
+            Err(error) => {
+                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed)
+                    .begun(begun);
+                match error.kind() {
+                    ErrorKind::Aborted => EventKind::Aborted(ending),
+                    ErrorKind::Timeout => EventKind::TimedOut(ending),
+                    _ => EventKind::Failed(ending),
+                }
+            }
+        }
+    }
+
+    /// Whether anybody listens.
+    #[inline]
+    pub(in crate::pipeline) fn is_heard(&self) -> bool {
+        self.core.hub.is_open()
+    }
+
+    /// Sends an event, which is not even built when nobody listens.
+    #[inline]
+    pub(in crate::pipeline) fn event(&self, kind: impl FnOnce() -> EventKind) {
+        if self.is_heard() {
+            self.tell(kind);
+        }
+    }
+
+    /// Apart, so that calls that nobody listens to do not carry it.
+    #[inline(never)]
+    fn tell(&self, kind: impl FnOnce() -> EventKind) {
+        self.core.tell(self.session, &self.definition.name, &self.id, kind());
+    }
+}

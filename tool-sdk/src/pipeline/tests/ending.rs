@@ -1,0 +1,177 @@
+//! How calls end early: cancelled, out of time, dropped, or with their pipeline.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, OnceLock};
+use std::thread;
+
+use super::*;
+use crate::context::Stop;
+use crate::error::ToolError;
+use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
+
+// F57: cancellation ends a tool that does not cooperate.
+#[tokio::test(start_paused = true)]
+async fn cancellation_ends_the_call_at_once() {
+    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
+    let started = tokio::time::Instant::now();
+
+    let token = CancellationToken::new();
+    let waiting = call(&pipeline, Call::new("t", "{}").cancelled_by(token.clone()));
+    let cancel = async { token.cancel() };
+    let (outcome, ()) = tokio::join!(waiting, cancel);
+    assert_eq!(kind(&outcome), ErrorKind::Aborted);
+
+    let session = CancellationToken::new();
+    let lent = Session::new("s").with_cancel(session.clone());
+    let (outcome, ()) =
+        tokio::join!(pipeline.call(&lent, Call::new("t", "{}")), async { session.cancel() });
+    assert_eq!(kind(&outcome), ErrorKind::Aborted);
+
+    assert!(started.elapsed() < Duration::from_millis(100));
+    // A call that is cancelled already does not begin.
+    let ran = call(&pipeline, Call::new("t", "{}").cancelled_by(token)).await;
+    assert_eq!(kind(&ran), ErrorKind::Aborted);
+}
+
+// F16: after the end, calls fail cleanly.
+#[tokio::test]
+async fn a_closed_pipeline_ends_its_calls_and_takes_no_more() {
+    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
+    let mut events = pipeline.subscribe();
+    let (outcome, ()) =
+        tokio::join!(call(&pipeline, Call::new("t", "{}")), async { pipeline.close() });
+    assert_eq!(kind(&outcome), ErrorKind::Aborted);
+    assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Unavailable);
+    while events.recv().await.is_some() {}
+}
+
+// F40: the tool's own time, and the call's.
+#[tokio::test(start_paused = true)]
+async fn time_limits_go_from_the_call_to_the_tool_to_the_pipeline() {
+    async fn after(pipeline: &Pipeline, request: Call<'_>) -> Duration {
+        let started = tokio::time::Instant::now();
+        let outcome = call(pipeline, request).await;
+        assert_eq!(kind(&outcome), ErrorKind::Timeout);
+        assert!(outcome.text().contains("hint: ask for less at once"), "{}", outcome.text());
+        started.elapsed()
+    }
+    let slow = pipeline(tool("t", |_, _| pending::<String>())).timeout(Duration::from_secs(9));
+    assert_eq!(after(&slow, Call::new("t", "{}")).await, Duration::from_secs(9));
+
+    let own = definition("t").timeout(Duration::from_secs(5));
+    let own = pipeline(DynamicTool::new(own, |_, _| pending::<String>()));
+    assert_eq!(after(&own, Call::new("t", "{}")).await, Duration::from_secs(5));
+    let call = Call::new("t", "{}").timeout(Duration::from_secs(1));
+    assert_eq!(after(&own, call).await, Duration::from_secs(1));
+}
+
+// F33: a call that its caller drops has an end too.
+#[tokio::test(start_paused = true)]
+async fn a_dropped_call_is_aborted_for_its_subscribers() {
+    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
+    let mut events = pipeline.subscribe();
+    let dropped =
+        tokio::time::timeout(Duration::from_secs(1), call(&pipeline, Call::new("t", "{}"))).await;
+    assert!(dropped.is_err());
+    assert_eq!(kinds(&drain(&mut events)), ["pending", "started", "aborted"]);
+}
+
+#[tokio::test]
+async fn a_subscription_to_a_closed_pipeline_ends_at_once() {
+    let pipeline = pipeline(tool("t", |_, _| async { "t" }));
+    pipeline.close();
+    assert!(pipeline.subscribe().recv().await.is_none());
+}
+
+/// A tool that counts how often it was begun.
+fn counted(begun: &Arc<AtomicUsize>) -> DynamicTool {
+    let begun = Arc::clone(begun);
+    tool("t", move |_, _| {
+        begun.fetch_add(1, Ordering::SeqCst);
+        async { "t" }
+    })
+}
+
+/// Closes the pipeline that asks it, on the last step before the tool.
+#[derive(Default)]
+struct Closes(OnceLock<Pipeline>);
+
+impl Hook for Arc<Closes> {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        self.0.get().unwrap().close();
+        Step::now(Ok(Opinion::none()))
+    }
+}
+
+// F16: whoever has closed a pipeline sees no tool begin any more, however far its call was.
+#[tokio::test]
+async fn no_tool_begins_in_a_closed_pipeline() {
+    let (begun, closes) = (Arc::default(), Arc::<Closes>::default());
+    let pipeline = pipeline(counted(&begun)).hook("*", Priority::DEFAULT, Arc::clone(&closes));
+    assert!(closes.0.set(pipeline.clone()).is_ok());
+    assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Aborted);
+    assert_eq!(kind(&call(&pipeline, Call::new("t", "{}")).await), ErrorKind::Unavailable);
+    assert_eq!(begun.load(Ordering::SeqCst), 0);
+}
+
+// The same against another thread: a call that fails has not begun, and one that is made
+// afterwards does not begin.
+#[test]
+fn calls_and_a_close_may_meet_anywhere() {
+    for _ in 0..200 {
+        let begun = Arc::default();
+        let pipeline = pipeline(counted(&begun));
+        let start = Barrier::new(2);
+        let calls = || {
+            start.wait();
+            let done = |()| call(&pipeline, Call::new("t", "{}")).now_or_never().unwrap();
+            std::iter::repeat(()).map(done).take_while(|outcome| outcome.result.is_ok()).count()
+        };
+        let worked = thread::scope(|scope| {
+            let calls = scope.spawn(calls);
+            start.wait();
+            pipeline.close();
+            calls.join().unwrap()
+        });
+        assert_eq!(begun.load(Ordering::SeqCst), worked);
+        let after = call(&pipeline, Call::new("t", "{}")).now_or_never().unwrap();
+        assert_eq!(kind(&after), ErrorKind::Unavailable);
+        assert_eq!(begun.load(Ordering::SeqCst), worked);
+    }
+}
+
+// F40, F57: what a tool does without waiting is not interrupted, and what it gives stands;
+// what it waits for after that has its limits.
+#[tokio::test]
+async fn limits_hold_where_a_tool_waits() {
+    fn block() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let limit = Duration::from_millis(5);
+    let blocks = pipeline(tool("t", |_, _| async {
+        block();
+        "t"
+    }));
+    let outcome = call(&blocks, Call::new("t", "{}").timeout(limit)).await;
+    assert_eq!(outcome.text(), "t");
+
+    let waits = pipeline(tool("t", |_, _| async {
+        block();
+        pending::<String>().await
+    }));
+    let outcome = call(&waits, Call::new("t", "{}").timeout(limit)).await;
+    assert_eq!(kind(&outcome), ErrorKind::Timeout);
+
+    // Work on another thread is left behind when the time is up.
+    let elsewhere = pipeline(tool("t", |_, cx: Context| async move {
+        let work = |stop: &Stop| {
+            while !stop.is_stopped() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err::<String, _>(ToolError::timeout("it was told to stop"))
+        };
+        cx.blocking(work).await
+    }));
+    let outcome = call(&elsewhere, Call::new("t", "{}").timeout(limit)).await;
+    assert_eq!(kind(&outcome), ErrorKind::Timeout);
+}

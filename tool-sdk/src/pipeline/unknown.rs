@@ -1,0 +1,44 @@
+//! A call of a tool that there is not: it has an end like any other, and close names.
+
+use super::Pipeline;
+use super::frame::Frame;
+use crate::call::{Call, Outcome};
+use crate::context::Session;
+use crate::error::{ErrorKind, ToolError};
+use crate::name::ToolName;
+use crate::schema::Schema;
+use crate::tool::Definition;
+
+impl Pipeline {
+    /// Ends a call of a tool that there is not.
+    #[cold]
+    pub(super) fn unresolved(&self, session: &Session, call: &Call<'_>) -> Outcome {
+        let error = self.unknown(session, &call.name);
+        // A name that no tool can have does not go into an event either.
+        let name = ToolName::new(call.name.clone().into_owned());
+        let name = name.unwrap_or(const { ToolName::from_static("_") });
+        let nothing = Definition::new(name, "", Schema::default());
+        Frame::of(&self.core, session, call, &nothing).end(Err(error), Vec::new())
+    }
+
+    #[cold]
+    pub(super) fn unknown(&self, session: &Session, name: &str) -> ToolError {
+        let shown: String = name.chars().take(ToolName::MAX).collect();
+        let error = ToolError::new(
+            ErrorKind::NotFound,
+            format_args!("there is no tool `{}`", shown.escape_debug()),
+        );
+        let view = self.core.toolset.view_for(session);
+        match view.close_names(name).as_slice() {
+            [] => {
+                let names: Vec<&str> = view
+                    .definitions()
+                    .take(20)
+                    .map(|definition| definition.name.as_str())
+                    .collect();
+                error.hint(format_args!("the tools are: {}", names.join(", ")))
+            }
+            close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),
+        }
+    }
+}
