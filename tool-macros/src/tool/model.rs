@@ -162,6 +162,7 @@ pub(crate) struct Display {
     pub(crate) primary: Option<String>,
     pub(crate) show: Vec<String>,
     pub(crate) summary: Option<Summary>,
+    pub(crate) ui: Option<String>,
 }
 
 /// A one-line summary.

@@ -23,6 +23,7 @@ const DISPLAY: &[Key] = &[
     Key::value("summary", r#"summary = "Reading {path}""#),
     Key::value("result", "result = my_function"),
     Key::value("preview", "preview = my_function"),
+    Key::value("ui", r#"ui = "ui://shelf/board""#),
 ];
 
 /// The items of `approval(..)`.
@@ -151,7 +152,21 @@ pub(super) fn display(
             .map(|(key, _)| key)
             .collect(),
         summary: items.string("summary", diag).and_then(|text| summary(&text, names, diag)),
+        ui: items.string("ui", diag).and_then(|uri| page(&uri, diag)),
     }
+}
+
+fn page(literal: &LitStr, diag: &mut Diagnostics) -> Option<String> {
+    let uri = literal.value();
+    if uri.len() > "ui://".len() && uri.starts_with("ui://") {
+        return Some(uri);
+    }
+    diag.error(
+        literal,
+        "`ui` must be the URI of a page",
+        "write it as `ui://`, a name and a path, such as `ui://shelf/board`",
+    );
+    None
 }
 
 /// `approval(..)`.

@@ -226,6 +226,7 @@ fn options(tool: &Tool) -> TokenStream {
     fields.some("primary", display.primary.as_ref());
     fields.list("show", &display.show);
     fields.some("summary", summary);
+    fields.some("ui", display.ui.as_ref());
     fields.list("scopes", &tool.scopes);
     fields.some("timeout", limits.timeout_ms.map(|ms| quote!(__rt::Duration::from_millis(#ms))));
     fields.some("max_output", limits.max_output.map(Literal::usize_unsuffixed));

@@ -20,6 +20,10 @@ pub struct Display {
     /// The pattern of the one-line summary, such as `Reading {path}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// The page that shows what a call gives, such as `ui://shelf/board`, where a client
+    /// shows pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ui: Option<String>,
     /// Arguments whose values are never shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<String>,

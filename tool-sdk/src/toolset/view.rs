@@ -247,13 +247,18 @@ impl View {
     /// What models are told: the definitions of all tools that are not hidden, by
     /// themselves or by rules that deny them as a whole, as this session sees them.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.permitted().filter(|definition| !definition.flags.hidden)
+    }
+
+    /// The definitions of all tools that no rule denies as a whole, also of those that are
+    /// not for models.
+    pub(crate) fn permitted(&self) -> impl Iterator<Item = &Definition> {
         self.tools
             .iter()
             .zip(&self.refined)
             .zip(&self.policies)
             .filter(|(_, policy)| !policy.hidden)
             .map(|((tool, refined), _)| refined.as_deref().unwrap_or_else(|| tool.definition()))
-            .filter(|definition| !definition.flags.hidden)
     }
 
     /// The definition of the tool called `name`, as this session sees it.

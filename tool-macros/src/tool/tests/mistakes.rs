@@ -97,6 +97,7 @@ fn what_is_shown_must_be_sent_and_not_secret() {
             "unknown parameter `paht` in `summary`",
         ],
     );
+    check_attribute("display(ui = \"https://a.b\")", &["`ui` must be the URI of a page"]);
     check_attribute("display(summary = \"{}\")", &["`summary` must name a parameter in `{}`"]);
     check_attribute("parallel = by(nothing)", &["unknown parameter `nothing` in `parallel`"]);
     check_attribute("display(primary = \"path\")", &["`primary` must be the name of a parameter"]);

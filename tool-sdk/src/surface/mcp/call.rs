@@ -174,7 +174,10 @@ impl Talk<'_> {
     /// A tool that there is not is a wrong request, and no failure of a tool.
     fn response(&self, outcome: Outcome, view: &View) -> Result<CallToolResponse, ErrorData> {
         match view.definition(&self.request.name) {
-            Some(definition) => Ok(result(outcome, definition, self.era).into()),
+            Some(definition) => {
+                let shows = self.connection.shows(&self.cx);
+                Ok(result(outcome, definition, self.era, shows).into())
+            }
             None => Err(ErrorData::invalid_params(outcome.text().into_owned(), None)),
         }
     }

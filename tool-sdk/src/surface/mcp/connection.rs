@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, DiscoverResult,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
     InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptsCapability,
     ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam,
@@ -31,6 +31,7 @@ use super::input::Abilities;
 use super::library::Watched;
 use super::listing::Era;
 use super::message::Written;
+use super::page::Shows;
 use super::relay::severity;
 use super::user::User;
 use super::{Principal, Server};
@@ -115,6 +116,16 @@ impl Connection {
         Abilities::of(cx.client_capabilities())
     }
 
+    /// What the peer shows beside text, by what it says of itself.
+    pub(super) fn shows(&self, cx: &RequestContext<RoleServer>) -> Shows {
+        let agent = || {
+            let head = cx.extensions.get::<hyper::http::request::Parts>()?;
+            Some(head.headers.get(hyper::header::USER_AGENT)?.to_str().ok()?.to_owned())
+        };
+        let name = cx.client_info().map(|info| info.name).or_else(agent).unwrap_or_default();
+        Shows::of(&name, cx.client_capabilities().as_ref())
+    }
+
     /// The session of a legacy peer, which is asked while its calls run.
     pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let can = self.abilities(cx);
@@ -150,7 +161,8 @@ impl Connection {
         {
             let can = Abilities::of(Some(info.capabilities.clone()));
             let session = named(self.session.clone(), &info.client_info.name);
-            opened.open(self.with_user(session, User::of(peer.clone(), can), can));
+            let shows = Shows::of(&info.client_info.name, Some(&info.capabilities));
+            opened.open(self.with_user(session, User::of(peer.clone(), can), can), shows);
         }
     }
 
@@ -176,10 +188,14 @@ impl Connection {
     }
 
     /// What is announced: nothing that is not there.
-    fn capabilities(&self) -> ServerCapabilities {
+    fn capabilities(&self, shows: Shows) -> ServerCapabilities {
         let can = ServerCapabilities::builder().enable_logging().enable_tools();
         let mut can = can.enable_tool_list_changed().build();
         let (resources, prompts) = (&self.server.resources, &self.server.prompts);
+        if !self.server.pages.is_empty() && shows != Shows::Text {
+            can.resources = Some(ResourcesCapability::default());
+            can.extensions = shows.extension();
+        }
         if let Some(resources) = resources {
             let mut how = ResourcesCapability::default();
             how.subscribe = resources.updates().map(|_| true);
@@ -205,12 +221,22 @@ impl ServerHandler for Connection {
     ) -> Result<InitializeResult> {
         self.owned(&cx)?;
         cx.peer.set_peer_info(params.clone());
-        self.negotiate_initialize(&params)
+        let mut result = self.negotiate_initialize(&params)?;
+        let shows = Shows::of(&params.client_info.name, Some(&params.capabilities));
+        result.capabilities = self.capabilities(shows);
+        Ok(result)
+    }
+
+    async fn discover(&self, cx: RequestContext<RoleServer>) -> Result<DiscoverResult> {
+        let mut info = self.get_info();
+        info.capabilities = self.capabilities(self.shows(&cx));
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, info))
     }
 
     fn get_info(&self) -> ServerConfig {
         let info = Implementation::new(self.server.name.clone(), self.server.version.clone());
-        let mut config = ServerConfig::new(self.capabilities()).with_server_info(info);
+        let mut config = ServerConfig::new(self.capabilities(Shows::Text)).with_server_info(info);
         config.instructions = self.server.instructions.clone();
         config
     }
@@ -221,7 +247,7 @@ impl ServerHandler for Connection {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult> {
         let era = Era::of(cx.protocol_version().as_ref());
-        self.server.listing.page(&self.view(&cx)?, era, from)
+        self.server.listing.page(&self.view(&cx)?, (era, self.shows(&cx)), from)
     }
 
     async fn call_tool(
@@ -300,9 +326,9 @@ impl ServerHandler for Connection {
     async fn list_resources(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult> {
-        self.server.list_resources()
+        self.server.list_resources(self.shows(&cx))
     }
 
     async fn list_resource_templates(
@@ -316,9 +342,10 @@ impl ServerHandler for Connection {
     async fn read_resource(
         &self,
         params: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse> {
-        Ok(self.server.read_resource(params.uri).await?.into())
+        let shows = self.shows(&cx);
+        Ok(self.server.read_resource(params.uri, shows).await?.into())
     }
 
     async fn subscribe(

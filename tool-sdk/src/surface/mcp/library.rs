@@ -19,6 +19,7 @@ use super::Server;
 use super::input::{Abilities, Peek, lacks};
 use super::listing::FRESH_MS;
 use super::offer::{Prompts, Resource, Resources, missing};
+use super::page::{Page, Shows};
 use crate::content::{Attachment, Data};
 use crate::context::{Message, Session};
 use crate::error::{ErrorKind, ToolError};
@@ -35,8 +36,14 @@ impl Server {
         Ok(listed.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
     }
 
-    pub(super) fn list_resources(&self) -> Result<ListResourcesResult> {
-        let resources = self.host_resources::<ListResourcesRequestMethod>()?.list();
+    pub(super) fn list_resources(&self, shows: Shows) -> Result<ListResourcesResult> {
+        let pages = self.pages(shows);
+        let mut resources = match &self.resources {
+            None if !pages.is_empty() => Vec::new(),
+            _ => self.host_resources::<ListResourcesRequestMethod>()?.list(),
+        };
+        resources.retain(|resource| shows.sees(&resource.uri));
+        resources.extend(pages.iter().map(|page| page.listed(shows)));
         let listed = ListResourcesResult::with_all_items(words(json!(resources))?);
         Ok(listed.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
     }
@@ -48,9 +55,16 @@ impl Server {
         Ok(listed.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
     }
 
-    pub(super) async fn read_resource(&self, uri: String) -> Result<ReadResourceResult> {
-        let resources = self.host_resources::<ReadResourceRequestMethod>()?;
-        let Some(found) = resources.read(&uri).await.map_err(failed)? else {
+    pub(super) async fn read_resource(
+        &self,
+        uri: String,
+        shows: Shows,
+    ) -> Result<ReadResourceResult> {
+        let found = match self.pages(shows).iter().find(|page| page.uri == uri) {
+            Some(page) => Some(Attachment::bytes(shows.format(), page.html.clone().into_bytes())),
+            None => self.host_resource(&uri, shows).await?,
+        };
+        let Some(found) = found else {
             let uri = json!({ "uri": uri });
             return Err(ErrorData::resource_not_found("there is no such resource", Some(uri)));
         };
@@ -113,6 +127,21 @@ impl Server {
         let found =
             CompletionInfo::new(values).map_err(|error| ErrorData::internal_error(error, None))?;
         Ok(CompleteResult::new(found))
+    }
+
+    async fn host_resource(&self, uri: &str, shows: Shows) -> Result<Option<Attachment>> {
+        match &self.resources {
+            Some(resources) if shows.sees(uri) => resources.read(uri).await.map_err(failed),
+            None if self.pages(shows).is_empty() => {
+                Err(ErrorData::method_not_found::<ReadResourceRequestMethod>())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The pages that a client of this kind is told of.
+    fn pages(&self, shows: Shows) -> &[Page] {
+        if shows == Shows::Text { &[] } else { &self.pages }
     }
 
     /// Without any, not even the method is there.

@@ -1,6 +1,7 @@
 //! What a peer is told of the tools: the same definitions in the same order, page by page.
 //!
-//! **Invariant:** the list depends on the toolset and the era alone, never on the peer.
+//! **Invariant:** the list depends on the toolset, the era and on what kind of client asks,
+//! never on the peer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +10,7 @@ use rmcp::model::{
     CacheScope, ErrorData, ListToolsResult, PaginatedRequestParams, ProtocolVersion, Tool,
 };
 
+use super::page::Shows;
 use crate::name::ToolName;
 use crate::surface::provider::{self, Dialect};
 use crate::tool::Definition;
@@ -43,10 +45,13 @@ pub(super) const FRESH_MS: u64 = 60_000;
 /// The tools in the protocol's words, kept until the toolset changes.
 #[derive(Default)]
 pub(super) struct Listing {
-    kept: Mutex<HashMap<Era, Kept>>,
+    kept: Mutex<HashMap<(Era, Shows), Kept>>,
     /// The first page as legacy peers read it.
-    text: Mutex<Option<(Arc<View>, Arc<str>)>>,
+    text: Mutex<HashMap<Shows, Text>>,
 }
+
+/// A list in JSON, and the view of which it is.
+type Text = (Arc<View>, Arc<str>);
 
 /// The tools of one view.
 struct Kept {
@@ -59,10 +64,10 @@ impl Listing {
     pub(super) fn page(
         &self,
         view: &Arc<View>,
-        era: Era,
+        (era, shows): (Era, Shows),
         from: Option<PaginatedRequestParams>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.tools(view, era);
+        let tools = self.tools(view, era, shows);
         let cursor = from.and_then(|params| params.cursor);
         let start = match &cursor {
             // The name of the last tool on the page before: tools may come and go between
@@ -85,35 +90,40 @@ impl Listing {
     }
 
     /// The first page as legacy peers read it, in JSON.
-    pub(super) fn text(&self, view: &Arc<View>) -> Option<Arc<str>> {
+    pub(super) fn text(&self, view: &Arc<View>, shows: Shows) -> Option<Arc<str>> {
         let mut kept = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, text)) = &*kept
+        if let Some((known, text)) = kept.get(&shows)
             && Arc::ptr_eq(known, view)
         {
             return Some(Arc::clone(text));
         }
-        let mut page = serde_json::to_value(self.page(view, Era::Legacy, None).ok()?).ok()?;
+        let mut page =
+            serde_json::to_value(self.page(view, (Era::Legacy, shows), None).ok()?).ok()?;
         page.as_object_mut()?.remove("resultType");
         let text: Arc<str> = page.to_string().into();
-        *kept = Some((Arc::clone(view), Arc::clone(&text)));
+        kept.insert(shows, (Arc::clone(view), Arc::clone(&text)));
         Some(text)
     }
 
     /// One tool.
     pub(super) fn tool(&self, view: &Arc<View>, era: Era, name: &str) -> Option<Tool> {
-        let tools = self.tools(view, era);
+        let tools = self.tools(view, era, Shows::Text);
         let at = tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
         Some(tools[at].clone())
     }
 
-    fn tools(&self, view: &Arc<View>, era: Era) -> Arc<[Tool]> {
+    fn tools(&self, view: &Arc<View>, era: Era, shows: Shows) -> Arc<[Tool]> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.get(&era) {
+        match kept.get(&(era, shows)) {
             Some(kept) if Arc::ptr_eq(&kept.view, view) => Arc::clone(&kept.tools),
             _ => {
+                let listed = view.permitted().filter(|definition| shows.lists(definition));
                 let tools: Arc<[Tool]> =
-                    view.definitions().filter_map(|definition| tool(definition, era)).collect();
-                kept.insert(era, Kept { view: Arc::clone(view), tools: Arc::clone(&tools) });
+                    listed.filter_map(|definition| tool(definition, era, shows)).collect();
+                kept.insert(
+                    (era, shows),
+                    Kept { view: Arc::clone(view), tools: Arc::clone(&tools) },
+                );
                 tools
             }
         }
@@ -122,10 +132,11 @@ impl Listing {
 
 /// A tool in the protocol's words. Modern peers take any value as a structured result, and
 /// are told its schema as it is.
-fn tool(definition: &Definition, era: Era) -> Option<Tool> {
+fn tool(definition: &Definition, era: Era, shows: Shows) -> Option<Tool> {
     let mut tool: Tool = serde_json::from_value(provider::tool(definition, Dialect::Mcp)).ok()?;
     if let (Era::Modern, Some(output)) = (era, &definition.output) {
         tool.output_schema = Some(Arc::new(output.as_map().clone()));
     }
+    tool.meta = shows.of_tool(definition);
     Some(tool)
 }

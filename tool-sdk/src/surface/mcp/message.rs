@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::model::{ErrorCode, RequestId};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -59,12 +59,13 @@ struct ToolCall<'a> {
 pub(super) struct Fault {
     /// The request that it was, where that can be told.
     id: Option<RequestId>,
-    error: ErrorData,
+    code: ErrorCode,
+    words: Cow<'static, str>,
 }
 
 impl Fault {
     fn new(code: ErrorCode, words: impl Into<Cow<'static, str>>) -> Self {
-        Self { id: None, error: ErrorData::new(code, words, None) }
+        Self { id: None, code, words: words.into() }
     }
 
     pub(super) fn invalid(words: impl Into<Cow<'static, str>>) -> Self {
@@ -82,7 +83,8 @@ impl Fault {
 
     /// What is answered: a message of the protocol.
     pub(super) fn answer(&self) -> Value {
-        json!({ "jsonrpc": "2.0", "id": self.id, "error": self.error })
+        let error = json!({ "code": self.code, "message": self.words });
+        json!({ "jsonrpc": "2.0", "id": self.id, "error": error })
     }
 }
 

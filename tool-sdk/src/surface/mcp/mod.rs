@@ -6,7 +6,7 @@
 //! ```text
 //! stdio ─▶ direct · message                                what can be answered at once
 //!     http ─▶ connection ─▶ listing                        what a peer is told
-//!                            ├▶ library ─▶ offer        resources and prompts of the host
+//!                            ├▶ library ─▶ offer · page resources, prompts and pages of the host
 //!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
 //!                                  ├▶ relay                 progress and log messages
 //!                                  ├▶ ask · input           what the peer is asked
@@ -30,6 +30,7 @@ mod library;
 mod listing;
 mod message;
 mod offer;
+mod page;
 mod parked;
 mod relay;
 mod resources;
@@ -58,6 +59,7 @@ use self::direct::Level;
 pub use self::http::{Http, InvalidToken, Principal, Token};
 use self::listing::Listing;
 pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
+use self::page::Page;
 use self::parked::Parked;
 pub use self::resources::{CacheStats, Previews, ResourceCache};
 use crate::context::Session;
@@ -96,6 +98,7 @@ pub struct Server {
     answers_directly: bool,
     resources: Option<Arc<dyn Resources>>,
     prompts: Option<Arc<dyn Prompts>>,
+    pages: Vec<Page>,
     listing: Arc<Listing>,
     parked: Arc<Parked>,
 }
@@ -126,6 +129,7 @@ impl Server {
             answers_directly: true,
             resources: None,
             prompts: None,
+            pages: Vec::new(),
             listing: Arc::default(),
             parked: Arc::default(),
         }
@@ -172,6 +176,21 @@ impl Server {
     #[must_use]
     pub fn with_prompts(mut self, prompts: impl Prompts) -> Self {
         self.prompts = Some(Arc::new(prompts));
+        self
+    }
+
+    /// Lends a page of HTML to the tools that name it as their `ui`, for clients that show
+    /// pages: those of the extension MCP Apps, and ChatGPT. Nobody else is told of it.
+    ///
+    /// The URI begins with `ui://`. Names for people should say what the page shows.
+    #[must_use]
+    pub fn with_page(
+        mut self,
+        uri: impl Into<String>,
+        name: impl Into<String>,
+        html: impl Into<String>,
+    ) -> Self {
+        self.pages.push(Page { uri: uri.into(), name: name.into(), html: html.into() });
         self
     }
 

@@ -6,6 +6,7 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Value, json};
 
 use super::listing::Era;
+use super::page::Shows;
 use crate::call::Outcome;
 use crate::content::{Attachment, Data, Output};
 use crate::surface::provider;
@@ -13,12 +14,18 @@ use crate::tool::Definition;
 
 /// The result of a call of a tool that there is. A failure is a result too: its words are
 /// for the model.
-pub(super) fn result(outcome: Outcome, definition: &Definition, era: Era) -> CallToolResult {
+pub(super) fn result(
+    outcome: Outcome,
+    definition: &Definition,
+    era: Era,
+    shows: Shows,
+) -> CallToolResult {
     let shortened = outcome.truncated.is_some();
     match outcome.result {
         Ok(output) => {
             let mut result = CallToolResult::success(content(&output));
             result.structured_content = structured(&output, shortened, definition, era);
+            result.meta = shows.of_result(definition);
             result
         }
         Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),

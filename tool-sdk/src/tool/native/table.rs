@@ -165,6 +165,7 @@ fn display(spec: &ToolSpec) -> Display {
         primary: options.primary.map(Into::into),
         show: options.show.iter().map(|&name| name.into()).collect(),
         summary: options.summary.map(Into::into),
+        ui: options.ui.map(Into::into),
         // A secret is one under every name that it may be sent by.
         sensitive: sensitive
             .into_iter()

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::listing::Era;
+use super::super::page::Shows;
 use super::super::result::result;
 use crate::call::Outcome;
 use crate::content::Output;
@@ -22,13 +23,20 @@ pub(super) fn whole(out: &mut Vec<u8>, id: &str, result: &str) {
 }
 
 /// The answer to a call. The bytes are those that rmcp would write.
-pub(super) fn outcome(out: &mut Vec<u8>, id: &str, outcome: Outcome, definition: &Definition) {
+pub(super) fn outcome(
+    out: &mut Vec<u8>,
+    id: &str,
+    outcome: Outcome,
+    definition: &Definition,
+    shows: Shows,
+) {
+    let is_bare = shows == Shows::Text || definition.display.ui.is_none();
     begin(out, id);
     match &outcome.result {
         Err(error) => failure(out, error),
-        Ok(output) if is_plain(output, &outcome, definition) => plain(out, output),
+        Ok(output) if is_bare && is_plain(output, &outcome, definition) => plain(out, output),
         Ok(_) => {
-            let mut result = result(outcome, definition, Era::Legacy);
+            let mut result = result(outcome, definition, Era::Legacy, shows);
             // Peers of this era do not know it.
             result.result_type = None;
             value(out, &result);

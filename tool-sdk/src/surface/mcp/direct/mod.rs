@@ -44,6 +44,7 @@ use self::lines::{Line, Lines};
 use self::out::Out;
 use super::listing::Listing;
 use super::message::{self, Fault};
+use super::page::Shows;
 use crate::call::{Call, Outcome};
 use crate::context::Session;
 use crate::pipeline::Pipeline;
@@ -58,14 +59,14 @@ const BACKLOG: usize = 16 * 1024 * 1024;
 pub(super) struct Opened {
     out: Arc<Out>,
     level: Arc<Level>,
-    session: OnceLock<Session>,
+    session: OnceLock<(Session, Shows)>,
 }
 
 impl Opened {
     /// From now on calls are answered here.
-    pub(super) fn open(&self, session: Session) {
+    pub(super) fn open(&self, session: Session, shows: Shows) {
         let heard = Heard { out: Arc::clone(&self.out), level: Arc::clone(&self.level) };
-        let _ = self.session.set(session.with_listener(Arc::new(heard)));
+        let _ = self.session.set((session.with_listener(Arc::new(heard)), shows));
     }
 }
 
@@ -215,12 +216,12 @@ impl Desk {
     /// Whether the line is answered, or will be.
     fn answer(&mut self, line: &[u8]) -> bool {
         let opened = Arc::clone(&self.opened);
-        let Some(session) = opened.session.get() else { return false };
+        let Some((session, shows)) = opened.session.get() else { return false };
         match Simple::read(line) {
             Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
             Some(Simple::List { id }) => {
                 let view = self.pipeline.toolset().view_for(session);
-                let Some(list) = self.listing.text(&view) else { return false };
+                let Some(list) = self.listing.text(&view, *shows) else { return false };
                 self.out.say(|queue| answer::whole(queue, id, &list));
             }
             Some(Simple::Call { id, call }) => {
@@ -228,7 +229,7 @@ impl Desk {
                 if view.definition(&call.name).is_none() {
                     return false;
                 }
-                self.call(session, view, id, &call);
+                self.call(session, Asked { id: id.to_owned(), view, shows: *shows }, &call);
             }
             Some(Simple::Cancelled { id }) => return self.cancel(id),
             None => return false,
@@ -236,7 +237,7 @@ impl Desk {
         true
     }
 
-    fn call(&mut self, session: &Session, view: Arc<View>, id: &str, call: &ToolCall<'_>) {
+    fn call(&mut self, session: &Session, asked: Asked, call: &ToolCall<'_>) {
         let name = call.name.clone().into_owned();
         let arguments = call.arguments.map_or("{}", |arguments| arguments.get()).to_owned();
         let cancel = CancellationToken::new();
@@ -244,13 +245,13 @@ impl Desk {
         let call = Call::new(name.clone(), arguments).cancelled_by(cancel.clone());
         let mut running = Box::pin(async move { pipeline.call(&session, call).await });
         if !self.is_alone {
-            return self.wait(running, cancel, id.to_owned(), view, name);
+            return self.wait(running, cancel, asked, name);
         }
         // Whoever is to be woken is not known before the call has a task.
         let mut cx = Context::from_waker(Waker::noop());
         match running.as_mut().poll(&mut cx) {
-            Poll::Ready(outcome) => tell(&self.out, id, outcome, &view, &name),
-            Poll::Pending => self.wait(running, cancel, id.to_owned(), view, name),
+            Poll::Ready(outcome) => asked.tell(&self.out, outcome, &name),
+            Poll::Pending => self.wait(running, cancel, asked, name),
         }
     }
 
@@ -259,18 +260,17 @@ impl Desk {
         &mut self,
         running: Pin<Box<dyn Future<Output = Outcome> + Send>>,
         cancel: CancellationToken,
-        id: String,
-        view: Arc<View>,
+        asked: Asked,
         name: String,
     ) {
-        lock(&self.cancels).insert(id.clone(), cancel.clone());
+        lock(&self.cancels).insert(asked.id.clone(), cancel.clone());
         let (out, cancels) = (Arc::clone(&self.out), Arc::clone(&self.cancels));
         self.running.spawn(async move {
             let outcome = running.await;
-            lock(&cancels).remove(&id);
+            lock(&cancels).remove(&asked.id);
             // Nobody waits for the answer to a request that was taken back.
             if !cancel.is_cancelled() {
-                tell(&out, &id, outcome, &view, &name);
+                asked.tell(&out, outcome, &name);
             }
             // A peer that is gone need not be told.
             let _ = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
@@ -284,9 +284,19 @@ impl Desk {
     }
 }
 
-fn tell(out: &Out, id: &str, outcome: Outcome, view: &View, name: &str) {
-    if let Some(definition) = view.definition(name) {
-        out.say(|queue| answer::outcome(queue, id, outcome, definition));
+/// A call that wants an answer.
+struct Asked {
+    id: String,
+    /// The tools as they were when the call came.
+    view: Arc<View>,
+    shows: Shows,
+}
+
+impl Asked {
+    fn tell(&self, out: &Out, outcome: Outcome, name: &str) {
+        if let Some(definition) = self.view.definition(name) {
+            out.say(|queue| answer::outcome(queue, &self.id, outcome, definition, self.shows));
+        }
     }
 }
 

@@ -177,7 +177,9 @@ impl Door {
         if request.uri().path() != PATH {
             return Err(said(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp"));
         }
-        self.check_session(request.headers(), &owner)?;
+        if !self.may_enter(request.headers(), &owner) {
+            return Err(said(StatusCode::NOT_FOUND, "there is no such session"));
+        }
         let ends = (request.method() == Method::DELETE).then(|| session(request.headers()));
         let ends = ends.flatten().map(str::to_owned);
         let request = read(request, owner.clone()).await?;
@@ -191,19 +193,14 @@ impl Door {
         Ok(answer)
     }
 
-    /// A session of somebody else is not there.
-    fn check_session(&self, headers: &HeaderMap, owner: &Owner) -> Result<(), Answer> {
+    /// Whether the session that is named is there for `owner`.
+    fn may_enter(&self, headers: &HeaderMap, owner: &Owner) -> bool {
         let mut named = headers.get_all(SESSION).iter();
-        let is_there = match (named.next(), named.next()) {
+        match (named.next().map(HeaderValue::to_str), named.next()) {
             (None, _) => true,
-            (Some(id), None) => {
-                id.to_str().is_ok_and(|id| self.sessions.enter(id, owner, Instant::now()))
-            }
-            (Some(_), Some(_)) => false,
-        };
-        is_there
-            .then_some(())
-            .ok_or_else(|| said(StatusCode::NOT_FOUND, "there is no such session"))
+            (Some(Ok(id)), None) => self.sessions.enter(id, owner, Instant::now()),
+            _ => false,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod calls;
 mod direct;
 mod http;
 mod inquiries;
+mod pages;
 mod peer;
 
 use std::sync::Arc;

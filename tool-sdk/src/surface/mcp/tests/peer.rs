@@ -32,11 +32,16 @@ impl Peer {
 
     /// A peer that begins with the handshake.
     pub(super) async fn legacy(server: &Server, capabilities: Value) -> Self {
+        Self::named("by-hand", server, capabilities).await
+    }
+
+    /// The same under another name.
+    pub(super) async fn named(name: &str, server: &Server, capabilities: Value) -> Self {
         let mut peer = Self::start(server, None);
         let hello = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": capabilities,
-            "clientInfo": { "name": "by-hand", "version": "1" },
+            "clientInfo": { "name": name, "version": "1" },
         });
         let answer = peer.request("initialize", hello).await;
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
@@ -46,10 +51,14 @@ impl Peer {
 
     /// A peer whose requests stand for themselves.
     pub(super) fn modern(server: &Server, capabilities: Value) -> Self {
+        Self::modern_named("by-hand", server, capabilities)
+    }
+
+    pub(super) fn modern_named(name: &str, server: &Server, capabilities: Value) -> Self {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": capabilities,
-            "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "2" },
+            "io.modelcontextprotocol/clientInfo": { "name": name, "version": "2" },
         });
         Self::start(server, Some(meta))
     }
