@@ -14,7 +14,7 @@ use crate::support::root;
 /// those before it.
 const LAYERS: &[&[&str]] = &[
     &["name", "content", "effect", "error", "escape", "redact", "schema", "call"],
-    &["context", "workspace", "process"],
+    &["context", "workspace", "process", "store"],
     &["tool"],
     &["registry", "truncate", "permission"],
     &["hook", "loop_guard"],

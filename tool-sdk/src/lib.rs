@@ -63,6 +63,7 @@ pub mod process;
 mod redact;
 mod registry;
 mod schema;
+mod store;
 mod surface;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -127,8 +128,8 @@ pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
     Action, ApprovalStore, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision,
     Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern,
-    PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoreError,
-    StoredApproval, ask_channel,
+    PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoredApproval,
+    ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};
 pub use self::redact::Redactor;
@@ -138,6 +139,7 @@ pub use self::registry::{
     Conflict, FileError, Registry, RegistryBuilder, RegistryError, ToolsFile,
 };
 pub use self::schema::{Schema, SchemaError};
+pub use self::store::StoreError;
 #[cfg(feature = "cli")]
 pub use self::surface::cli;
 #[cfg(feature = "mcp")]

@@ -16,10 +16,8 @@ mod rule;
 mod ruleset;
 mod session;
 
-#[cfg(feature = "mcp")]
-pub(crate) use self::approvals::place;
 pub use self::approvals::{
-    ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoreError, StoredApproval,
+    ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoredApproval,
 };
 pub(crate) use self::ask::{Answering, Desk, Settled, Taken, Waiting};
 pub use self::ask::{

@@ -130,13 +130,46 @@ fn address(args: &RegisterMcpServerArgs) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use tool_sdk::testing::Harness;
-    use tool_sdk::{ErrorKind, Pipeline, Registry, tools};
+    use tool_sdk::{ErrorKind, EventKind, Pipeline, Registry, tools};
 
     use super::*;
 
     fn harness() -> Harness {
         let upstreams = Upstreams::of(&Pipeline::new(Registry::default()));
         Harness::new(tools![register_mcp_server]).lend(upstreams)
+    }
+
+    /// A server with one tool, as a shell script.
+    const SERVER: &str = r#"
+        while read -r line; do
+            id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+            say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+            case "$line" in
+            *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+            *server/discover*) say '"error":{"code":-32601,"message":"no"}' ;;
+            *tools/list*) say '"result":{"tools":[{"name":"hello","inputSchema":{"type":"object"}}]}' ;;
+            esac
+        done"#;
+
+    // F126
+    #[tokio::test]
+    async fn the_tools_are_there_from_now_on_and_it_is_told() {
+        let harness = Harness::new(tools![register_mcp_server]);
+        let upstreams = Upstreams::of(harness.pipeline());
+        let mut events = harness.pipeline().subscribe();
+        let harness = harness.lend(upstreams);
+        let args = json!({ "name": "greeter", "command": "sh", "args": ["-c", SERVER] });
+        let added = harness.ok("register_mcp_server", args).await;
+        assert_eq!(added.as_text(), "greeter has 1 tools:\n- mcp__greeter__hello");
+        assert!(harness.pipeline().toolset().view().get("mcp__greeter__hello").is_some());
+        let told = loop {
+            match events.recv().await.unwrap().kind {
+                EventKind::Emitted { kind, data } if kind == "mcp_server_registered" => break data,
+                EventKind::Completed { .. } => panic!("nothing was told"),
+                _ => {}
+            }
+        };
+        assert_eq!(told, json!({ "server": "greeter", "tools": ["mcp__greeter__hello"] }));
     }
 
     // F126

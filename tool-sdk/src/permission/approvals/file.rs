@@ -1,31 +1,22 @@
 //! The file of approvals: how it is read, and how it changes without ever being half written.
 //!
-//! Who writes holds a lock beside the file, because the file itself may be replaced. Approvals
-//! are added at the end of it, and flushed once the lock is free again: then the system
-//! flushes what several processes wrote at once. Where something is taken away, a new file is
-//! written and flushed under another name, and takes the old one's place in one step. A
-//! process that dies on the way leaves the old file, the new one, or a last line that is not
-//! finished, which nobody reads and the next one cuts off.
+//! Approvals are added at the end of it, and flushed once the lock is free again: then the
+//! system flushes what several processes wrote at once. Where something is taken away, a new
+//! file takes the old one's place. A process that dies on the way leaves the old file, the new
+//! one, or a last line that is not finished, which nobody reads and the next one cuts off.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::format::{self, MOST_BYTES};
 use super::identity::{Stamp, Version};
-use super::place;
 use super::{StoreError, StoredApproval};
+use crate::store::{self, Lock, place};
 
 const NAME: &str = "approvals.json";
 const LOCK: &str = "approvals.lock";
-
-/// Names of files that are not finished, and of nothing else.
-const UNFINISHED: (&str, &str) = (".approvals-", ".tmp");
-
-/// How long a writer waits for the others.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 fn path(folder: &Path) -> PathBuf {
     folder.join(NAME)
@@ -105,28 +96,13 @@ fn read(folder: &Path) -> Result<Found, StoreError> {
 #[derive(Debug)]
 pub(super) struct Writer<'f> {
     folder: &'f Path,
-    /// The system takes the lock back when this is closed, also when the process dies.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl<'f> Writer<'f> {
     /// Waits for the others for as long as `patience` lasts.
     pub(super) fn lock(folder: &'f Path, patience: Duration) -> Result<Self, StoreError> {
-        let path = folder.join(LOCK);
-        let lock = place::open_lock(&path)?;
-        let start = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(Self { folder, _lock: lock }),
-                Err(fs::TryLockError::WouldBlock) if start.elapsed() < patience => {
-                    thread::sleep(Duration::from_millis(2));
-                }
-                Err(fs::TryLockError::WouldBlock) => return Err(StoreError::Busy { path }),
-                Err(fs::TryLockError::Error(error)) => {
-                    return Err(StoreError::io("lock", &path)(error));
-                }
-            }
-        }
+        Ok(Self { folder, _lock: store::lock(&folder.join(LOCK), patience)? })
     }
 
     /// The approvals as they are now.
@@ -159,7 +135,7 @@ impl<'f> Writer<'f> {
             self.replace(approvals)?;
             return Ok(Added { file: None, path });
         };
-        self.sweep();
+        store::sweep(&path);
         let lines = format::lines(approvals).map_err(failed())?;
         if finished + lines.len() as u64 > MOST_BYTES {
             return Err(StoreError::Full { path });
@@ -180,36 +156,9 @@ impl<'f> Writer<'f> {
         if text.len() as u64 > MOST_BYTES {
             return Err(StoreError::Full { path });
         }
-        self.sweep();
+        store::sweep(&path);
         let write = |file: &mut File| file.write_all(text.as_bytes());
-        self.replace_with(write).map_err(StoreError::io("write", &path))
-    }
-
-    fn replace_with(&self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        let (start, end) = UNFINISHED;
-        let unfinished = self.folder.join(format!("{start}{:016x}{end}", getrandom::u64()?));
-        let finish = || {
-            let mut file = place::create_new(&unfinished)?;
-            write(&mut file)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, path(self.folder))
-        };
-        finish().inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
-        place::flush_folder(self.folder)
-    }
-
-    /// Removes what dead processes did not finish. Those alive hold the lock, so there is
-    /// none; what cannot be removed now is removed another time.
-    fn sweep(&self) {
-        let (start, end) = UNFINISHED;
-        for entry in fs::read_dir(self.folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let is_unfinished =
-                name.to_str().is_some_and(|name| name.starts_with(start) && name.ends_with(end));
-            if is_unfinished {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
+        store::replace(&path, write).map_err(StoreError::io("write", &path))
     }
 
     fn set_aside(&self) -> Result<PathBuf, StoreError> {
@@ -249,53 +198,7 @@ impl Added {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    // F77: a disk that is full, or that fails.
-    #[test]
-    fn a_failed_write_leaves_the_old_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let writer = Writer::lock(folder.path(), PATIENCE).unwrap();
-        writer.replace(&[]).unwrap();
-        let before = fs::read(path(folder.path())).unwrap();
-
-        let full = writer.replace_with(|file| {
-            file.write_all(b"half of it")?;
-            Err(io::ErrorKind::StorageFull.into())
-        });
-
-        assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert_eq!(fs::read(path(folder.path())).unwrap(), before);
-        assert_eq!(names(folder.path()), [NAME, LOCK]);
-    }
-
-    #[test]
-    fn what_was_not_finished_is_swept() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in [".approvals-1.tmp", ".approvals-other", "mine.tmp"] {
-            fs::write(folder.path().join(name), "").unwrap();
-        }
-        let writer = Writer::lock(folder.path(), PATIENCE).unwrap();
-        writer.replace(&[]).unwrap();
-        assert_eq!(names(folder.path()), [".approvals-other", NAME, LOCK, "mine.tmp"]);
-    }
-
-    #[test]
-    fn one_writes_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = Writer::lock(folder.path(), PATIENCE).unwrap();
-        let second = Writer::lock(folder.path(), Duration::ZERO);
-        assert!(matches!(second, Err(StoreError::Busy { .. })));
-        drop(first);
-        Writer::lock(folder.path(), Duration::ZERO).unwrap();
-    }
+    use crate::store::PATIENCE;
 
     #[test]
     fn what_is_set_aside_takes_no_ones_place() {

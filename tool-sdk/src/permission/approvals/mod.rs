@@ -7,21 +7,20 @@
 //! **Invariant:** nothing here decides. An approval lifts an ask and never a denial, which is
 //! for the decision to see to.
 
-mod error;
 mod file;
 mod format;
 mod grant;
 mod identity;
-pub(crate) mod place;
 mod session;
 mod store;
 mod stored;
 
-pub use self::error::StoreError;
 pub use self::grant::{Grant, Grantee};
 pub use self::session::Approvals;
 pub use self::store::{ApprovalStore, Loaded};
 pub use self::stored::{GrantSource, StoredApproval};
+
+use crate::store::StoreError;
 
 #[cfg(test)]
 mod tests;

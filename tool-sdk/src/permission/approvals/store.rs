@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::file::{self, Newest, PATIENCE, Writer};
+use super::file::{self, Newest, Writer};
 use super::identity::{Site, Version};
-use super::place::Place;
 use super::stored::distinct;
 use super::{Grant, GrantSource, Grantee, StoreError, StoredApproval};
 use crate::permission::Pattern;
+use crate::store::PATIENCE;
+use crate::store::place::Place;
 use crate::tool::Subject;
 
 /// The approvals of all workspaces in one file, seen from one workspace.

@@ -38,7 +38,7 @@ pub(super) async fn call(
     let Some(handle) = params.request_state.take() else {
         return talk.begin(given).await;
     };
-    let Waiting { running, wants, .. } = connection.server.parked.take(&handle, &talk.request)?;
+    let Waiting { running, wants } = connection.server.parked.take(&handle, &talk.request)?;
     talk.resume(running, wants, &given).await
 }
 
@@ -160,8 +160,8 @@ impl Talk<'_> {
             Wants::Approval(pending) => self.question(pending)?,
             Wants::Input(wanted) => wanted.requests()?,
         };
-        let waiting = Waiting { running, wants, request: self.request };
-        let handle = self.connection.server.parked.keep(waiting)?;
+        let waiting = Waiting { running, wants };
+        let handle = self.connection.server.parked.keep(self.request, waiting)?;
         Ok(InputRequiredResult::new(Some(questions), Some(handle)).into())
     }
 

@@ -4,7 +4,8 @@
 //! bits. It repeats the request with the answer and the handle; the call has waited for it,
 //! frozen as it was shown.
 //!
-//! **Invariant:** a handle is good once, and only for the very request that it was given for.
+//! **Invariant:** a handle is good once, and only for the very request that it was given for;
+//! whoever lets many calls wait loses calls of its own, and nobody else's.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -18,8 +19,6 @@ use super::call::{Running, Wants};
 pub(super) struct Waiting {
     pub(super) running: Running,
     pub(super) wants: Wants,
-    /// What was called, with what.
-    pub(super) request: Request,
 }
 
 /// What a peer wants, without what changes when it asks again.
@@ -44,40 +43,87 @@ impl Request {
 }
 
 /// Calls that wait for an answer, the oldest first.
-#[derive(Default)]
-pub(super) struct Parked(Mutex<VecDeque<(String, Waiting)>>);
+pub(super) struct Parked<W = Waiting>(Mutex<VecDeque<Kept<W>>>);
 
-impl Parked {
-    /// How many calls may wait. The oldest one gives way, and its answer is no.
+struct Kept<W> {
+    handle: String,
+    request: Request,
+    waiting: W,
+}
+
+impl<W> Default for Parked<W> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<W> Parked<W> {
+    /// How many calls may wait on behalf of one. Its oldest one gives way, and its answer is no.
     const ROOM: usize = 64;
 
     /// Keeps a call; gives its handle.
-    pub(super) fn keep(&self, waiting: Waiting) -> Result<String, ErrorData> {
+    pub(super) fn keep(&self, request: Request, waiting: W) -> Result<String, ErrorData> {
         let mut bits = [0; 16];
         getrandom::fill(&mut bits).map_err(|_| {
             ErrorData::internal_error("the system has no random numbers to ask safely", None)
         })?;
         let handle = format!("{:032x}", u128::from_be_bytes(bits));
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.len() == Self::ROOM {
-            calls.pop_front();
+        let of_the_same = |kept: &Kept<W>| kept.request.principal == request.principal;
+        if calls.iter().filter(|kept| of_the_same(kept)).count() >= Self::ROOM
+            && let Some(oldest) = calls.iter().position(of_the_same)
+        {
+            calls.remove(oldest);
         }
-        calls.push_back((handle.clone(), waiting));
+        calls.push_back(Kept { handle: handle.clone(), request, waiting });
         Ok(handle)
     }
 
     /// Gives back the call that was kept for `request`.
-    pub(super) fn take(&self, handle: &str, request: &Request) -> Result<Waiting, ErrorData> {
+    pub(super) fn take(&self, handle: &str, request: &Request) -> Result<W, ErrorData> {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = calls
             .iter()
-            .position(|(known, waiting)| known == handle && waiting.request == *request)
+            .position(|kept| kept.handle == handle && kept.request == *request)
             .ok_or_else(|| {
                 ErrorData::invalid_params("`requestState` belongs to no call that waits", None)
             })?;
         match calls.remove(at) {
-            Some((_, waiting)) => Ok(waiting),
+            Some(kept) => Ok(kept.waiting),
             None => Err(ErrorData::internal_error("the call is gone", None)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(principal: &str, name: &str) -> Request {
+        let principal = Some(principal.to_owned());
+        Request { name: name.to_owned(), arguments: "{}".to_owned(), principal }
+    }
+
+    #[test]
+    fn whoever_floods_loses_only_its_own() {
+        let parked = Parked::default();
+        let ada = parked.keep(request("ada", "t"), 0).unwrap();
+        let flood: Vec<_> =
+            (1..=Parked::<usize>::ROOM + 1).map(|n| parked.keep(request("eve", "t"), n)).collect();
+        let first = flood[0].as_ref().unwrap();
+        assert!(parked.take(first, &request("eve", "t")).is_err(), "it gave way");
+        assert_eq!(parked.take(flood[1].as_ref().unwrap(), &request("eve", "t")), Ok(2));
+        assert_eq!(parked.take(&ada, &request("ada", "t")), Ok(0));
+    }
+
+    #[test]
+    fn a_handle_is_good_once_and_for_its_request() {
+        let parked = Parked::default();
+        let handle = parked.keep(request("ada", "t"), 1).unwrap();
+        for other in [request("ada", "u"), request("eve", "t")] {
+            assert!(parked.take(&handle, &other).is_err());
+        }
+        assert_eq!(parked.take(&handle, &request("ada", "t")), Ok(1));
+        assert!(parked.take(&handle, &request("ada", "t")).is_err());
     }
 }

@@ -7,7 +7,8 @@ use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE};
 use super::super::guard::{Answers, Guard};
 use super::super::{Io, config, grammar, style};
 use super::entry::{Entry, servers};
-use super::{Foreign, Need, file};
+use super::file::Document;
+use super::{Foreign, Need};
 use crate::error::ToolError;
 use crate::registry::Registry;
 use crate::surface::mcp::Status;
@@ -150,13 +151,15 @@ fn add(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let (server, matches) = (name(levels), levels[1]);
     let path = config::path(levels, io)
         .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
+    // What cannot be read cannot be changed either, and nothing is started for it.
+    Document::read(&path)?;
     let entry = entry(server, matches)?;
     let others = config::load(levels, io)?.servers;
     if others.iter().any(|other| other.name == server) {
         return Err(Failure::usage(format_args!("there is a server `{server}` already"))
             .hint(format_args!("`mcp remove {server}` takes it away")));
     }
-    let block = entry.block();
+    let table = entry.table();
     // With the others, so that names that cannot stand side by side are found now.
     let all: Vec<_> = others.into_iter().chain([entry]).collect();
     let foreign = Foreign::of(&all, levels, io)?;
@@ -173,7 +176,7 @@ fn add(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
         let words = format_args!("`{server}` says something else of its tools than was shown");
         return Err(Failure::new(FAILED, ToolError::conflict(words)).hint("look at it again"));
     }
-    file::add(&path, &block).map_err(Failure::config)?;
+    Document::read(&path)?.add(server, table)?;
     // Whoever added it has seen what it says.
     foreign.upstreams().trust(server).map_err(Failure::config)?;
     io.say(format_args!("added {server} with {} tools to {}", tools.len(), path.display()));
@@ -217,7 +220,7 @@ fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let server = name(levels);
     let path = config::path(levels, io)
         .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
-    if !file::remove(&path, server).map_err(Failure::config)? {
+    if !Document::read(&path)?.remove(server)? {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         return Err(Failure::new(USAGE, ToolError::not_found(words))
             .hint(format_args!("{} names them", path.display())));

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toml_edit::{Array, InlineTable, Table, value};
 
 use super::super::Io;
 use super::super::exit::{Failure, Result};
@@ -178,32 +179,30 @@ impl Entry {
     }
 
     /// As it is written into a configuration.
-    pub(super) fn block(&self) -> String {
-        let mut block = format!("[mcp.servers.{}]\n", self.name);
-        let mut line = |key: &str, value: Value| block.push_str(&format!("{key} = {value}\n"));
+    pub(super) fn table(&self) -> Table {
+        let list = |items: &[String]| items.iter().collect::<Array>();
+        let mut table = Table::new();
         if let Some(command) = &self.command {
-            line("command", command.as_str().into());
-            line("args", self.args.clone().into());
+            table["command"] = value(command);
+            table["args"] = value(list(&self.args));
         }
-        if let Some(url) = &self.url {
-            line("url", url.as_str().into());
-        }
-        if let Some(variable) = &self.bearer_env {
-            line("bearer_env", variable.as_str().into());
-        }
-        if !self.env_from.is_empty() {
-            line("env_from", self.env_from.clone().into());
-        }
-        if let Some(folder) = &self.cwd {
-            line("cwd", folder.to_string_lossy().into());
-        }
-        for (key, table) in [("env", &self.env), ("headers", &self.headers)] {
-            for (name, value) in table {
-                let name = Value::from(name.as_str());
-                line(&format!("{key}.{name}"), value.as_str().into());
+        for (key, text) in [("url", &self.url), ("bearer_env", &self.bearer_env)] {
+            if let Some(text) = text {
+                table[key] = value(text);
             }
         }
-        block
+        if !self.env_from.is_empty() {
+            table["env_from"] = value(list(&self.env_from));
+        }
+        if let Some(folder) = &self.cwd {
+            table["cwd"] = value(folder.to_string_lossy().into_owned());
+        }
+        for (key, given) in [("env", &self.env), ("headers", &self.headers)] {
+            if !given.is_empty() {
+                table[key] = value(given.iter().collect::<InlineTable>());
+            }
+        }
+        table
     }
 }
 
@@ -232,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_read_as_it_was_written() {
+    fn a_table_is_read_as_it_was_written() {
         let entry = json!({
             "command": "run \"it\"", "args": ["a\\b", "ü\n"], "env": { "A B": "1" },
             "env_from": ["TOKEN"], "cwd": "/x y",
         });
         let written = read("s".to_owned(), entry).unwrap();
-        let table: Value = toml::from_str(&written.block()).unwrap();
-        let again = servers(&table["mcp"]).unwrap();
+        let table: Value = toml::from_str(&written.table().to_string()).unwrap();
+        let again = servers(&json!({ "servers": { "s": table } })).unwrap();
         assert_eq!(format!("{written:?}"), format!("{:?}", again[0]));
     }
 }

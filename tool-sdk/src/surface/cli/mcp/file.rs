@@ -1,102 +1,303 @@
 //! The configuration file, changed where a server comes or goes, and nowhere else.
+//!
+//! Comments, the order of things and every spelling stay. What cannot be understood is left
+//! as it is, and what a change would do beyond what it is for is not written.
 
 use std::fs;
-use std::io;
-use std::path::Path;
+use std::io::{self, Write as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-/// Adds a block at the end of the file, which is made where it is missing.
-pub(super) fn add(path: &Path, block: &str) -> io::Result<()> {
-    let mut text = read(path)?;
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(block);
-    // What cannot be read afterwards is not written.
-    if let Err(error) = toml::from_str::<toml::Table>(&text) {
-        let words = format!("it would not be readable any more: {}", error.message());
-        return Err(io::Error::new(io::ErrorKind::InvalidData, words));
-    }
-    replace(path, &text)
+use toml_edit::{DocumentMut, Item, Table, TableLike};
+
+use super::super::exit::{Failure, Result};
+use crate::store;
+
+/// The table in which the tables of the servers are.
+const SERVERS: [&str; 2] = ["mcp", "servers"];
+
+/// A configuration that was understood.
+pub(super) struct Document {
+    path: PathBuf,
+    before: toml::Table,
+    now: DocumentMut,
 }
 
-/// Takes the block of a server away; says whether there was one.
-pub(super) fn remove(path: &Path, server: &str) -> io::Result<bool> {
-    let text = read(path)?;
-    let rest = without(&text, server);
-    let found = rest.len() != text.len();
-    if found {
-        replace(path, &rest)?;
+impl Document {
+    /// Reads the file; one that is missing is empty.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| cannot("read", path, error))?,
+        };
+        let now: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+            wrong(path, &text, error.span(), error.message())
+        })?;
+        let before = toml::from_str(&text)
+            .map_err(|error| wrong(path, &text, error.span(), error.message()))?;
+        Ok(Self { path: path.to_owned(), before, now })
     }
-    Ok(found)
-}
 
-/// The text without the tables of a server.
-fn without(text: &str, server: &str) -> String {
-    let table = format!("mcp.servers.{server}");
-    let mut inside = false;
-    let mut rest = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let header = line.trim().strip_prefix('[').and_then(|line| line.split(']').next());
-        if let Some(header) = header {
-            let below = header.strip_prefix(&table);
-            inside = below.is_some_and(|below| below.is_empty() || below.starts_with('.'));
+    /// Writes a server down.
+    pub(super) fn add(mut self, server: &str, mut table: Table) -> Result<()> {
+        let mut expected = self.before.clone();
+        let described: toml::Table = toml::from_str(&table.to_string())
+            .map_err(|error| cannot("change", &self.path, error))?;
+        if let Some(servers) = deep(&mut expected) {
+            servers.insert(server.to_owned(), described.into());
         }
-        if !inside {
-            rest.push_str(line);
+        if !self.now.is_empty() {
+            table.decor_mut().set_prefix("\n");
         }
+        let mut within: &mut dyn TableLike = self.now.as_table_mut();
+        for name in SERVERS {
+            let implicit = || {
+                let mut table = Table::new();
+                table.set_implicit(true);
+                Item::Table(table)
+            };
+            let item = within.entry(name).or_insert_with(implicit);
+            within = item.as_table_like_mut().ok_or_else(|| {
+                Failure::config(format_args!("`{name}` in `{}` is no table", self.path.display()))
+            })?;
+        }
+        within.insert(server, Item::Table(table));
+        self.write(&expected)
     }
-    rest
+
+    /// Takes a server away, however it is spelt; says whether there was one.
+    pub(super) fn remove(mut self, server: &str) -> Result<bool> {
+        let mut expected = self.before.clone();
+        if deep(&mut expected).and_then(|servers| servers.remove(server)).is_none() {
+            return Ok(false);
+        }
+        let mut within: Option<&mut dyn TableLike> = Some(self.now.as_table_mut());
+        for name in SERVERS {
+            within = within.and_then(|table| table.get_mut(name)?.as_table_like_mut());
+        }
+        if let Some(Item::Table(gone)) = within.and_then(|servers| servers.remove(server)) {
+            keep_what_came_before(&mut self.now, &gone);
+        }
+        self.write(&expected)?;
+        Ok(true)
+    }
+
+    /// Writes what is there now, if it says what it should and nothing else.
+    fn write(&self, expected: &toml::Table) -> Result<()> {
+        let text = self.now.to_string();
+        let said: Option<toml::Table> = toml::from_str(&text).ok();
+        if said.map(pruned) != Some(pruned(expected.clone())) {
+            return Err(Failure::config(format_args!(
+                "`{}` cannot be changed without changing more; change it by hand",
+                self.path.display()
+            )));
+        }
+        replace(&self.path, &text).map_err(|error| cannot("write", &self.path, error))
+    }
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        read => read,
+/// The servers of a configuration as data, made where they are missing.
+fn deep(config: &mut toml::Table) -> Option<&mut toml::Table> {
+    SERVERS.iter().try_fold(config, |table, name| {
+        table.entry(*name).or_insert_with(|| toml::Table::new().into()).as_table_mut()
+    })
+}
+
+/// A configuration as it is compared: no servers are no servers, however that is said.
+fn pruned(mut config: toml::Table) -> toml::Table {
+    let is_empty = |value: &toml::Value| value.as_table().is_some_and(toml::Table::is_empty);
+    if let Some(mcp) = config.get_mut(SERVERS[0]).and_then(toml::Value::as_table_mut) {
+        mcp.retain(|name, value| name != SERVERS[1] || !is_empty(value));
     }
+    config.retain(|name, value| name != SERVERS[0] || !is_empty(value));
+    config
+}
+
+/// A comment above a table is about it, but not one that a blank line keeps apart: that goes
+/// to whatever comes next.
+fn keep_what_came_before(document: &mut DocumentMut, gone: &Table) {
+    let prefix = gone.decor().prefix().and_then(|raw| raw.as_str()).unwrap_or_default();
+    let Some(end) = prefix.rfind("\n\n") else { return };
+    let kept = &prefix[..=end];
+    if !kept.contains('#') {
+        return;
+    }
+    let after = gone.position();
+    match next(document.as_table_mut(), after) {
+        Some(table) => {
+            let own = table.decor().prefix().and_then(|raw| raw.as_str()).unwrap_or_default();
+            let both = format!("{kept}{own}");
+            table.decor_mut().set_prefix(both);
+        }
+        None => {
+            let both = format!("{kept}{}", document.trailing().as_str().unwrap_or_default());
+            document.set_trailing(both);
+        }
+    }
+}
+
+/// The table that is written next after a position.
+fn next(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
+    let below = table.iter_mut().filter_map(|(_, item)| item.as_table_mut());
+    let found = below.filter_map(|table| {
+        let is_later = !table.is_implicit() && !table.is_dotted() && table.position() > after;
+        if is_later { Some(table) } else { next(table, after) }
+    });
+    found.min_by_key(|table| table.position())
+}
+
+/// What is not understood, and where.
+fn wrong(path: &Path, text: &str, place: Option<Range<usize>>, message: &str) -> Failure {
+    let before = text.get(..place.map_or(0, |place| place.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let message = message.trim().replace('\n', ", ");
+    Failure::config(format_args!("{}:{line}:{column}: {message}", path.display()))
+        .hint("nothing was changed")
+}
+
+fn cannot(doing: &str, path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::config(format_args!("cannot {doing} `{}`: {error}", path.display()))
 }
 
 /// The new file takes the place of the old one in one step, and keeps who may read it.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
     // A link stays a link.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let unfinished = path.with_extension(format!("{:016x}.tmp", getrandom::u64()?));
-    let write = || {
-        fs::write(&unfinished, text)?;
-        if let Ok(metadata) = fs::metadata(&path) {
-            fs::set_permissions(&unfinished, metadata.permissions())?;
+    let old = fs::metadata(&path);
+    store::replace(&path, |file| {
+        file.write_all(text.as_bytes())?;
+        match old {
+            Ok(old) => file.set_permissions(old.permissions()),
+            Err(_) => Ok(()),
         }
-        fs::rename(&unfinished, &path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&unfinished)))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_the_block_of_the_server_goes() {
-        let text = "mode = \"auto\"\n\n[mcp.servers.a]\ncommand = \"x\"\n\
-                    [mcp.servers.a.env]\nK = \"v\"\n[mcp.servers.ab]\ncommand = \"y\"\n";
-        let rest = "mode = \"auto\"\n\n[mcp.servers.ab]\ncommand = \"y\"\n";
-        assert_eq!(without(text, "a"), rest);
-        assert_eq!(without(rest, "a"), rest);
+    /// A file with this text, and the folder that it is in.
+    fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    fn command(name: &str) -> Table {
+        let mut table = Table::new();
+        table["command"] = toml_edit::value(name);
+        table
+    }
+
+    #[track_caller]
+    fn check_remove(before: &str, after: &str) {
+        let (_folder, path) = written(before);
+        assert!(Document::read(&path).unwrap().remove("a").unwrap(), "{before}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), after);
+        assert!(!Document::read(&path).unwrap().remove("a").unwrap());
     }
 
     #[test]
-    fn a_block_comes_to_the_end() {
+    fn only_the_server_goes_however_it_is_spelt() {
+        let rest = "# Mine.\nmode = 'auto' # really\n\n[mcp.servers.ab]\ncommand = \"y\"\n";
+        for server in [
+            "[mcp.servers.a]\ncommand = \"x\"\n[mcp.servers.a.env]\nK = \"v\"\n",
+            "[mcp.servers.\"a\"]\ncommand = \"x\"\n",
+            "[ mcp . servers . 'a' ]\ncommand = \"x\"\nenv.K = \"v\"\n",
+            "\n# About a.\n[mcp.servers.a] # the first\ncommand = '''\n[mcp.servers.ab]\n'''\n",
+        ] {
+            check_remove(&format!("{rest}{server}"), rest);
+        }
+        check_remove("mcp.servers.a.command = \"x\"\nmode = \"auto\"\n", "mode = \"auto\"\n");
+        check_remove(
+            "[mcp.servers]\na = { command = \"x\" } # one\nb = { command = \"y\" } # two\n",
+            "[mcp.servers]\nb = { command = \"y\" } # two\n",
+        );
+        check_remove(
+            "mcp = { servers = { a = { command = \"x\" } } }\n",
+            "mcp = { servers = {} }\n",
+        );
+        check_remove("[mcp]\nservers.a = { command = \"x\" }\n", "[mcp]\n");
+    }
+
+    #[test]
+    fn what_is_said_of_the_whole_file_stays() {
+        check_remove(
+            "# All of it.\n\n# About a.\n[mcp.servers.a]\ncommand = \"x\"\n\n[other]\n",
+            "# All of it.\n\n[other]\n",
+        );
+        check_remove(
+            "# All of it.\n\n[mcp.servers.a]\ncommand = \"x\"\n# end\n",
+            "# All of it.\n# end\n",
+        );
+    }
+
+    #[test]
+    fn a_server_comes_and_the_rest_stays() {
+        let block = "[mcp.servers.n]\ncommand = \"z\"\n";
+        for (before, after) in [
+            ("", block.to_owned()),
+            ("# Mine.\nmode='auto'", format!("# Mine.\nmode='auto'\n\n{block}")),
+            (
+                "[mcp.servers.\"a\"]\ncommand='x' # one\n",
+                format!("[mcp.servers.\"a\"]\ncommand='x' # one\n\n{block}"),
+            ),
+            (
+                "mcp = { servers = { a = { command = \"x\" } } }\n",
+                "mcp = { servers = { a = { command = \"x\" } , n = { command = \"z\" } } }\n"
+                    .to_owned(),
+            ),
+            (
+                "[mcp]\nservers.a.command = \"x\"\n",
+                format!("[mcp]\nservers.a.command = \"x\"\n\n{block}"),
+            ),
+        ] {
+            let (_folder, path) = written(before);
+            Document::read(&path).unwrap().add("n", command("z")).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), after);
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_stays_as_it_is() {
+        for (text, place) in [("mode = \"auto\"\n  oops\n", ":2:7: "), ("a = 1\na = 2\n", ":2:1: ")]
+        {
+            let (_folder, path) = written(text);
+            let failure = Document::read(&path).err().unwrap();
+            let (_, error) = failure.into_error().ok().unwrap();
+            assert!(error.message().contains(place), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        let (_folder, path) = written("mcp = 3\n");
+        assert!(Document::read(&path).unwrap().add("n", command("z")).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mcp = 3\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn who_may_read_it_stays_and_a_link_stays_a_link() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("deep/config.toml");
-        add(&path, "[mcp.servers.a]\n").unwrap();
-        add(&path, "[mcp.servers.b]\n").unwrap();
-        let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(text, "[mcp.servers.a]\n\n[mcp.servers.b]\n");
-        assert!(remove(&path, "a").unwrap() && !remove(&path, "a").unwrap());
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let new = folder.path().join("deep/config.toml");
+        Document::read(&new).unwrap().add("n", command("z")).unwrap();
+        assert_eq!(mode(&new), 0o600);
+        assert_eq!(fs::read_dir(new.parent().unwrap()).unwrap().count(), 1);
+
+        let (_folder, path) = written("");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let link = folder.path().join("link.toml");
+        symlink(&path, &link).unwrap();
+        Document::read(&link).unwrap().add("n", command("z")).unwrap();
+        assert_eq!(mode(&path), 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(fs::read_to_string(&path).unwrap().contains("[mcp.servers.n]"));
     }
 }

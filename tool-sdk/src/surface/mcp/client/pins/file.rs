@@ -1,16 +1,13 @@
 //! The file of what was seen, kept with the care of stored approvals: only the user may
 //! write it, one at a time, and it is never half written.
 
-use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::Seen;
-use crate::permission::{StoreError, place};
+use crate::store::{self, PATIENCE, StoreError, place};
 
 const NAME: &str = "pins.json";
 const LOCK: &str = "pins.lock";
@@ -18,9 +15,6 @@ const VERSION: u32 = 1;
 
 /// More is no list of tools.
 const MOST_BYTES: u64 = 64 << 20;
-
-/// How long a writer waits for the others.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,7 +51,7 @@ impl Folder {
     /// Changes what was seen; gives what is seen now.
     pub(super) fn update(&self, change: impl FnOnce(&mut Seen)) -> Result<Seen, StoreError> {
         let folder = self.0.create()?;
-        let _lock = lock(&folder.join(LOCK))?;
+        let _lock = store::lock(&folder.join(LOCK), PATIENCE)?;
         let mut seen = read(&folder.join(NAME)).unwrap_or_default();
         change(&mut seen);
         replace(&folder, &seen)?;
@@ -77,38 +71,11 @@ fn read(path: &Path) -> Result<Seen, StoreError> {
     }
 }
 
-/// The right to write, until the file is closed.
-fn lock(path: &Path) -> Result<File, StoreError> {
-    let lock = place::open_lock(path)?;
-    let start = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(fs::TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
-                thread::sleep(Duration::from_millis(2));
-            }
-            Err(fs::TryLockError::WouldBlock) => {
-                return Err(StoreError::Busy { path: path.to_owned() });
-            }
-            Err(fs::TryLockError::Error(error)) => return Err(StoreError::io("lock", path)(error)),
-        }
-    }
-}
-
 fn replace(folder: &Path, seen: &Seen) -> Result<(), StoreError> {
     let path = folder.join(NAME);
+    store::sweep(&path);
     let written = Written { version: VERSION, servers: seen.clone() };
-    let finish = || {
-        let bytes = serde_json::to_vec(&written)?;
-        let unfinished = folder.join(format!(".pins-{:016x}.tmp", getrandom::u64()?));
-        let write = || {
-            let mut file = place::create_new(&unfinished)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, &path)
-        };
-        write().inspect_err(|_: &io::Error| drop(fs::remove_file(&unfinished)))?;
-        place::flush_folder(folder)
-    };
-    finish().map_err(StoreError::io("write", &path))
+    let bytes = serde_json::to_vec(&written)
+        .map_err(|error| StoreError::io("write", &path)(error.into()))?;
+    store::replace(&path, |file| file.write_all(&bytes)).map_err(StoreError::io("write", &path))
 }

@@ -20,7 +20,7 @@ use similar::TextDiff;
 
 use self::file::Folder;
 use super::remote::RemoteTool;
-use crate::permission::StoreError;
+use crate::store::StoreError;
 
 /// What was seen of the tools of other servers.
 ///

@@ -1,7 +1,10 @@
 //! F10: what servers do that should not be done.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 use crate::error::ErrorKind;
+use crate::event::EventKind;
 
 /// What becomes of a call when the server does this about it.
 async fn called(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> (ErrorKind, String) {
@@ -12,6 +15,7 @@ async fn called(act: impl Fn(&Value) -> Vec<Act> + Send + Sync + 'static) -> (Er
     (error.kind(), error.to_string())
 }
 
+// F10: mid-call and mid-frame.
 #[tokio::test]
 async fn a_server_that_goes_away_fails_its_calls() {
     let half = br#"{"jsonrpc":"2.0","id":1,"res"#.to_vec();
@@ -44,23 +48,7 @@ async fn a_refusal_is_no_answer() {
     assert_eq!(kind, ErrorKind::Failed);
 }
 
-// F126: what a server says of its troubles is read by people and models.
-#[cfg(unix)]
-#[tokio::test]
-async fn what_a_server_complains_of_holds_no_secret_and_hides_nothing() {
-    let words = r"printf 'no \033[2Jluck with %s\n' $API_KEY >&2; exit 3";
-    let launch = Launch::new("sh", ["-c", words]).env("API_KEY", "hunter2hunter2");
-    let setting = Setting::trusting(echo);
-    setting.upstreams.add(Upstream::new("broken", launch).unwrap()).unwrap();
-    let error = setting.upstreams.connect("broken").await.unwrap_err();
-    let status = setting.upstreams.status("broken").unwrap();
-    let told = [&*error.message, status.last_error.as_ref().unwrap(), status.stderr.trim_end()];
-    for told in told {
-        assert!(told.ends_with("no \\x1b[2Jluck with [redacted]"), "{told}");
-    }
-}
-
-// MC9
+// F10, MC9: wrong ids, and two answers.
 #[tokio::test]
 async fn only_what_was_asked_for_is_answered_and_once() {
     let forged = |id: Value, text| {
@@ -80,6 +68,7 @@ async fn only_what_was_asked_for_is_answered_and_once() {
     assert!(ids.iter().all(|message| message["id"].as_i64().unwrap() > 1000), "{ids:?}");
 }
 
+// F10: floods, invalid UTF-8.
 #[tokio::test]
 async fn noise_and_floods_are_endured() {
     let noise = b"not json\n\xff\xfe\n{\"jsonrpc\":\"2.0\"}\n[]\n".to_vec();
@@ -96,7 +85,7 @@ async fn noise_and_floods_are_endured() {
     assert!(lists < 10, "{lists} lists were asked for");
 }
 
-// MC5: a few times, and then it is left alone.
+// F10, MC5: a few times, and then it is left alone.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_starts_is_left_alone() {
     let setting = Setting::trusting(|_| vec![Act::Leave]);
@@ -113,6 +102,7 @@ async fn a_server_that_never_starts_is_left_alone() {
     assert!(setting.upstreams.status("s").unwrap().last_error.is_some());
 }
 
+// F10: crash mid-call, and the next one.
 #[tokio::test]
 async fn a_lost_connection_is_made_again() {
     let setting =
@@ -126,6 +116,7 @@ async fn a_lost_connection_is_made_again() {
     assert_eq!(setting.script.begun(), 2);
 }
 
+// F10: hangs.
 #[tokio::test]
 async fn one_that_hangs_at_its_start_is_given_up() {
     let setting = Setting::trusting(|_| vec![Act::Write(Vec::new())]);
@@ -135,4 +126,88 @@ async fn one_that_hangs_at_its_start_is_given_up() {
     let failed = setting.upstreams.connect_all().await;
     assert_eq!(failed.len(), 1);
     assert_eq!(failed[0].1.class, super::super::ErrorClass::Timeout);
+}
+
+// F10: what a server offers changes while one of its tools runs.
+#[tokio::test]
+async fn a_change_during_a_call_does_not_touch_the_call() {
+    let changed = Arc::new(AtomicBool::new(false));
+    let now = Arc::clone(&changed);
+    let script = Script::new(move |message| match message["method"].as_str() {
+        Some("tools/call") => {
+            now.store(true, Ordering::Relaxed);
+            // The answer waits until the change was looked at.
+            vec![Act::Say(json!({ "method": "notifications/tools/list_changed" }))]
+        }
+        Some("tools/list") if now.load(Ordering::Relaxed) => {
+            vec![Act::Answer(json!({ "tools": [tool("other", "Other.")] }))]
+        }
+        _ => echo(message),
+    });
+    let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
+    let setting = Setting::with(Pipeline::new(Registry::default()).rules(rules), script);
+    setting.connect().await;
+    let mut changes = setting.pipeline.toolset().changes();
+    changes.mark_unchanged();
+    let (outcome, ()) = tokio::join!(setting.call("echo", "{}"), async {
+        changes.changed().await.unwrap();
+        assert_eq!(setting.tools(), ["mcp__s__other"]);
+        let id = &setting.script.heard("tools/call")[0]["id"];
+        let content = json!([{ "type": "text", "text": "done" }]);
+        setting.script.say(json!({ "jsonrpc": "2.0", "id": id, "result": { "content": content } }));
+    });
+    assert_eq!(outcome.text(), "done");
+    let gone = setting.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::NotFound);
+}
+
+// F10: whatever one server does, the others go on.
+#[tokio::test]
+async fn other_servers_do_not_notice() {
+    let setting = Setting::trusting(calls(|_| {
+        let mut acts = vec![Act::Write(vec![b'x'; 1 << 20])];
+        acts.extend(std::iter::repeat_n(
+            Act::Say(json!({ "method": "notifications/tools/list_changed" })),
+            1000,
+        ));
+        acts.push(Act::Leave);
+        acts
+    }));
+    let healthy = Script::new(echo);
+    let reach = Reach::custom(move || Arc::clone(&healthy).serve(Questions::none()));
+    setting.upstreams.add(Upstream::new("healthy", reach).unwrap()).unwrap();
+    assert!(setting.upstreams.connect_all().await.is_empty());
+    let call = Call::new("mcp__healthy__echo", r#"{"text": "well"}"#);
+    let (bad, good) =
+        tokio::join!(setting.call("echo", "{}"), setting.pipeline.call(&setting.session, call));
+    assert!(bad.result.is_err());
+    assert_eq!(good.text(), "well");
+    assert!(setting.upstreams.status("healthy").unwrap().connected);
+}
+
+// F123: the class stands in front, and programs read the parts.
+#[tokio::test]
+async fn a_failure_says_its_class_and_its_parts() {
+    for (act, class, label) in [
+        (Act::Leave, "connection", "[CONNECTION] "),
+        (Act::Refuse(-32000, "out of paper"), "protocol", "[PROTOCOL] "),
+    ] {
+        let setting = Setting::trusting(calls(move |_| vec![act.clone()]));
+        setting.connect().await;
+        let mut events = setting.pipeline.subscribe();
+        let error = setting.call("echo", "{}").await.result.unwrap_err();
+        assert!(error.message().starts_with(label), "{error}");
+        let told = loop {
+            match events.recv().await.unwrap().kind {
+                EventKind::Metadata { key, value } if key == "mcp_error" => break value,
+                EventKind::Failed { .. } => panic!("nothing was told"),
+                _ => {}
+            }
+        };
+        assert_eq!(told["error_type"], class);
+        assert_eq!((&told["server"], &told["tool"]), (&json!("s"), &json!("echo")));
+        assert_eq!(told["is_error"], true);
+        let original = told["original_error"].as_str().unwrap();
+        assert!(error.message().ends_with(original), "{original}");
+    }
 }

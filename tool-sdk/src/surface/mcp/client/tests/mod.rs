@@ -2,6 +2,8 @@
 
 mod calls;
 mod faults;
+#[cfg(unix)]
+mod programs;
 mod questions;
 mod script;
 mod trust;

@@ -1,18 +1,18 @@
-//! Why the store could not do what was asked.
+//! Why what is kept could not be read or changed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Approvals could not be read or kept.
+/// What is kept could not be read or changed.
 ///
-/// Whatever it is, nothing counts as approved because of it.
+/// Whatever it is, nothing counts as approved or seen because of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Somebody else could have written the approvals, so they are not believed.
+    /// Somebody else could have written it, so it is not believed.
     #[error(
-        "`{}` is not trusted with approvals: {why}; make it private or choose another state \
-         folder",
+        "`{}` is not trusted with what was approved: {why}; make it private or choose another \
+         state folder",
         path.display()
     )]
     Refused {
@@ -21,7 +21,7 @@ pub enum StoreError {
         /// Why.
         why: &'static str,
     },
-    /// Another process did not let go of the approvals in time.
+    /// Another process did not let go of it in time.
     #[error("another process is writing to `{}`; try again", path.display())]
     Busy {
         /// The file that says who may write.
@@ -72,7 +72,7 @@ impl StoreError {
         move |source| Self::Io { doing, path: path.to_owned(), source }
     }
 
-    pub(super) fn refused(path: &Path, why: &'static str) -> Self {
+    pub(crate) fn refused(path: &Path, why: &'static str) -> Self {
         Self::Refused { path: path.to_owned(), why }
     }
 }

@@ -1,4 +1,4 @@
-//! Where approvals are kept, and whether only the user can write there.
+//! Where a file is kept, and whether only the user can write there.
 //!
 //! **Invariant:** no file is read before it is known whose it is. Links are never followed.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 
-/// A folder for approvals, and the folders that tools may write to.
+/// A folder for what is kept, and the folders that tools may write to.
 #[derive(Debug)]
 pub(crate) struct Place {
     folder: PathBuf,
@@ -88,7 +88,7 @@ pub(crate) fn open_private(path: &Path) -> Result<Option<File>, StoreError> {
 }
 
 /// Opens a file that only the user can write to, to write at its end.
-pub(super) fn open_to_append(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn open_to_append(path: &Path) -> Result<File, StoreError> {
     let file = options().append(true).open(path).map_err(StoreError::io("open", path))?;
     checked(path, file)
 }
