@@ -186,6 +186,9 @@ pub enum Exit {
     Signal(i32),
     /// Its time was up, and its group was ended.
     TimedOut,
+    /// It has ended, and nobody can tell how: something else in this program waited for it, or
+    /// it hangs in the kernel and could not be ended.
+    Unknown,
 }
 
 /// Why a program could not be run.
@@ -208,6 +211,25 @@ pub enum RunError {
     Wait(#[source] io::Error),
 }
 
+/// Has the system tell this program how its children end, where that is ignored.
+///
+/// A program that was started by one that ignores `SIGCHLD` does so too, and then nothing can
+/// be started here. This undoes it for the whole process, so it is for `main`;
+/// [`cli::App::main`](crate::cli::App::main) calls it.
+pub fn hear_of_children() {
+    #[cfg(target_os = "linux")]
+    start::linux::hear_of_children();
+}
+
+/// Whether the system tells this program how its children end.
+#[cfg(feature = "cli")]
+pub(crate) fn hears_of_children() -> bool {
+    #[cfg(target_os = "linux")]
+    return start::linux::hears_of_children();
+    #[cfg(not(target_os = "linux"))]
+    true
+}
+
 /// Runs a program to its end or its time limit.
 ///
 /// Completion does not wait for what the program left running; what a confined program left
@@ -215,7 +237,8 @@ pub enum RunError {
 ///
 /// # Errors
 ///
-/// Fails when the program could not be started or waited for. How it ended is no error.
+/// Fails when the program could not be started or waited for, as in a program that ignores
+/// `SIGCHLD`: see [`hear_of_children`]. How it ended is no error.
 pub async fn run(run: Run) -> Result<Finished, RunError> {
     let started = Instant::now();
     let failed = |source| RunError::Spawn {

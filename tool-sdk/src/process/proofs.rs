@@ -326,3 +326,58 @@ fn descriptors_that_run_out_are_an_error() {
     drop(runtime);
     no_zombie_stays();
 }
+
+/// Ignores the ends of children from now on.
+fn ignore_children() {
+    #[expect(unsafe_code, reason = "the standard library has no word for it")]
+    // SAFETY: it is the system's own action.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+    }
+}
+
+// F59: a program that ignores the ends of its children is told so, and no exit is made up.
+#[test]
+fn no_exit_is_made_up() {
+    if std::env::var_os(VARIABLE).is_none() {
+        return again("process::proofs::no_exit_is_made_up", "1");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let processes = Processes::default();
+        let sleep = Spawn::exec("sleep", ["0.3"]);
+        let early = processes.start(&sleep).unwrap();
+        let called = tokio::spawn(run(Run::exec("sleep", ["0.3"])));
+        tokio::task::yield_now().await;
+        ignore_children();
+        assert_eq!(early.look(HANGS, |_| {}).await.exit, Some(Exit::Unknown));
+        assert!(matches!(called.await.unwrap(), Err(RunError::Wait(_))));
+
+        let refused = [
+            run(Run::shell("exit 3")).await.map(drop).unwrap_err(),
+            processes.start(&sleep).map(drop).unwrap_err(),
+        ];
+        for error in refused {
+            let RunError::Spawn { source, .. } = error else { panic!("{error}") };
+            assert!(source.to_string().contains("SIGCHLD"), "{source}");
+        }
+        super::hear_of_children();
+        assert_eq!(run(Run::shell("exit 3")).await.unwrap().exit, Exit::Code(3));
+    });
+    no_zombie_stays();
+}
+
+// A number that may be another's by now is sent nothing.
+#[tokio::test]
+async fn no_signal_goes_to_a_number_that_was_given_back() {
+    let processes = Processes::default();
+    let process = processes.start(&Spawn::exec("true", ["x"])).unwrap();
+    process.look(HANGS, |_| {}).await;
+    for _ in 0..100 {
+        if process.group_number().is_none() {
+            return process.interrupt();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("its group is still open");
+}

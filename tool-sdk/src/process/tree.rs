@@ -42,7 +42,7 @@ impl Tree {
     }
 
     pub(super) fn group(&self) -> Option<Group> {
-        self.running.as_ref().map(|running| running.group)
+        self.running.as_ref().map(|running| running.group.clone())
     }
 
     /// Waits for the child, not for what it started.
@@ -80,7 +80,7 @@ struct Running {
 }
 
 impl Running {
-    /// Whether the child was not waited for yet.
+    /// Whether nobody knows of the child's end yet.
     fn is_alive(&self) -> bool {
         self.child.id().is_some()
     }
@@ -112,5 +112,7 @@ impl Drop for Running {
         if self.is_alive() {
             self.kill();
         }
+        // The child goes with this, and then its number may be another's.
+        self.group.close();
     }
 }

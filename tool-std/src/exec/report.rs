@@ -43,7 +43,7 @@ impl Chunk<'_> {
         report.push_str(&fitted(&text, self.max_tokens));
         remark(&mut report, &self.confinement, self.look.exit, &text);
         let session = self.look.exit.is_none().then_some(self.session);
-        let exit = self.look.exit.map(code);
+        let exit = self.look.exit.and_then(code);
         finished(report, self.look, self.title, exit, self.wall, &self.confinement)
             .metadata("session_id", session)
     }
@@ -63,10 +63,10 @@ pub(super) fn once(
         (Some(limit), _) => {
             let _ = writeln!(report, "command timed out after {limit} milliseconds");
             let _ = writeln!(report, "Exit code: {TIMED_OUT}");
-            TIMED_OUT
+            Some(TIMED_OUT)
         }
         (None, exit) => {
-            let exit = exit.unwrap_or(Exit::Signal(9));
+            let exit = exit.unwrap_or(Exit::Unknown);
             let words = in_words(exit);
             let _ = writeln!(report, "Exit code: {}", words.trim_start_matches("code "));
             code(exit)
@@ -80,7 +80,7 @@ pub(super) fn once(
     report.push_str("Output:\n");
     report.push_str(if text.is_empty() { "(no output)" } else { &text });
     remark(&mut report, confinement, look.exit, &text);
-    finished(report, look, title, Some(exit), wall, confinement)
+    finished(report, look, title, exit, wall, confinement)
 }
 
 fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
@@ -106,7 +106,7 @@ fn finished(
         "command": title,
         "exit_code": exit,
         "duration_ms": u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
-        "is_background": exit.is_none(),
+        "is_background": look.exit.is_none(),
         "sandbox": confinement.json(),
     });
     Output::text(report)
@@ -116,19 +116,21 @@ fn finished(
         .dropped(count(captured.omitted_lines), count(captured.omitted))
 }
 
-/// The exit code as shells count it.
-fn code(exit: Exit) -> i32 {
+/// The exit code as shells count it, where there is one.
+fn code(exit: Exit) -> Option<i32> {
     match exit {
-        Exit::Code(code) => code,
-        Exit::Signal(signal) => 128 + signal,
-        _ => TIMED_OUT,
+        Exit::Code(code) => Some(code),
+        Exit::Signal(signal) => Some(128 + signal),
+        Exit::TimedOut => Some(TIMED_OUT),
+        _ => None,
     }
 }
 
 fn in_words(exit: Exit) -> String {
+    let Some(code) = code(exit) else { return "code unknown (nobody can tell it)".to_owned() };
     match exit {
-        Exit::Signal(signal) => format!("code {} (ended by signal {signal})", code(exit)),
-        _ => format!("code {}", code(exit)),
+        Exit::Signal(signal) => format!("code {code} (ended by signal {signal})"),
+        _ => format!("code {code}"),
     }
 }
 
@@ -204,6 +206,8 @@ mod tests {
     fn an_end_by_a_signal_says_its_cause() {
         assert_eq!(in_words(Exit::Code(0)), "code 0");
         assert_eq!(in_words(Exit::Signal(15)), "code 143 (ended by signal 15)");
+        assert_eq!(in_words(Exit::Unknown), "code unknown (nobody can tell it)");
+        assert_eq!(code(Exit::Unknown), None);
     }
 
     #[test]

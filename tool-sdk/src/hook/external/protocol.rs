@@ -118,6 +118,7 @@ pub(super) fn meaning(
         Exit::Code(code) => failed(format!("failed with exit code {code}"), complaint),
         Exit::Signal(signal) => failed(format!("was ended by signal {signal}"), complaint),
         Exit::TimedOut => failed(format!("timed out after {} s", limit.as_secs_f64()), complaint),
+        Exit::Unknown => failed("ended in a way that nobody knows".to_owned(), complaint),
     }
 }
 

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -314,9 +315,15 @@ impl Process {
 
     /// Interrupts it, as Ctrl-C does.
     pub fn interrupt(&self) {
-        if let Some(group) = self.group.filter(|_| self.exit().is_none()) {
+        if let Some(group) = &self.group {
             group.interrupt();
         }
+    }
+
+    /// The number of its group, until it was waited for.
+    #[cfg(test)]
+    pub(in super::super) fn group_number(&self) -> Option<i32> {
+        self.group.as_ref().and_then(Group::number)
     }
 
     /// Ends it and everything below it, and waits until that is done.
@@ -324,12 +331,9 @@ impl Process {
         self.kill.cancel();
         let mut ended = self.shared.ended.subscribe();
         let exit = ended.wait_for(Option::is_some).await.ok().and_then(|exit| *exit);
-        exit.unwrap_or(Exit::Signal(KILLED))
+        exit.unwrap_or(Exit::Unknown)
     }
 }
-
-/// The number of the signal that nothing survives.
-const KILLED: i32 = 9;
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -356,8 +360,10 @@ impl Shared {
     fn push(&self, bytes: &[u8]) {
         let mut output = self.output();
         output.capture.push(bytes);
-        if let Some(listener) = &mut output.listener {
-            listener(bytes);
+        let Some(mut listener) = output.listener.take() else { return };
+        // One that panics hears no more; the process goes on.
+        if catch_unwind(AssertUnwindSafe(|| listener(bytes))).is_ok() {
+            output.listener = Some(listener);
         }
     }
 }
@@ -387,7 +393,7 @@ async fn drive(mut tree: Tree, reader: Reader, shared: Arc<Shared>, kill: Cancel
         // What it left behind may hold the pipe open for ever.
         let _ = timeout(DRAIN, reading).await;
     }
-    shared.ended.send_replace(Some(status.map_or(Exit::Signal(KILLED), Exit::of)));
+    shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));
 }
 
 async fn read(mut reader: Reader, shared: &Shared) {

@@ -186,6 +186,16 @@ async fn slow_output_comes_as_it_is_written() {
     assert_eq!(*parts.lock().unwrap(), [b"a", b"b", b"c"]);
 }
 
+// A listener that panics loses what it hears, and nobody else loses anything.
+#[tokio::test]
+async fn a_listener_that_panics_ends_nothing() {
+    let processes = Processes::default();
+    let script = "echo one; sleep 0.3; echo two; sleep 0.3; exit 3";
+    let process = processes.start(&bash(script)).unwrap();
+    let look = process.look(HANGS, |_| panic!("at once")).await;
+    assert_eq!((look.output.text().as_str(), look.exit), ("one\ntwo\n", Some(Exit::Code(3))));
+}
+
 // Both outputs come in the order in which they were written.
 #[tokio::test]
 async fn output_and_complaints_keep_their_order() {

@@ -15,7 +15,7 @@ use super::{
     Io, approvals, batch, call, check, doctor, exit, grammar, list, mcp, schema, serve, show,
 };
 use crate::context::Session;
-use crate::process::sandbox;
+use crate::process::{self, sandbox};
 use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
 
@@ -83,6 +83,7 @@ impl App {
     #[must_use]
     pub fn main(self) -> ExitCode {
         sandbox::run_helper_if_asked();
+        process::hear_of_children();
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
         let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
         let mut io = Io {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::exit::{self, Failure, Result};
 use super::guard::Guard;
 use super::{Io, grammar, place, style};
+use crate::process;
 use crate::process::sandbox::{self, Attempt, Policy, SelfTest, Support};
 
 /// The shells that are looked for.
@@ -126,6 +127,9 @@ impl Report {
         let mut weaker = self.support.status.reasons.clone();
         if !self.openat2 {
             weaker.push("paths are confined name by name: there is no openat2".to_owned());
+        }
+        if !process::hears_of_children() {
+            weaker.push("no command can be run: the ends of children (SIGCHLD) are ignored".into());
         }
         if cfg!(target_os = "linux") {
             weaker.push(

@@ -22,9 +22,6 @@ use rustix::process::{
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
-/// What a killed process has in place of a code.
-const KILLED: i32 = libc::SIGKILL;
-
 /// This process, as the first one.
 #[derive(Debug)]
 pub(super) struct Init {
@@ -80,7 +77,7 @@ impl Init {
                     let status = status.as_raw();
                     // Without it, the keeper has the code.
                     let _ = self.told.write_all(&status.to_ne_bytes());
-                    return ExitStatus::from_raw(status).code().unwrap_or(KILLED);
+                    return code(ExitStatus::from_raw(status));
                 }
             }
         }
@@ -134,7 +131,12 @@ fn end_like(status: i32) -> ! {
             libc::raise(signal);
         }
     }
-    std::process::exit(status.code().unwrap_or(KILLED));
+    std::process::exit(code(status));
+}
+
+/// The exit code as shells count it.
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or(128 + status.signal().unwrap_or_default())
 }
 
 /// Whether the keeper is still there: it holds the only other end.

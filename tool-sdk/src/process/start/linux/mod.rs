@@ -1,6 +1,7 @@
 //! Starting a child on Linux, and waiting for it through a handle that no other process can
 //! get.
 
+mod ends;
 mod enter;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+pub(in crate::process) use self::ends::{hear_of_children, hears_of_children};
 use self::enter::{Plan, enter};
 use super::super::mark::{self, Mark};
 use super::super::program::Program;
@@ -30,9 +32,12 @@ const DEFAULT_PATH: &str = "/usr/bin:/bin";
 const SHELL: &str = "/bin/sh";
 
 /// A child that is waited for, whatever becomes of this.
+///
+/// One that has ended keeps its number until this is dropped, so that its group can be sent a
+/// signal until then.
 #[derive(Debug)]
 pub(in crate::process) struct Child {
-    /// Taken when it was waited for.
+    /// Taken when this is dropped.
     handle: Option<AsyncFd<Handle>>,
     status: Option<ExitStatus>,
     number: i32,
@@ -46,6 +51,11 @@ pub(in crate::process) struct Handle {
 }
 
 pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
+    if !hears_of_children() {
+        let what = "this program ignores the ends of its children (SIGCHLD), so nobody could \
+                    tell how they end";
+        return Err(io::Error::other(what));
+    }
     let (ends, streams) = wires(wiring)?;
     let handle = launch(program, Some(mark.as_str().as_ref()), &ends)?;
     Ok(Started { child: Child::new(handle)?, streams })
@@ -145,24 +155,25 @@ impl Child {
         }
     }
 
-    /// Its number, until it was waited for.
+    /// Its number, until its end is known.
     pub(in crate::process) fn id(&self) -> Option<u32> {
-        self.handle.as_ref().and_then(|_| u32::try_from(self.number).ok())
+        u32::try_from(self.number).ok().filter(|_| self.status.is_none())
     }
 
     /// Waits for its end; a wait that is dropped loses nothing.
     pub(in crate::process) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        while let Some(handle) = &self.handle {
+        let gone = || io::Error::other("the child was given up");
+        loop {
+            if let Some(status) = self.status {
+                return Ok(status);
+            }
+            let handle = self.handle.as_ref().ok_or_else(gone)?;
             let mut ready = handle.readable().await?;
-            if let Some(status) = handle.get_ref().status(WaitIdOptions::NOHANG)? {
-                drop(ready);
-                self.status = Some(status);
-                self.handle = None;
-            } else {
+            self.status = handle.get_ref().status(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
+            if self.status.is_none() {
                 ready.clear_ready();
             }
         }
-        self.status.ok_or_else(|| io::Error::other("the child was given up"))
     }
 }
 
