@@ -59,7 +59,7 @@ impl<'a> Base<'a> {
         let mut subjects: Vec<Subject> = subjects.into_iter().map(named).collect();
         if !is_known {
             // No folder holds a path that is not absolute.
-            let unknown = Subject::path(path, path).opaque();
+            let unknown = Subject::path(path, path.trim_start_matches('/')).opaque();
             subjects.push(unknown.clone().under(OUTSIDE).class(RiskClass::Write));
             subjects.push(named(unknown));
         }

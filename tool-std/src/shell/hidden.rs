@@ -43,7 +43,7 @@ const ELSEWHERE: &[(&[&str], &[&str])] = &[
 ];
 
 /// Programs whose arguments hold no commands, also where they are dangerous.
-const NONE_INSIDE: &[&str] = &["cargo", "curl", "fd", "fdfind", "find", "gfind", "rm", "wget"];
+const NONE_INSIDE: &[&str] = &["curl", "find", "gfind", "rm", "wget"];
 
 /// The texts among the words of a command that may hold others; `asks` is what is said of it.
 pub(super) fn texts<'w>(words: &'w [Word], asks: Option<Why>) -> &'w [Word] {
@@ -105,6 +105,11 @@ pub(super) fn commands(text: &str, mut found: impl FnMut(&str, String)) {
             for at in 0..words.len() {
                 let head = words[at].trim_start_matches('@');
                 let head = head.rsplit(['=', '!', ':']).next().unwrap_or(head);
+                // What is written behind the letter of an option is its value.
+                let head = match head.strip_prefix('-').and_then(|rest| rest.chars().next()) {
+                    Some(letter) => &head[1 + letter.len_utf8()..],
+                    None => head,
+                };
                 if is_program(head) {
                     let rest = words[at + 1..].iter().take(WORDS - 1);
                     let text = rest.fold(quote(head), |text, word| text + " " + &quote(word));
@@ -155,6 +160,8 @@ mod tests {
             "!rm -rf x",
             "alias.x=!rm -rf x",
             "EXEC:rm -rf x",
+            "-xrm -rf x",
+            "--exec=rm -rf x",
             "1e rm -rf x",
             "sudo r''m -rf x",
             "rm${IFS}-rf${IFS}x",

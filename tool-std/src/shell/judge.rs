@@ -96,7 +96,11 @@ pub(super) struct Judge {
     seen_hidden: HashSet<String>,
     /// Texts that some command gets as its input may be code.
     reads_code: bool,
+    /// Texts that commands write for others to read.
+    said: Vec<String>,
     files: Vec<Opened>,
+    /// Where commands stand that change the folder.
+    moving: Vec<usize>,
     /// Where commands stand that may rename files.
     renaming: Vec<usize>,
     answer: Understood,
@@ -199,7 +203,9 @@ impl Judge {
                     });
                 }
             } else if self.reads_code && !self.inputs.is_empty() {
-                for text in std::mem::take(&mut self.inputs) {
+                self.said.append(&mut self.inputs);
+            } else if (self.reads_code || self.reads_input) && !self.said.is_empty() {
+                for text in std::mem::take(&mut self.said) {
                     self.look_into(&text);
                 }
             } else {
@@ -315,6 +321,9 @@ impl Judge {
         };
         let simple = self.simple(shown, job, &layer);
         self.work += simple.text.len() + WORD * shown.len();
+        if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
+            self.moving.push(job.place.at);
+        }
         if !job.is_guess && self.may_rename(words, &simple, &layer) {
             self.renaming.push(job.place.at);
         }
@@ -326,6 +335,10 @@ impl Judge {
         self.follow(job, layer);
         if !job.is_guess {
             self.reads_code |= hidden::reads_code(words);
+            if matches!(&*words[0].value, "echo" | "printf") {
+                let said = words[1..].iter().map(|word| &*word.value);
+                self.said.push(said.collect::<Vec<_>>().join(" "));
+            }
             for word in hidden::texts(words, asks) {
                 self.look_into(&word.value);
             }
@@ -410,29 +423,23 @@ impl Judge {
 
     /// The configuration of another repository may run programs.
     fn look_at_folders(&mut self) {
-        if self.moves() {
+        if !self.moving.is_empty() {
             for simple in &mut self.answer.commands {
                 simple.safe &= bare_name(&simple.argv[0]) != "git";
             }
         }
     }
 
-    fn moves(&self) -> bool {
-        let moves = |simple: &Simple| matches!(&*simple.argv[0], "cd" | "pushd" | "popd");
-        self.answer.commands.iter().any(moves)
-    }
-
     /// Where a redirection leads is known as long as nothing before it may change that.
     fn look_at_files(&mut self) {
-        let moves = self.moves();
         for Opened { file, place, depth } in std::mem::take(&mut self.files) {
+            // What is inside of a command may run beside all others.
+            let is_after =
+                |commands: &[usize]| commands.iter().any(|&at| depth > 0 || file.is_after(at));
             let is_relative = !file.path.starts_with(['/', '~']);
-            let is_renamed = match depth {
-                0 => self.renaming.iter().any(|&command| file.is_after(command)),
-                // What is inside of a command may run beside all others.
-                _ => !self.renaming.is_empty(),
-            };
-            if is_relative && moves {
+            let is_moved = is_relative && is_after(&self.moving);
+            let is_renamed = is_after(&self.renaming);
+            if is_moved {
                 self.opaque(Why::Moved);
             }
             if is_renamed || !place.stays {

@@ -35,9 +35,15 @@ pub(super) fn is_safe(words: &[Word], open_end: bool) -> bool {
         "git" => is_safe_git(rest),
         "sed" => is_safe_sed(rest),
         // With two names, the second one is written.
-        "uniq" => rest.iter().filter(|word| !word.value.starts_with('-')).count() < 2,
+        "uniq" => rest.len() < 2 || rest[..rest.len() - 1].iter().all(is_flag),
         _ => false,
     }
+}
+
+/// Whether it can be nothing but an option without a value.
+fn is_flag(word: &Word) -> bool {
+    let letters = word.value.strip_prefix('-').unwrap_or_default();
+    !letters.is_empty() && letters.chars().all(|c| "cdiuz".contains(c))
 }
 
 fn is_base64_word(word: &str) -> bool {
@@ -90,6 +96,7 @@ mod tests {
             "sed -n 5p",
             "base64 -d x",
             "uniq -c",
+            "uniq -cd x",
         ] {
             assert!(is_safe(&words(text), false), "{text}");
         }
@@ -122,6 +129,8 @@ mod tests {
             "base64 -o x",
             "base64 --output=x y",
             "uniq a b",
+            "uniq - b",
+            "uniq -- -a b",
             "sort -o x y",
             "env",
             "",

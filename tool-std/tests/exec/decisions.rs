@@ -273,6 +273,37 @@ async fn a_redirection_is_an_edit() {
 
 const WRITING: &[&str] = &["allow exec_command", "allow edit", "allow read"];
 
+// SH10: what code of another language may run is found by rules that name it, and no rule
+// that allows has to.
+#[tokio::test]
+async fn commands_in_code_are_found_by_rules_against_them() {
+    let rules = ["deny exec_command", "allow exec_command(python3 *)", "deny exec_command(rm *)"];
+    let host = Host::new(Mode::Auto, &rules);
+    for (cmd, expected) in [
+        ("python3 -c 'print(1)'", Allow),
+        ("python3 -c 'import os; os.system(\"rm x\")'", Deny),
+        ("perl -e 1", Deny),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision);
+    }
+}
+
+// What is too long to be looked at as a whole never runs, whoever says yes.
+#[tokio::test]
+async fn what_no_rule_has_seen_does_not_run() {
+    let host = Host::new(Mode::Bypass, &["allow *"]);
+    let cmd = "true;".repeat(100_000);
+    for (name, arguments) in [
+        ("exec_command", json!({ "cmd": cmd })),
+        ("shell_command", json!({ "command": cmd })),
+        ("shell", json!({ "command": ["echo", cmd] })),
+    ] {
+        let text = host.error(name, arguments).await.to_string();
+        assert!(text.contains("too long"), "{text}");
+    }
+}
+
 // F79, F92, PA7: redirections are held to what holds for every tool that reads and writes.
 #[tokio::test]
 async fn redirections_lead_where_files_lie() {
@@ -299,6 +330,10 @@ async fn redirections_lead_where_files_lie() {
         ("cat 2> in/errors < out | wc &> in/all", Allow, Allow),
         // Where these lead is only known when they run.
         ("cd in && echo > out", Ask, Deny),
+        ("ln -s /etc/passwd in/l && echo > in/l", Ask, Deny),
+        (&format!("ln -s /etc/passwd in/l && {}", absolute("in/l")), Ask, Deny),
+        ("sudo -D / bash -c 'echo > in/out'", Ask, Deny),
+        ("make && echo ok > in/out", Allow, Allow),
         ("for i in 1; do echo > $i; done", Ask, Deny),
         ("echo > \"$HOME/out\"", Ask, Deny),
     ] {

@@ -15,7 +15,10 @@ use super::word::{Word, bare_name};
 pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
     let Some(head) = words.first() else { return false };
     let name = bare_name(&head.value);
-    if matches!(&*name, "[" | "printf" | "test" | "wait") {
+    if name == "wait" {
+        return words[1..].iter().any(|word| word.value.starts_with('-'));
+    }
+    if matches!(&*name, "[" | "printf" | "test") {
         return words[1..].iter().any(|word| names_variable(&word.value));
     }
     let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
@@ -44,7 +47,7 @@ pub(super) fn may_run(words: &[Word]) -> bool {
 
 /// Whether bash takes what follows as a variable, and runs what stands in its subscript.
 fn names_variable(argument: &str) -> bool {
-    argument.starts_with("-v") || argument.starts_with("-R") || argument.starts_with("-p")
+    argument.starts_with("-v") || argument.starts_with("-R")
 }
 
 /// What may be options: everything before `--`.
@@ -95,7 +98,7 @@ fn awk_acts(program: &str) -> bool {
 }
 
 /// Commands of npm that change what it runs, or run what the arguments say.
-const NPM_ACTS: &[&str] = &["c", "config", "edit", "explore", "pkg", "set", "set-script"];
+const NPM_ACTS: &[&str] = &["c", "config", "edit", "explore", "pkg", "plugin", "set", "set-script"];
 
 /// Commands of git that run what the repository or the arguments say.
 const GIT_ACTS: &[&str] = &[
@@ -192,8 +195,10 @@ fn is_harmless_sed(program: &str) -> bool {
 }
 
 /// Programs that end the work of the whole machine.
-const DESTROYERS: &[&str] =
-    &["fdisk", "halt", "mkfs", "mkswap", "parted", "poweroff", "reboot", "shutdown", "wipefs"];
+const DESTROYERS: &[&str] = &[
+    "blkdiscard", "cfdisk", "fdisk", "halt", "mkfs", "mkswap", "parted", "poweroff", "reboot",
+    "sfdisk", "sgdisk", "shred", "shutdown", "telinit", "wipefs",
+];
 
 /// Whether it removes by force, or destroys what cannot be brought back.
 pub(super) fn is_destructive(words: &[Word]) -> bool {

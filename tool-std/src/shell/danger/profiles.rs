@@ -124,7 +124,7 @@ pub(super) const PROFILES: &[Profile] = &[
     Profile {
         names: &["gdb", "lldb"],
         letters: "",
-        harmless: "args batch h help n nh nx p pid q quiet silent v version",
+        harmless: "batch h help n nh nx p pid q quiet silent v version",
         single_dash: true,
     },
     Profile {

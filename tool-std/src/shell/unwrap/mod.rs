@@ -82,10 +82,12 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
         return Layer::asking(Why::Declares);
     }
     match name {
-        "." | "source" => Layer::asking(Why::Sourced),
+        "." | "source" => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
         "find" | "gfind" | "fd" | "fdfind" => search(words),
         "trap" => trap(words),
         "su" | "script" => with_script_option(words, 1),
+        // Without this it is `su`.
+        "runuser" if !words.iter().any(|word| word.value == "-u") => with_script_option(words, 1),
         "at" | "batch" | "crontab" => later(words),
         "screen" | "tmux" => terminal(words),
         "command" if is_lookup(words) => Layer::default(),
@@ -212,7 +214,7 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper, start: usize) -> Layer
 
 /// Whether it is a time, a priority or a set of processors.
 fn is_number(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_digit())
+    word.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && word.chars().all(|c| c.is_ascii_hexdigit() || ".,-xsmhd".contains(c))
 }
 
@@ -301,14 +303,20 @@ fn windows_shell(words: &[Word]) -> Layer {
     };
     let script = words.iter().position(is_option).map(|at| joined(&words[at + 1..]));
     let scripts = script.into_iter().map(|script| (script, Language::Other)).collect();
-    Layer { scripts, ..Layer::asking(Why::OtherShell) }
+    Layer { scripts, ..Layer::guess(words, 1, Why::OtherShell) }
 }
 
 fn is_uncertain(name: &str, words: &[Word]) -> bool {
     UNCERTAIN.iter().any(|(names, then)| {
         let is_told = |word: &Word| then.contains(&&*word.value);
         names.contains(&name) && (then.is_empty() || words[1..].iter().any(is_told))
-    })
+    }) || is_bisect(name, words)
+}
+
+/// `git bisect run command`, also behind options.
+fn is_bisect(name: &str, words: &[Word]) -> bool {
+    let is_run = |pair: &[Word]| pair[0].value == "bisect" && pair[1].value == "run";
+    name == "git" && words.windows(2).any(is_run)
 }
 
 /// `crontab file`, `echo command | at now`

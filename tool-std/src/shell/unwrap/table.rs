@@ -155,7 +155,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(&["setpriv"], Judged, &["--nnp", "--no-new-privs"], &[], 0),
     wrapper(&["choom"], Judged, &[], &["-n", "--adjust"], 0),
     wrapper(&["start-stop-daemon"], Judged, &[], &[], 0),
-    wrapper(&["ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"], Judged, &[], &[], 0),
+    wrapper(&["ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1"], Judged, &[], &[], 0),
     wrapper(&["sg"], Script, &[], &[], 1),
     wrapper(&["chroot"], Judged, &[], &["--userspec", "--groups"], 1),
     wrapper(&["unshare"], Judged, &["-r", "-m", "-n", "-p", "-f", "-u", "-i", "-U"], &[], 0),
@@ -202,6 +202,7 @@ pub(super) const UNCERTAIN: &[(&[&str], &[&str])] = &[
     (&["asdf", "conda", "devbox", "mamba", "micromamba", "mise", "pixi"], &["exec", "run", "x"]),
     (&["nix", "nix-shell"], &["-c", "--command", "--run"]),
     (&["nodemon"], &["-x", "--exec"]),
+    (&["git"], &["foreach"]),
     (&["ip"], &["exec"]),
     (&["xterm", "gnome-terminal", "konsole", "alacritty", "kitty"], &[]),
 ];
@@ -210,8 +211,11 @@ pub(super) const UNCERTAIN: &[(&[&str], &[&str])] = &[
 pub(super) const BASH: &[&str] = &["bash", "sh"];
 
 /// Shells with a language of their own, but commands of the same form.
-pub(super) const OTHER_SHELLS: &[&str] =
-    &["ash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "rbash", "tcsh", "yash", "zsh"];
+pub(super) const OTHER_SHELLS: &[&str] = &[
+    "ash", "bash-static", "csh", "dash", "elvish", "fish", "hush", "ksh", "ksh93", "lksh", "mksh",
+    "nu", "oksh", "osh", "pdksh", "posh", "rbash", "sash", "static-sh", "tcsh", "xonsh", "yash",
+    "zsh",
+];
 
 /// Shells of Windows.
 pub(super) const WINDOWS_SHELLS: &[&str] = &["cmd", "powershell", "pwsh"];
@@ -228,6 +232,7 @@ pub(super) const DECLARE: &[&str] = &[
     "export",
     "fc",
     "hash",
+    "history",
     "let",
     "local",
     "mapfile",
