@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::Child;
+use std::process::{Child, Command};
 
 use serde_json::{Value, json};
 
@@ -18,10 +18,11 @@ struct Http {
 
 impl Http {
     fn start() -> Self {
-        let mut child = program(&["serve", "mcp", "--http", "127.0.0.1:0"])
-            .env("TOOL_SDK_TOKEN", TOKEN)
-            .spawn()
-            .expect("the program runs");
+        Self::run(program(&["serve", "mcp", "--http", "127.0.0.1:0"]).env("TOOL_SDK_TOKEN", TOKEN))
+    }
+
+    fn run(program: &mut Command) -> Self {
+        let mut child = program.spawn().expect("the program runs");
         let mut said = String::new();
         let stderr = child.stderr.as_mut().expect("it is piped");
         BufReader::new(stderr).read_line(&mut said).expect("it says where it listens");
@@ -103,6 +104,35 @@ fn tools_are_called_over_http() {
     let read = call(2, "read_file", json!({ "path": "Cargo.toml", "limit": 1 }));
     let read = server.post(&headers, &read);
     assert!(text(&message(&read)).starts_with("1: [package]"), "{read}");
+}
+
+// F130: who comes in is named in the configuration; their tokens are not.
+#[test]
+fn the_configuration_names_who_may_come_in() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (config, secret) = (folder.join("principals.toml"), folder.join("principals.token"));
+    let bob = "bob-0123456789abcdef0123456789abcdef";
+    std::fs::write(&secret, format!("{bob}\n")).expect("it can be written");
+    let entries = format!(
+        "[serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n\
+         [serve.mcp.principals.bob]\ntoken_file = {:?}\npermissions = [\"p\"]\n",
+        secret.display().to_string()
+    );
+    std::fs::write(&config, entries).expect("it can be written");
+    let config = config.to_str().expect("a name");
+    let args = ["--config", config, "serve", "mcp", "--http", "127.0.0.1:0"];
+
+    let output = program(&args).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("`ADA_TOKEN`, the token of `ada`, is not set"), "{said}");
+
+    let server = Http::run(program(&args).env("ADA_TOKEN", TOKEN));
+    for (token, status) in [(TOKEN, "200 "), (bob, "200 "), (&TOKEN[1..], "401 ")] {
+        let bearer = format!("Bearer {token}");
+        let answer = server.post(&[("Authorization", &bearer)], &hello("2025-11-25"));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+    }
 }
 
 // A request of 2026-07-28 needs no session.

@@ -26,7 +26,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::exit::{Failure, Result};
-use super::{Io, grammar, input, mcp};
+use super::{Io, grammar, input, mcp, serve};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Mode, Rule, Scope};
 use crate::process::sandbox;
@@ -50,6 +50,9 @@ pub(super) struct Config {
     /// Servers whose tools are used.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "there is nobody to use them"))]
     pub(super) servers: mcp::Servers,
+    /// Who may come in where the tools are served.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
+    pub(super) principals: serve::Principals,
     pub(super) sandbox: Option<sandbox::Mode>,
     pub(super) sandbox_level: Option<sandbox::Level>,
     pub(super) sandbox_network: Option<bool>,
@@ -146,6 +149,7 @@ struct Written {
     hooks: Option<Spanned<Value>>,
     audit: Option<PathBuf>,
     mcp: Option<Spanned<Value>>,
+    serve: Option<Spanned<Value>>,
     sandbox: Option<sandbox::Mode>,
     sandbox_level: Option<sandbox::Level>,
     sandbox_network: Option<bool>,
@@ -165,6 +169,7 @@ const KEYS: &[&str] = &[
     "sandbox",
     "sandbox_level",
     "sandbox_network",
+    "serve",
 ];
 
 /// A rule in its long form.
@@ -220,6 +225,7 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
         hooks: written.hooks.map(|entry| hooks(text, &entry)).transpose()?,
         audit: written.audit,
         servers: written.mcp.map(|entry| servers(text, &entry)).transpose()?.unwrap_or_default(),
+        principals: written.serve.map(|it| principals(text, &it)).transpose()?.unwrap_or_default(),
         sandbox: written.sandbox,
         sandbox_level: written.sandbox_level,
         sandbox_network: written.sandbox_network,
@@ -247,6 +253,14 @@ fn hooks(text: &str, entry: &Spanned<Value>) -> std::result::Result<ExternalHook
 /// `[mcp]`: servers whose tools are used.
 fn servers(text: &str, entry: &Spanned<Value>) -> std::result::Result<mcp::Servers, Mistake> {
     mcp::servers(entry.get_ref()).map_err(|why| Mistake::at(text, entry.span().start, why))
+}
+
+/// `[serve]`: who may come in.
+fn principals(
+    text: &str,
+    entry: &Spanned<Value>,
+) -> std::result::Result<serve::Principals, Mistake> {
+    serve::principals(entry.get_ref()).map_err(|why| Mistake::at(text, entry.span().start, why))
 }
 
 impl Entry {

@@ -60,6 +60,8 @@ mod mcp;
 mod mcp;
 mod outcome;
 mod place;
+#[cfg(feature = "mcp")]
+mod principals;
 mod request;
 mod schema;
 #[cfg(feature = "mcp")]

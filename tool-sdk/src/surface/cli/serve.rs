@@ -12,8 +12,10 @@ use tokio::net::TcpListener;
 use super::exit::{FAILED, Failure, Result};
 use super::guard::Answers;
 use super::mcp::{Foreign, Need};
+use super::principals;
+pub(super) use super::principals::{Principals, principals};
 use super::stage::Stage;
-use super::{App, Io, drive, grammar};
+use super::{App, Io, config, drive, grammar};
 use crate::error::ToolError;
 use crate::surface::mcp::{Http, Server, Token};
 
@@ -62,8 +64,10 @@ pub(super) fn run(
         .equipping(move |session| readable.lend(session));
     let served = match matches.get_one::<SocketAddr>(HTTP) {
         Some(address) => {
-            let token = token(address, io)?;
-            drive::block_on(until_interrupted(over_http(server, *address, token, io)))?
+            let own = config::load(&[top, matches], io)?.principals;
+            let token = token(address, own.is_empty(), io)?;
+            let http = principals::admit(Http::new(token.as_token().clone()), &own, io)?;
+            drive::block_on(until_interrupted(over_http(server, *address, (token, http), io)))?
         }
         None => drive::block_on_here(until_interrupted(server.serve_stdio()))?,
     };
@@ -77,41 +81,48 @@ pub(super) fn run(
 async fn over_http(
     server: Server,
     address: SocketAddr,
-    token: Given,
+    (token, http): (Given, Http),
     io: &mut Io<'_>,
 ) -> io::Result<()> {
     let listener = TcpListener::bind(address).await?;
     io.say(format_args!("listening on http://{}/mcp", listener.local_addr()?));
-    let token = match token {
-        Given::ByUser(token) => token,
-        Given::Made(token) => {
-            io.say(format_args!("the token is {}", token.reveal()));
-            token
-        }
-    };
-    server.serve_http(listener, Http::new(token)).await
+    if let Given::Made(token) = &token {
+        io.say(format_args!("the token is {}", token.reveal()));
+    }
+    server.serve_http(listener, http).await
 }
 
-/// A token, and whether its owner knows it already.
+/// The token of nobody in particular, and who knows it.
 enum Given {
     ByUser(Token),
+    /// Whoever started the server is told.
     Made(Token),
+    /// Nobody: everybody has a token of their own.
+    Untold(Token),
+}
+
+impl Given {
+    fn as_token(&self) -> &Token {
+        let (Self::ByUser(token) | Self::Made(token) | Self::Untold(token)) = self;
+        token
+    }
 }
 
 /// The token of the environment, else a new one. Where others can reach the server, somebody
-/// has to have thought of one.
-fn token(address: &SocketAddr, io: &Io<'_>) -> Result<Given> {
+/// has to have thought of one, unless nobody needs it.
+fn token(address: &SocketAddr, needed: bool, io: &Io<'_>) -> Result<Given> {
     if let Some(secret) = io.var(TOKEN) {
         let token = secret.to_str().unwrap_or_default().parse();
         return token
             .map(Given::ByUser)
             .map_err(|error| Failure::usage(format_args!("`{TOKEN}` is no token: {error}")));
     }
-    if !address.ip().is_loopback() {
+    if needed && !address.ip().is_loopback() {
         return Err(Failure::usage(format_args!("other machines can reach {address}"))
             .hint(format_args!("set `{TOKEN}` to a secret, or serve at 127.0.0.1")));
     }
-    Token::random().map(Given::Made).map_err(|error| {
+    let given = if needed { Given::Made } else { Given::Untold };
+    Token::random().map(given).map_err(|error| {
         Failure::new(FAILED, ToolError::internal(format_args!("cannot make a token: {error}")))
     })
 }

@@ -1,9 +1,18 @@
 //! `serve`, in a program that was built without anything to serve with.
 
 use clap::{ArgMatches, Command};
+use serde_json::Value;
 
 use super::exit::{Failure, Result};
 use super::{App, Io};
+
+/// Nobody.
+#[derive(Debug, Default)]
+pub(super) struct Principals;
+
+pub(super) fn principals(_: &Value) -> std::result::Result<Principals, String> {
+    Err("this program has no server".to_owned())
+}
 
 pub(super) fn command() -> Option<Command> {
     None
