@@ -134,7 +134,8 @@ fn judged(args: &WriteStdinArgs) -> Option<Judged> {
     }
     // How a line goes on that is not ended yet nobody knows, nor what an interactive shell
     // makes of a part of an earlier one, or completes a word to.
-    let recalls = chars.contains(['!', '\t']) || chars.split(['\n', '\r']).any(|line| line.starts_with('^'));
+    let recalls =
+        chars.contains(['!', '\t']) || chars.split(['\n', '\r']).any(|line| line.starts_with('^'));
     let why = match chars.ends_with(['\n', '\r']) {
         false => Some(Why::Unclosed),
         true => recalls.then_some(Why::Expansion),

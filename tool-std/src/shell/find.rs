@@ -4,7 +4,8 @@
 //! were not there, since either may be what bash sees. What is found here never leads to
 //! an allow, so finding too much only asks or denies.
 //!
-//! **Invariant:** no limit on length; one look at each character, twice.
+//! **Invariant:** one look at each character, twice; what is too much is said to be cut, and
+//! never left out in silence.
 
 use super::word::{Builder, Word, is_assignment, is_reserved};
 
@@ -14,15 +15,18 @@ pub(super) struct Found {
     pub(super) commands: Vec<Vec<Word>>,
     /// Files that redirections may write.
     pub(super) writes: Vec<String>,
+    /// Whether there are too many words to list them all.
+    pub(super) cut: bool,
 }
 
-/// Finds what might be commands.
-pub(super) fn find(script: &str) -> Found {
+/// Finds what might be commands, of so many words.
+pub(super) fn find(script: &str, words: usize) -> Found {
     let mut found = Found::default();
+    let mut left = words;
     for quotes in [Quotes::Respected, Quotes::Dropped] {
-        let mut finder = Finder { rest: script, found, ..Finder::default() };
+        let mut finder = Finder { rest: script, found, left, ..Finder::default() };
         finder.run(quotes);
-        found = finder.found;
+        (found, left) = (finder.found, finder.left);
     }
     found
 }
@@ -43,11 +47,13 @@ struct Finder<'s> {
     target: Option<bool>,
     /// Inside braces that began a command.
     braces: bool,
+    /// How many more words there may be.
+    left: usize,
 }
 
 impl Finder<'_> {
     fn run(&mut self, quotes: Quotes) {
-        while let Some(c) = self.rest.chars().next() {
+        while let Some(c) = self.rest.chars().next().filter(|_| !self.found.cut) {
             if !self.skip(quotes) {
                 self.rest = &self.rest[c.len_utf8()..];
                 self.step(c, quotes);
@@ -135,6 +141,8 @@ impl Finder<'_> {
 
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
+        self.found.cut |= self.left == 0;
+        self.left = self.left.saturating_sub(1);
         let mut word = word.finish();
         if let Some(is_write) = self.target.take() {
             let is_file = word.value != "/dev/null" && !matches!(&*word.value, "1" | "2" | "-");
@@ -174,7 +182,7 @@ mod tests {
 
     #[track_caller]
     fn check(script: &str, hidden: &str) {
-        let texts: Vec<String> = find(script)
+        let texts: Vec<String> = find(script, 100)
             .commands
             .iter()
             .map(|words| words.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" "))
@@ -225,6 +233,6 @@ mod tests {
 
     #[test]
     fn writes_are_found() {
-        assert!(find("for a in b; do echo > c 2>/dev/null; done").writes.contains(&"c".to_owned()));
+        assert!(find("for a in b; do echo > c 2>/dev/null; done", 100).writes.contains(&"c".to_owned()));
     }
 }

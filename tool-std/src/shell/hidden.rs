@@ -24,11 +24,31 @@ const INTERPRETERS: &[(&[&str], &str, &[&str])] = &[
     (&["bun"], "ep", &["--eval", "--print", "exec"]),
     (&["deno"], "", &["eval"]),
     (&["php"], "rBRE", &["--run"]),
-    (&["lua", "luajit", "julia", "rscript", "r", "groovy", "scala", "elixir", "ghc"], "eE", &["--eval"]),
-    (&["osascript", "tclsh", "expect", "erl", "sbcl", "emacs", "guile"], "ec", &["-eval", "--eval"]),
-    (&["sqlite", "psql", "mysql", "mariadb", "mongosh", "redis-cli"], "ec", &["--command", "--eval", "--execute"]),
-    (&["gdb", "lldb", "vi", "vim", "nvim", "ex", "view", "ed"], "ecxo", &["-ex", "--ex", "--eval-command"]),
-    (&["socat", "nc", "ncat", "netcat", "m4", "dc", "jshell", "tcpdump"], "ecsz", &["--exec", "--sh-exec"]),
+    (
+        &["lua", "luajit", "julia", "rscript", "r", "groovy", "scala", "elixir", "ghc"],
+        "eE",
+        &["--eval"],
+    ),
+    (
+        &["osascript", "tclsh", "expect", "erl", "sbcl", "emacs", "guile"],
+        "ec",
+        &["-eval", "--eval"],
+    ),
+    (
+        &["sqlite", "psql", "mysql", "mariadb", "mongosh", "redis-cli"],
+        "ec",
+        &["--command", "--eval", "--execute"],
+    ),
+    (
+        &["gdb", "lldb", "vi", "vim", "nvim", "ex", "view", "ed"],
+        "ecxo",
+        &["-ex", "--ex", "--eval-command"],
+    ),
+    (
+        &["socat", "nc", "ncat", "netcat", "m4", "dc", "jshell", "tcpdump"],
+        "ecsz",
+        &["--exec", "--sh-exec"],
+    ),
 ];
 
 /// Programs that run a command somewhere else, and the words of which one must be there for
@@ -37,8 +57,10 @@ const ELSEWHERE: &[(&[&str], &[&str])] = &[
     (&["ssh", "mosh", "autossh", "rsh", "pssh", "pdsh", "dsh", "ansible", "salt", "wsl"], &[]),
     (&["docker", "podman", "nerdctl", "docker-compose"], &["run", "exec", "create"]),
     (&["kubectl", "oc", "k3s", "microk8s"], &["run", "exec", "debug"]),
-    (&["lxc", "incus", "machinectl", "adb", "vagrant", "gcloud", "fly", "flyctl", "heroku"],
-        &["exec", "shell", "ssh", "run", "run:detached", "console"]),
+    (
+        &["lxc", "incus", "machinectl", "adb", "vagrant", "gcloud", "fly", "flyctl", "heroku"],
+        &["exec", "shell", "ssh", "run", "run:detached", "console"],
+    ),
     (&["socat"], &[]),
 ];
 
@@ -53,12 +75,10 @@ pub(super) fn texts<'w>(words: &'w [Word], asks: Option<Why>) -> &'w [Word] {
         return &words[..set];
     }
     let name = bare_name(&head.value);
-    let name = name.as_str();
+    let name = &*name;
     let has_commands = is_interpreter(name, rest)
         || is_elsewhere(name, rest)
-        || asks == Some(Why::Argument)
-            && !NONE_INSIDE.contains(&name)
-            && danger::may_run(words);
+        || asks == Some(Why::Argument) && !NONE_INSIDE.contains(&name) && danger::may_run(words);
     if has_commands { rest } else { &[] }
 }
 
@@ -71,7 +91,9 @@ pub(super) fn reads_code(words: &[Word]) -> bool {
     is_known && (rest.iter().all(is_option) || is_elsewhere(&name, rest))
 }
 
-fn entry(name: &str) -> Option<&'static (&'static [&'static str], &'static str, &'static [&'static str])> {
+fn entry(
+    name: &str,
+) -> Option<&'static (&'static [&'static str], &'static str, &'static [&'static str])> {
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     INTERPRETERS.iter().find(|(names, ..)| names.contains(&name) || names.contains(&family))
 }
@@ -99,24 +121,38 @@ fn is_elsewhere(name: &str, rest: &[Word]) -> bool {
 pub(super) fn commands(text: &str, mut found: impl FnMut(&str, String)) {
     let text = text.replace("${IFS}", " ").replace("$IFS", " ");
     // Quotes may end a word, or stand inside of one.
-    for quotes_split in [true, false] {
-        for part in text.split(is_end) {
-            let words = split(part, quotes_split);
-            for at in 0..words.len() {
-                let head = words[at].trim_start_matches('@');
-                let head = head.rsplit(['=', '!', ':']).next().unwrap_or(head);
-                // What is written behind the letter of an option is its value.
-                let head = match head.strip_prefix('-').and_then(|rest| rest.chars().next()) {
-                    Some(letter) => &head[1 + letter.len_utf8()..],
-                    None => head,
-                };
-                if is_program(head) {
-                    let rest = words[at + 1..].iter().take(WORDS - 1);
-                    let text = rest.fold(quote(head), |text, word| text + " " + &quote(word));
-                    found(head, text);
-                }
-            }
+    for part in text.split(is_end) {
+        list(&split(part, true), &mut found);
+        if part.contains(is_quote) {
+            list(&split(part, false), &mut found);
         }
+    }
+}
+
+fn list(words: &[String], found: &mut impl FnMut(&str, String)) {
+    let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
+    for (at, word) in words.iter().enumerate() {
+        let Some(head) = head(word).filter(|head| is_program(head)) else { continue };
+        let mut text = if head == word { quoted[at].clone() } else { quote(head) };
+        for word in quoted[at + 1..].iter().take(WORDS - 1) {
+            text.push(' ');
+            text.push_str(word);
+        }
+        found(head, text);
+    }
+}
+
+/// The part of a word that may be a program.
+fn head(word: &str) -> Option<&str> {
+    let head = word.trim_start_matches('@');
+    let head = head.rsplit(['=', '!', ':']).next().unwrap_or(head);
+    // What is written behind the letter of an option is its value.
+    match head.strip_prefix('-') {
+        Some(option) => {
+            let mut rest = option.chars();
+            rest.next().filter(|&letter| letter != '-').map(|_| rest.as_str())
+        }
+        None => Some(head),
     }
 }
 
@@ -125,8 +161,11 @@ fn is_end(c: char) -> bool {
     matches!(c, '\n' | '\r' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | '<' | '>' | '`')
 }
 
+fn is_quote(c: char) -> bool {
+    matches!(c, '\'' | '"' | '\\')
+}
+
 fn split(part: &str, quotes_split: bool) -> Vec<String> {
-    let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
     let is_blank = |c: char| {
         c.is_whitespace() || matches!(c, ',' | '[' | ']') || quotes_split && is_quote(c)
     };
@@ -171,6 +210,11 @@ mod tests {
             commands(code, |_, text| all.push(text));
             assert!(all.iter().any(|text| text == "rm -rf x"), "{code}: {all:?}");
         }
+    }
+
+    #[test]
+    fn an_option_is_no_command() {
+        commands("run --rm -it image", |program, _| assert_ne!(program, "rm"));
     }
 
     #[test]

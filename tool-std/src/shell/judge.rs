@@ -25,10 +25,15 @@ const GUESSED_WORDS: usize = 16;
 pub(super) const MAX_BYTES: usize = 128 * 1024;
 
 /// How much work one command line may be.
-pub(super) const MAX_WORK: usize = 2 * 1024 * 1024;
+pub(super) const MAX_WORK: usize = 1024 * 1024;
 
-/// What it costs to list a word, in bytes that are looked at.
+/// What it costs to list a command, what may be one, and a word, in bytes that are looked at.
+const COMMAND: usize = 200;
+const HIDDEN: usize = 60;
 const WORD: usize = 16;
+
+/// How many words are listed of a script that is not understood.
+const MAX_FOUND: usize = 12 * 1024;
 
 /// Folders whose programs are what their names say.
 const TRUSTED: &[&str] =
@@ -262,7 +267,10 @@ impl Judge {
     /// Lists what might be commands in a script that is not understood.
     fn find(&mut self, script: &Script) {
         self.work += script.text.len();
-        let found = find::find(&script.text);
+        let found = find::find(&script.text, MAX_FOUND);
+        if found.cut {
+            return self.cut();
+        }
         for words in found.commands {
             self.command(words, script.inner, script.depth, script.place);
         }
@@ -290,7 +298,7 @@ impl Judge {
         let (seen, commands) = (&mut self.seen_hidden, &mut self.answer.commands);
         let work = &mut self.work;
         hidden::commands(text, |program, text| {
-            *work += WORD + text.len();
+            *work += HIDDEN + text.len();
             if *work <= MAX_WORK && seen.insert(text.clone()) {
                 commands.push(Simple {
                     argv: vec![program.to_owned()],
@@ -314,34 +322,33 @@ impl Judge {
         if job.depth > MAX_DEPTH {
             self.opaque(Why::TooDeep);
         }
+        let text = shown.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" ");
+        self.work += COMMAND + text.len() + WORD * shown.len();
+        if self.answer.opaque.is_some() && !self.seen.insert(text.clone()) {
+            return;
+        }
         let layer = match job.depth {
             LAST_DEPTH if !job.is_guess => Layer::anywhere(words),
             0..=LAST_DEPTH => unwrap(shown),
             _ => Layer::default(),
         };
-        let simple = self.simple(shown, job, &layer);
-        self.work += simple.text.len() + WORD * shown.len();
+        let simple = self.simple(shown, text, job, &layer);
         if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
             self.moving.push(job.place.at);
         }
         if !job.is_guess && self.may_rename(words, &simple, &layer) {
             self.renaming.push(job.place.at);
         }
-        if self.answer.opaque.is_some() && !self.seen.insert(simple.text.clone()) {
-            return;
-        }
         let asks = simple.asks;
         self.answer.commands.push(simple);
         self.follow(job, layer);
-        if !job.is_guess {
-            self.reads_code |= hidden::reads_code(words);
-            if matches!(&*words[0].value, "echo" | "printf") {
-                let said = words[1..].iter().map(|word| &*word.value);
-                self.said.push(said.collect::<Vec<_>>().join(" "));
-            }
-            for word in hidden::texts(words, asks) {
-                self.look_into(&word.value);
-            }
+        self.reads_code |= hidden::reads_code(shown);
+        if matches!(&*words[0].value, "echo" | "printf") {
+            let said = shown[1..].iter().map(|word| &*word.value);
+            self.said.push(said.collect::<Vec<_>>().join(" "));
+        }
+        for word in hidden::texts(shown, asks) {
+            self.look_into(&word.value);
         }
     }
 
@@ -352,12 +359,13 @@ impl Judge {
             && (!layer.inner.is_empty() || !layer.scripts.is_empty())
             && simple.asks.is_none_or(|why| matches!(why, Why::Assignment | Why::Argument));
         let is_named = head.is_literal() && is_trusted(&head.value) && has_bare_name(&head.value);
-        let is_harmless = simple.safe || names::leaves(words) || safe::ALWAYS.contains(&&*bare_name(&head.value));
+        let is_harmless =
+            simple.safe || names::leaves(words) || safe::ALWAYS.contains(&&*bare_name(&head.value));
         !(only_contains || is_assignment(&head.value) || is_named && is_harmless)
     }
 
     /// Says of one command what is known.
-    fn simple(&self, words: &[Word], job: &Job, layer: &Layer) -> Simple {
+    fn simple(&self, words: &[Word], text: String, job: &Job, layer: &Layer) -> Simple {
         let head = &words[0];
         let is_unknown = head.unknown || head.value.is_empty() || head.glob && head.value != "[";
         let asks = if is_unknown && !is_assignment(&head.value) {
@@ -378,7 +386,7 @@ impl Judge {
             && (layer.is_transparent || safe::is_safe(words, job.open_end));
         Simple {
             argv: words.iter().map(|word| word.value.clone()).collect(),
-            text: words.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" "),
+            text,
             inner: job.inner,
             safe: asks.is_none() && !dangerous && is_harmless,
             asks,

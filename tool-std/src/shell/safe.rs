@@ -29,7 +29,7 @@ pub(super) fn is_safe(words: &[Word], open_end: bool) -> bool {
     if open_end || rest.iter().any(Word::may_be_option) || danger::has_argument(words, false) {
         return false;
     }
-    match name.as_str() {
+    match &*name {
         "base64" => rest.iter().all(|word| is_base64_word(&word.value)),
         "find" | "rg" => true,
         "git" => is_safe_git(rest),

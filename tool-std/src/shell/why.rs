@@ -128,7 +128,9 @@ impl Why {
             Self::Target => "the target of a redirection is not known; write its path",
             Self::Network => "a redirection opens a network connection",
             Self::NoCommand => "a redirection stands without a command",
-            Self::Moved => "where a redirection leads is not known after `cd`; write an absolute path",
+            Self::Moved => {
+                "where a redirection leads is not known after `cd`; write an absolute path"
+            }
             Self::Renamed => {
                 "where a redirection leads is not known after the commands before it; run them first"
             }

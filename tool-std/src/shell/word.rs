@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** nothing here reads a script; the scanners put words together.
 
+use std::borrow::Cow;
+
 /// A word as the program gets it, where that is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
@@ -162,14 +164,19 @@ pub(super) fn is_assignment(word: &str) -> bool {
 }
 
 /// The name of a program without its folder, as systems without letter case find it.
-pub(super) fn bare_name(program: &str) -> String {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
-    name.strip_suffix(".exe").unwrap_or(&name).to_owned()
+pub(super) fn bare_name(program: &str) -> Cow<'_, str> {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_lower {
+        return Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name));
+    }
+    let name = name.to_lowercase();
+    Cow::Owned(name.strip_suffix(".exe").unwrap_or(&name).to_owned())
 }
 
 /// Whether a program is written with its bare name, behind a folder or not.
 pub(super) fn has_bare_name(program: &str) -> bool {
-    program.rsplit('/').next() == Some(&bare_name(program))
+    program.rsplit('/').next() == Some(&*bare_name(program))
 }
 
 #[cfg(test)]

@@ -23,7 +23,10 @@ fn check(cases: &[Case]) {
         let denied = Rules::new(&allow, &["rm *"]).judge(&understood);
         if (found, denied) != (expected, forbidden) {
             let texts = texts(&understood);
-            failed.push(format!("{script:?}: {found:?}, {denied:?}: {texts:?} {:?}", understood.opaque));
+            failed.push(format!(
+                "{script:?}: {found:?}, {denied:?}: {texts:?} {:?}",
+                understood.opaque
+            ));
         }
     }
     assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), cases.len(), failed.join("\n"));
@@ -315,6 +318,7 @@ fn arguments_hide_nothing() {
         ("docker exec -it a sh -c 'rm x'", "docker *", Allow, Deny),
         ("docker compose exec a rm x", "docker *", Allow, Deny),
         ("docker rm x", "docker *", Allow, Allow),
+        ("docker run --rm a ls", "docker *", Allow, Allow),
         ("kubectl exec a -- rm x", "kubectl *", Allow, Deny),
         ("kubectl get pods", "kubectl *", Allow, Allow),
         ("rg --pre 'rm x' y", "rg *", Ask, Deny),

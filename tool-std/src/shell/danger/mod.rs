@@ -196,15 +196,28 @@ fn is_harmless_sed(program: &str) -> bool {
 
 /// Programs that end the work of the whole machine.
 const DESTROYERS: &[&str] = &[
-    "blkdiscard", "cfdisk", "fdisk", "halt", "mkfs", "mkswap", "parted", "poweroff", "reboot",
-    "sfdisk", "sgdisk", "shred", "shutdown", "telinit", "wipefs",
+    "blkdiscard",
+    "cfdisk",
+    "fdisk",
+    "halt",
+    "mkfs",
+    "mkswap",
+    "parted",
+    "poweroff",
+    "reboot",
+    "sfdisk",
+    "sgdisk",
+    "shred",
+    "shutdown",
+    "telinit",
+    "wipefs",
 ];
 
 /// Whether it removes by force, or destroys what cannot be brought back.
 pub(super) fn is_destructive(words: &[Word]) -> bool {
     let Some(head) = words.first() else { return false };
     let name = bare_name(&head.value);
-    match name.as_str() {
+    match &*name {
         "rm" => is_forced_removal(words),
         "dd" => words.iter().any(|word| word.value.starts_with("of=/dev/")),
         name => is_destroyer(name),

@@ -52,7 +52,7 @@ fn patterns(simple: &Simple) -> Vec<String> {
     let argv: Vec<&str> = simple.argv.iter().map(String::as_str).collect();
     let Some(&program) = argv.first() else { return Vec::new() };
     let name = bare_name(program);
-    let is_whole_program = BANNED.iter().any(|banned| *banned == [name.as_str()]);
+    let is_whole_program = BANNED.iter().any(|banned| *banned == [&*name]);
     // `python3.12` is `python` too.
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let is_family = BANNED.iter().any(|banned| *banned == [family]);

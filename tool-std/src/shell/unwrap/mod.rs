@@ -74,7 +74,7 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
         return assignments(words);
     }
     let name = bare_name(&head.value);
-    let name = name.as_str();
+    let name = &*name;
     if BASH.contains(&name) || OTHER_SHELLS.contains(&name) {
         return shell(words, name);
     }
@@ -91,11 +91,10 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
         "at" | "batch" | "crontab" => later(words),
         "screen" | "tmux" => terminal(words),
         "command" if is_lookup(words) => Layer::default(),
-        _ if is_uncertain(name, words) => {
-            Layer { reads_input: true, ..unknown_option(words, 1) }
-        }
+        _ if is_uncertain(name, words) => Layer { reads_input: true, ..unknown_option(words, 1) },
         _ if WINDOWS_SHELLS.contains(&name) => windows_shell(words),
-        _ => match WRAPPERS.iter().find_map(|wrapper| Some((wrapper, wrapper.start(name, words)?))) {
+        _ => match WRAPPERS.iter().find_map(|wrapper| Some((wrapper, wrapper.start(name, words)?)))
+        {
             Some((wrapper, start)) => wrapped(words, name, wrapper, start),
             None => Layer::default(),
         },
