@@ -1,8 +1,12 @@
 //! Changes of files that are made together, or not at all.
 
+use super::each::each;
 use super::staged::{Change, Folders, Staged};
 use super::{Located, Snapshot};
 use crate::error::ToolError;
+
+/// How many files are written before it is asked again whether anybody still wants it.
+const TOGETHER: usize = 256;
 
 /// Changes of files that are made together, or not at all.
 ///
@@ -11,7 +15,8 @@ use crate::error::ToolError;
 /// one. A file that is no longer what the [`Snapshot`] says is a `conflict`. When one change
 /// fails, those before it are undone.
 ///
-/// Folders on the way are made. A file that is replaced keeps its mode, and its owner where
+/// Nothing is removed before all that is written is in its place. Folders on the way are
+/// made. Each place belongs to one change. A file that is replaced keeps its mode, and its owner where
 /// the system allows that; a file of several names (hard links) is replaced under this one
 /// only. Whatever ends the work early, no temporary file stays.
 ///
@@ -107,16 +112,22 @@ impl Changes {
         let mut folders = Folders::default();
         let mut staged = Vec::with_capacity(self.list.len());
         for change in self.list {
-            go_on(&stopped)?;
             let change = Change { place: change.place.real()?, ..change };
-            staged.push(Staged::new(change, &mut folders, self.durable)?);
+            staged.push(Staged::new(change, &mut folders)?);
+        }
+        // Waiting for the disk takes so long that it is worth asking before each file.
+        let together = if self.durable { 1 } else { TOGETHER };
+        for some in staged.chunks_mut(together) {
+            go_on(&stopped)?;
+            each(some, |change| change.write(self.durable))?;
         }
         go_on(&stopped)?;
-        for at in 0..staged.len() {
-            if let Err(error) = staged[at].commit() {
-                return Err(undo(&staged[..at], error));
-            }
-        }
+        staged.sort_by_key(Staged::removes);
+        let written = staged.partition_point(|change| !change.removes());
+        let (written, removed) = staged.split_at_mut(written);
+        let done = each(written, Staged::commit)
+            .and_then(|()| removed.iter_mut().try_for_each(Staged::commit));
+        done.map_err(|error| undo(&staged, error))?;
         folders.keep(self.durable);
         Ok(())
     }
@@ -130,10 +141,11 @@ fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
 }
 
 /// Undoes what was done, the last first; says what could not be.
-fn undo(done: &[Staged], error: ToolError) -> ToolError {
-    let stuck: Vec<String> = done
+fn undo(staged: &[Staged], error: ToolError) -> ToolError {
+    let stuck: Vec<String> = staged
         .iter()
         .rev()
+        .filter(|change| change.is_done())
         .filter_map(|change| {
             let error = change.undo().err()?;
             Some(format!("`{}` ({error})", change.place().display()))

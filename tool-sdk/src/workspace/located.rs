@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
@@ -11,6 +11,7 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOpt
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::protected::is_protected;
+use super::straight::is_straight;
 use super::{Access, Root, Workspace};
 use crate::error::ToolError;
 
@@ -162,6 +163,9 @@ impl Located {
             return Ok(self.clone());
         }
         let dir = &self.root().dir;
+        if is_straight(dir, self.below_root()) {
+            return Ok(Self { is_real: true, ..self.clone() });
+        }
         let there = dir.metadata(self.below_root()).map(|found| FileKind::of(found.file_type()));
         if matches!(there, Ok(FileKind::Other)) {
             // Where the kernel does not do it, finding the name means opening, and waiting.
@@ -204,6 +208,11 @@ impl Located {
     /// or a link leads out of the workspace, and with `failed` when it is a folder, a pipe
     /// or a device.
     pub fn open_file(&self) -> Result<File, ToolError> {
+        self.open_regular().map(|(file, _)| file)
+    }
+
+    /// Opens a regular file for reading, and tells what the system knows about it.
+    pub(super) fn open_regular(&self) -> Result<(File, Metadata), ToolError> {
         let mut options = OpenOptions::new();
         // A pipe is not waited for.
         options.read(true).nonblock(true);
@@ -214,9 +223,10 @@ impl Located {
             self.root().dir.open_with(self.below_root(), &options)
         };
         let file = opened.map_err(|error| self.error("read", error))?.into_std();
-        let kind = file.metadata().map_err(|error| self.error("read", error))?.file_type();
+        let metadata = file.metadata().map_err(|error| self.error("read", error))?;
+        let kind = metadata.file_type();
         if kind.is_file() {
-            return Ok(file);
+            return Ok((file, metadata));
         }
         let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
         Err(self.not_a_file(what))

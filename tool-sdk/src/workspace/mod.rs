@@ -10,6 +10,7 @@
 //! **Invariant:** nothing here opens a file by its printed path.
 
 mod changes;
+mod each;
 mod folder;
 mod form;
 mod in_memory;
@@ -20,6 +21,7 @@ mod outside;
 mod protected;
 mod snapshot;
 mod staged;
+mod straight;
 
 use std::fmt;
 use std::io;

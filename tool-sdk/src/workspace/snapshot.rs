@@ -2,6 +2,7 @@
 //! made one meanwhile.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
@@ -9,6 +10,9 @@ use cap_std::fs::Permissions;
 
 use super::Located;
 use crate::error::{ErrorKind, ToolError};
+
+/// How much is read at once of a file that is larger than the system says.
+const AT_ONCE: usize = 8 * 1024;
 
 /// A file as it was at one moment, or that there was none.
 ///
@@ -61,16 +65,13 @@ impl Located {
     /// Fails like [`open_file`](Self::open_file), and with `failed` when the file has more
     /// than `limit` bytes.
     pub fn snapshot(&self, limit: u64) -> Result<Snapshot, ToolError> {
-        let file = match self.open_file() {
-            Ok(file) => file,
+        let (file, metadata) = match self.open_regular() {
+            Ok(opened) => opened,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Snapshot::absent()),
             Err(error) => return Err(error),
         };
-        let failed = |error: io::Error| self.error("read", error);
-        let metadata = file.metadata().map_err(failed)?;
-        let mut content = Vec::with_capacity(metadata.len().min(limit) as usize + 1);
-        // The size comes from reading: what the system claims may be out of date.
-        (&file).take(limit.saturating_add(1)).read_to_end(&mut content).map_err(failed)?;
+        let content = read(&file, metadata.len(), limit.saturating_add(1));
+        let content = content.map_err(|error| self.error("read", error))?;
         if content.len() as u64 > limit {
             return Err(ToolError::failed(format_args!(
                 "`{}` has more than {limit} bytes, too many to change it",
@@ -79,6 +80,28 @@ impl Located {
         }
         Ok(Snapshot(Some(Arc::new(Taken { content, facts: Facts::of(&metadata) }))))
     }
+}
+
+/// What a file holds that is said to have `len` bytes, and not more than `most` of it.
+///
+/// The size comes from reading: what the system claims may be out of date.
+fn read(mut file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
+    // With room for one more, the first reading says that there is nothing more.
+    let mut content = vec![0; len.saturating_add(1).min(most) as usize];
+    let mut filled = 0;
+    loop {
+        match file.read(&mut content[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if filled == content.len() {
+            content.resize((2 * filled).max(AT_ONCE).min(most as usize), 0);
+        }
+    }
+    content.truncate(filled);
+    Ok(content)
 }
 
 impl Facts {

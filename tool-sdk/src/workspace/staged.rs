@@ -31,30 +31,40 @@ pub(super) struct Change {
     pub(super) like: Snapshot,
 }
 
-/// A change that only has to be put in its place.
+/// A change on its way.
 pub(super) struct Staged {
     change: Change,
     dir: Arc<Dir>,
     temporary: Option<Temporary>,
+    is_done: bool,
 }
 
 impl Staged {
-    /// Does everything that may fail for other reasons than somebody else's change.
-    pub(super) fn new(
-        change: Change,
-        folders: &mut Folders,
-        durable: bool,
-    ) -> Result<Self, ToolError> {
+    /// Looks whether the change may be made, and opens the folder of the file.
+    pub(super) fn new(change: Change, folders: &mut Folders) -> Result<Self, ToolError> {
         refuse(&change)?;
         let dir = folders.holder(&change.place, change.after.is_some())?;
-        let temporary = match &change.after {
-            None => None,
-            Some(content) => {
-                let temporary = Temporary::write(&dir, content, change.like.facts(), durable);
-                Some(temporary.map_err(|error| change.place.error("write", error))?)
-            }
-        };
-        Ok(Self { change, dir, temporary })
+        Ok(Self { change, dir, temporary: None, is_done: false })
+    }
+
+    /// Does everything else that may fail for other reasons than somebody else's change.
+    pub(super) fn write(&mut self, durable: bool) -> Result<(), ToolError> {
+        let Change { place, after, like, .. } = &self.change;
+        if let Some(content) = after {
+            let temporary = Temporary::write(&self.dir, content, like.facts(), durable);
+            self.temporary = Some(temporary.map_err(|error| place.error("write", error))?);
+        }
+        Ok(())
+    }
+
+    /// Whether the file goes.
+    pub(super) fn removes(&self) -> bool {
+        self.change.after.is_none()
+    }
+
+    /// Whether the change was made.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
     }
 
     /// The file.
@@ -77,7 +87,9 @@ impl Staged {
             Some(temporary) => temporary.replace(place),
             None => self.dir.remove_file(place.last_name()),
         }
-        .map_err(failed)
+        .map_err(failed)?;
+        self.is_done = true;
+        Ok(())
     }
 
     /// Puts back what was there before [`commit`](Self::commit).
@@ -244,8 +256,11 @@ fn give(file: &cap_std::fs::File, facts: &Facts) -> io::Result<()> {
     #[cfg(unix)]
     {
         let (user, group) = facts.owner;
-        // Only some users may give files away; all others write their own.
-        let _ = std::os::unix::fs::fchown(file, Some(user), Some(group));
+        let own = rustix::fs::fstat(file)?;
+        if (own.st_uid, own.st_gid) != facts.owner {
+            // Only some users may give files away; all others write their own.
+            let _ = std::os::unix::fs::fchown(file, Some(user), Some(group));
+        }
     }
     file.set_permissions(facts.permissions.clone())
 }

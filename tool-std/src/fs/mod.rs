@@ -4,6 +4,7 @@
 mod edit;
 mod list;
 mod patch;
+mod plan;
 mod read;
 mod target;
 mod write;

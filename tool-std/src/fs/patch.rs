@@ -8,27 +8,20 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tool_sdk::{
-    Changes, Context, Located, Output, RiskClass, State, Subject, ToolError, Workspace,
-    WorkspacePath, tool,
+    Context, Located, Output, RiskClass, State, Subject, ToolError, Workspace, WorkspacePath, tool,
 };
 
-use super::target::{Target, preview};
-use crate::diff::{Change, Detail, Diff, FileDiff};
-use crate::edit::nearest;
-use crate::patch::{ApplyError, Effort, Hunk, Pass, Patch, parse, update};
+use super::plan::{Done, MAX_PREVIEW, Operation, Plan};
+use super::target::preview;
+use crate::diff::{Diff, FileDiff};
+use crate::patch::{Hunk, Pass, Patch, parse};
 use crate::stop;
-
-/// A patch of more files than this does not wait until the disk has each of them.
-const DURABLE: usize = 16;
-
-/// How much of all diffs together is shown before a call runs, in bytes.
-const MAX_PREVIEW: usize = 256 * 1024;
 
 /// The text of a patch, with the paths that it names.
 #[derive(Clone, Debug)]
 pub struct PatchText {
     text: String,
-    /// In the order of the patch; none when it cannot be read.
+    /// In the order of the patch; none when it is refused.
     paths: Vec<WorkspacePath>,
 }
 
@@ -68,21 +61,32 @@ pub async fn apply_patch(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    input.patch()?;
     let places = input.locate(&workspace)?;
     let locks = workspace.lock(&places).await;
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
-        let plan = Plan::new(&input.patch()?, places)?;
+        let plan = Plan::new(&sound(&input.text)?, places)?;
         plan.changes.apply(|| stop.is_stopped())?;
         Ok(report(&plan.done))
     })
     .await
 }
 
+/// The patch, unless something is wrong that no file has to be read for.
+fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
+    let patch =
+        parse(text).map_err(|error| ToolError::invalid_args(error.to_string()).source(error))?;
+    patch.verify().map_err(|error| ToolError::invalid_args(error.to_string()).source(error))?;
+    if let Some(environment) = patch.environment {
+        let message = format_args!("there is no environment `{environment}` here");
+        return Err(ToolError::invalid_args(message).hint("leave its line out of the patch"));
+    }
+    Ok(patch)
+}
+
 fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
-    if args.input.patch().is_err() {
+    if args.input.paths.is_empty() {
         // It will say what is wrong, and touch nothing.
         return vec![Subject::new("*").class(RiskClass::Read)];
     }
@@ -92,23 +96,12 @@ fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
 fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
     let diffs = || {
         let places = args.input.locate(&*cx.state::<Workspace>()?)?;
-        Ok(together(&Plan::new(&args.input.patch()?, places)?.done))
+        Ok(together(&Plan::new(&sound(&args.input.text)?, places)?.done))
     };
     preview(diffs())
 }
 
 impl PatchText {
-    fn patch(&self) -> Result<Patch<'_>, ToolError> {
-        let patch = parse(&self.text)
-            .map_err(|error| ToolError::invalid_args(error.to_string()).source(error))?;
-        patch.verify().map_err(|error| ToolError::invalid_args(error.to_string()).source(error))?;
-        if let Some(environment) = patch.environment {
-            let message = format_args!("there is no environment `{environment}` here");
-            return Err(ToolError::invalid_args(message).hint("leave its line out of the patch"));
-        }
-        Ok(patch)
-    }
-
     /// The places of the paths; two names of one file are refused.
     fn locate(&self, workspace: &Workspace) -> Result<Vec<Located>, ToolError> {
         let mut seen = HashSet::new();
@@ -124,144 +117,6 @@ impl PatchText {
         };
         self.paths.iter().map(locate).collect()
     }
-}
-
-/// A patch that was found to fit.
-struct Plan {
-    changes: Changes,
-    done: Vec<Done>,
-}
-
-/// What becomes of one file.
-struct Done {
-    /// As the patch has it.
-    path: String,
-    operation: Operation,
-    diff: FileDiff,
-    pass: Pass,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Operation {
-    Add,
-    Update,
-    Move,
-    Delete,
-}
-
-impl Plan {
-    /// Reads every file and makes its new text, in memory.
-    fn new(patch: &Patch<'_>, places: Vec<Located>) -> Result<Self, ToolError> {
-        let mut places = places.into_iter();
-        let mut place = || places.next().ok_or_else(|| ToolError::internal("a path has no place"));
-        let effort = Effort::default();
-        let durable = patch.hunks.len() <= DURABLE;
-        let mut plan = Self { changes: Changes::new().durable(durable), done: Vec::new() };
-        let mut shown = 0;
-        for hunk in &patch.hunks {
-            let from = place()?;
-            let to = hunk.moves_to().map(|_| place()).transpose()?;
-            let fitted = Fitted::new(hunk, from, to, &effort)?;
-            // Nobody sees more than a part of very many.
-            let detail = if shown < MAX_PREVIEW { Detail::Shown } else { Detail::Counted };
-            let done = fitted.done(detail);
-            shown += done.diff.diff.unified.len();
-            plan.changes = fitted.add_to(plan.changes);
-            plan.done.push(done);
-        }
-        Ok(plan)
-    }
-}
-
-/// A section of a patch, and the file that it was found to fit.
-struct Fitted<'p> {
-    path: &'p str,
-    operation: Operation,
-    from: Target,
-    /// What stands where the file is moved to.
-    to: Option<Target>,
-    /// What the file is to say; `None` when there is to be no file.
-    text: Option<String>,
-    /// Where that differs, when the patch says so.
-    changes: Option<Vec<Change>>,
-    pass: Pass,
-}
-
-impl<'p> Fitted<'p> {
-    fn new(
-        hunk: &Hunk<'p>,
-        from: Located,
-        to: Option<Located>,
-        effort: &Effort,
-    ) -> Result<Self, ToolError> {
-        let from = Target::read(from)?;
-        let to = to.map(Target::read).transpose()?;
-        let whole = |path, operation, from, text| Self {
-            path,
-            operation,
-            from,
-            to: None,
-            text,
-            changes: None,
-            pass: Pass::Exact,
-        };
-        match hunk {
-            Hunk::Add { path, content } => {
-                Ok(whole(path, Operation::Add, from, Some(content.clone())))
-            }
-            _ if !from.exists() => Err(unfit(missing(&from))),
-            Hunk::Delete { path } => Ok(whole(path, Operation::Delete, from, None)),
-            Hunk::Update { path, move_to, chunks } => {
-                let new = update(from.text()?, chunks, path, effort);
-                let new = new.map_err(|error| misfit(&from, error))?;
-                let (path, operation) = match move_to {
-                    None => (path, Operation::Update),
-                    Some(to) => (to, Operation::Move),
-                };
-                let (text, changes) = (Some(new.text), Some(new.changes));
-                Ok(Self { path, operation, from, to, text, changes, pass: new.pass })
-            }
-        }
-    }
-
-    fn done(&self, detail: Detail) -> Done {
-        let diff = match &self.changes {
-            Some(changes) => self.from.diff_along(self.text.as_deref(), changes, detail),
-            None => self.from.diff(self.text.as_deref(), detail),
-        };
-        Done { path: self.path.to_owned(), operation: self.operation, diff, pass: self.pass }
-    }
-
-    fn add_to(self, changes: Changes) -> Changes {
-        match (self.to, self.text) {
-            (Some(to), Some(text)) => self.from.change_place(changes, to, text),
-            (_, text) => self.from.change(changes, text),
-        }
-    }
-}
-
-fn missing(target: &Target) -> String {
-    format!("there is no `{}`", target.path())
-}
-
-fn unfit(why: impl fmt::Display) -> ToolError {
-    ToolError::failed(format_args!("apply_patch verification failed: {why}"))
-}
-
-/// The failure of a hunk that has no place, with the place that is most like it.
-fn misfit(target: &Target, error: ApplyError) -> ToolError {
-    let quoted = match &error {
-        ApplyError::Context { context, .. } => context,
-        ApplyError::Lines { lines, .. } => lines,
-        ApplyError::Effort { .. } => return unfit(&error).source(error),
-    };
-    let near = target.text().ok().and_then(|text| nearest(text, quoted));
-    let told = unfit(&error);
-    match near {
-        Some(near) => told.hint(near),
-        None => told.hint("read the file again; nothing was changed"),
-    }
-    .source(error)
 }
 
 fn report(done: &[Done]) -> Output {
@@ -325,29 +180,10 @@ fn together(done: &[Done]) -> Value {
     })
 }
 
-impl Operation {
-    fn letter(self) -> char {
-        match self {
-            Self::Add => 'A',
-            Self::Update | Self::Move => 'M',
-            Self::Delete => 'D',
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Add => "create",
-            Self::Update => "edit",
-            Self::Move => "move",
-            Self::Delete => "delete",
-        }
-    }
-}
-
 impl<T: Into<String>> From<T> for PatchText {
     fn from(text: T) -> Self {
         let text = text.into();
-        let hunks = parse(&text).map(|patch| patch.hunks).unwrap_or_default();
+        let hunks = sound(&text).map(|patch| patch.hunks).unwrap_or_default();
         let paths = hunks.iter().flat_map(Hunk::paths).map(WorkspacePath::from).collect();
         Self { text, paths }
     }

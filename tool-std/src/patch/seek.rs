@@ -72,6 +72,11 @@ impl Effort {
     /// Bytes that are compared as fast as such a line.
     const BYTES: usize = 16;
 
+    /// The part of it that each of several threads has.
+    pub(crate) fn share(threads: usize) -> Self {
+        Self::of(Self::MOST / threads as u64)
+    }
+
     pub(super) const fn of(lines: u64) -> Self {
         Self(Cell::new(lines))
     }
@@ -92,12 +97,6 @@ impl Effort {
         });
         self.0.set(self.0.get().saturating_sub(spent));
         same
-    }
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        Self::of(Self::MOST)
     }
 }
 

@@ -120,6 +120,44 @@ fn what_fails_undoes_the_rest() {
     assert_eq!(tree(&folder), before);
 }
 
+// F140: also where several threads do it.
+#[test]
+fn very_many_are_all_made_or_none() {
+    let (folder, workspace) = folder();
+    for at in 0..200 {
+        fs::write(folder.path().join(format!("old{at}")), "old").unwrap();
+    }
+    let before = tree(&folder);
+    let changes = || {
+        let mut changes = Changes::new().durable(false);
+        for at in 0..100 {
+            let ((old, was), (gone, had), (new, none)) = (
+                read(&workspace, &format!("old{at}")),
+                read(&workspace, &format!("old{}", 100 + at)),
+                read(&workspace, &format!("new/{}/{at}", at % 7)),
+            );
+            changes = changes.write(old, was, "new").remove(gone, had).write(new, none, "new");
+        }
+        changes
+    };
+    let stale = at(&workspace, "src/main.rs");
+    let failing = [
+        changes().write(stale.clone(), Snapshot::absent(), "is there already"),
+        changes().remove(stale, read(&workspace, "old0").1),
+    ];
+    for changes in failing {
+        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(tree(&folder), before);
+    }
+    assert_eq!(changes().apply(|| true).unwrap_err().kind(), ErrorKind::Aborted);
+    assert_eq!(tree(&folder), before);
+
+    changes().apply(|| false).unwrap();
+    let after = tree(&folder);
+    assert_eq!(after.iter().filter(|it| it.ends_with("=new")).count(), 200);
+    assert_eq!(after.len(), 200 + UNTOUCHED.len() + 1 + 7);
+}
+
 #[test]
 fn whoever_gives_up_finds_nothing_changed() {
     let (folder, workspace) = folder();
@@ -214,6 +252,21 @@ mod unix {
         write(&workspace, "new", "new").unwrap();
         fs::write(folder.path().join("like"), "").unwrap();
         assert_eq!(mode(&folder.path().join("new")), mode(&folder.path().join("like")));
+    }
+
+    // A file that gets another place is never nowhere, and stays when something else fails.
+    #[test]
+    fn nothing_goes_before_all_that_comes_is_there() {
+        let (folder, workspace) = folder();
+        let number = || fs::metadata(folder.path().join("src/main.rs")).unwrap().ino();
+        let was = number();
+        fs::write(folder.path().join("other"), "other").unwrap();
+        let changes = Changes::new()
+            .rename(read(&workspace, "src/main.rs"), read(&workspace, "lib.rs"), "fn lib() {}")
+            .write(at(&workspace, "other"), Snapshot::absent(), "is there already");
+        assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(number(), was);
+        assert!(!folder.path().join("lib.rs").exists());
     }
 
     #[test]

@@ -27,7 +27,7 @@ fn patch(body: &str) -> String {
 
 /// The text after `chunks`, with as much effort as a patch may take.
 fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyError> {
-    let updated = super::update(old, chunks, path, &Effort::default())?;
+    let updated = super::update(old, chunks, path, &Effort::share(1))?;
     check_changes(old, &updated);
     Ok(updated)
 }

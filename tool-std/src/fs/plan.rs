@@ -1,0 +1,214 @@
+//! What a patch makes of the files that it names, worked out in memory.
+//!
+//! **Invariant:** nothing here writes a file.
+
+use std::thread::{self, available_parallelism};
+use std::{fmt, panic};
+
+use tool_sdk::{Changes, Located, ToolError};
+
+use super::target::Target;
+use crate::diff::{Change, Detail, FileDiff};
+use crate::edit::nearest;
+use crate::patch::{ApplyError, Effort, Hunk, Pass, Patch, update};
+
+/// A patch of more files than this does not wait until the disk has each of them.
+const DURABLE: usize = 16;
+
+/// So few files that starting a thread takes longer.
+const FEW: usize = 16;
+
+/// How many threads there are at most.
+const MOST: usize = 4;
+
+/// How much of all diffs together is shown before a call runs, in bytes.
+pub(super) const MAX_PREVIEW: usize = 256 * 1024;
+
+/// A patch that was found to fit.
+pub(super) struct Plan {
+    pub(super) changes: Changes,
+    pub(super) done: Vec<Done>,
+}
+
+/// What becomes of one file.
+pub(super) struct Done {
+    /// As the patch has it.
+    pub(super) path: String,
+    pub(super) operation: Operation,
+    pub(super) diff: FileDiff,
+    pub(super) pass: Pass,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Operation {
+    Add,
+    Update,
+    Move,
+    Delete,
+}
+
+impl Plan {
+    /// Reads every file and makes its new text, in memory.
+    pub(super) fn new(patch: &Patch<'_>, places: Vec<Located>) -> Result<Self, ToolError> {
+        let mut places = places.into_iter();
+        let mut place = || places.next().ok_or_else(|| ToolError::internal("a path has no place"));
+        let sections = patch.hunks.iter().map(|hunk| {
+            let (from, to) = (place()?, hunk.moves_to().map(|_| place()).transpose()?);
+            Ok(Section { hunk, from, to })
+        });
+        let sections = sections.collect::<Result<Vec<_>, ToolError>>()?;
+        let durable = sections.len() <= DURABLE;
+        let mut plan = Self { changes: Changes::new().durable(durable), done: Vec::new() };
+        let mut shown = 0;
+        for fitted in fit(&sections)? {
+            let Fitted { mut done, file, detail } = fitted;
+            if detail == Detail::Counted && shown < MAX_PREVIEW {
+                done.diff = file.diff(Detail::Shown);
+            }
+            shown += done.diff.diff.unified.len();
+            plan.changes = file.add_to(plan.changes);
+            plan.done.push(done);
+        }
+        Ok(plan)
+    }
+}
+
+/// A section of a patch, and the places that it names.
+struct Section<'h, 'p> {
+    hunk: &'h Hunk<'p>,
+    from: Located,
+    to: Option<Located>,
+}
+
+/// A section that was found to fit.
+struct Fitted {
+    done: Done,
+    file: Next,
+    detail: Detail,
+}
+
+/// What a file is, and what it is to be.
+struct Next {
+    from: Target,
+    /// What stands where the file is moved to.
+    to: Option<Target>,
+    /// What the file is to say; `None` when there is to be no file.
+    text: Option<String>,
+    /// Where that differs, when the patch says so.
+    changes: Option<Vec<Change>>,
+}
+
+/// Fits all sections to their files, on several threads when there are many.
+fn fit(sections: &[Section<'_, '_>]) -> Result<Vec<Fitted>, ToolError> {
+    let threads = match sections.len() {
+        0..=FEW => 1,
+        _ => available_parallelism().map_or(1, usize::from).min(MOST),
+    };
+    let fit = |(at, part): (usize, &[Section<'_, '_>])| {
+        let effort = Effort::share(threads);
+        // How much of very many is shown turns out later.
+        let detail = if at == 0 && part.len() <= FEW { Detail::Shown } else { Detail::Counted };
+        part.iter().map(|section| section.fit(&effort, detail)).collect::<Result<Vec<_>, _>>()
+    };
+    let mut parts = sections.chunks(sections.len().div_ceil(threads).max(1)).enumerate();
+    let first = parts.next();
+    thread::scope(|scope| {
+        let others: Vec<_> = parts
+            .map(|part| {
+                let started = thread::Builder::new().spawn_scoped(scope, move || fit(part));
+                started.map_err(|_| part)
+            })
+            .collect();
+        let mut fitted = first.map_or(Ok(Vec::new()), fit)?;
+        for other in others {
+            fitted.extend(match other {
+                Ok(thread) => thread.join().unwrap_or_else(|it| panic::resume_unwind(it))?,
+                // Where the system has no more threads, this one does it all.
+                Err(part) => fit(part)?,
+            });
+        }
+        Ok(fitted)
+    })
+}
+
+impl Section<'_, '_> {
+    fn fit(&self, effort: &Effort, detail: Detail) -> Result<Fitted, ToolError> {
+        let from = Target::read(self.from.clone())?;
+        if !from.exists() && !matches!(self.hunk, Hunk::Add { .. }) {
+            return Err(unfit(format_args!("there is no `{}`", from.path())));
+        }
+        let to = self.to.clone().map(Target::read).transpose()?;
+        let whole = |text| (text, None, Pass::Exact);
+        let (path, operation, (text, changes, pass)) = match self.hunk {
+            Hunk::Add { path, content } => (path, Operation::Add, whole(Some(content.clone()))),
+            Hunk::Delete { path } => (path, Operation::Delete, whole(None)),
+            Hunk::Update { path, move_to, chunks } => {
+                let new = update(from.text()?, chunks, path, effort);
+                let new = new.map_err(|error| misfit(&from, error))?;
+                let new = (Some(new.text), Some(new.changes), new.pass);
+                match move_to {
+                    None => (path, Operation::Update, new),
+                    Some(to) => (to, Operation::Move, new),
+                }
+            }
+        };
+        let file = Next { from, to, text, changes };
+        let done = Done { path: (*path).to_owned(), operation, diff: file.diff(detail), pass };
+        Ok(Fitted { done, file, detail })
+    }
+}
+
+impl Next {
+    fn diff(&self, detail: Detail) -> FileDiff {
+        match &self.changes {
+            Some(changes) => self.from.diff_along(self.text.as_deref(), changes, detail),
+            None => self.from.diff(self.text.as_deref(), detail),
+        }
+    }
+
+    fn add_to(self, changes: Changes) -> Changes {
+        match (self.to, self.text) {
+            (Some(to), Some(text)) => self.from.change_place(changes, to, text),
+            (_, text) => self.from.change(changes, text),
+        }
+    }
+}
+
+fn unfit(why: impl fmt::Display) -> ToolError {
+    ToolError::failed(format_args!("apply_patch verification failed: {why}"))
+}
+
+/// The failure of a hunk that has no place, with the place that is most like it.
+fn misfit(target: &Target, error: ApplyError) -> ToolError {
+    let quoted = match &error {
+        ApplyError::Context { context, .. } => context,
+        ApplyError::Lines { lines, .. } => lines,
+        ApplyError::Effort { .. } => return unfit(&error).source(error),
+    };
+    let near = target.text().ok().and_then(|text| nearest(text, quoted));
+    let told = unfit(&error);
+    match near {
+        Some(near) => told.hint(near),
+        None => told.hint("read the file again; nothing was changed"),
+    }
+    .source(error)
+}
+
+impl Operation {
+    pub(super) fn letter(self) -> char {
+        match self {
+            Self::Add => 'A',
+            Self::Update | Self::Move => 'M',
+            Self::Delete => 'D',
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Add => "create",
+            Self::Update => "edit",
+            Self::Move => "move",
+            Self::Delete => "delete",
+        }
+    }
+}
