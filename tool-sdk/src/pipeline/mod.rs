@@ -304,6 +304,9 @@ impl Pipeline {
             };
 
             // run
+            if frame.is_aborted() {
+                return frame.end(Err(run::aborted()), Vec::new());
+            }
             let notes = frame.start(&*prepared);
             let mut result = match run::begin(&mut frame, prepared).await {
                 First::Done(result) => result,

@@ -29,7 +29,6 @@ pub(super) fn begin(
     let mut prepared = Some(prepared);
     poll_fn(move |task| {
         let first = match prepared.take() {
-            _ if frame.is_aborted() => Err(aborted()),
             Some(prepared) => contained(|| polled(frame, prepared, task)),
             None => Err(ToolError::internal("the call was begun twice")),
         };

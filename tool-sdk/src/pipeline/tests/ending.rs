@@ -29,8 +29,10 @@ async fn cancellation_ends_the_call_at_once() {
 
     assert!(started.elapsed() < Duration::from_millis(100));
     // A call that is cancelled already does not begin.
+    let mut events = pipeline.subscribe();
     let ran = call(&pipeline, Call::new("t", "{}").cancelled_by(token)).await;
     assert_eq!(kind(&ran), ErrorKind::Aborted);
+    assert_eq!(kinds(&drain(&mut events)), ["pending", "aborted"]);
 }
 
 // F16: after the end, calls fail cleanly.

@@ -17,7 +17,7 @@ use self::script::{Act, Script};
 use super::{Launch, Pins, Questions, Reach, Status, Upstream, Upstreams};
 use crate::call::{Call, Outcome};
 use crate::context::Session;
-use crate::permission::{Action, Reply, Rule, Scripted};
+use crate::permission::{Action, Mode, Reply, Rule, Scripted};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 

@@ -172,3 +172,41 @@ async fn a_tool_that_says_it_only_reads_is_asked_about() {
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
 }
+
+// F89, MC3: hints show in what a person is asked, and lower no decision in any mode.
+#[tokio::test]
+async fn hints_of_a_server_lower_no_decision() {
+    let hints = [
+        json!({}),
+        json!({ "readOnlyHint": true, "destructiveHint": false, "openWorldHint": false }),
+        json!({ "readOnlyHint": true, "idempotentHint": true }),
+        json!({ "destructiveHint": true, "openWorldHint": true }),
+    ];
+    for mode in Mode::ALL {
+        let mut decided = Vec::new();
+        for annotations in hints.clone() {
+            let raised = annotations["destructiveHint"] == true;
+            let script = Script::new(move |message| match message["method"].as_str() {
+                Some("tools/list") => {
+                    let mut said = tool("echo", "Says it.");
+                    said["annotations"] = annotations.clone();
+                    vec![Act::Answer(json!({ "tools": [said] }))]
+                }
+                _ => echo(message),
+            });
+            let setting = Setting::with(Pipeline::new(Registry::default()).mode(mode), script);
+            setting.connect().await;
+            let call = Call::new("mcp__s__echo", "{}");
+            decided.push(
+                setting.pipeline.check(&setting.session, call).await.unwrap().decision.action,
+            );
+
+            let view = setting.pipeline.toolset().view();
+            let risk = view.definition("mcp__s__echo").unwrap().risk;
+            assert_eq!((risk.destructive, risk.open_world), (raised, raised), "{mode}");
+        }
+        let unhinted = decided[0];
+        assert!(decided.iter().all(|&action| action == unhinted), "{mode}: {decided:?}");
+        assert_eq!(unhinted == Action::Allow, mode == Mode::Bypass, "{mode}");
+    }
+}
