@@ -6,7 +6,6 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -21,11 +20,11 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::ask::Reach;
 use super::call;
+use super::changes::Changes;
 use super::direct::{Level, Opened};
 use super::input::Abilities;
 use super::library::Watched;
@@ -36,7 +35,6 @@ use super::relay::severity;
 use super::user::User;
 use super::{Principal, Server};
 use crate::context::{Client, Session};
-use crate::surface::provider::{self, Dialect};
 use crate::toolset::View;
 
 type Result<T> = std::result::Result<T, ErrorData>;
@@ -394,38 +392,4 @@ fn named(session: Session, client: &str) -> Session {
     const LONGEST: usize = 80;
     let name = client.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
     session.with_client(Client::Mcp(name))
-}
-
-/// How long a change waits for the next one.
-const SETTLE: Duration = Duration::from_millis(20);
-
-/// The changes that a peer would see in the list.
-struct Changes {
-    server: Arc<Server>,
-    changed: watch::Receiver<()>,
-    told: Arc<str>,
-}
-
-impl Changes {
-    fn of(server: &Arc<Server>) -> Self {
-        let toolset = server.pipeline.toolset();
-        let changed = toolset.changes();
-        let told = provider::listing(&toolset.view(), Dialect::Mcp);
-        Self { server: Arc::clone(server), changed, told }
-    }
-
-    /// Waits for the next one; false when there will be none.
-    async fn next(&mut self) -> bool {
-        while self.changed.changed().await.is_ok() {
-            // Several changes in a row are told as one.
-            tokio::time::sleep(SETTLE).await;
-            self.changed.mark_unchanged();
-            let now = provider::listing(&self.server.pipeline.toolset().view(), Dialect::Mcp);
-            if now != self.told {
-                self.told = now;
-                return true;
-            }
-        }
-        false
-    }
 }

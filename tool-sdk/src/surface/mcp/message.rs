@@ -88,9 +88,18 @@ impl Fault {
     }
 }
 
-/// Judges a message; gives the arguments where it is a call. Nothing is answered to what is
-/// no request, so a broken notification is none of the faults.
-pub(super) fn judge(text: &[u8]) -> Result<Option<Written>, Fault> {
+/// What a message is, as far as that matters before it is read.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// The first of a session.
+    Hello,
+    Call(Written),
+    Other,
+}
+
+/// Judges a message. Nothing is answered to what is no request, so a broken notification is
+/// none of the faults.
+pub(super) fn judge(text: &[u8]) -> Result<Kind, Fault> {
     let text = str::from_utf8(text)
         .map_err(|_| Fault::new(ErrorCode::PARSE_ERROR, "the message is not UTF-8"))?;
     let envelope: Envelope<'_> = object(text).map_err(|error| refused(text, &error))?;
@@ -103,11 +112,12 @@ pub(super) fn judge(text: &[u8]) -> Result<Option<Written>, Fault> {
     }
     match (envelope.method.as_deref(), &id) {
         (Some("tools/call"), Some(_)) => match arguments(envelope.params) {
-            Ok(written) => Ok(Some(written)),
+            Ok(written) => Ok(Kind::Call(written)),
             Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
         },
-        (Some(_), _) => Ok(None),
-        (None, Some(_)) if envelope.result.is_some() != envelope.error.is_some() => Ok(None),
+        (Some("initialize"), Some(_)) => Ok(Kind::Hello),
+        (Some(_), _) => Ok(Kind::Other),
+        (None, Some(_)) if envelope.result.is_some() != envelope.error.is_some() => Ok(Kind::Other),
         (None, _) => {
             Err(Fault::invalid("a message has a `method`, a `result` or an `error`").of(id))
         }
@@ -206,15 +216,15 @@ mod tests {
     fn arguments_stay_as_they_were_written() {
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":
             {"name":"t","_meta":{"a":1},"arguments":{"a": 1, "a":2},"more":5}}"#;
-        let written = judge(call.as_bytes()).unwrap().unwrap();
-        assert_eq!(&*written.0, r#"{"a": 1, "a":2}"#);
+        let Ok(Kind::Call(Written(arguments))) = judge(call.as_bytes()) else { panic!("a call") };
+        assert_eq!(&*arguments, r#"{"a": 1, "a":2}"#);
         for text in [
             r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#,
             r#"{"jsonrpc":"2.0","method":"notifications/anything","params":5}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#,
         ] {
-            assert!(judge(text.as_bytes()).unwrap().is_none(), "{text}");
+            assert!(matches!(judge(text.as_bytes()), Ok(Kind::Other)), "{text}");
         }
     }
 }

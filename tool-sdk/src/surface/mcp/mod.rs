@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! stdio ─▶ direct · message                                what can be answered at once
-//!     http ─▶ connection ─▶ listing                        what a peer is told
-//!                            ├▶ library ─▶ offer · page resources, prompts and pages of the host
+//!     http ─▶ connection ─▶ listing · page                 what a peer is told
+//!                            ├▶ library ─▶ offer           resources and prompts of the host
 //!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
 //!                                  ├▶ relay                 progress and log messages
 //!                                  ├▶ ask · input           what the peer is asked
@@ -21,6 +21,7 @@
 
 mod ask;
 mod call;
+mod changes;
 pub(in crate::surface) mod client;
 mod connection;
 mod direct;

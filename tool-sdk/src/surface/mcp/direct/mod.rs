@@ -43,7 +43,7 @@ pub(super) use self::heard::Level;
 use self::lines::{Line, Lines};
 use self::out::Out;
 use super::listing::Listing;
-use super::message::{self, Fault};
+use super::message::{self, Fault, Kind};
 use super::page::Shows;
 use crate::call::{Call, Outcome};
 use crate::context::Session;
@@ -162,12 +162,12 @@ impl<R: AsyncRead + Unpin> Front<R> {
 
 /// A line as rmcp's message; nothing where no answer is wanted to what is wrong with it.
 fn pass(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-    let written = message::judge(line)?;
+    let kind = message::judge(line)?;
     let mut message = match serde_json::from_slice(line) {
         Ok(message) => message,
         Err(error) => return message::unread(line, &error).map_or(Ok(None), Err),
     };
-    if let (ClientJsonRpcMessage::Request(call), Some(written)) = (&mut message, written) {
+    if let (ClientJsonRpcMessage::Request(call), Kind::Call(written)) = (&mut message, kind) {
         call.request.extensions_mut().insert(written);
     }
     Ok(Some(message))

@@ -34,7 +34,7 @@ use self::sessions::{Owner, Sessions};
 pub use self::token::{InvalidToken, Token};
 use super::Server;
 use super::connection::Connection;
-use super::message::{self, Fault};
+use super::message::{self, Fault, Kind};
 
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -133,6 +133,8 @@ fn is_lasting(error: &io::Error) -> bool {
 
 /// Serves one connection until one of the two sides ends it.
 async fn hold(stream: TcpStream, door: Arc<Door>, seat: &Arc<Seat>) {
+    // Events are small, and each is wanted at once. Where that cannot be set, they come late.
+    let _ = stream.set_nodelay(true);
     let answer = service_fn(|request: Request<Incoming>| {
         let (door, seat) = (Arc::clone(&door), Arc::clone(seat));
         async move { Ok::<_, Infallible>(door.answer(request, &seat).await.unwrap_or_else(|it| it)) }
@@ -169,7 +171,11 @@ impl Door {
     }
 
     /// Whatever keeps a request out is an answer as well.
-    async fn answer(&self, request: Request<Incoming>, seat: &Seat) -> Result<Answer, Answer> {
+    async fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        seat: &Seat,
+    ) -> Result<Answer, Answer> {
         let owner = self.guard.admit(request.headers()).map_err(refuse)?;
         if !seat.admit() {
             return Err(said(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open"));
@@ -182,15 +188,29 @@ impl Door {
         }
         let ends = (request.method() == Method::DELETE).then(|| session(request.headers()));
         let ends = ends.flatten().map(str::to_owned);
-        let request = read(request, owner.clone()).await?;
-        let answer = self.service.handle(request).await;
-        if let Some(id) = session(answer.headers()) {
-            self.sessions.opened(id, owner, Instant::now()).await;
-        }
+        let (request, kind) = read(request, owner.clone()).await?;
+        let answer = match kind {
+            Kind::Hello => self.open(request, owner).await,
+            Kind::Call(_) | Kind::Other => self.service.handle(request).await,
+        };
         if let Some(id) = ends {
             self.sessions.closed(&id);
         }
         Ok(answer)
+    }
+
+    /// Opens a session, which is written down also when nobody waits for the answer any more.
+    async fn open(self: &Arc<Self>, request: Request<Full<Bytes>>, owner: Owner) -> Answer {
+        let door = Arc::clone(self);
+        let opening = tokio::spawn(async move {
+            let answer = door.service.handle(request).await;
+            if let Some(id) = session(answer.headers()) {
+                door.sessions.opened(id, owner, Instant::now()).await;
+            }
+            answer
+        });
+        let broken = |_| said(StatusCode::INTERNAL_SERVER_ERROR, "the session did not open");
+        opening.await.unwrap_or_else(broken)
     }
 
     /// Whether the session that is named is there for `owner`.
@@ -209,7 +229,10 @@ fn session(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Reads the whole of a request, and says whose it is and what was written there.
-async fn read(request: Request<Incoming>, owner: Owner) -> Result<Request<Full<Bytes>>, Answer> {
+async fn read(
+    request: Request<Incoming>,
+    owner: Owner,
+) -> Result<(Request<Full<Bytes>>, Kind), Answer> {
     let (mut head, body) = request.into_parts();
     let body = match Limited::new(body, MAX_BODY).collect().await {
         Ok(body) => body.to_bytes(),
@@ -218,15 +241,17 @@ async fn read(request: Request<Incoming>, owner: Owner) -> Result<Request<Full<B
         }
         Err(_) => return Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
     };
-    if head.method == Method::POST
-        && let Some(written) = message::judge(&body).map_err(|fault| wrong(&fault))?
-    {
-        head.extensions.insert(written);
+    let kind = match head.method {
+        Method::POST => message::judge(&body).map_err(|fault| wrong(&fault))?,
+        _ => Kind::Other,
+    };
+    if let Kind::Call(written) = &kind {
+        head.extensions.insert(written.clone());
     }
     if let Some(principal) = owner {
         head.extensions.insert(principal);
     }
-    Ok(Request::from_parts(head, Full::new(body)))
+    Ok((Request::from_parts(head, Full::new(body)), kind))
 }
 
 fn wrong(fault: &Fault) -> Answer {

@@ -1,0 +1,43 @@
+//! When the list of tools is not what a peer was told any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::Server;
+use crate::surface::provider::{self, Dialect};
+
+/// How long a change waits for the next one.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// The changes that a peer would see in the list.
+pub(super) struct Changes {
+    server: Arc<Server>,
+    changed: watch::Receiver<()>,
+    told: Arc<str>,
+}
+
+impl Changes {
+    pub(super) fn of(server: &Arc<Server>) -> Self {
+        let toolset = server.pipeline.toolset();
+        let changed = toolset.changes();
+        let told = provider::listing(&toolset.view(), Dialect::Mcp);
+        Self { server: Arc::clone(server), changed, told }
+    }
+
+    /// Waits for the next one; false when there will be none.
+    pub(super) async fn next(&mut self) -> bool {
+        while self.changed.changed().await.is_ok() {
+            // Several changes in a row are told as one.
+            tokio::time::sleep(SETTLE).await;
+            self.changed.mark_unchanged();
+            let now = provider::listing(&self.server.pipeline.toolset().view(), Dialect::Mcp);
+            if now != self.told {
+                self.told = now;
+                return true;
+            }
+        }
+        false
+    }
+}
