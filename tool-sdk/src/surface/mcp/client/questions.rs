@@ -2,7 +2,7 @@
 //!
 //! Nothing is answered unless the host said so for this server. A form goes to whoever called
 //! the tool, see [`Session::inquire`](crate::Session::inquire); words of a model too, after
-//! somebody or a rule let them; folders are those that the host named.
+//! somebody or a rule let them; folders are those that the host named, for whoever calls.
 //!
 //! **Invariant:** a question that could belong to two callers is answered by neither.
 
@@ -79,6 +79,15 @@ impl Questions {
     }
 }
 
+impl Questions {
+    /// The folders that a server is told of, in the words of the protocol.
+    pub(super) fn folders(&self) -> Option<Value> {
+        let uris = self.roots.as_ref()?.iter().filter_map(|root| Url::from_file_path(root).ok());
+        let roots: Vec<Value> = uris.map(|uri| json!({ "uri": uri.as_str() })).collect();
+        Some(json!({ "roots": roots }))
+    }
+}
+
 /// Answers what a server asks while one call runs.
 ///
 /// Cheap to clone; clones answer for the same call.
@@ -100,6 +109,13 @@ impl fmt::Debug for Answers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Answers").field(&self.0.questions).finish()
     }
+}
+
+/// What a server is told whose question is not answered.
+pub(super) fn not_allowed() -> RemoteError {
+    RemoteError::protocol(
+        "the server wants to ask something before it goes on, which is not allowed",
+    )
 }
 
 /// A question that waits for its answer.
@@ -137,14 +153,13 @@ impl Answers {
         open.fetch_add(1, Ordering::Relaxed);
         let _open = Open(open);
         let _turn = turn.lock().await;
-        match method {
-            "elicitation/create" if questions.forms => Ok(self.form(&params).await),
-            "sampling/createMessage" if questions.samples => self.words(params).await,
-            "roots/list" if questions.roots.is_some() => Ok(self.roots()),
-            _ => Err(RemoteError::protocol(
-                "the server wants to ask something before it goes on, which is not allowed",
-            )),
-        }
+        let answer = match method {
+            "elicitation/create" if questions.forms => Some(self.form(&params).await),
+            "sampling/createMessage" if questions.samples => Some(self.words(params).await?),
+            "roots/list" => questions.folders(),
+            _ => None,
+        };
+        answer.ok_or_else(not_allowed)
     }
 
     /// Whether somebody thinks about a question.
@@ -215,11 +230,5 @@ impl Answers {
         let answers = cx.inquire([("words", inquiry)]).await;
         let answers = answers.map_err(|error| refused().because(error))?;
         answers.into_iter().next().ok_or_else(refused)
-    }
-
-    fn roots(&self) -> Value {
-        let roots = self.0.questions.roots.iter().flatten();
-        let uris = roots.filter_map(|root| Url::from_file_path(root).ok());
-        json!({ "roots": uris.map(|uri| json!({ "uri": uri.as_str() })).collect::<Vec<_>>() })
     }
 }

@@ -223,6 +223,30 @@ async fn folders_are_those_that_the_host_named() {
     }
 }
 
+// Older servers want to know them as soon as they begin.
+#[cfg(unix)]
+#[tokio::test]
+async fn folders_belong_to_no_call() {
+    let told = Arc::new(std::sync::Mutex::new(Value::Null));
+    let heard = Arc::clone(&told);
+    let script = Script::new(move |message| match message["method"].as_str() {
+        Some("notifications/initialized") => {
+            let mut asked = roots();
+            asked["id"] = "q1".into();
+            vec![Act::Say(asked)]
+        }
+        None if message["id"] == "q1" => {
+            *heard.lock().unwrap() = message["result"].clone();
+            vec![Act::Say(json!({ "method": "notifications/tools/list_changed" }))]
+        }
+        _ => echo(message),
+    });
+    let setting = Setting::with(allowed(&[]), script).answering(Questions::none().roots(["/work"]));
+    setting.connect().await;
+    setting.call("echo", "{}").await.result.unwrap();
+    assert_eq!(*told.lock().unwrap(), json!({ "roots": [{ "uri": "file:///work" }] }));
+}
+
 // A question of an older server says not to which call it belongs.
 #[tokio::test]
 async fn a_question_between_two_callers_is_answered_by_neither() {

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::super::questions::{Answers, Questions};
+use super::super::questions::{Answers, Questions, not_allowed};
 use super::super::remote::Report;
 
 /// How many messages about one call may wait to be told.
@@ -128,7 +128,6 @@ impl Ears {
         method: &'static str,
         params: Value,
     ) -> Result<T, ErrorData> {
-        let refused = |why: &str| ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None);
         let Some(Call { answers, over }) = self.asking() else {
             return Err(refused("the question belongs to no call"));
         };
@@ -193,12 +192,18 @@ impl ClientHandler for Ears {
         &self,
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        self.answer("roots/list", json!({})).await
+        // The same for every caller, so that it need not belong to a call.
+        let folders = self.questions.folders().ok_or_else(|| refused(&not_allowed().message))?;
+        serde_json::from_value(folders).map_err(|_| refused("there are none"))
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.heard_of_change();
     }
+}
+
+fn refused(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
 }
 
 /// What a server is told that it may ask.
