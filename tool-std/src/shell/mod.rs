@@ -17,6 +17,7 @@ mod hidden;
 mod judge;
 mod lex;
 mod names;
+mod places;
 mod rawcheck;
 mod rich;
 mod safe;
