@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
-use super::word::{Word, bare_name, has_bare_name, is_assignment};
-use super::{Simple, Understood, Why, danger, find, hidden, lex, names, rawcheck, rich, safe};
+use super::word::{Word, bare_name};
+use super::{Simple, Understood, Why, danger, find, hidden, known, lex, rawcheck, rich};
 
 /// How many layers of commands and scripts are taken off.
 const MAX_DEPTH: usize = 8;
@@ -35,10 +35,6 @@ const WORD: usize = 16;
 
 /// How many words are listed of a script that is not understood.
 const MAX_FOUND: usize = 10 * 1024;
-
-/// Folders whose programs are what their names say.
-const TRUSTED: &[&str] =
-    &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
 
 /// Builtins that no program stands for.
 const BUILTINS: &[&str] = &[
@@ -316,11 +312,12 @@ impl Judge {
             0..=LAST_DEPTH => unwrap(shown),
             _ => Layer::default(),
         };
-        let simple = self.simple(shown, text, job, &layer);
+        let simple = known::simple(shown, text, job.open_end, &layer);
+        let simple = Simple { inner: job.inner, ..simple };
         if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
             self.places.moves(job.place);
         }
-        if !job.is_guess && may_rename(job, &simple, &layer) {
+        if !job.is_guess && known::may_rename(words, job.open_end, &simple, &layer) {
             self.places.renames(job.place);
         }
         let asks = simple.asks;
@@ -333,39 +330,6 @@ impl Judge {
         }
         for word in hidden::texts(shown, asks) {
             self.look_into(&word.value);
-        }
-    }
-
-    /// Says of one command what is known.
-    fn simple(&self, words: &[Word], text: String, job: &Job, layer: &Layer) -> Simple {
-        let head = &words[0];
-        let is_unknown = head.unknown || head.value.is_empty() || head.glob && head.value != "[";
-        let asks = if is_unknown && !is_assignment(&head.value) {
-            Some(Why::Program)
-        } else if layer.asks.is_some() {
-            layer.asks
-        } else if job.open_end && layer.is_bare {
-            Some(Why::Wrapper)
-        } else if danger::has_argument(words, job.open_end) {
-            Some(Why::Argument)
-        } else if words.iter().any(|word| word.parameter) {
-            Some(Why::Parameter)
-        } else {
-            (!is_trusted(&head.value)).then_some(Why::ProgramPath)
-        };
-        let dangerous = danger::is_destructive(words);
-        let is_harmless = || {
-            has_bare_name(&head.value)
-                && (layer.is_transparent || safe::is_safe(words, job.open_end))
-        };
-        Simple {
-            argv: words.iter().map(|word| word.value.clone()).collect(),
-            text,
-            inner: job.inner,
-            safe: asks.is_none() && !dangerous && is_harmless(),
-            asks,
-            dangerous,
-            hidden: false,
         }
     }
 
@@ -449,6 +413,7 @@ impl Job {
     }
 }
 
+/// The words with single blanks between them.
 fn text(words: &[Word]) -> String {
     let mut text = String::with_capacity(words.iter().map(|word| word.shown.len() + 1).sum());
     for word in words {
@@ -458,28 +423,4 @@ fn text(words: &[Word]) -> String {
         text.push_str(&word.shown);
     }
     text
-}
-
-/// Whether files may lie elsewhere after a command, itself and not what it contains.
-fn may_rename(job: &Job, simple: &Simple, layer: &Layer) -> bool {
-    let words = &job.words[job.range.clone()];
-    let head = &words[0];
-    let only_contains = !layer.is_guess
-        && (!layer.inner.is_empty() || !layer.scripts.is_empty())
-        && simple.asks.is_none_or(|why| matches!(why, Why::Assignment | Why::Argument));
-    if simple.safe || only_contains || is_assignment(&head.value) {
-        return false;
-    }
-    let is_named = head.is_literal() && is_trusted(&head.value) && has_bare_name(&head.value);
-    let is_harmless =
-        names::leaves(words, job.open_end) || safe::ALWAYS.contains(&&*bare_name(&head.value));
-    !(is_named && is_harmless)
-}
-
-/// Whether a program's name says which program it is.
-fn is_trusted(program: &str) -> bool {
-    match program.rsplit_once('/') {
-        Some((folder, _)) => TRUSTED.contains(&folder),
-        None => !program.starts_with('~') && !program.contains('\\'),
-    }
 }

@@ -15,6 +15,7 @@ mod danger;
 mod find;
 mod hidden;
 mod judge;
+mod known;
 mod lex;
 mod names;
 mod places;
