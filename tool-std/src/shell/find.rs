@@ -54,7 +54,7 @@ struct Finder<'s> {
 impl Finder<'_> {
     fn run(&mut self, quotes: Quotes) {
         while let Some(c) = self.rest.chars().next().filter(|_| !self.found.cut) {
-            if !self.skip(quotes) {
+            if !(matches!(c, '\\' | '$') && self.skip(quotes)) {
                 self.rest = &self.rest[c.len_utf8()..];
                 self.step(c, quotes);
             }
@@ -233,6 +233,8 @@ mod tests {
 
     #[test]
     fn writes_are_found() {
-        assert!(find("for a in b; do echo > c 2>/dev/null; done", 100).writes.contains(&"c".to_owned()));
+        assert!(
+            find("for a in b; do echo > c 2>/dev/null; done", 100).writes.contains(&"c".to_owned())
+        );
     }
 }

@@ -14,40 +14,51 @@ use super::word::{Word, bare_name, is_assignment, quote};
 /// How many words are listed of what may be a command.
 const WORDS: usize = 10;
 
-/// Programs that read code in an argument, without the digits of their versions, and the
-/// letters and words that tell that they do.
-const INTERPRETERS: &[(&[&str], &str, &[&str])] = &[
-    (&["python", "pypy", "py"], "c", &[]),
-    (&["perl"], "eEMm", &[]),
-    (&["ruby"], "e", &[]),
-    (&["node", "nodejs"], "ep", &["--eval", "--print", "--require", "--import"]),
-    (&["bun"], "ep", &["--eval", "--print", "exec"]),
-    (&["deno"], "", &["eval"]),
-    (&["php"], "rBRE", &["--run"]),
-    (
-        &["lua", "luajit", "julia", "rscript", "r", "groovy", "scala", "elixir", "ghc"],
-        "eE",
-        &["--eval"],
+/// A program that reads code in an argument.
+#[derive(Debug)]
+struct Interpreter {
+    /// Without the digits of versions.
+    names: &'static [&'static str],
+    /// The letters of options, and other beginnings of words, that tell that it does.
+    letters: &'static str,
+    words: &'static [&'static str],
+}
+
+const fn reads(
+    names: &'static [&'static str],
+    letters: &'static str,
+    words: &'static [&'static str],
+) -> Interpreter {
+    Interpreter { names, letters, words }
+}
+
+const INTERPRETERS: &[Interpreter] = &[
+    reads(&["python", "pypy", "py"], "c", &[]),
+    reads(&["perl"], "eEMm", &[]),
+    reads(&["ruby", "luajit", "lua", "rscript", "r", "groovy", "scala", "ghc"], "eE", &["--eval"]),
+    reads(
+        &["node", "nodejs", "bun"],
+        "ep",
+        &["--eval", "--import", "--print", "--require", "exec"],
     ),
-    (
-        &["osascript", "tclsh", "expect", "erl", "sbcl", "emacs", "guile"],
-        "ec",
-        &["-eval", "--eval"],
-    ),
-    (
+    reads(&["deno", "julia", "elixir"], "eE", &["--eval", "eval"]),
+    reads(&["php"], "rBRE", &["--run"]),
+    reads(&["osascript", "tclsh", "expect", "erl", "sbcl", "guile"], "ec", &["--eval", "-eval"]),
+    reads(
         &["sqlite", "psql", "mysql", "mariadb", "mongosh", "redis-cli"],
         "ec",
-        &["--command", "--eval", "--execute"],
+        // A shell behind a backslash or a dot.
+        &["\\", ".", "--command", "--eval", "--execute"],
     ),
-    (
-        &["gdb", "lldb", "vi", "vim", "nvim", "ex", "view", "ed"],
+    reads(
+        &["gdb", "lldb", "vi", "vim", "nvim", "ex", "view", "ed", "emacs"],
         "ecxo",
-        &["-ex", "--ex", "--eval-command"],
+        &["+", "--eval", "--ex", "-ex"],
     ),
-    (
-        &["socat", "nc", "ncat", "netcat", "m4", "dc", "jshell", "tcpdump"],
+    reads(
+        &["nc", "ncat", "netcat", "m4", "dc", "jshell", "tcpdump"],
         "ecsz",
-        &["--exec", "--sh-exec"],
+        &["!", "--exec", "--sh-exec"],
     ),
 ];
 
@@ -68,7 +79,7 @@ const ELSEWHERE: &[(&[&str], &[&str])] = &[
 const NONE_INSIDE: &[&str] = &["curl", "find", "gfind", "rm", "wget"];
 
 /// The texts among the words of a command that may hold others; `asks` is what is said of it.
-pub(super) fn texts<'w>(words: &'w [Word], asks: Option<Why>) -> &'w [Word] {
+pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
     let Some((head, rest)) = words.split_first() else { return words };
     let set = words.iter().take_while(|word| is_assignment(&word.value)).count();
     if set > 0 {
@@ -87,26 +98,22 @@ pub(super) fn reads_code(words: &[Word]) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
     let name = bare_name(&head.value);
     let is_option = |word: &Word| word.value.starts_with('-');
-    let is_known = entry(&name).is_some() || is_elsewhere(&name, rest);
-    is_known && (rest.iter().all(is_option) || is_elsewhere(&name, rest))
+    let is_alone = interpreter(&name).is_some() && rest.iter().all(is_option);
+    is_alone || is_elsewhere(&name, rest)
 }
 
-fn entry(
-    name: &str,
-) -> Option<&'static (&'static [&'static str], &'static str, &'static [&'static str])> {
+fn interpreter(name: &str) -> Option<&'static Interpreter> {
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.iter().find(|(names, ..)| names.contains(&name) || names.contains(&family))
+    INTERPRETERS.iter().find(|it| it.names.contains(&name) || it.names.contains(&family))
 }
 
 fn is_interpreter(name: &str, rest: &[Word]) -> bool {
-    let Some((_, letters, options)) = entry(name) else { return false };
+    let Some(interpreter) = interpreter(name) else { return false };
     rest.iter().any(|word| {
         let value = word.value.as_str();
         let cluster = value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        // vim takes commands behind a plus, psql and sqlite behind a backslash or a dot.
-        cluster.is_some_and(|cluster| cluster.contains(|c| letters.contains(c)))
-            || value.starts_with(['+', '\\', '.', '!', ':'])
-            || options.iter().any(|option| value.starts_with(option))
+        cluster.is_some_and(|cluster| cluster.contains(|c| interpreter.letters.contains(c)))
+            || interpreter.words.iter().any(|word| value.starts_with(word))
     })
 }
 
@@ -166,9 +173,8 @@ fn is_quote(c: char) -> bool {
 }
 
 fn split(part: &str, quotes_split: bool) -> Vec<String> {
-    let is_blank = |c: char| {
-        c.is_whitespace() || matches!(c, ',' | '[' | ']') || quotes_split && is_quote(c)
-    };
+    let is_blank =
+        |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']') || quotes_split && is_quote(c);
     let words = part.split(is_blank).map(|word| word.replace(is_quote, ""));
     words.filter(|word| !word.is_empty()).collect()
 }

@@ -7,9 +7,10 @@ use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
-use super::word::{Word, bare_name, has_bare_name, is_assignment};
-use super::{Simple, Understood, Why, danger, find, hidden, lex, names, rawcheck, rich, safe};
+use super::word::{Word, bare_name};
+use super::{Simple, Understood, Why, danger, find, hidden, known, lex, rawcheck, rich};
 
 /// How many layers of commands and scripts are taken off.
 const MAX_DEPTH: usize = 8;
@@ -18,14 +19,14 @@ const MAX_DEPTH: usize = 8;
 const LAST_DEPTH: usize = MAX_DEPTH + 1;
 
 /// How many words are listed of what may or may not be a command.
-const GUESSED_WORDS: usize = 16;
+const GUESSED_WORDS: usize = 10;
 
 /// The longest script or argument list that is looked at, in bytes. No system starts a program
 /// with a longer argument than this.
 pub(super) const MAX_BYTES: usize = 128 * 1024;
 
 /// How much work one command line may be.
-pub(super) const MAX_WORK: usize = 1024 * 1024;
+pub(super) const MAX_WORK: usize = 448 * 1024;
 
 /// What it costs to list a command, what may be one, and a word, in bytes that are looked at.
 const COMMAND: usize = 200;
@@ -33,11 +34,7 @@ const HIDDEN: usize = 60;
 const WORD: usize = 16;
 
 /// How many words are listed of a script that is not understood.
-const MAX_FOUND: usize = 12 * 1024;
-
-/// Folders whose programs are what their names say.
-const TRUSTED: &[&str] =
-    &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
+const MAX_FOUND: usize = 10 * 1024;
 
 /// Builtins that no program stands for.
 const BUILTINS: &[&str] = &[
@@ -53,22 +50,6 @@ struct Script {
     inner: bool,
     depth: usize,
     place: Place,
-}
-
-/// Where a command stands.
-#[derive(Clone, Copy)]
-struct Place {
-    /// Where in the outermost script the command begins that it is a part of.
-    at: usize,
-    /// Whether it runs where that script runs, as far as it is known.
-    stays: bool,
-}
-
-/// A file that a redirection opens.
-struct Opened {
-    file: rich::File,
-    place: Place,
-    depth: usize,
 }
 
 /// A command that waits.
@@ -103,11 +84,7 @@ pub(super) struct Judge {
     reads_code: bool,
     /// Texts that commands write for others to read.
     said: Vec<String>,
-    files: Vec<Opened>,
-    /// Where commands stand that change the folder.
-    moving: Vec<usize>,
-    /// Where commands stand that may rename files.
-    renaming: Vec<usize>,
+    places: Places,
     answer: Understood,
     /// Bytes of scripts and of commands that were looked at.
     work: usize,
@@ -139,7 +116,7 @@ impl Judge {
             language: Language::Bash,
             inner: false,
             depth: 0,
-            place: Place { at: 0, stays: true },
+            place: Place::START,
         });
         self.answer.direct = self.answer.plain && self.is_direct();
     }
@@ -161,8 +138,8 @@ impl Judge {
         if argv.len() > lex::MAX_WORDS {
             self.opaque(Why::TooMany);
         }
-        let place = Place { at: 0, stays: true };
-        self.command(argv.iter().map(|word| Word::literal(word)).collect(), false, 0, place);
+        let words = argv.iter().map(|word| Word::literal(word)).collect();
+        self.command(words, false, 0, Place::START);
         self.run();
         self.answer
     }
@@ -204,7 +181,7 @@ impl Judge {
                         language: Language::Other,
                         inner: true,
                         depth: 1,
-                        place: Place { at: 0, stays: false },
+                        place: Place::ELSEWHERE,
                     });
                 }
             } else if self.reads_code && !self.inputs.is_empty() {
@@ -234,9 +211,11 @@ impl Judge {
             self.find(script);
             return;
         }
+        let outer = script.place;
         if let Some(commands) = lex::lex(&script.text) {
+            let place = Place { sole: outer.sole && commands.len() == 1, ..outer };
             for words in commands {
-                self.command(words, script.inner, script.depth, script.place);
+                self.command(words, script.inner, script.depth, place);
             }
             return;
         }
@@ -248,13 +227,14 @@ impl Judge {
                 self.find(script);
             }
             Ok(scan) => {
-                let (depth, outer) = (script.depth, script.place);
+                let sole = outer.sole && scan.commands.len() == 1;
                 for command in scan.commands {
-                    let place = if depth == 0 { Place { at: command.at, ..outer } } else { outer };
-                    self.command(command.words, script.inner || command.inner, depth, place);
+                    let at = if outer.sole { command.at } else { outer.at };
+                    let place = Place { at, sole, ..outer };
+                    let inner = script.inner || command.inner;
+                    self.command(command.words, inner, script.depth, place);
                 }
-                let opened = |file| Opened { file, place: outer, depth };
-                self.files.extend(scan.files.into_iter().map(opened));
+                self.places.opens(scan.files, outer);
                 self.inputs.extend(scan.inputs);
             }
             Err(why) => {
@@ -322,7 +302,7 @@ impl Judge {
         if job.depth > MAX_DEPTH {
             self.opaque(Why::TooDeep);
         }
-        let text = shown.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" ");
+        let text = text(shown);
         self.work += COMMAND + text.len() + WORD * shown.len();
         if self.answer.opaque.is_some() && !self.seen.insert(text.clone()) {
             return;
@@ -332,12 +312,13 @@ impl Judge {
             0..=LAST_DEPTH => unwrap(shown),
             _ => Layer::default(),
         };
-        let simple = self.simple(shown, text, job, &layer);
+        let simple = known::simple(shown, text, job.open_end, &layer);
+        let simple = Simple { inner: job.inner, ..simple };
         if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
-            self.moving.push(job.place.at);
+            self.places.moves(job.place);
         }
-        if !job.is_guess && self.may_rename(words, &simple, &layer) {
-            self.renaming.push(job.place.at);
+        if !job.is_guess && known::may_rename(words, job.open_end, &simple, &layer) {
+            self.places.renames(job.place);
         }
         let asks = simple.asks;
         self.answer.commands.push(simple);
@@ -352,53 +333,12 @@ impl Judge {
         }
     }
 
-    /// Whether files may lie elsewhere after a command, itself and not what it contains.
-    fn may_rename(&self, words: &[Word], simple: &Simple, layer: &Layer) -> bool {
-        let head = &words[0];
-        let only_contains = !layer.is_guess
-            && (!layer.inner.is_empty() || !layer.scripts.is_empty())
-            && simple.asks.is_none_or(|why| matches!(why, Why::Assignment | Why::Argument));
-        let is_named = head.is_literal() && is_trusted(&head.value) && has_bare_name(&head.value);
-        let is_harmless =
-            simple.safe || names::leaves(words) || safe::ALWAYS.contains(&&*bare_name(&head.value));
-        !(only_contains || is_assignment(&head.value) || is_named && is_harmless)
-    }
-
-    /// Says of one command what is known.
-    fn simple(&self, words: &[Word], text: String, job: &Job, layer: &Layer) -> Simple {
-        let head = &words[0];
-        let is_unknown = head.unknown || head.value.is_empty() || head.glob && head.value != "[";
-        let asks = if is_unknown && !is_assignment(&head.value) {
-            Some(Why::Program)
-        } else if layer.asks.is_some() {
-            layer.asks
-        } else if job.open_end && layer.is_bare {
-            Some(Why::Wrapper)
-        } else if danger::has_argument(words, job.open_end) {
-            Some(Why::Argument)
-        } else if words.iter().any(|word| word.parameter) {
-            Some(Why::Parameter)
-        } else {
-            (!is_trusted(&head.value)).then_some(Why::ProgramPath)
-        };
-        let dangerous = danger::is_destructive(words);
-        let is_harmless = has_bare_name(&head.value)
-            && (layer.is_transparent || safe::is_safe(words, job.open_end));
-        Simple {
-            argv: words.iter().map(|word| word.value.clone()).collect(),
-            text,
-            inner: job.inner,
-            safe: asks.is_none() && !dangerous && is_harmless,
-            asks,
-            dangerous,
-            hidden: false,
-        }
-    }
-
     /// Queues what a command runs.
     fn follow(&mut self, job: &Job, layer: Layer) {
         let depth = job.depth + 1;
-        let place = Place { stays: job.place.stays && layer.stays, ..job.place };
+        let is_all = layer.is_transparent && layer.inner.len() + layer.scripts.len() == 1;
+        let (stays, sole) = (job.place.stays && layer.stays, job.place.sole && is_all);
+        let place = Place { stays, sole, ..job.place };
         self.reads_input |= layer.reads_input;
         for (text, language) in layer.scripts {
             let language = if depth > MAX_DEPTH { Language::Other } else { language };
@@ -431,35 +371,26 @@ impl Judge {
 
     /// The configuration of another repository may run programs.
     fn look_at_folders(&mut self) {
-        if !self.moving.is_empty() {
+        if self.places.is_moved() {
             for simple in &mut self.answer.commands {
                 simple.safe &= bare_name(&simple.argv[0]) != "git";
             }
         }
     }
 
-    /// Where a redirection leads is known as long as nothing before it may change that.
     fn look_at_files(&mut self) {
-        for Opened { file, place, depth } in std::mem::take(&mut self.files) {
-            // What is inside of a command may run beside all others.
-            let is_after =
-                |commands: &[usize]| commands.iter().any(|&at| depth > 0 || file.is_after(at));
-            let is_relative = !file.path.starts_with(['/', '~']);
-            let is_moved = is_relative && is_after(&self.moving);
-            let is_renamed = is_after(&self.renaming);
-            if is_moved {
-                self.opaque(Why::Moved);
-            }
-            if is_renamed || !place.stays {
-                self.opaque(if is_renamed { Why::Renamed } else { Why::Moved });
-                self.answer.unsettled = true;
+        for (file, doubt) in self.places.files() {
+            if let Some(why) = doubt {
+                self.opaque(why);
+                // An absolute path stays what it is in any folder.
+                self.answer.unsettled |= why == Why::Renamed || file.path.starts_with('/');
             }
             let paths =
                 if file.is_written { &mut self.answer.writes } else { &mut self.answer.reads };
             paths.push(file.path);
         }
         // In what order commands run is not known then.
-        self.answer.unsettled |= self.answer.opaque.is_some() && !self.renaming.is_empty();
+        self.answer.unsettled |= self.answer.opaque.is_some() && self.places.is_renamed();
     }
 }
 
@@ -482,10 +413,14 @@ impl Job {
     }
 }
 
-/// Whether a program's name says which program it is.
-fn is_trusted(program: &str) -> bool {
-    match program.rsplit_once('/') {
-        Some((folder, _)) => TRUSTED.contains(&folder),
-        None => !program.starts_with('~') && !program.contains('\\'),
+/// The words with single blanks between them.
+fn text(words: &[Word]) -> String {
+    let mut text = String::with_capacity(words.iter().map(|word| word.shown.len() + 1).sum());
+    for word in words {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(&word.shown);
     }
+    text
 }

@@ -166,12 +166,16 @@ const GIT: &[&str] = &[
 ];
 
 /// Whether a command of a program that is what its name says renames nothing.
-pub(super) fn leaves(words: &[Word]) -> bool {
+///
+/// `open_end` says that more words may come.
+pub(super) fn leaves(words: &[Word], open_end: bool) -> bool {
     let Some((head, rest)) = words.split_first() else { return true };
     let name = bare_name(&head.value);
     match &*name {
         // It copies the links in folders, but not without an option.
-        "cp" => rest.iter().all(|word| word.is_literal() && !word.value.starts_with('-')),
+        "cp" => {
+            !open_end && rest.iter().all(|word| word.is_literal() && !word.value.starts_with('-'))
+        }
         "sed" => !danger::may_run(words),
         "git" => rest.first().is_some_and(|command| GIT.contains(&&*command.value)),
         name => {
@@ -195,7 +199,7 @@ mod tests {
         for text in
             ["mkdir -p a", "touch a", "make", "python3.12 x.py", "git commit -m x", "cp a b"]
         {
-            assert!(leaves(&words(text)), "{text}");
+            assert!(leaves(&words(text), false), "{text}");
         }
     }
 
@@ -217,7 +221,7 @@ mod tests {
             "install a b",
             "unheard-of",
         ] {
-            assert!(!leaves(&words(text)), "{text}");
+            assert!(!leaves(&words(text), false), "{text}");
         }
     }
 }

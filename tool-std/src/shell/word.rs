@@ -43,8 +43,8 @@ impl Word {
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     word: Word,
-    /// Literal text that is not yet in `shown`.
-    run: String,
+    /// Where the literal text of the value begins that is not yet in `shown`.
+    run: usize,
     /// Whether a part of it is quoted or escaped.
     pub(super) quoted: bool,
     /// Whether it has unquoted braces.
@@ -58,21 +58,18 @@ impl Builder {
 
     pub(super) fn push(&mut self, c: char) {
         self.word.value.push(c);
-        self.run.push(c);
     }
 
     pub(super) fn push_str(&mut self, text: &str) {
         self.word.value.push_str(text);
-        self.run.push_str(text);
     }
 
     /// Adds text that stands for something else, but for one known word.
     pub(super) fn raw(&mut self, text: &str) {
-        if !self.run.is_empty() {
-            self.word.shown.push_str(&quote(&std::mem::take(&mut self.run)));
-        }
+        self.show();
         self.word.value.push_str(text);
         self.word.shown.push_str(text);
+        self.run = self.word.value.len();
     }
 
     /// Adds a character of a file name pattern.
@@ -103,10 +100,24 @@ impl Builder {
     }
 
     pub(super) fn finish(mut self) -> Word {
-        if !self.run.is_empty() || self.word.value.is_empty() {
-            self.word.shown.push_str(&quote(&self.run));
+        if self.word.value.is_empty() {
+            self.word.shown = quote("");
         }
+        self.show();
         self.word
+    }
+
+    /// Adds the literal text so far to what is shown.
+    fn show(&mut self) {
+        let literal = &self.word.value[self.run..];
+        if literal.is_empty() {
+            return;
+        }
+        let literal = quote(literal);
+        match self.word.shown.is_empty() {
+            true => self.word.shown = literal,
+            false => self.word.shown.push_str(&literal),
+        }
     }
 }
 
@@ -120,10 +131,18 @@ pub(super) fn is_plain(c: char) -> bool {
 /// `value` as one word of a script, with quotes only where they are needed.
 pub(super) fn quote(value: &str) -> String {
     if !value.is_empty() && value.chars().all(is_plain) {
-        value.to_owned()
-    } else {
-        format!("'{}'", value.replace('\'', r"'\''"))
+        return value.to_owned();
     }
+    let mut quoted = String::with_capacity(value.len() + 2);
+    quoted.push('\'');
+    for (at, part) in value.split('\'').enumerate() {
+        if at > 0 {
+            quoted.push_str(r"'\''");
+        }
+        quoted.push_str(part);
+    }
+    quoted.push('\'');
+    quoted
 }
 
 /// Words that are not programs when a command begins with them.

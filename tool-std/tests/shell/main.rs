@@ -7,5 +7,6 @@ mod corpus;
 mod fixtures;
 mod laws;
 mod mutants;
+mod places;
 mod support;
 mod table;
