@@ -44,6 +44,19 @@ async fn text(harness: &Harness, tool: &str, args: serde_json::Value) -> String 
     harness.ok(tool, args.to_string()).await.into_text()
 }
 
+// F97: the way to the rest of a long result is the tool that reads files, not one for folders.
+#[tokio::test]
+async fn what_was_left_out_is_in_a_file() {
+    let (folder, outputs) = (folder(&[("a", &"line\n".repeat(100))]), TempDir::new().unwrap());
+    let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
+    let pipeline = Pipeline::new(registry.build().unwrap()).output_dir(outputs.path());
+    let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+    let call = Call::new("grep_files", json!({ "pattern": "line" }).to_string()).max_output(300);
+    let outcome = pipeline.call(&session, call).await;
+    let ways = "page through it with `read_file` (offset, limit) or search it with `grep_files`]";
+    assert!(outcome.text().contains(ways), "{}", outcome.text());
+}
+
 /// Calls under these rules; a failure is told by its kind.
 async fn under(
     folder: &TempDir,

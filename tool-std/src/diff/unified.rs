@@ -32,24 +32,26 @@ pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
                 hunk.lines('+', new.iter().copied());
                 at = [at[0] + old.len(), at[1] + new.len()];
             }
+            Stretch::Same(same) if index + 1 == stretches.len() => {
+                // How long it is does not matter.
+                let shown = if index > 0 { CONTEXT } else { 0 };
+                hunk.lines(' ', whole(same).take(shown));
+            }
             Stretch::Same(same) => {
                 let count = count(same);
-                let (is_first, is_last) = (index == 0, index + 1 == stretches.len());
                 at = at.map(|at| at + count);
-                if !is_first && !is_last && count <= 2 * CONTEXT {
+                if index > 0 && count <= 2 * CONTEXT {
                     hunk.lines(' ', whole(same));
                     continue;
                 }
-                if !is_first {
+                if index > 0 {
                     hunk.lines(' ', whole(same).take(CONTEXT));
                     hunk.write(&mut text);
                 }
-                if !is_last {
-                    let near: Vec<_> = whole(&same[before_lines(same, same.len())..]).collect();
-                    let shown = &near[near.len().saturating_sub(CONTEXT)..];
-                    hunk = Hunk { start: at.map(|at| at - shown.len()), ..Hunk::default() };
-                    hunk.lines(' ', shown.iter().copied());
-                }
+                let near: Vec<_> = whole(&same[before_lines(same, same.len())..]).collect();
+                let shown = &near[near.len().saturating_sub(CONTEXT)..];
+                hunk = Hunk { start: at.map(|at| at - shown.len()), ..Hunk::default() };
+                hunk.lines(' ', shown.iter().copied());
             }
         }
     }

@@ -90,7 +90,9 @@ pub(crate) fn replace(text: &str, edits: &[Edit<'_>]) -> Result<Edited, EditErro
         strategy = strategy.max(done.strategy);
     }
     let mut text = so_far.into_owned();
-    text.insert_str(0, bom);
+    if !bom.is_empty() {
+        text.insert_str(0, bom);
+    }
     Ok(Edited { text, replaced, strategy })
 }
 

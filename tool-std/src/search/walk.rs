@@ -6,8 +6,9 @@
 //!
 //! **Invariant:** nothing here looks into a file, ignore files aside.
 
+use std::ffi::OsStr;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
@@ -131,11 +132,11 @@ impl Walk<'_> {
         if (self.is_over)() {
             self.queue.end();
         }
-        let Some(Job { mut path, ignored, work }) = self.queue.take() else { return false };
+        let Some(Job { path, ignored, work }) = self.queue.take() else { return false };
         let _busy = Busy(&self.queue);
         let folder = match work {
             Work::Files(files) => {
-                self.files(&mut path, &files, visitor);
+                self.files(&path, &files, visitor);
                 return true;
             }
             Work::Start(folder) => Ok(folder),
@@ -151,12 +152,13 @@ impl Walk<'_> {
 
     fn folder(
         &self,
-        mut path: PathBuf,
+        folder: PathBuf,
         above: Option<Arc<Ignored>>,
         entries: Vec<FolderEntry>,
         visitor: &mut impl Visit,
     ) {
-        let ignored = own(&path, above, &entries);
+        let ignored = own(&folder, above, &entries);
+        let mut path = PathBuf::new();
         let mut folders = Vec::new();
         let mut files = Vec::new();
         for entry in entries {
@@ -164,35 +166,48 @@ impl Walk<'_> {
             if !(kind.is_file() || kind.is_dir()) || entry.name() == ".git" {
                 continue;
             }
-            path.push(entry.name());
-            let excluded =
-                ignored.as_ref().is_some_and(|ignored| ignored.excludes(&path, kind.is_dir()));
+            let excluded = ignored.as_ref().is_some_and(|ignored| {
+                set(&mut path, &folder, entry.name());
+                ignored.excludes(&path, kind.is_dir())
+            });
             if !excluded && kind.is_dir() {
-                let (path, ignored) = (path.clone(), ignored.clone());
+                let (path, ignored) = (folder.join(entry.name()), ignored.clone());
                 folders.push(Job { path, ignored, work: Work::Below(entry) });
             } else if !excluded {
                 files.push(entry);
             }
-            path.pop();
         }
         while files.len() > CHUNK {
             let work = Work::Files(files.split_off(files.len() - CHUNK));
-            folders.push(Job { path: path.clone(), ignored: None, work });
+            folders.push(Job { path: folder.clone(), ignored: None, work });
         }
         self.queue.add(folders);
-        self.files(&mut path, &files, visitor);
+        self.files(&folder, &files, visitor);
     }
 
-    fn files(&self, path: &mut PathBuf, files: &[FolderEntry], visitor: &mut impl Visit) {
+    fn files(&self, folder: &Path, files: &[FolderEntry], visitor: &mut impl Visit) {
+        let folder = folder.strip_prefix(self.start).unwrap_or(folder);
+        let mut path = PathBuf::new();
         for entry in files {
             if (self.is_over)() {
                 return self.queue.end();
             }
-            path.push(entry.name());
-            visitor.file(path.strip_prefix(self.start).unwrap_or(path), entry);
-            path.pop();
+            set(&mut path, folder, entry.name());
+            visitor.file(&path, entry);
         }
     }
+}
+
+/// Makes `path` that of a name in a folder. To take the last name away from a path takes
+/// longer than to write all of it, since it has to be found first.
+fn set(path: &mut PathBuf, folder: &Path, name: &OsStr) {
+    let path = path.as_mut_os_string();
+    path.clear();
+    path.push(folder);
+    if !path.is_empty() {
+        path.push(MAIN_SEPARATOR_STR);
+    }
+    path.push(name);
 }
 
 /// What a folder's own ignore files add to those above it.

@@ -44,9 +44,11 @@ pub(super) fn of(truncated: &Truncated, lost: bool, view: &View) -> String {
 /// What this model can do with a file.
 fn ways(view: &View) -> Vec<String> {
     let reads = |tool: &&Definition| tool.risk.is_read_only();
+    // What lists a folder takes the same, but where no folder is named there is one to list.
     let pages = view
         .definitions()
         .filter(reads)
+        .filter(|tool| tool.parameters.is_required("path"))
         .find(|tool| takes(tool, &["path", "offset", "limit"]))
         .map(|tool| format!("page through it with `{}` (offset, limit)", tool.name));
     // What searches for names takes a pattern and a path too, but no filter of files.

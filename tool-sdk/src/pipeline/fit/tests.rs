@@ -30,6 +30,12 @@ fn reader(name: &'static str, takes: &[&str]) -> Definition {
     definition(name, takes).risk(Risk::new(RiskClass::Read))
 }
 
+fn requiring(argument: &str, tool: Definition) -> Definition {
+    let mut schema = tool.parameters.to_value();
+    schema["required"] = json!([argument]);
+    Definition { parameters: Schema::from_value(schema).expect("it is a schema"), ..tool }
+}
+
 fn agents(name: &'static str, takes: &[&str]) -> Definition {
     Definition { category: Some("agents".into()), ..definition(name, takes) }
 }
@@ -118,10 +124,12 @@ async fn the_notice_stands_at_the_cut() {
 // F97: the ways to the rest are tools that are there.
 #[tokio::test]
 async fn hints_name_the_tools_that_are_there() {
-    let page = || reader("pager", &["path", "offset", "limit"]);
+    let pages = ["path", "offset", "limit"];
+    let page = || requiring("path", reader("pager", &pages));
+    let list = || reader("lister", &pages);
     let names = || reader("names", &["pattern", "path"]);
     let search = || reader("seek", &["pattern", "path", "include"]);
-    let writer = || definition("writer", &["path", "offset", "limit", "pattern"]);
+    let writer = || requiring("path", definition("writer", &[&pages[..], &["pattern"]].concat()));
     let hidden = || {
         let mut hidden = agents("hidden", &["prompt"]);
         hidden.flags.hidden = true;
@@ -130,7 +138,8 @@ async fn hints_name_the_tools_that_are_there() {
     let cases = [
         (vec![], ""),
         (vec![writer(), hidden()], ""),
-        (vec![page()], "; page through it with `pager` (offset, limit)"),
+        (vec![list()], ""),
+        (vec![list(), page()], "; page through it with `pager` (offset, limit)"),
         (vec![names(), search()], "; search it with `seek`"),
         (vec![names()], "; search it with `names`"),
         (vec![agents("close", &["id"]), agents("helper", &["prompt"])], "; hand it to `helper`"),
