@@ -8,6 +8,7 @@ mod bounded;
 mod ears;
 mod http;
 mod ids;
+mod refusal;
 mod stdio;
 
 use std::collections::HashSet;
@@ -20,8 +21,8 @@ use rmcp::model::{
     ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, Peer, PeerRequestOptions,
-    RequestHandle, RoleClient, RunningService, ServiceError, serve_client_with_lifecycle,
+    ClientCacheConfig, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RoleClient,
+    RunningService, ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -33,6 +34,7 @@ use self::bounded::Overflow;
 use self::ears::Ears;
 pub(super) use self::http::dial;
 use self::ids::Guarded;
+use self::refusal::{Failed, refused};
 pub(super) use self::stdio::launch;
 use super::questions::Questions;
 use super::remote::{Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork};
@@ -85,19 +87,6 @@ fn today() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),
-    }
-}
-
-/// A beginning that failed.
-struct Failed {
-    error: RemoteError,
-    /// Whether an older beginning may go better.
-    may_be_older: bool,
-}
-
-impl From<RemoteError> for Failed {
-    fn from(error: RemoteError) -> Self {
-        Self { error, may_be_older: false }
     }
 }
 
@@ -157,35 +146,6 @@ where
     tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
     let _listening = stop.drop_guard();
     Ok(Arc::new(Wire { service, ears, closed, overflow, child, _listening }))
-}
-
-/// Why there is no connection; `words` are those of the server about itself.
-fn refused(error: ClientInitializeError, words: String, overflow: &Overflow) -> Failed {
-    if let Some(error) = overflow.error() {
-        return error.complaining(words).into();
-    }
-    let needs_login = error.is_authorization_required();
-    let may_be_older =
-        !needs_login && !matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
-    let told = match &error {
-        _ if needs_login => RemoteError::connection("the server wants a token, or another one"),
-        ClientInitializeError::ConnectionClosed(_) => RemoteError::connection(format_args!(
-            "the server went away at its start{}",
-            last_line(&words)
-        )),
-        ClientInitializeError::TransportError { .. } => {
-            let line = last_line(&words);
-            RemoteError::connection(format_args!("the server cannot be reached{line}"))
-        }
-        _ => RemoteError::protocol("the server does not begin as the protocol says"),
-    };
-    Failed { error: told.because(error).complaining(words), may_be_older }
-}
-
-/// The last line of what a server complained about.
-fn last_line(words: &str) -> String {
-    let line = words.lines().rev().find(|line| !line.trim().is_empty());
-    line.map(|line| format!(": {}", line.trim())).unwrap_or_default()
 }
 
 /// Hears of changes from a server that only tells those who ask for it.
