@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! processes             all tables
-//! processes start       only those of one kind: start, drain, check
+//! processes start       only those of one kind: start, confine, drain, check
 //! ```
 //!
 //! `docs/PERFORMANCE.md` says how to read the figures.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails should stop")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 #[path = "../files/measure.rs"]
 mod measure;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tool_sdk::process::sandbox::{self, Level, Mode as Confining, Policy};
 use tool_sdk::process::{Run, run};
 use tool_sdk::{Call, Mode, Pipeline, Registry, Session, Workspace, tools};
 use tool_std::exec::{exec_command, shell, shell_command};
@@ -30,9 +32,12 @@ const STARTS: usize = 20;
 const FLOOD: usize = 100_000_000;
 
 fn main() {
+    sandbox::run_helper_if_asked();
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let host = Host::new();
-    for (name, table) in [("start", start as Table), ("drain", drain), ("check", check)] {
+    let tables: [(&str, Table); 4] =
+        [("start", start), ("confine", confine), ("drain", drain), ("check", check)];
+    for (name, table) in tables {
         if wanted.is_empty() || wanted.iter().any(|it| it == name) {
             table(&host);
         }
@@ -47,7 +52,7 @@ struct Host {
     runtime: Runtime,
     pipeline: Pipeline,
     session: Session,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Host {
@@ -58,7 +63,7 @@ impl Host {
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
             pipeline: Pipeline::new(registry.build().unwrap()).mode(Mode::Bypass),
             session: Session::new("bench").lend(Workspace::open([folder.path()]).unwrap()),
-            _folder: folder,
+            folder,
         }
     }
 
@@ -125,6 +130,36 @@ fn start(host: &Host) {
     ];
     table(&format!("S8: a script from a host of 300 MiB, {STARTS} times"), &mut lanes);
     drop(std::hint::black_box(large));
+}
+
+/// What the sandbox adds to a command.
+fn confine(host: &Host) {
+    let policy = |level| Policy::new(Confining::BestEffort, level);
+    let confined = |policy: &Policy| {
+        for _ in 0..STARTS {
+            let command = Run::exec("/bin/true", [""; 0]).sandbox(policy.clone());
+            host.runtime.block_on(run(command)).unwrap();
+        }
+        STARTS
+    };
+    let read_only = policy(Level::ReadOnly);
+    let empty = policy(Level::WorkspaceWrite).writable(host.folder.path());
+    // Four names in each of two hundred folders.
+    let large = tempfile::tempdir().unwrap();
+    for number in 0..800 {
+        let folder = large.path().join(format!("{}", number / 4));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{number}.rs")), "").unwrap();
+    }
+    let many = policy(Level::WorkspaceWrite).writable(large.path());
+    println!("\nconfined: {}", read_only.status());
+    let mut lanes = vec![
+        Lane::new("process::run", || host.run("/bin/true", &[])),
+        Lane::new("read only", || confined(&read_only)),
+        Lane::new("an empty workspace", || confined(&empty)),
+        Lane::new("200 folders", || confined(&many)),
+    ];
+    table(&format!("a confined command, {STARTS} times"), &mut lanes);
 }
 
 /// S10: what is written faster than anybody reads it.

@@ -20,12 +20,19 @@ use crate::workspace::is_protected;
 const MOST_FOLDERS: usize = 256;
 const MOST_NAMES: usize = 8_192;
 
+/// How many parts a protected name has at most.
+const MOST_PARTS: usize = 3;
+
 /// Folders full of what others wrote, in which nobody works.
 const SKIPPED: &[&str] = &["node_modules", "target"];
 
 /// The protected names in `root`, as far as the search goes.
 pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
     let mut found = Protected::default();
+    if is_protected(Path::new(""), root) {
+        found.near.insert(root.to_owned());
+        return Ok(found);
+    }
     let mut left = MOST_NAMES;
     // The nearest come first.
     let mut folders = VecDeque::from([PathBuf::new()]);
@@ -41,7 +48,7 @@ pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
         for (name, kind) in names {
             let below_root = folder.join(name);
             let path = root.join(&below_root);
-            if is_protected(&below_root, &path) {
+            if is_protected(end(&below_root), end(&path)) {
                 if is_near(&folder) {
                     found.near.insert(path)
                 } else {
@@ -53,6 +60,14 @@ pub(in super::super) fn protected_in(root: &Path) -> io::Result<Protected> {
         }
     }
     Ok(found)
+}
+
+/// The part of a path that tells whether it is protected, where the folders around it are not.
+fn end(path: &Path) -> &Path {
+    let text = path.as_os_str().as_bytes();
+    let slashes = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+    let start = slashes.map(|(at, _)| at + 1).nth(MOST_PARTS - 1).unwrap_or_default();
+    Path::new(OsStr::from_bytes(&text[start..]))
 }
 
 /// Whether a folder is the root, or a hidden one directly in it: some names have two parts,
@@ -112,6 +127,34 @@ mod tests {
         assert_eq!(found.near, paths(&[".git", ".github/workflows", "AGENTS.md"]));
         assert_eq!(found.deep, paths(&["a/.vscode", "a/b/.envrc", "a/b/.git"]));
         assert!(protected_in(&root.join("none")).is_err());
+    }
+
+    #[test]
+    fn the_end_of_a_path_tells() {
+        for (path, expected) in [("a", "a"), ("a/b/c", "a/b/c"), ("/a/b/c/d", "b/c/d"), ("", "")] {
+            assert_eq!(end(Path::new(path)), Path::new(expected));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join(".config/tool-sdk/inner");
+        fs::create_dir_all(root.join("a")).unwrap();
+        assert_eq!(protected_in(&root).unwrap().near, [root].into());
+    }
+
+    #[test]
+    #[ignore = "it measures time, so it wants a machine for itself"]
+    fn a_search_is_short() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for number in 0..MOST_NAMES {
+            let inner = root.join(format!("crates/package-{}/src", number % (MOST_FOLDERS / 2)));
+            fs::create_dir_all(&inner).unwrap();
+            fs::write(inner.join(format!("module_{number}.rs")), "").unwrap();
+        }
+        let started = std::time::Instant::now();
+        for _ in 0..100 {
+            protected_in(&root).unwrap();
+        }
+        eprintln!("{MOST_NAMES} names: {:?} for each search", started.elapsed() / 100);
     }
 
     #[test]
