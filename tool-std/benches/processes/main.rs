@@ -157,6 +157,7 @@ fn drain(host: &Host) {
 fn check(host: &Host) {
     let long = "git status && ls -la src; ".repeat(100);
     let hostile = format!("echo {}", "$(".repeat(30_000));
+    let endless = repeated("ls a@;", 1024 * 1024);
     let mut lanes = vec![
         Lane::new("git status", || (0..100).map(|_| host.judge("git status")).sum()),
         Lane::new("with a redirection", || (0..100).map(|_| host.judge("ls > out")).sum()),
@@ -178,7 +179,6 @@ fn check(host: &Host) {
         let script = repeated(piece, 64 * 1024);
         lanes.push(Lane::new(name, move || read(&script)));
     }
-    let endless = repeated("ls a@;", 1024 * 1024);
     lanes.push(Lane::new("1 MB of commands", || read(&endless)));
     lanes.push(Lane::new("1 MB of commands, judged", || host.judge(&endless)));
     table(&format!("check exec_command (the first two 100 times), {ROUNDS} rounds"), &mut lanes);
