@@ -328,9 +328,13 @@ impl Judge {
             let said = shown[1..].iter().map(|word| &*word.value);
             self.said.push(said.collect::<Vec<_>>().join(" "));
         }
-        for word in hidden::texts(shown, asks) {
-            self.look_into(&word.value);
+        // A command may be one of the words, or several.
+        let texts: Vec<&str> = hidden::texts(shown, asks).iter().map(|word| &*word.value).collect();
+        let Some((_, before)) = texts.split_last() else { return };
+        for text in before.iter().filter(|text| text.contains([' ', '\t', '\n'])) {
+            self.look_into(text);
         }
+        self.look_into(&texts.join(" "));
     }
 
     /// Queues what a command runs.

@@ -81,6 +81,24 @@ fn programs_without_a_shell_are_understood_too() {
     assert_eq!(understand_argv(&argv(&["ls", "\u{202e}"])).opaque, Some(Why::Invisible));
 }
 
+// SH10
+#[test]
+fn what_runs_elsewhere_is_found_as_a_whole() {
+    for script in [
+        "ssh host rm -rf x",
+        "ssh host 'cd a && rm -rf x'",
+        "docker exec -it a rm -rf x",
+        "git -c alias.x='!rm -rf x' x",
+        "python3 -c 'run([\"rm\", \"-rf\", \"x\"])'",
+        "GIT_PAGER='rm -rf x' git log",
+    ] {
+        let understood = understand(script);
+        let mut hidden = understood.commands.iter().filter(|simple| simple.hidden);
+        assert!(hidden.any(|simple| simple.text == "rm -rf x"), "{script}: {understood:?}");
+        assert!(understood.is_dangerous(), "{script}");
+    }
+}
+
 // F87
 #[test]
 fn danger_is_seen_wherever_it_hides() {
