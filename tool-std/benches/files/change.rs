@@ -49,6 +49,26 @@ impl Patched {
         FILES
     }
 
+    /// Reads all files, writes their successors beside them and exchanges the names: what is
+    /// needed at least so that each of them changes at once, and none before all are written.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn exchange(&self, side: usize) -> usize {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+        let path = |file| self.folder.join(name(file));
+        let beside = |file| self.folder.join(format!(".{file}.tmp"));
+        for (file, text) in self.texts[side].iter().enumerate() {
+            assert!(!fs::read(path(file)).unwrap().is_empty());
+            fs::write(beside(file), text).unwrap();
+        }
+        for file in 0..FILES {
+            let exchange = RenameFlags::EXCHANGE;
+            renameat_with(CWD, beside(file), CWD, path(file), exchange).unwrap();
+            fs::remove_file(beside(file)).unwrap();
+        }
+        FILES
+    }
+
     /// Whether all files are those of a side.
     pub(crate) fn is(&self, side: usize) -> bool {
         let there = |file| fs::read_to_string(self.folder.join(name(file))).unwrap();

@@ -216,6 +216,8 @@ fn by_turns<'a>(mut run: impl FnMut(usize) -> usize + 'a) -> impl FnMut() -> usi
 fn patch(tree: &Tree) {
     let [for_git, for_ours, for_hand] =
         ["git", "ours", "hand"].map(|name| Patched::at(&tree.long.join(name)));
+    #[cfg(target_os = "linux")]
+    let exchanged = Patched::at(&tree.long.join("exchanged"));
     let host = Host::new(&for_ours.folder);
     let args = for_ours.ours.each_ref().map(|patch| json!({ "input": patch }).to_string());
     let apply = |side: usize| {
@@ -231,6 +233,8 @@ fn patch(tree: &Tree) {
         lanes.push(Lane::new("git apply", by_turns(|side| for_git.git(side))));
     }
     lanes.push(Lane::new("written in place", by_turns(|side| for_hand.write(1 - side))));
+    #[cfg(target_os = "linux")]
+    lanes.push(Lane::new("written and exchanged", by_turns(|side| exchanged.exchange(1 - side))));
     lanes.push(Lane::new("apply_patch", by_turns(apply)));
     table("apply_patch, 5,000 places in 200 files (S7)", &mut lanes);
 }

@@ -5,7 +5,7 @@
 
 #![expect(dead_code, unused_imports, reason = "not all of the engines is fuzzed")]
 
-#[path = "../../src/diff.rs"]
+#[path = "../../src/diff/mod.rs"]
 mod diff;
 #[path = "../../src/edit/mod.rs"]
 mod edit;
@@ -19,6 +19,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use self::diff::{Detail, FileDiff};
 use self::edit::{Edit, replace};
 use self::patch::{ChunkLine, Effort, Hunk, parse, update};
 use tool_sdk::Workspace;
@@ -45,7 +46,7 @@ pub fn a_change_changes_what_it_says(text: &str) {
     let patch = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
     if let Ok(patch) = parse(&patch)
         && let [Hunk::Update { chunks, .. }] = &patch.hunks[..]
-        && let Ok(new) = update(old, chunks, "f", &Effort::default())
+        && let Ok(new) = update(old, chunks, "f", &Effort::share(1))
     {
         let lines = || chunks.iter().flat_map(|chunk| &chunk.lines);
         if lines().all(|line| matches!(line, ChunkLine::Keep(text) if !text.is_empty())) {
@@ -58,6 +59,8 @@ pub fn a_change_changes_what_it_says(text: &str) {
         }
         let shown = diff::between(old, &new.text, 100);
         assert_eq!(shown.unified.is_empty(), old == new.text, "{patch:?}");
+        let known = FileDiff::along("f", old, &new.text, &new.changes, Detail::Shown).diff;
+        assert_eq!(known.unified.is_empty(), old == new.text, "{patch:?}");
     }
     let Some(put) = parts.next() else { return };
     let edit = Edit { old: body, new: put, replace_all: true };

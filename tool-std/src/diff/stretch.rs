@@ -72,13 +72,13 @@ impl<'t> Stretches<'t> {
         self.same.end += len;
     }
 
-    fn changed(&mut self, old: &[&'t str], new: &[&'t str]) {
+    fn changed(&mut self, old: Vec<&'t str>, new: Vec<&'t str>) {
         if !self.same.is_empty() {
             self.list.push(Stretch::Same(&self.text[self.same.clone()]));
         }
-        let next = self.same.end + len(old);
+        let next = self.same.end + len(&old);
         self.same = next..next;
-        self.list.push(Stretch::Changed { old: old.to_vec(), new: new.to_vec() });
+        self.list.push(Stretch::Changed { old, new });
     }
 
     /// Lines that are perhaps not all different.
@@ -87,14 +87,14 @@ impl<'t> Stretches<'t> {
         let (old, new) = (whole(old), whole(new));
         match (&old[..], &new[..]) {
             ([], []) => {}
-            ([], _) | (_, []) => self.changed(&old, &new),
-            ([one], [other]) if one != other => self.changed(&old, &new),
+            ([], _) | (_, []) => self.changed(old, new),
+            ([one], [other]) if one != other => self.changed(old, new),
             _ => {
                 for op in TextDiff::configure().diff_slices(&old, &new).ops() {
                     let (old, new) = (&old[op.old_range()], &new[op.new_range()]);
                     match op.tag() {
                         DiffTag::Equal => self.same(len(old)),
-                        _ => self.changed(old, new),
+                        _ => self.changed(old.to_vec(), new.to_vec()),
                     }
                 }
             }

@@ -129,7 +129,7 @@ fn places<'c, 'p>(
                 path: path.to_owned(),
             })?;
         place.pass = place.pass.max(pass);
-        let old = old_lines(&place.lines).len();
+        let old = place.lines.iter().filter(|line| line.before().is_some()).count();
         if old > 0 {
             cursor = place.at + old;
         }
