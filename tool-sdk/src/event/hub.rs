@@ -34,7 +34,7 @@ pub(crate) struct Hub {
 struct Outlets {
     /// The number of the next event.
     next: u64,
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<Queue>,
 }
 
 impl Hub {
@@ -49,7 +49,7 @@ impl Hub {
         // The number is taken under the lock, so that every subscriber sees them grow.
         let about = About { seq: outlets.next, session, tool, call };
         outlets.next += 1;
-        let Some((last, others)) = outlets.queues.split_last() else { return };
+        let Some((last, others)) = outlets.queues.split_last_mut() else { return };
         for queue in others {
             queue.push(about, kind.clone());
         }
@@ -57,18 +57,26 @@ impl Hub {
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {
-        let queue = Arc::new(Queue::default());
-        let mut outlets = lock(&self.outlets);
-        lock(&queue.state).closed = self.is_closed();
-        outlets.queues.push(Arc::clone(&queue));
-        drop(outlets);
+        let queue = Queue::default();
+        let ready = Arc::clone(&queue.ready);
+        lock(&self.outlets).queues.push(queue);
         self.open.fetch_add(1, Ordering::Relaxed);
-        Events { queue, hub: Arc::clone(self), taken: VecDeque::new() }
+        Events { ready, hub: Arc::clone(self), taken: VecDeque::new() }
     }
 
-    fn unsubscribe(&self, queue: &Arc<Queue>) {
-        lock(&self.outlets).queues.retain(|other| !Arc::ptr_eq(other, queue));
+    fn unsubscribe(&self, ready: &Arc<Notify>) {
+        lock(&self.outlets).queues.retain(|queue| !Arc::ptr_eq(&queue.ready, ready));
         self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Takes what waits for the subscriber who waits for `ready`; the empty `room` is left in
+    /// its place.
+    fn take(&self, ready: &Arc<Notify>, room: &mut VecDeque<ToolEvent>) {
+        let mut outlets = lock(&self.outlets);
+        if let Some(queue) = outlets.queues.iter_mut().find(|it| Arc::ptr_eq(&it.ready, ready)) {
+            std::mem::swap(&mut queue.events, room);
+            queue.kept = [0; Class::COUNT];
+        }
     }
 
     /// Whether everything has ended.
@@ -82,7 +90,6 @@ impl Hub {
         let outlets = lock(&self.outlets);
         self.closed.store(true, Ordering::Relaxed);
         for queue in &outlets.queues {
-            lock(&queue.state).closed = true;
             queue.ready.notify_one();
         }
     }
@@ -139,18 +146,13 @@ impl About<'_> {
 /// The events of one subscriber.
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
-    ready: Notify,
-}
-
-#[derive(Default)]
-struct State {
+    /// Wakes the subscriber, and tells whose queue it is.
+    ready: Arc<Notify>,
     events: VecDeque<ToolEvent>,
     /// How many of the events belong to each class.
     kept: [usize; Class::COUNT],
     /// The open calls whose beginning was lost.
     untold: HashSet<CallId>,
-    closed: bool,
 }
 
 /// Events of which a subscriber that does not keep up is left with so many.
@@ -190,35 +192,19 @@ impl Class {
 
 impl Queue {
     /// Takes an event in, or counts it as lost.
-    fn push(&self, about: About<'_>, kind: EventKind) {
-        let mut state = lock(&self.state);
-        let was_empty = state.events.is_empty();
-        if state.has_place_for(&kind, about.call) {
-            state.events.push_back(about.event(kind));
+    fn push(&mut self, about: About<'_>, kind: EventKind) {
+        let was_empty = self.events.is_empty();
+        if self.has_place_for(&kind, about.call) {
+            self.events.push_back(about.event(kind));
         } else {
-            state.lose(about);
+            self.lose(about);
         }
-        drop(state);
         // Whoever waits has seen an empty queue.
         if was_empty {
             self.ready.notify_one();
         }
     }
 
-    /// Takes what there is, for which `room` is left in its place.
-    fn take(&self, room: &mut VecDeque<ToolEvent>) {
-        let mut state = lock(&self.state);
-        std::mem::swap(&mut state.events, room);
-        state.kept = [0; Class::COUNT];
-    }
-
-    /// Whether there will never be another event once these are read.
-    fn is_closed(&self) -> bool {
-        lock(&self.state).closed
-    }
-}
-
-impl State {
     /// Takes a place for an event, if there is one.
     #[inline]
     fn has_place_for(&mut self, kind: &EventKind, call: &CallId) -> bool {
@@ -253,39 +239,38 @@ impl State {
 
 /// A subscription to the events of a pipeline.
 pub struct Events {
-    queue: Arc<Queue>,
+    ready: Arc<Notify>,
     hub: Arc<Hub>,
-    /// What was taken out of the queue and not read.
+    /// What was taken and not read.
     taken: VecDeque<ToolEvent>,
 }
 
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let waiting = self.taken.len() + lock(&self.queue.state).events.len();
-        f.debug_struct("Events").field("waiting", &waiting).finish()
+        f.debug_struct("Events").field("taken", &self.taken.len()).finish_non_exhaustive()
     }
 }
 
 impl Events {
     /// The next event; `None` once the pipeline is gone and everything was read.
     pub async fn recv(&mut self) -> Option<ToolEvent> {
-        let Self { queue, taken, .. } = self;
+        let Self { ready, hub, taken } = self;
         loop {
             if let Some(event) = taken.pop_front() {
                 return Some(event);
             }
-            let ready = queue.ready.notified();
-            tokio::pin!(ready);
+            let woken = ready.notified();
+            tokio::pin!(woken);
             // Registered before looking, so that nothing is missed in between.
-            ready.as_mut().enable();
+            woken.as_mut().enable();
             // In this order, since nothing comes after the end.
-            let closed = queue.is_closed();
-            queue.take(taken);
+            let closed = hub.is_closed();
+            hub.take(ready, taken);
             if taken.is_empty() {
                 if closed {
                     return None;
                 }
-                ready.await;
+                woken.await;
             }
         }
     }
@@ -293,7 +278,7 @@ impl Events {
     /// The next event, if there is one already.
     pub fn try_recv(&mut self) -> Option<ToolEvent> {
         if self.taken.is_empty() {
-            self.queue.take(&mut self.taken);
+            self.hub.take(&self.ready, &mut self.taken);
         }
         self.taken.pop_front()
     }
@@ -301,7 +286,7 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        self.hub.unsubscribe(&self.queue);
+        self.hub.unsubscribe(&self.ready);
     }
 }
 

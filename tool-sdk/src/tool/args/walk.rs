@@ -237,7 +237,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Sums up the value from `start` to here, where somebody wants that.
-    #[inline]
+    #[inline(always)]
     fn digest(&mut self, index: usize, start: usize) {
         if self.raw.is_digested() {
             self.digest.add(index, &self.text.as_bytes()[start..self.at]);
