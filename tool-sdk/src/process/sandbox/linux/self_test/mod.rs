@@ -4,6 +4,8 @@
 //! listens on, itself. The child is this program once more, started by the helper as any
 //! other child would be.
 
+mod tries;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -16,10 +18,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Access, access};
-use rustix::process::{Pid, getppid, test_kill_process};
+use rustix::process::{Pid, test_kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde::{Deserialize, Serialize};
 
+use self::tries::{
+    I386, call_i386, called, have_capability, hide, i386, limits_of_parent, pipe, reach_memory,
+    seize, truncate, write_temporary, x32,
+};
 use super::super::confine::{self, Confined};
 use super::super::status::{Attempt, Enforced, SelfTest, Support};
 use super::super::{Level, Mode, Policy};
@@ -328,112 +334,4 @@ impl Targets {
         std::os::unix::fs::symlink(self.outside.join("file"), self.inside.join("link"))?;
         std::os::unix::fs::symlink("AGENTS.md", self.inside.join("CLAUDE.md"))
     }
-}
-
-fn write_temporary(_: &Targets) -> io::Result<()> {
-    let file = std::env::temp_dir().join(format!("tool-sdk-self-test-{}", std::process::id()));
-    File::create_new(&file)?;
-    fs::remove_file(file)
-}
-
-fn pipe(_: &Targets) -> io::Result<()> {
-    let output = Command::new("/bin/sh").args(["-c", "echo hello | cat"]).output()?;
-    if output.stdout == b"hello\n" { Ok(()) } else { Err(io::Error::other(format!("{output:?}"))) }
-}
-
-/// Leaves a child behind that nobody waits for; it ends with the sandbox.
-fn hide(_: &Targets) -> io::Result<()> {
-    let script = "(setsid sh -c 'while :; do sleep 1; done' &) </dev/null >/dev/null 2>&1";
-    let status = Command::new("/bin/sh").args(["-c", script]).env_clear().status()?;
-    if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
-}
-
-fn reach_memory(number: i32) -> io::Result<()> {
-    #[expect(unsafe_code, reason = "no crate has this call")]
-    // SAFETY: the kernel finds a place for it, and nobody looks there.
-    let place = unsafe { libc::shmat(number, std::ptr::null(), libc::SHM_RDONLY) };
-    if place.addr() == usize::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Reads the limits of a process of the same sandbox, which only the filter refuses.
-fn limits_of_parent() -> io::Result<()> {
-    let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
-    #[expect(unsafe_code, reason = "no crate reads without writing")]
-    // SAFETY: without places for limits it reads and writes nothing.
-    let done = unsafe {
-        libc::prlimit(parent, libc::RLIMIT_NOFILE, std::ptr::null(), std::ptr::null_mut())
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn have_capability() -> io::Result<()> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    if effective.is_some_and(|all| all.trim().trim_start_matches('0').is_empty()) {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    Ok(())
-}
-
-fn truncate(file: &Path) -> io::Result<()> {
-    let path = std::ffi::CString::new(file.as_os_str().as_bytes())?;
-    #[expect(unsafe_code, reason = "the library only truncates what was opened")]
-    // SAFETY: the path ends with a zero and lives as long as the call.
-    let done = unsafe { libc::truncate(path.as_ptr(), 0) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Attaches to a process in the way that does not stop it.
-fn seize(number: i32) -> io::Result<()> {
-    const PTRACE_SEIZE: libc::c_long = 0x4206;
-    #[expect(unsafe_code, reason = "no crate has this call")]
-    // SAFETY: it takes numbers only.
-    let done = unsafe { libc::syscall(libc::SYS_ptrace, PTRACE_SEIZE, number, 0, 0) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Whether a call reaches the kernel; that it fails there, without arguments, is no refusal.
-fn called(call: libc::c_long) -> io::Result<()> {
-    #[expect(unsafe_code, reason = "no crate has a call that must fail")]
-    // SAFETY: without arguments none of these calls does anything.
-    let done = unsafe { libc::syscall(call, -1, 0, 0, 0, 0, 0) };
-    match io::Error::last_os_error() {
-        error if done == -1 && error.raw_os_error() == Some(libc::EPERM) => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Asks for the number of this process as x32 does.
-fn x32() -> io::Result<()> {
-    match std::env::consts::ARCH {
-        "x86_64" => called(0x4000_0000 | libc::SYS_getpid),
-        _ => Err(io::ErrorKind::Unsupported.into()),
-    }
-}
-
-/// Asks another process to make a call of i386: what refuses it ends the process.
-fn i386() -> io::Result<()> {
-    let status = Command::new(OWN_PROGRAM).args([ASKED, I386]).status()?;
-    if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
-}
-
-const I386: &str = "i386";
-
-/// Asks for the number of this process as i386 does.
-#[cfg(target_arch = "x86_64")]
-fn call_i386() -> i32 {
-    const GETPID: i64 = 20;
-    let mut number = GETPID;
-    #[expect(unsafe_code, reason = "no library makes a call of another architecture")]
-    // SAFETY: the call takes nothing, and changes no memory and no other register.
-    unsafe {
-        std::arch::asm!("int 0x80", inlateout("rax") number);
-    }
-    i32::from(number <= 0)
-}
-
-/// Elsewhere there is no such call.
-#[cfg(not(target_arch = "x86_64"))]
-fn call_i386() -> i32 {
-    1
 }

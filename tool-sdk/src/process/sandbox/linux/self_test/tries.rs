@@ -1,0 +1,119 @@
+//! How single attempts are made, where a line does not say it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::getppid;
+
+use super::{ASKED, OWN_PROGRAM, Targets};
+
+pub(super) fn write_temporary(_: &Targets) -> io::Result<()> {
+    let file = std::env::temp_dir().join(format!("tool-sdk-self-test-{}", std::process::id()));
+    File::create_new(&file)?;
+    fs::remove_file(file)
+}
+
+pub(super) fn pipe(_: &Targets) -> io::Result<()> {
+    let output = Command::new("/bin/sh").args(["-c", "echo hello | cat"]).output()?;
+    if output.stdout == b"hello\n" { Ok(()) } else { Err(io::Error::other(format!("{output:?}"))) }
+}
+
+/// Leaves a child behind that nobody waits for; it ends with the sandbox.
+pub(super) fn hide(_: &Targets) -> io::Result<()> {
+    let script = "(setsid sh -c 'while :; do sleep 1; done' &) </dev/null >/dev/null 2>&1";
+    let status = Command::new("/bin/sh").args(["-c", script]).env_clear().status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
+}
+
+pub(super) fn reach_memory(number: i32) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "no crate has this call")]
+    // SAFETY: the kernel finds a place for it, and nobody looks there.
+    let place = unsafe { libc::shmat(number, std::ptr::null(), libc::SHM_RDONLY) };
+    if place.addr() == usize::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Reads the limits of a process of the same sandbox, which only the filter refuses.
+pub(super) fn limits_of_parent() -> io::Result<()> {
+    let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
+    #[expect(unsafe_code, reason = "no crate reads without writing")]
+    // SAFETY: without places for limits it reads and writes nothing.
+    let done = unsafe {
+        libc::prlimit(parent, libc::RLIMIT_NOFILE, std::ptr::null(), std::ptr::null_mut())
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+pub(super) fn have_capability() -> io::Result<()> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    if effective.is_some_and(|all| all.trim().trim_start_matches('0').is_empty()) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(())
+}
+
+pub(super) fn truncate(file: &Path) -> io::Result<()> {
+    let path = std::ffi::CString::new(file.as_os_str().as_bytes())?;
+    #[expect(unsafe_code, reason = "the library only truncates what was opened")]
+    // SAFETY: the path ends with a zero and lives as long as the call.
+    let done = unsafe { libc::truncate(path.as_ptr(), 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Attaches to a process in the way that does not stop it.
+pub(super) fn seize(number: i32) -> io::Result<()> {
+    const PTRACE_SEIZE: libc::c_long = 0x4206;
+    #[expect(unsafe_code, reason = "no crate has this call")]
+    // SAFETY: it takes numbers only.
+    let done = unsafe { libc::syscall(libc::SYS_ptrace, PTRACE_SEIZE, number, 0, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether a call reaches the kernel; that it fails there, without arguments, is no refusal.
+pub(super) fn called(call: libc::c_long) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "no crate has a call that must fail")]
+    // SAFETY: without arguments none of these calls does anything.
+    let done = unsafe { libc::syscall(call, -1, 0, 0, 0, 0, 0) };
+    match io::Error::last_os_error() {
+        error if done == -1 && error.raw_os_error() == Some(libc::EPERM) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Asks for the number of this process as x32 does.
+pub(super) fn x32() -> io::Result<()> {
+    match std::env::consts::ARCH {
+        "x86_64" => called(0x4000_0000 | libc::SYS_getpid),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+/// Asks another process to make a call of i386: what refuses it ends the process.
+pub(super) fn i386() -> io::Result<()> {
+    let status = Command::new(OWN_PROGRAM).args([ASKED, I386]).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) }
+}
+
+pub(super) const I386: &str = "i386";
+
+/// Asks for the number of this process as i386 does.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn call_i386() -> i32 {
+    const GETPID: i64 = 20;
+    let mut number = GETPID;
+    #[expect(unsafe_code, reason = "no library makes a call of another architecture")]
+    // SAFETY: the call takes nothing, and changes no memory and no other register.
+    unsafe {
+        std::arch::asm!("int 0x80", inlateout("rax") number);
+    }
+    i32::from(number <= 0)
+}
+
+/// Elsewhere there is no such call.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn call_i386() -> i32 {
+    1
+}
