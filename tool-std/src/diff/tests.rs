@@ -1,3 +1,5 @@
+//! Diffs as they are shown, and what is told of those that are not.
+
 use proptest::prelude::*;
 use similar::TextDiff;
 use similar::udiff::UnifiedHunkHeader;
