@@ -3,6 +3,7 @@
 //! A rule that allows changes of the project does not mean these. They are told by name
 //! only, so that it does not matter whether they exist yet.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// Folders with everything below them.
@@ -80,23 +81,31 @@ const FILES: &[&str] = &[
 /// Whether a path below a root names such a file, or something below such a folder.
 pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
     let below_root = Names::of(below_root);
-    below_root.0.last().is_some_and(|name| FILES.contains(&&**name))
+    below_root.0.last().is_some_and(|name| FILES.iter().any(|file| is_same(name, file)))
         || below_root.lead_through(FOLDERS)
         || Names::of(absolute).lead_through(OWN)
 }
 
-/// The names of a path, in lower case: some systems take either case for the same file.
-struct Names(Vec<String>);
+/// The names of a path.
+struct Names<'a>(Vec<&'a [u8]>);
 
-impl Names {
-    fn of(path: &Path) -> Self {
-        Self(path.iter().map(|name| name.to_string_lossy().to_ascii_lowercase()).collect())
+impl<'a> Names<'a> {
+    fn of(path: &'a Path) -> Self {
+        Self(path.iter().map(OsStr::as_encoded_bytes).collect())
     }
 
     /// Whether the path leads through one of `folders`, or to it.
     fn lead_through(&self, folders: &[&[&str]]) -> bool {
-        folders.iter().any(|folder| self.0.windows(folder.len()).any(|part| part == *folder))
+        let is = |part: &[&[u8]], folder: &[&str]| {
+            part.iter().zip(folder).all(|(name, expected)| is_same(name, expected))
+        };
+        folders.iter().any(|folder| self.0.windows(folder.len()).any(|part| is(part, folder)))
     }
+}
+
+/// Some systems take either case for the same file.
+fn is_same(name: &[u8], expected: &str) -> bool {
+    name.eq_ignore_ascii_case(expected.as_bytes())
 }
 
 #[cfg(test)]

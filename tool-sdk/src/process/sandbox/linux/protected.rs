@@ -18,7 +18,7 @@ use crate::workspace::is_protected;
 
 /// How many folders are looked into, and how many names are looked at.
 const MOST_FOLDERS: usize = 256;
-const MOST_NAMES: usize = 8_192;
+const MOST_NAMES: usize = 4_096;
 
 /// How many parts a protected name has at most.
 const MOST_PARTS: usize = 3;
