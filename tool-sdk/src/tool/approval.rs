@@ -63,6 +63,7 @@ pub struct Subject {
     asks: bool,
     known_safe: bool,
     only_forbidden: bool,
+    nameless: bool,
     forbidden_as: Option<Cow<'static, str>>,
 }
 
@@ -95,6 +96,7 @@ impl Subject {
             asks: false,
             known_safe: false,
             only_forbidden: false,
+            nameless: false,
             forbidden_as: None,
         }
     }
@@ -191,6 +193,17 @@ impl Subject {
         self
     }
 
+    /// Says that what it does is only known when it happens, so that no rule that forbids
+    /// something can be held against it.
+    ///
+    /// Where any rule of the tool denies something, somebody is asked about it, whatever other
+    /// rules and the mode allow.
+    #[must_use]
+    pub fn nameless(mut self) -> Self {
+        self.nameless = true;
+        self.opaque()
+    }
+
     /// The subject without what `redactor` finds, for those who only read of it.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
@@ -251,6 +264,12 @@ impl Subject {
     #[must_use]
     pub fn is_only_forbidden(&self) -> bool {
         self.only_forbidden
+    }
+
+    /// Whether no rule that forbids something can be held against it.
+    #[must_use]
+    pub fn is_nameless(&self) -> bool {
+        self.nameless
     }
 
     /// Whether it was not understood.

@@ -1,4 +1,5 @@
-//! What the redirections of a command line read and write, as rules and people see it.
+//! What files a command line reads and writes, as rules and people see it: those of its
+//! redirections, and those that a command which only looks is given.
 //!
 //! A file is judged where it lies, under `edit` or `read` and, as for every other tool, under
 //! `external_directory` and `protected_path` where these are meant.
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tool_sdk::{Context, RiskClass, Subject, WorkspacePath};
 
-use crate::shell::Understood;
+use crate::shell::{self, Simple, Understood};
 
 /// The permissions of those who read and write files.
 const READ: &str = "read";
@@ -18,6 +19,14 @@ const WRITE: &str = "edit";
 
 /// The permission for what is, or may be, outside of the workspace.
 const OUTSIDE: &str = "external_directory";
+
+/// Commands that only look, but at no files that they are given.
+const NO_FILES: &[&str] = &[
+    "echo", "expr", "false", "id", "numfmt", "pwd", "seq", "tr", "true", "uname", "which", "whoami",
+];
+
+/// Commands that look at all that is below a folder.
+const SEARCHES: &[&str] = &["cd", "find", "grep", "ls", "rg", "stat"];
 
 /// Where relative paths start, when that is known.
 pub(super) struct Base<'a> {
@@ -38,7 +47,44 @@ impl<'a> Base<'a> {
         let about = |path: &String, is_written| self.about(path, is_certain(path), is_written);
         let writes = of.writes.iter().flat_map(|path| about(path, true));
         let reads = of.reads.iter().flat_map(|path| about(path, false));
-        writes.chain(reads).collect()
+        let looked_at = of.commands.iter().filter(|command| command.safe);
+        let looked_at = looked_at.flat_map(|command| self.operands(command));
+        let looked_at = looked_at.flat_map(|path| self.about(path, is_certain(path), false));
+        writes.chain(reads).chain(looked_at).collect()
+    }
+
+    /// The files that a command is given which needs no rule, because it only looks. Another
+    /// one is asked about as a whole.
+    fn operands<'s>(&self, command: &'s Simple) -> Vec<&'s str> {
+        let Some((program, rest)) = command.argv.split_first() else { return Vec::new() };
+        let name = shell::bare_name(program);
+        if NO_FILES.contains(&&*name) {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let mut pattern =
+            matches!(&*name, "grep" | "rg") && !rest.iter().any(|it| gives_pattern(it));
+        for word in rest {
+            if word.starts_with('-') {
+                // A value may stand in the same word.
+                let value = word.find(['/', '~']).map(|at| &word[at..]);
+                found.extend(value.filter(|value| *value != "/" && self.is_there(value)));
+            } else if std::mem::take(&mut pattern) {
+            } else if (word != "/" || SEARCHES.contains(&&*name))
+                && (leads_out(word) || self.is_there(word))
+            {
+                found.push(word.as_str());
+            }
+        }
+        found
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        let path = Path::new(path);
+        match &self.folder {
+            Some(folder) => folder.join(path).symlink_metadata().is_ok(),
+            None => path.is_absolute() && path.symlink_metadata().is_ok(),
+        }
     }
 
     fn about(&self, path: &str, is_certain: bool, is_written: bool) -> Vec<Subject> {
@@ -77,6 +123,27 @@ impl<'a> Base<'a> {
             None if path.is_absolute() => path.to_owned(),
             None => return None,
         };
+        // What these are depends on who opens them, and a link that leads nowhere makes the
+        // file to which it leads.
+        let is_own = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+        let is_open = path.is_symlink() && !path.exists();
+        if is_open || is_own.iter().any(|own| path.starts_with(own)) {
+            return None;
+        }
         Some(WorkspacePath::from(path.to_str()?))
+    }
+}
+
+/// Whether a path may lead out of the folder that it starts in.
+fn leads_out(path: &str) -> bool {
+    path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..")
+}
+
+/// Whether an option of a search says what to look for, so that no operand does.
+fn gives_pattern(option: &str) -> bool {
+    let Some(option) = option.strip_prefix('-') else { return false };
+    match option.strip_prefix('-') {
+        Some(long) => ["regexp", "file"].iter().any(|name| long.starts_with(name)),
+        None => option.contains(['e', 'f']),
     }
 }

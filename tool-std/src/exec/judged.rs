@@ -14,17 +14,27 @@ use crate::shell::{self, Simple, Understood, Why};
 pub(super) struct Judged {
     script: String,
     understood: Understood,
+    /// The program that reads the script, when that is no shell that is understood.
+    reader: Option<String>,
 }
 
 impl Judged {
     /// A script for bash.
     pub(super) fn script(script: &str) -> Self {
-        Self { script: script.to_owned(), understood: shell::understand(script) }
+        let understood = shell::understand(script);
+        Self { script: script.to_owned(), understood, reader: None }
+    }
+
+    /// Says which program reads it: that is a command of its own.
+    pub(super) fn read_by(mut self, reader: Option<&str>) -> Self {
+        self.reader = reader.map(str::to_owned);
+        self
     }
 
     /// A program and its arguments.
     pub(super) fn argv(argv: &[String]) -> Self {
-        Self { script: argv.join(" "), understood: shell::understand_argv(argv) }
+        let understood = shell::understand_argv(argv);
+        Self { script: argv.join(" "), understood, reader: None }
     }
 
     /// Counts it as not understood, when `why` is something.
@@ -65,6 +75,17 @@ impl Judged {
         let is_opaque = self.understood.opaque.is_some();
         let mut subjects: Vec<Subject> =
             self.understood.commands.iter().map(|command| subject(command, is_opaque)).collect();
+        subjects.extend(self.understood.commands.iter().filter_map(unquoted));
+        if let Some(reader) = &self.reader {
+            let words = [reader.clone(), "-c".to_owned(), self.script.clone()];
+            subjects.extend(
+                shell::understand_argv(&words)
+                    .commands
+                    .iter()
+                    .take(1)
+                    .map(|command| subject(command, true)),
+            );
+        }
         // There is always something to judge.
         if self.understood.is_cut() || subjects.is_empty() {
             subjects.push(Subject::new(self.script.clone()).opaque());
@@ -78,6 +99,18 @@ impl Judged {
     }
 }
 
+/// A command as people write it in rules, without quotes, where it has some: rules that
+/// forbid are held against that too.
+fn unquoted(command: &Simple) -> Option<Subject> {
+    let text = command.argv.join(" ");
+    if text == command.text {
+        return None;
+    }
+    let (program, rest) = text.split_at(command.argv.first()?.len());
+    let bare = format!("{}{rest}", shell::bare_name(program));
+    Some(Subject::new(text).also_forbidden_as(bare).only_forbidden())
+}
+
 fn subject(command: &Simple, is_opaque: bool) -> Subject {
     let mut subject = Subject::new(command.text.clone());
     if let Some(bare) = command.bare() {
@@ -85,6 +118,9 @@ fn subject(command: &Simple, is_opaque: bool) -> Subject {
     }
     if command.hidden {
         return subject.only_forbidden();
+    }
+    if command.asks == Some(Why::Program) {
+        return subject.nameless();
     }
     if is_opaque || command.asks.is_some_and(|why| !why.may_be_allowed()) {
         return subject.opaque();

@@ -44,7 +44,8 @@ impl Line<'_> {
         } else {
             (!self.env.is_empty()).then_some(Why::Assignment)
         };
-        Judged::script(self.script).doubted(why)
+        let other = self.shell.filter(|shell| !is_bash(shell));
+        Judged::script(self.script).doubted(why).read_by(other)
     }
 
     /// What to start.

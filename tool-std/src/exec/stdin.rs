@@ -20,8 +20,13 @@ use crate::shell::Why;
 const SHELLS: &[&str] =
     &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
 
-/// What Ctrl-C types.
+/// Programs that read lines, which the terminal or they themselves let people edit.
+const READERS: &[&str] =
+    &["ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "sh", "tcsh", "zsh"];
+
+/// What Ctrl-C types, and what Ctrl-D types.
 const INTERRUPT: &str = "\u{3}";
+const END: &str = "\u{4}";
 
 /// How long a call waits after something was typed, in milliseconds.
 const AFTER_TYPING: std::ops::RangeInclusive<u64> = 250..=30_000;
@@ -93,9 +98,13 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
         process.interrupt();
         return Ok(());
     }
+    if edits(chars) && may_be_shell(process) {
+        return Err(ToolError::denied("keys that edit a line hide what a shell gets in the end")
+            .hint("type whole lines, or Ctrl-C or Ctrl-D alone"));
+    }
     let line = process.typed() + chars;
     if line.len() > chars.len() && chars != INTERRUPT {
-        continued(&line, cx).await?;
+        continued(&line, chars, cx).await?;
     }
     match process.type_in(chars).await {
         // It has just ended: what it wrote says why.
@@ -105,8 +114,14 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
 }
 
 /// Judges a line of which a part was typed before: only together they say what is run.
-async fn continued(line: &str, cx: &Context) -> Result<(), ToolError> {
-    for command in &Judged::script(line).understood().commands {
+async fn continued(line: &str, last: &str, cx: &Context) -> Result<(), ToolError> {
+    let (whole, part) = (Judged::script(line), Judged::script(last));
+    let (whole, part) = (whole.understood(), part.understood());
+    if whole.writes != part.writes || whole.reads != part.reads {
+        return Err(ToolError::denied("the name of a file was typed in parts")
+            .hint("interrupt with `\\u0003`, and type the whole line at once"));
+    }
+    for command in &whole.commands {
         for text in std::iter::once(command.text.clone()).chain(command.bare()) {
             if !cx.ask("exec_command", text).await {
                 return Err(ToolError::denied(format_args!("`{line}` may not be typed")));
@@ -114,6 +129,18 @@ async fn continued(line: &str, cx: &Context) -> Result<(), ToolError> {
         }
     }
     Ok(())
+}
+
+/// Whether some of it changes what was typed before it.
+fn edits(chars: &str) -> bool {
+    let is_key = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    chars != INTERRUPT && chars != END && chars.contains(is_key)
+}
+
+/// Whether a shell reads what is typed, or nobody knows what does.
+fn may_be_shell(process: &Process) -> bool {
+    let name = process.reader().and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    name.is_none_or(|name| READERS.contains(&&*name))
 }
 
 pub(super) fn unknown(session: u32) -> ToolError {

@@ -33,7 +33,7 @@ const fn reads(
 }
 
 const INTERPRETERS: &[Interpreter] = &[
-    reads(&["python", "pypy", "py"], "c", &[]),
+    reads(&["python", "pypy", "py"], "cms", &[]),
     reads(&["perl"], "eEMm", &[]),
     reads(&["ruby", "luajit", "lua", "rscript", "r", "groovy", "scala", "ghc"], "eE", &["--eval"]),
     reads(
@@ -93,18 +93,31 @@ pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
     if has_commands { rest } else { &[] }
 }
 
+/// Programs that read commands from their input, whatever they are given.
+const READS_INPUT: &[&str] =
+    &["ed", "ex", "gdb", "lldb", "mariadb", "mysql", "psql", "redis-cli", "sqlite", "vi", "vim"];
+
+/// Names of what a program gets as its input.
+const INPUT: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+
 /// Whether it reads code from what it gets as input.
 pub(super) fn reads_code(words: &[Word]) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
     let name = bare_name(&head.value);
-    let is_option = |word: &Word| word.value.starts_with('-');
-    let is_alone = interpreter(&name).is_some() && rest.iter().all(is_option);
-    is_alone || is_elsewhere(&name, rest)
+    let is_no_file =
+        |word: &Word| word.value.starts_with('-') || INPUT.contains(&word.value.as_str());
+    let is_alone = interpreter(&name).is_some() && rest.iter().all(is_no_file);
+    is_alone || READS_INPUT.contains(&family(&name)) || is_elsewhere(&name, rest)
 }
 
 fn interpreter(name: &str) -> Option<&'static Interpreter> {
-    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let family = family(name);
     INTERPRETERS.iter().find(|it| it.names.contains(&name) || it.names.contains(&family))
+}
+
+/// The name without the digits of a version.
+fn family(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 fn is_interpreter(name: &str, rest: &[Word]) -> bool {

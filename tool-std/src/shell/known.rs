@@ -4,7 +4,7 @@
 
 use super::unwrap::Layer;
 use super::word::{Word, bare_name, has_bare_name, is_assignment};
-use super::{Simple, Why, danger, names, safe};
+use super::{Simple, Why, danger, names, safe, suggest};
 
 /// Folders whose programs are what their names say.
 const TRUSTED: &[&str] =
@@ -22,7 +22,7 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         layer.asks
     } else if open_end && layer.is_bare {
         Some(Why::Wrapper)
-    } else if danger::has_argument(words, open_end) {
+    } else if danger::has_argument(words, open_end) || !is_action_named(words) {
         Some(Why::Argument)
     } else if words.iter().any(|word| word.parameter) {
         Some(Why::Parameter)
@@ -41,6 +41,14 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         dangerous,
         hidden: false,
     }
+}
+
+/// Whether the words are known that say which of its commands a program runs.
+fn is_action_named(words: &[Word]) -> bool {
+    let program: [&str; 1] = [&bare_name(&words[0].value)];
+    let named = suggest::arity(&program).saturating_sub(1);
+    let mut operands = words[1..].iter().filter(|word| !word.value.starts_with('-'));
+    operands.by_ref().take(named).all(Word::is_literal)
 }
 
 /// Whether files may lie elsewhere after a command, itself and not what it contains.

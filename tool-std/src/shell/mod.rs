@@ -30,6 +30,7 @@ mod word;
 use self::judge::Judge;
 pub use self::suggest::suggestions;
 pub use self::why::Why;
+pub(crate) use self::word::bare_name;
 
 /// What is known of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,7 +159,7 @@ impl Simple {
     #[must_use]
     pub fn bare(&self) -> Option<String> {
         let program = self.argv.first()?;
-        let name = word::bare_name(program);
+        let name = bare_name(program);
         if name == *program {
             return None;
         }

@@ -34,7 +34,8 @@ pub(super) fn is_safe(words: &[Word], open_end: bool) -> bool {
         "find" | "rg" => true,
         "git" => is_safe_git(rest),
         "sed" => is_safe_sed(rest),
-        // With two names, the second one is written.
+        // With two names, the second one is written, and a pattern may become two.
+        "uniq" if !rest.iter().all(Word::is_literal) => false,
         "uniq" => rest.len() < 2 || rest[..rest.len() - 1].iter().all(is_flag),
         _ => false,
     }

@@ -19,7 +19,8 @@ pub(super) struct Word {
     pub(super) glob: bool,
     /// May become several words, each of any form.
     pub(super) splits: bool,
-    /// Begins with what is not known, so that it may be an option.
+    /// Begins with what is not known, or goes on with it after a dash, so that it may be any
+    /// option.
     pub(super) leads: bool,
 }
 
@@ -74,17 +75,22 @@ impl Builder {
 
     /// Adds a character of a file name pattern.
     pub(super) fn glob(&mut self, c: char) {
-        self.word.leads |= self.word.value.is_empty();
+        self.word.leads |= self.may_begin_option();
         self.word.glob = true;
         self.raw(c.encode_utf8(&mut [0; 4]));
     }
 
     /// Adds text that stands for what is only known at run time.
     pub(super) fn unknown(&mut self, text: &str, in_quotes: bool) {
-        self.word.leads |= self.word.value.is_empty();
+        self.word.leads |= self.may_begin_option();
         self.word.splits |= !in_quotes;
         self.word.unknown = true;
         self.raw(text);
+    }
+
+    /// Whether what comes next decides which option the word is, or whether it is one.
+    fn may_begin_option(&self) -> bool {
+        self.word.value.is_empty() || self.word.value.starts_with('-')
     }
 
     /// Adds text that stands for the name of a pipe.
@@ -183,7 +189,7 @@ pub(super) fn is_assignment(word: &str) -> bool {
 }
 
 /// The name of a program without its folder, as systems without letter case find it.
-pub(super) fn bare_name(program: &str) -> Cow<'_, str> {
+pub(crate) fn bare_name(program: &str) -> Cow<'_, str> {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
     if is_lower {

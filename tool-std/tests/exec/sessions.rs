@@ -103,6 +103,27 @@ async fn a_terminal_answers() {
     assert!(field(&report, "Process exited with code ").starts_with("130"), "{report}");
 }
 
+// SH9: what a shell gets in the end is what was judged.
+#[tokio::test]
+async fn keys_that_edit_a_line_do_not_reach_a_shell() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": "bash --norc -i", "tty": true, "yield_time_ms": 500 });
+    let session = session_of(&host.call("exec_command", cmd).await);
+    for chars in ["rx\u{7f}m -f victim\n", "m -f victim\u{1}r\n", "rm\u{4}", "\u{15}ls\n"] {
+        let typed = json!({ "session_id": session, "chars": chars });
+        let refused = host.error("write_stdin", typed).await;
+        assert!(refused.message().contains("keys that edit"), "{chars:?}: {refused}");
+    }
+    // A redirection in two parts is a name that nobody judged.
+    let typed = json!({ "session_id": session, "chars": "echo x > .env" });
+    host.call("write_stdin", typed).await;
+    let refused =
+        host.error("write_stdin", json!({ "session_id": session, "chars": "rc\n" })).await;
+    assert!(refused.message().contains("in parts"), "{refused}");
+    assert!(!host.folder.path().join(".envrc").exists());
+    host.call("kill_session", json!({ "session_id": session })).await;
+}
+
 #[tokio::test]
 async fn without_a_terminal_only_an_interrupt_gets_through() {
     let host = Host::open();

@@ -485,3 +485,16 @@ fn redirections_are_known_or_asked_about() {
     assert!(understand("for i in a; do ln -s x l; echo > /work/l; done").is_unsettled());
     assert!(!understand("if true; then echo > /work/l; fi").is_unsettled());
 }
+
+// SH6, SH10: code is looked into also where it comes in as input, and with an operand.
+#[test]
+fn code_that_is_given_as_input_is_looked_into() {
+    check(&[
+        ("sqlite3 x <<'EOF'\n.shell rm x\nEOF", "sqlite3 *", Allow, Deny),
+        ("python3 /dev/stdin <<'EOF'\nos.system('rm x')\nEOF", "python3 *", Allow, Deny),
+        ("ed -s f <<< '!rm x'", "ed *", Ask, Deny),
+        ("python3 -m timeit -s 'os.system(\"rm x\")'", "python3 *", Allow, Deny),
+        ("gawk -oout '{print}'", "gawk *", Ask, Ask),
+        ("awk -W exec=evil.awk x", "awk *", Ask, Ask),
+    ]);
+}

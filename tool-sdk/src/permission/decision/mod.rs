@@ -137,7 +137,7 @@ impl Case<'_> {
         let decided = self.by_rules(subject, class, alone);
         let lifted =
             if decided.action == Action::Ask { self.lifted(subject, decided) } else { decided };
-        let bound = self.bound(subject, class, lifted);
+        let bound = self.bound(subject, class, self.unnamed(subject, lifted));
         Decision { subjects: vec![subject.clone()], ..bound }
     }
 
@@ -211,6 +211,20 @@ impl Case<'_> {
             };
         }
         asked
+    }
+
+    /// SH10: a rule that denies something might deny this, if only one knew what it is.
+    fn unnamed(&self, subject: &Subject, decided: Decision) -> Decision {
+        let denies = |rule: &&Rule| rule.action == Action::Deny;
+        if decided.action != Action::Allow || !subject.is_nameless() {
+            return decided;
+        }
+        let Some(rule) = self.own.rules().iter().find(denies) else { return decided };
+        let reason = format!(
+            "what it runs is only known when it runs, so that the rule `{rule}`{} cannot be judged",
+            origin(rule)
+        );
+        Decision { rules: vec![rule.clone()], ..Decision::new(Action::Ask, By::Unjudged, reason) }
     }
 
     /// What nothing lifts.

@@ -28,7 +28,7 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
         || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
-            "awk" => words[1..].iter().any(|word| awk_acts(&word.value)),
+            "awk" => words[1..].iter().any(|word| word.unknown || awk_acts(&word.value)),
             "git" => git_acts(words),
             "make" => words[1..].iter().any(|word| word.value.contains('=')),
             "npm" => words[1..].iter().any(|word| NPM_ACTS.contains(&&*word.value)),

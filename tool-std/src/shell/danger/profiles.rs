@@ -21,7 +21,7 @@ pub(super) struct Profile {
 pub(super) const PROFILES: &[Profile] = &[
     Profile {
         names: &["awk", "gawk", "mawk", "nawk"],
-        letters: "fiEel",
+        letters: "fiEelWodpD",
         harmless: "\
             assign field-separator posix traditional version",
         single_dash: false,

@@ -90,7 +90,7 @@ fn prefix<'a, 's>(argv: &'a [&'s str]) -> &'a [&'s str] {
 }
 
 /// How many words that are: the longest entry of the table decides.
-fn arity(argv: &[&str]) -> usize {
+pub(super) fn arity(argv: &[&str]) -> usize {
     (1..=2.min(argv.len()))
         .rev()
         .find_map(|length| {
