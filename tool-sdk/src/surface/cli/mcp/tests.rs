@@ -156,3 +156,23 @@ fn nothing_is_added_that_nobody_agreed_to() {
     assert_eq!(broken.code, 1);
     assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 2);
 }
+
+// MC2, MC4: what is trusted is what was shown.
+#[test]
+fn all_that_is_trusted_is_shown() {
+    let shelf = Shelf::new("");
+    let end = format!("{}THE END", "x".repeat(5000));
+    let server = SERVER
+        .replace("Says hello.", &end)
+        .replace(r#""name":"hello","#, r#""name":"hello","title":"Hello\u200bYou","#)
+        .replace(r#""type":"string""#, r#""type":"string","description":"Who.\u200b""#);
+    let script = shelf.setting.file("server.sh", &server);
+    let added = shelf.run(&["--yes", "mcp", "add", "greeter", "--", "sh", &script]);
+    assert_eq!(added.code, 0, "{}", added.err);
+    let shown = shelf.run(&["mcp", "inspect", "greeter"]);
+    for page in [added.err, shown.out] {
+        for part in [&*end, r#""title": "Hello\u{200b}You""#, r#""description": "Who.\u{200b}""#] {
+            assert!(page.contains(part), "{part} is not in {page}");
+        }
+    }
+}

@@ -6,6 +6,8 @@
 //!
 //! **Invariant:** nothing is sent twice. A call that was lost stays lost.
 
+#[cfg(feature = "cli")]
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -374,6 +376,28 @@ impl Line {
         let view = toolset.view();
         let names = view.definitions().map(|definition| definition.name.to_string());
         names.filter(|name| !name.starts_with(&own)).collect()
+    }
+
+    /// Everything that is taken as seen of its tools, by their names here.
+    #[cfg(feature = "cli")]
+    pub(super) fn shown(&self) -> BTreeMap<String, String> {
+        let tools = self.state().tools.clone();
+        tools.iter().map(|tool| (tool.definition().name.to_string(), tool.text())).collect()
+    }
+
+    /// Takes what was shown as seen, where that is what the server says now; whether it is.
+    #[cfg(feature = "cli")]
+    pub(super) fn pin_shown(
+        &self,
+        shown: &BTreeMap<String, String>,
+    ) -> Result<bool, crate::error::ToolError> {
+        let tools = self.state().tools.clone();
+        let is_shown =
+            |tool: &ForeignTool| shown.get(tool.definition().name.as_str()) == Some(&tool.text());
+        if tools.len() != shown.len() || !tools.iter().all(is_shown) {
+            return Ok(false);
+        }
+        tools.iter().try_for_each(ForeignTool::pin).map(|()| true)
     }
 
     /// Takes everything that the server offers now as seen.

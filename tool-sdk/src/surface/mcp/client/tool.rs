@@ -104,6 +104,12 @@ impl ForeignTool {
         line.pins().difference(line.name(), raw, sight)
     }
 
+    /// Everything that is taken as seen of it, as people read it.
+    #[cfg(feature = "cli")]
+    pub(super) fn text(&self) -> String {
+        self.0.sight.text()
+    }
+
     /// Takes the tool as seen.
     pub(super) fn pin(&self) -> Result<(), ToolError> {
         let Inner { line, raw, sight, .. } = &*self.0;

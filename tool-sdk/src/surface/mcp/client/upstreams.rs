@@ -141,6 +141,24 @@ impl Upstreams {
         self.line(server).map_err(|error| ToolError::not_found(error.message))?.pin_all()
     }
 
+    /// What [`trust`](Self::trust) would take as seen of each tool of a server, as people
+    /// read it.
+    #[cfg(feature = "cli")]
+    pub(in crate::surface) fn shown(&self, server: &str) -> BTreeMap<String, String> {
+        self.line(server).map(|line| line.shown()).unwrap_or_default()
+    }
+
+    /// As [`trust`](Self::trust), but only where `shown` is what the server says now; whether
+    /// it is.
+    #[cfg(feature = "cli")]
+    pub(in crate::surface) fn trust_shown(
+        &self,
+        server: &str,
+        shown: &BTreeMap<String, String>,
+    ) -> Result<bool, ToolError> {
+        self.line(server).map_err(|error| ToolError::not_found(error.message))?.pin_shown(shown)
+    }
+
     /// Ends the connection to a server and takes its tools away; says whether it was known.
     pub fn remove(&self, server: &str) -> bool {
         let line = self.lines().remove(server);
