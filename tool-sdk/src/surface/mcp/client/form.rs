@@ -8,16 +8,13 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::suspicion;
+use super::suspicion::{self, WORDS};
 use crate::permission::spelt;
 use crate::redact::{Redactor, is_secret_key};
 
 /// More is no form that anybody fills in.
 const MOST_FIELDS: usize = 32;
 const MOST_BYTES: usize = 32 << 10;
-
-/// The words of a schema that are only there to be read.
-const WORDS: &[&str] = &["title", "description"];
 
 static SECRETS: LazyLock<Redactor> = LazyLock::new(Redactor::from_env);
 

@@ -68,10 +68,11 @@ impl ForeignTool {
         let mut definition = Definition::new(name, suspicion::description(tool), parameters)
             .risk(risk(tool))
             .timeout(line.longest());
-        definition.title = tool.title.clone().map(Into::into);
+        definition.title = tool.title.as_deref().map(|title| suspicion::readable(title).into());
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());
-        definition.output = tool.output_schema.clone().and_then(|it| Schema::from_value(it).ok());
+        let output = tool.output_schema.as_ref().map(suspicion::readable_schema);
+        definition.output = output.and_then(|it| Schema::from_value(it).ok());
         definition.source = Source::Mcp { server: server.to_owned() };
         let sight = Sight::of(&line.identity(), tool);
         definition.revision = Some(sight.digest());
