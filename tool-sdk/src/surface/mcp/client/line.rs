@@ -20,7 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::pins::Pins;
 use super::questions::Questions;
-use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool};
+use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
 use super::tool::ForeignTool;
 use super::upstream::{Reach, Upstream};
 use super::{name, suspicion, wire};
@@ -162,6 +162,20 @@ impl Line {
         }
     }
 
+    /// Every tool as the server describes it now.
+    pub(super) async fn described(self: &Arc<Self>) -> Result<Vec<RemoteTool>, RemoteError> {
+        let remote = self.remote().await?;
+        let listed = within(self.upstream.startup_timeout, remote.tools()).await;
+        listed.map_err(|error| self.failed(error))
+    }
+
+    /// Reads a resource.
+    pub(super) async fn read(self: &Arc<Self>, uri: &str) -> Result<Value, RemoteError> {
+        let remote = self.remote().await?;
+        let read = within(self.call_timeout(), remote.read(uri)).await;
+        read.map_err(|error| self.failed(error))
+    }
+
     fn living(&self) -> Option<Arc<dyn Remote>> {
         let state = self.state();
         let remote = &state.connection.as_ref()?.remote;
@@ -274,6 +288,12 @@ async fn open(upstream: &Upstream) -> Result<Arc<dyn Remote>, RemoteError> {
     }
 }
 
+/// What comes of it in time.
+async fn within<T>(patience: Duration, work: RemoteWork<'_, T>) -> Result<T, RemoteError> {
+    let late = |_| RemoteError::timeout(format_args!("the server said nothing for {patience:?}"));
+    timeout(patience, work).await.map_err(late)?
+}
+
 /// Looks at the tools again whenever the server says so.
 async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
     loop {
@@ -283,7 +303,10 @@ async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
         }
         // Whoever changes one tool changes more in the same breath.
         sleep(DEBOUNCE).await;
-        let listed = remote.tools().await;
+        let Some(patience) = line.upgrade().map(|line| line.upstream.startup_timeout) else {
+            return;
+        };
+        let listed = within(patience, remote.tools()).await;
         let Some(line) = line.upgrade() else { return };
         match listed {
             Ok(tools) => line.offer(&tools),

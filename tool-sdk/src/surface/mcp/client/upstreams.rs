@@ -177,8 +177,7 @@ impl Upstreams {
     ///
     /// Fails when there is no such server, or when it does not answer.
     pub async fn described(&self, server: &str) -> Result<Vec<RemoteTool>, RemoteError> {
-        let line = self.line(server)?;
-        line.remote().await?.tools().await.map_err(|error| line.failed(error))
+        self.line(server)?.described().await
     }
 
     /// Reads a resource of a server, in the protocol's form.
@@ -187,8 +186,7 @@ impl Upstreams {
     ///
     /// Fails when there is no such server or resource.
     pub async fn read(&self, server: &str, uri: &str) -> Result<Value, RemoteError> {
-        let line = self.line(server)?;
-        line.remote().await?.read(uri).await.map_err(|error| line.failed(error))
+        self.line(server)?.read(uri).await
     }
 
     /// What is known of a server.

@@ -1,11 +1,12 @@
 //! Ids of requests that nobody can guess, and answers that nobody asked for.
 //!
 //! The library counts its requests from nought. On the wire they are counted from a random
-//! number, so that an answer has to have seen its question; and an answer counts once.
+//! number, so that an answer has to have seen its question; and an answer counts once. What
+//! the server asks is counted until the answer is written: nobody keeps a flood of questions.
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
     ClientNotification, GetMeta as _, JsonRpcMessage, RequestId, ServerNotification, ServerResult,
@@ -15,6 +16,7 @@ use rmcp::transport::Transport;
 use tokio_util::sync::CancellationToken;
 
 use super::super::remote::RemoteError;
+use super::bounded::Overflow;
 use super::ears::Ears;
 
 /// Ids stay whole numbers also for those who read numbers as doubles.
@@ -23,12 +25,21 @@ const START_BITS: u32 = 52;
 /// More requests than one connection ever sees.
 const MOST: i64 = 1 << 40;
 
+/// How many requests of a server may wait for their answers.
+const MOST_UNANSWERED: usize = 64;
+
+/// From how many on whoever answers has its turn before the next message is read.
+const MANY_UNANSWERED: usize = MOST_UNANSWERED / 4;
+
 /// A transport on which only what was asked for is answered.
 pub(super) struct Guarded<T> {
     inner: T,
     start: i64,
     /// The requests without an answer, by the library's ids.
     open: Mutex<HashSet<i64>>,
+    /// The server's requests without an answer.
+    unanswered: Arc<Mutex<Vec<RequestId>>>,
+    overflow: Overflow,
     ears: Arc<Ears>,
     /// Triggered at the end of the connection.
     closed: CancellationToken,
@@ -37,6 +48,7 @@ pub(super) struct Guarded<T> {
 impl<T> Guarded<T> {
     pub(super) fn new(
         inner: T,
+        overflow: Overflow,
         ears: Arc<Ears>,
         closed: CancellationToken,
     ) -> Result<Self, RemoteError> {
@@ -46,7 +58,8 @@ impl<T> Guarded<T> {
         })?;
         // What is left fits into a number with a sign.
         let start = (random >> (u64::BITS - START_BITS)).cast_signed();
-        Ok(Self { inner, start, open: Mutex::default(), ears, closed })
+        let (open, unanswered) = (Mutex::default(), Arc::default());
+        Ok(Self { inner, start, open, unanswered, overflow, ears, closed })
     }
 
     /// An id of the library as the server sees it.
@@ -115,13 +128,19 @@ impl<T> Guarded<T> {
                 }
                 if let ServerNotification::CancelledNotification(cancelled) = &mut told.notification
                     && let Some(id) = &mut cancelled.params.request_id
-                    && let Some(number) = self.known(id)
                 {
-                    *id = RequestId::Number(number);
+                    // What the server takes back is not answered.
+                    settle(&self.unanswered, id);
+                    if let Some(number) = self.known(id) {
+                        *id = RequestId::Number(number);
+                    }
                 }
                 true
             }
-            JsonRpcMessage::Request(_) => true,
+            JsonRpcMessage::Request(request) => {
+                locked(&self.unanswered).push(request.id.clone());
+                true
+            }
         }
     }
 
@@ -129,6 +148,18 @@ impl<T> Guarded<T> {
         let Some(number) = self.known(id) else { return false };
         *id = RequestId::Number(number);
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+}
+
+fn locked(unanswered: &Mutex<Vec<RequestId>>) -> MutexGuard<'_, Vec<RequestId>> {
+    unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nobody waits for the answer to this request of the server any more.
+fn settle(unanswered: &Mutex<Vec<RequestId>>, id: &RequestId) {
+    let mut unanswered = locked(unanswered);
+    if let Some(at) = unanswered.iter().position(|one| one == id) {
+        unanswered.swap_remove(at);
     }
 }
 
@@ -140,14 +171,36 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
         mut message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         self.outgoing(&mut message);
-        self.inner.send(message)
+        let answered = match &message {
+            JsonRpcMessage::Response(answer) => Some(answer.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let (sent, unanswered) = (self.inner.send(message), Arc::clone(&self.unanswered));
+        async move {
+            let sent = sent.await;
+            if let Some(id) = answered {
+                settle(&unanswered, &id);
+            }
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            if locked(&self.unanswered).len() > MANY_UNANSWERED {
+                tokio::task::yield_now().await;
+            }
             match self.inner.receive().await {
                 Some(mut message) => {
-                    if self.incoming(&mut message) {
+                    let counts = self.incoming(&mut message);
+                    if locked(&self.unanswered).len() > MOST_UNANSWERED {
+                        let most = format_args!("more than {MOST_UNANSWERED} requests at once");
+                        self.overflow.note(most);
+                        self.closed.cancel();
+                        return None;
+                    }
+                    if counts {
                         return Some(message);
                     }
                     tracing::debug!("an answer that nobody asked for was dropped");

@@ -127,7 +127,7 @@ where
 {
     let closed = CancellationToken::new();
     let ears = Arc::new(ears);
-    let guarded = Guarded::new(transport, Arc::clone(&ears), closed.clone())?;
+    let guarded = Guarded::new(transport, overflow.clone(), Arc::clone(&ears), closed.clone())?;
     let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
     let service = match service {
         Ok(service) => service,
@@ -227,6 +227,11 @@ impl Wire {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => break answer,
+                // What is still being written to a server that is gone is not waited for.
+                () = self.closed.cancelled() => {
+                    asked.0 = None;
+                    return Err(self.failed(ServiceError::TransportClosed));
+                }
                 Some(step) = steps.next() => {
                     silence = Instant::now() + call.timeout;
                     step.tell(call.report);
@@ -309,18 +314,22 @@ const FAREWELL: Duration = Duration::from_secs(5);
 impl Asked {
     async fn cancel(&mut self, reason: &str) {
         if let Some(handle) = self.0.take() {
-            // A server that cannot be told has nobody to answer either.
-            let _ = tokio::time::timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
+            take_back(handle, reason).await;
         }
     }
+}
+
+async fn take_back(handle: RequestHandle<RoleClient>, reason: &str) {
+    // A server that cannot be told has nobody to answer either.
+    let _ = tokio::time::timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
         let Some(handle) = self.0.take() else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let mut asked = Self(Some(handle));
-            runtime.spawn(async move { asked.cancel("nobody waits for it any more").await });
+            // A runtime that ends drops this at once, so that it must not be asked again.
+            runtime.spawn(take_back(handle, "nobody waits for it any more"));
         }
     }
 }
