@@ -63,6 +63,14 @@ fn a_server_comes_is_used_and_goes() {
     assert_eq!(shelf.run(&[&["--no-input"][..], &call].concat()).code, 3);
     let called = shelf.run(&[&["--no-input", "--allow", "mcp(greeter/*)"][..], &call].concat());
     assert_eq!((called.code, called.out.as_str()), (0, "hello\n"), "{}", called.err);
+    assert_eq!(called.err, "", "the rule speaks of what is there");
+    let rules = ["mcp(greeter/*)", "mcp_definition(greeter/*)", "mcp_sampling", "mcp__greeter__*"];
+    let rules: Vec<&str> = rules.iter().flat_map(|rule| ["--ask", rule]).collect();
+    for call in [&["call", "echo", "--text", "x"][..], &["check", "mcp__greeter__hello"]] {
+        assert_eq!(shelf.run(&[&rules[..], call].concat()).err, "", "{call:?}");
+    }
+    let wrong = ["--ask", "mcp__greter__*", "call", "echo", "--text", "x"];
+    assert!(shelf.run(&wrong).err.contains("speaks of no tool"));
     let denied = shelf.run(&[&["--yes", "--deny", "mcp__greeter__*"][..], &call].concat());
     assert_eq!(denied.code, 3, "{}", denied.err);
     let checked = shelf.run(&["check", "mcp__greeter__hello", "--json"]);

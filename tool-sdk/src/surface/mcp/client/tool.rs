@@ -26,10 +26,10 @@ use crate::schema::Schema;
 use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
 
 /// The permission of every foreign tool, beside its own name.
-const PERMISSION: &str = "mcp";
+pub(super) const PERMISSION: &str = "mcp";
 
 /// The permission to run a tool whose definition nobody has seen yet.
-const DEFINITION: &str = "mcp_definition";
+pub(super) const DEFINITION: &str = "mcp_definition";
 
 /// A tool of another server.
 #[derive(Clone)]
