@@ -165,6 +165,28 @@ async fn one_that_hangs_at_its_start_is_given_up() {
     assert_eq!(failed[0].1.class, super::super::ErrorClass::Timeout);
 }
 
+// F10: older servers that ignore what they do not know.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ignores_how_it_is_met_costs_two_seconds() {
+    let setting = Setting::trusting(|message| match message["method"].as_str() {
+        Some("server/discover") => vec![Act::Write(Vec::new())],
+        // The answer comes too late, and nobody asked.
+        Some("initialize") => vec![Act::Say(json!({ "id": 7, "result": {} }))],
+        _ => echo(message),
+    });
+    let begun = tokio::time::Instant::now();
+    let (connected, ()) = tokio::join!(setting.upstreams.connect("s"), async {
+        setting.script.until_heard("initialize").await;
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        let id = &setting.script.heard("initialize")[0]["id"];
+        setting.script.say(json!({ "jsonrpc": "2.0", "id": id, "result": {
+            "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+            "serverInfo": { "name": "script", "version": "1" },
+        } }));
+    });
+    assert_eq!(connected.unwrap().tools, ["mcp__s__echo"]);
+}
+
 // F10: a list that never comes is given up, and the next one counts.
 #[tokio::test(start_paused = true)]
 async fn a_list_that_never_comes_freezes_nothing() {

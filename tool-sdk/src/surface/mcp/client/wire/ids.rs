@@ -3,16 +3,22 @@
 //! The library counts its requests from nought. On the wire they are counted from a random
 //! number, so that an answer has to have seen its question; and an answer counts once. What
 //! the server asks is counted until the answer is written: nobody keeps a flood of questions.
+//!
+//! A server that says nothing when it is met as one of today is taken for one that knows no
+//! such question, so that older ones do not cost the library's patience at every start.
 
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
-    ClientNotification, GetMeta as _, JsonRpcMessage, RequestId, ServerNotification, ServerResult,
+    ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta as _, JsonRpcMessage,
+    RequestId, ServerNotification, ServerResult,
 };
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::super::remote::RemoteError;
@@ -31,12 +37,17 @@ const MOST_UNANSWERED: usize = 64;
 /// From how many on whoever answers has its turn before the next message is read.
 const MANY_UNANSWERED: usize = MOST_UNANSWERED / 4;
 
+/// For how long a server may say nothing when it is met as one of today.
+const MEETING: Duration = Duration::from_secs(2);
+
 /// A transport on which only what was asked for is answered.
 pub(super) struct Guarded<T> {
     inner: T,
     start: i64,
     /// The requests without an answer, by the library's ids.
     open: Mutex<HashSet<i64>>,
+    /// The request that meets a server as one of today, and until when it is answered.
+    meeting: Option<(i64, Instant)>,
     /// The server's requests without an answer.
     unanswered: Arc<Mutex<Vec<RequestId>>>,
     overflow: Overflow,
@@ -59,7 +70,7 @@ impl<T> Guarded<T> {
         // What is left fits into a number with a sign.
         let start = (random >> (u64::BITS - START_BITS)).cast_signed();
         let (open, unanswered) = (Mutex::default(), Arc::default());
-        Ok(Self { inner, start, open, unanswered, overflow, ears, closed })
+        Ok(Self { inner, start, open, meeting: None, unanswered, overflow, ears, closed })
     }
 
     /// An id of the library as the server sees it.
@@ -80,18 +91,21 @@ impl<T> Guarded<T> {
     }
 
     /// Writes an outgoing message as the server shall see it.
-    fn outgoing(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    fn outgoing(&mut self, message: &mut TxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Request(request) => {
-                open.extend(self.disguise(&mut request.id));
+                let number = self.disguise(&mut request.id);
+                if matches!(request.request, ClientRequest::DiscoverRequest(_)) {
+                    self.meeting = number.map(|number| (number, Instant::now() + MEETING));
+                }
+                self.open().extend(number);
             }
             JsonRpcMessage::Notification(told) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &mut told.notification
                     && let Some(id) = &mut cancelled.params.request_id
                     && let Some(number) = self.disguise(id)
                 {
-                    open.remove(&number);
+                    self.open().remove(&number);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
@@ -147,7 +161,29 @@ impl<T> Guarded<T> {
     fn answered(&self, id: &mut RequestId) -> bool {
         let Some(number) = self.known(id) else { return false };
         *id = RequestId::Number(number);
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+        self.open().remove(&number)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Transport<RoleClient>> Guarded<T> {
+    /// The next message; a refusal in the server's place when it does not know how it is met.
+    async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let Some((number, until)) = self.meeting.filter(|(number, _)| self.open().contains(number))
+        else {
+            return self.inner.receive().await;
+        };
+        if let Ok(received) = timeout_at(until, self.inner.receive()).await {
+            return received;
+        }
+        self.meeting = None;
+        let words = "the server does not say whether it is one of today";
+        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None);
+        // As the server would write it; should it answer late, nobody asked.
+        Some(JsonRpcMessage::error(error, Some(RequestId::Number(self.start + number))))
     }
 }
 
@@ -191,7 +227,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
             if locked(&self.unanswered).len() > MANY_UNANSWERED {
                 tokio::task::yield_now().await;
             }
-            match self.inner.receive().await {
+            match self.next().await {
                 Some(mut message) => {
                     let counts = self.incoming(&mut message);
                     if locked(&self.unanswered).len() > MOST_UNANSWERED {

@@ -90,7 +90,8 @@ fn today() -> ClientLifecycleMode {
     }
 }
 
-/// Meets a server as one of today, and begins anew as with an older one when that fails.
+/// Meets a server as one of today, and begins anew as with an older one when that fails, or
+/// with more patience when it is no older one.
 async fn either<F>(meet: impl Fn(ClientLifecycleMode) -> F) -> Result<Arc<dyn Remote>, RemoteError>
 where
     F: Future<Output = Result<Arc<dyn Remote>, Failed>>,
@@ -98,6 +99,11 @@ where
     match meet(today()).await {
         Err(Failed { may_be_older: true, .. }) => {
             meet(ClientLifecycleMode::Initialize).await.map_err(|failed| failed.error)
+        }
+        Err(Failed { may_be_slow: true, error, .. }) => {
+            let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+            let met = meet(ClientLifecycleMode::Discover { preferred_versions }).await;
+            met.map_err(|_| error)
         }
         met => met.map_err(|failed| failed.error),
     }
