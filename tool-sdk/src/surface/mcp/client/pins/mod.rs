@@ -68,6 +68,7 @@ impl Sight {
     }
 
     /// The whole of it, as people read it.
+    #[cfg(feature = "cli")]
     pub(super) fn text(&self) -> String {
         lines(&self.0)
     }
