@@ -83,6 +83,8 @@ fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::
 
 fn print_output(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
     let text = output.as_text();
+    // What a tool read somewhere must not move the cursor of whoever looks at it.
+    let text = if io.terminal { style::escaped(text) } else { text.into() };
     io.stdout.write_all(text.as_bytes())?;
     if !text.is_empty() && !text.ends_with('\n') {
         writeln!(io.stdout)?;
@@ -123,6 +125,15 @@ mod tests {
         check(&["echo", "--text", "hi"], 0, "hi\n", "");
         check(&["say", "--text=hi"], 0, "hi\n", "");
         check(&["echo", "--text", ""], 0, "", "");
+    }
+
+    #[test]
+    fn a_terminal_gets_no_control_characters_and_a_file_gets_them() {
+        let text = "a\u{1b}[2J\tb\nc";
+        for (terminal, out) in [(true, "a\\u{1b}[2J\tb\nc\n"), (false, "a\u{1b}[2J\tb\nc\n")] {
+            let setting = Setting { terminal, ..Setting::default() };
+            assert_eq!(setting.run(&["call", "echo", "--text", text]).out, out);
+        }
     }
 
     #[test]

@@ -36,7 +36,9 @@ impl Foreign {
         tools
     }
 
-    pub(super) fn join(&self, _: &mut Stage, _: Need<'_>, _: &mut Io<'_>) {}
+    pub(super) fn join(&self, stage: &mut Stage, _: Need<'_>, io: &mut Io<'_>) {
+        stage.warn_of_unmatched(|_| false, io);
+    }
 }
 
 pub(super) fn servers(_: &Value) -> std::result::Result<Servers, String> {

@@ -17,7 +17,7 @@ use crate::context::{Client, Session};
 use crate::hook::Priority;
 use crate::hook::external::ExternalHooks;
 use crate::loop_guard::LoopGuard;
-use crate::permission::{Approver, Ask, Mode, Reply};
+use crate::permission::{Approver, Ask, Mode, Reply, Rule};
 use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
 use crate::truncate::prepare_outputs;
@@ -63,7 +63,6 @@ impl Stage {
         let mut pipeline = Pipeline::new(app.toolset(&guard))
             .budget(guard.budget)
             .loop_guard(LoopGuard::default());
-        warn_of_unmatched(&pipeline, io);
         let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
         let mut sandbox = guard.sandbox;
         // What is configured, approved and written down is not for commands to write.
@@ -107,6 +106,21 @@ impl Stage {
         Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor })
     }
 
+    /// Tells of rules that speak of nothing that there is, nor of anything that `may_come`.
+    /// They stay: a tool may come later.
+    pub(super) fn warn_of_unmatched(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
+        let view = self.pipeline.toolset().view();
+        for rule in view.unmatched_rules().iter().filter(|rule| !may_come(rule)) {
+            let origin = match rule.origin.as_str() {
+                "" => String::new(),
+                origin => format!(" ({origin})"),
+            };
+            let warning =
+                format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
+            io.say(style::plain(&warning));
+        }
+    }
+
     /// Whoever is told of the calls: events as lines where that is wanted, a person at a
     /// terminal, or nobody.
     pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
@@ -120,18 +134,6 @@ impl Stage {
 
 /// The session of every command line: what one keeps, the next may read.
 const SESSION: &str = "cli";
-
-/// Tells of rules that speak of nothing that there is. They stay: a tool may come later.
-fn warn_of_unmatched(pipeline: &Pipeline, io: &mut Io<'_>) {
-    for rule in pipeline.toolset().view().unmatched_rules() {
-        let origin = match rule.origin.as_str() {
-            "" => String::new(),
-            origin => format!(" ({origin})"),
-        };
-        let warning = format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
-        io.say(style::plain(&warning));
-    }
-}
 
 /// Puts the configured commands in front of the calls, and of whoever is asked.
 fn hooked(

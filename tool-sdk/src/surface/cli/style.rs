@@ -37,11 +37,26 @@ pub(super) fn is_dumb(io: &Io<'_>) -> bool {
 /// `text` without control characters: what a foreign tool says of itself must not move the
 /// cursor.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    if text.chars().all(harmless) {
+    if text.chars().all(is_harmless) {
         return text.into();
     }
-    text.chars().map(|c| if harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+    text.chars().map(|c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+/// As [`plain`], with every control character as its escape.
+pub(super) fn escaped(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_harmless) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmless(c) { out.push(c) } else { out.extend(c.escape_default()) }
+    }
+    out.into()
+}
+
+fn is_harmless(c: char) -> bool {
+    !c.is_control() || matches!(c, '\n' | '\t')
 }
 
 /// The first sentence, on one line.

@@ -1,5 +1,7 @@
 //! `mcp`: the servers of the configuration, and what they say of their tools.
 
+use std::collections::BTreeMap;
+
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
@@ -10,6 +12,7 @@ use super::entry::{Entry, servers};
 use super::file::Document;
 use super::{Foreign, Need};
 use crate::error::ToolError;
+use crate::permission::spelt;
 use crate::registry::Registry;
 use crate::surface::mcp::Status;
 use crate::tool::Definition;
@@ -130,20 +133,22 @@ fn inspect(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     if levels[1].get_flag(grammar::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
-        let page = page(&status, &tools);
+        let page = page(&status, &tools, &foreign.upstreams().shown(&status.name));
         io.stdout.write_all(page.as_bytes())?;
     }
     Ok(0)
 }
 
-fn page(status: &Status, tools: &[Definition]) -> String {
+/// All that a server says of its tools: what is trusted is what was shown, to the last word.
+fn page(status: &Status, tools: &[Definition], shown: &BTreeMap<String, String>) -> String {
     let mut lines = vec![format!("{}: {}", status.name, place(status))];
     for tool in tools {
         lines.push(format!("\n{}  {}", tool.name, tool.parameters.signature()));
-        lines.extend(tool.description.lines().map(|line| format!("  {line}")));
+        let text = shown.get(tool.name.as_str()).map_or("", String::as_str);
+        lines.extend(text.lines().map(|line| format!("  {line}")));
     }
     lines.extend(status.warnings.iter().map(|warning| format!("\nwarning: {warning}")));
-    let page: Vec<String> = lines.iter().map(|line| style::plain(line).into_owned()).collect();
+    let page: Vec<String> = lines.iter().map(|line| spelt(line).into_owned()).collect();
     page.join("\n") + "\n"
 }
 
@@ -164,21 +169,20 @@ fn add(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let all: Vec<_> = others.into_iter().chain([entry]).collect();
     let foreign = Foreign::of(&all, levels, io)?;
     let (status, tools) = look(&foreign, server, io)?;
-    io.say(page(&status, &tools));
+    let shown = foreign.upstreams().shown(server);
+    io.say(page(&status, &tools, &shown));
     if !agreed(levels, server, io)? {
         let words = format_args!("`{server}` was not added");
         return Err(
             Failure::new(DENIED, ToolError::denied(words)).hint("`--yes` adds it without asking")
         );
     }
-    // It may have said something else meanwhile.
-    if json!(look(&foreign, server, io)?.1) != json!(tools) {
+    // It may have said something else meanwhile; whoever adds it has seen what was shown.
+    if !foreign.upstreams().trust_shown(server, &shown).map_err(Failure::config)? {
         let words = format_args!("`{server}` says something else of its tools than was shown");
         return Err(Failure::new(FAILED, ToolError::conflict(words)).hint("look at it again"));
     }
     Document::read(&path)?.add(server, table)?;
-    // Whoever added it has seen what it says.
-    foreign.upstreams().trust(server).map_err(Failure::config)?;
     io.say(format_args!("added {server} with {} tools to {}", tools.len(), path.display()));
     Ok(0)
 }

@@ -24,7 +24,8 @@ use super::request::Request;
 use super::stage::Stage;
 use super::{Io, config, place, style};
 use crate::error::ToolError;
-use crate::surface::mcp::client::{namespace, server_of};
+use crate::permission::Rule;
+use crate::surface::mcp::client::{PERMISSIONS, namespace, server_of};
 use crate::surface::mcp::{Pins, Upstream, Upstreams};
 use crate::toolset::Toolset;
 
@@ -44,6 +45,8 @@ pub(super) enum Need<'a> {
 pub(super) struct Foreign {
     upstreams: Upstreams,
     names: Vec<String>,
+    /// The names of all that are configured, also of those that are not needed.
+    configured: Vec<String>,
     runtime: Option<Runtime>,
 }
 
@@ -58,7 +61,14 @@ impl Foreign {
     pub(super) fn beyond(own: &Toolset, request: &Request<'_>, io: &Io<'_>) -> Result<Self> {
         match own.get(request.name) {
             // What the options behind the name say is not known yet, and not needed.
-            Some(_) => Self::of(&Servers::default(), &request.before(), io),
+            Some(_) => {
+                let levels = request.before();
+                let mut nobody = Self::of(&Servers::default(), &levels, io)?;
+                // What is wrong with the configuration is told when all options are known.
+                nobody.configured =
+                    config::load(&levels, io).map(|it| names(&it.servers)).unwrap_or_default();
+                Ok(nobody)
+            }
             None => Self::load(&request.before(), io),
         }
     }
@@ -79,7 +89,7 @@ impl Foreign {
             known.add(upstream).map_err(Failure::config)?;
         }
         let runtime = (!known.statuses().is_empty()).then(runtime).transpose()?;
-        Ok(Self { upstreams: known, names, runtime })
+        Ok(Self { upstreams: known, names, configured: self::names(servers), runtime })
     }
 
     /// `tools`, and beside them those of the servers that are needed.
@@ -100,6 +110,20 @@ impl Foreign {
         let tools = stage.pipeline.shared_toolset();
         self.upstreams.lend_to(&tools);
         self.connect(&tools, need, io);
+        stage.warn_of_unmatched(|rule| self.may_match(rule), io);
+    }
+
+    /// Whether the rule may speak of a server that is configured and that nobody has asked for
+    /// its tools.
+    fn may_match(&self, rule: &Rule) -> bool {
+        let is_silent =
+            |server: &&String| self.upstreams.status(server).is_none_or(|status| !status.connected);
+        let of_server = |server: &String| {
+            let start = namespace(server);
+            rule.permission.as_str().starts_with(&start) || rule.speaks_of(&[&start])
+        };
+        let of_any = !self.configured.is_empty() && rule.speaks_of(&PERMISSIONS);
+        of_any || self.configured.iter().filter(is_silent).any(of_server)
     }
 
     /// The servers themselves, for tools that add to them.
@@ -142,6 +166,10 @@ impl Drop for Foreign {
             runtime.shutdown_timeout(FAREWELL);
         }
     }
+}
+
+fn names(servers: &Servers) -> Vec<String> {
+    servers.iter().map(|server| server.name.clone()).collect()
 }
 
 fn runtime() -> Result<Runtime> {

@@ -63,6 +63,14 @@ fn a_server_comes_is_used_and_goes() {
     assert_eq!(shelf.run(&[&["--no-input"][..], &call].concat()).code, 3);
     let called = shelf.run(&[&["--no-input", "--allow", "mcp(greeter/*)"][..], &call].concat());
     assert_eq!((called.code, called.out.as_str()), (0, "hello\n"), "{}", called.err);
+    assert_eq!(called.err, "", "the rule speaks of what is there");
+    let rules = ["mcp(greeter/*)", "mcp_definition(greeter/*)", "mcp_sampling", "mcp__greeter__*"];
+    let rules: Vec<&str> = rules.iter().flat_map(|rule| ["--ask", rule]).collect();
+    for call in [&["call", "echo", "--text", "x"][..], &["check", "mcp__greeter__hello"]] {
+        assert_eq!(shelf.run(&[&rules[..], call].concat()).err, "", "{call:?}");
+    }
+    let wrong = ["--ask", "mcp__greter__*", "call", "echo", "--text", "x"];
+    assert!(shelf.run(&wrong).err.contains("speaks of no tool"));
     let denied = shelf.run(&[&["--yes", "--deny", "mcp__greeter__*"][..], &call].concat());
     assert_eq!(denied.code, 3, "{}", denied.err);
     let checked = shelf.run(&["check", "mcp__greeter__hello", "--json"]);
@@ -155,4 +163,24 @@ fn nothing_is_added_that_nobody_agreed_to() {
     let broken = shelf.run(&["--yes", "mcp", "add", "x", "--", "/no/such/program"]);
     assert_eq!(broken.code, 1);
     assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 2);
+}
+
+// MC2, MC4: what is trusted is what was shown.
+#[test]
+fn all_that_is_trusted_is_shown() {
+    let shelf = Shelf::new("");
+    let end = format!("{}THE END", "x".repeat(5000));
+    let server = SERVER
+        .replace("Says hello.", &end)
+        .replace(r#""name":"hello","#, r#""name":"hello","title":"Hello\u200bYou","#)
+        .replace(r#""type":"string""#, r#""type":"string","description":"Who.\u200b""#);
+    let script = shelf.setting.file("server.sh", &server);
+    let added = shelf.run(&["--yes", "mcp", "add", "greeter", "--", "sh", &script]);
+    assert_eq!(added.code, 0, "{}", added.err);
+    let shown = shelf.run(&["mcp", "inspect", "greeter"]);
+    for page in [added.err, shown.out] {
+        for part in [&*end, r#""title": "Hello\u{200b}You""#, r#""description": "Who.\u{200b}""#] {
+            assert!(page.contains(part), "{part} is not in {page}");
+        }
+    }
 }

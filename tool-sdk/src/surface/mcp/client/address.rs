@@ -73,6 +73,11 @@ impl Address {
         self.headers.keys().map(HeaderName::as_str).collect()
     }
 
+    /// Whether it is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        is_loopback(&self.url)
+    }
+
     /// `text` with this address in it as it may be shown.
     pub(super) fn hide_in(&self, text: &str) -> String {
         text.replace(self.url.as_str(), &self.to_string())

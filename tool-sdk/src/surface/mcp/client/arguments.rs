@@ -8,6 +8,7 @@
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
+use super::suspicion;
 use crate::call::{Note, RawArgs};
 use crate::schema::Schema;
 use crate::tool::args::{Checks, checked};
@@ -40,7 +41,8 @@ impl Contract {
             return Err(format!("its schema is {length} bytes long"));
         }
         let wrong = |what: String| format!("its schema is not usable: {what}");
-        let told = Schema::from_value(schema.clone()).map_err(|error| wrong(error.to_string()))?;
+        let told = suspicion::readable_schema(schema);
+        let told = Schema::from_value(told).map_err(|error| wrong(error.to_string()))?;
         let patterns = PatternOptions::fancy_regex().backtrack_limit(MOST_BACKTRACKING);
         let validator = jsonschema::options()
             .with_pattern_options(patterns)

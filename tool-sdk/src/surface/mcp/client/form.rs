@@ -8,16 +8,13 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::suspicion;
+use super::suspicion::{self, WORDS};
 use crate::permission::spelt;
 use crate::redact::{Redactor, is_secret_key};
 
 /// More is no form that anybody fills in.
 const MOST_FIELDS: usize = 32;
 const MOST_BYTES: usize = 32 << 10;
-
-/// The words of a schema that are only there to be read.
-const WORDS: &[&str] = &["title", "description"];
 
 static SECRETS: LazyLock<Redactor> = LazyLock::new(Redactor::from_env);
 
@@ -40,18 +37,21 @@ impl Form {
             return Err("it is no form");
         }
         let mut schema = params["requestedSchema"].clone();
-        let Some(fields) = schema["properties"].as_object_mut() else {
+        let Some(fields) = schema["properties"].as_object() else {
             return Err("it has no fields");
         };
         if fields.len() > MOST_FIELDS || params.to_string().len() > MOST_BYTES {
             return Err("nobody could read all of it");
         }
-        for (name, field) in fields.iter_mut() {
-            let title = field["title"].as_str().unwrap_or_default();
-            if is_secret_key(name) || is_secret_key(title) {
-                return Err("it asks for a secret");
-            }
-            spell_out(field);
+        if fields.keys().any(|name| is_secret_key(name)) {
+            return Err("it asks for a secret");
+        }
+        let message = params["message"].as_str().unwrap_or_default();
+        if speaks_of_secrets(message) || asks_for_secrets(&schema) {
+            return Err("it asks for a secret");
+        }
+        if let Some(fields) = schema["properties"].as_object_mut() {
+            fields.values_mut().for_each(spell_out);
         }
         spell_out(&mut schema);
         if hides(&schema) {
@@ -59,8 +59,7 @@ impl Form {
         }
         let validator =
             jsonschema::validator_for(&schema).map_err(|_| "its schema is not usable")?;
-        let message = suspicion::readable(params["message"].as_str().unwrap_or_default());
-        Ok(Self { message, schema, validator })
+        Ok(Self { message: suspicion::readable(message), schema, validator })
     }
 
     /// What goes back of what somebody filled in. A field that was left out has the value that
@@ -92,6 +91,27 @@ impl Form {
         }
         Ok(answer)
     }
+}
+
+/// Whether the words for people speak of a secret, or a field is one that hides what is typed.
+fn asks_for_secrets(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => members.iter().any(|(key, one)| match one {
+            Value::String(text) if WORDS.contains(&key.as_str()) => speaks_of_secrets(text),
+            Value::String(text) => key == "format" && text == "password",
+            one => asks_for_secrets(one),
+        }),
+        Value::Array(items) => items.iter().any(asks_for_secrets),
+        _ => false,
+    }
+}
+
+/// Whether a word, or two of them together, name a secret.
+fn speaks_of_secrets(text: &str) -> bool {
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.iter().any(|word| is_secret_key(word))
+        || words.windows(2).any(|pair| is_secret_key(&pair.concat()))
 }
 
 /// Spells out what does not show in the words for people.
@@ -142,6 +162,10 @@ mod tests {
         for (fields, why) in [
             (json!({ "password": { "type": "string" } }), "secret"),
             (json!({ "x": { "type": "string", "title": "Your API key" } }), "secret"),
+            (json!({ "x": { "type": "string", "title": "Password:" } }), "secret"),
+            (json!({ "x": { "type": "string", "description": "The API key of ada." } }), "secret"),
+            (json!({ "x": { "type": "string", "description": "pass\u{200b}word" } }), "secret"),
+            (json!({ "x": { "type": "string", "format": "password" } }), "secret"),
             (json!({ "a\u{200b}": { "type": "string" } }), "does not show"),
             (json!({ "a": { "type": "string", "enum": ["x\u{202e}"] } }), "does not show"),
             (json!({ "a": { "type": "string", "description": "x".repeat(MOST_BYTES) } }), "read"),
@@ -149,6 +173,12 @@ mod tests {
         ] {
             let refused = asking(fields.clone()).unwrap_err();
             assert!(refused.contains(why), "{fields}: {refused}");
+        }
+        let schema = json!({ "type": "object", "properties": { "x": { "type": "string" } } });
+        for (message, is_shown) in [("Type your token, please.", false), ("How many tokens?", true)]
+        {
+            let form = Form::of(&json!({ "message": message, "requestedSchema": schema }));
+            assert_eq!(form.is_ok(), is_shown, "{message}");
         }
         assert!(Form::of(&json!({ "mode": "url", "url": "https://a/" })).is_err());
     }

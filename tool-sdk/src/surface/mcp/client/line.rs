@@ -6,6 +6,8 @@
 //!
 //! **Invariant:** nothing is sent twice. A call that was lost stays lost.
 
+#[cfg(feature = "cli")]
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,7 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::pins::Pins;
 use super::questions::Questions;
-use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool};
+use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
 use super::tool::ForeignTool;
 use super::upstream::{Reach, Upstream};
 use super::{name, suspicion, wire};
@@ -160,6 +162,20 @@ impl Line {
         }
     }
 
+    /// Every tool as the server describes it now.
+    pub(super) async fn described(self: &Arc<Self>) -> Result<Vec<RemoteTool>, RemoteError> {
+        let remote = self.remote().await?;
+        let listed = within(self.upstream.startup_timeout, remote.tools()).await;
+        listed.map_err(|error| self.failed(error))
+    }
+
+    /// Reads a resource.
+    pub(super) async fn read(self: &Arc<Self>, uri: &str) -> Result<Value, RemoteError> {
+        let remote = self.remote().await?;
+        let read = within(self.call_timeout(), remote.read(uri)).await;
+        read.map_err(|error| self.failed(error))
+    }
+
     fn living(&self) -> Option<Arc<dyn Remote>> {
         let state = self.state();
         let remote = &state.connection.as_ref()?.remote;
@@ -272,6 +288,12 @@ async fn open(upstream: &Upstream) -> Result<Arc<dyn Remote>, RemoteError> {
     }
 }
 
+/// What comes of it in time.
+async fn within<T>(patience: Duration, work: RemoteWork<'_, T>) -> Result<T, RemoteError> {
+    let late = |_| RemoteError::timeout(format_args!("the server said nothing for {patience:?}"));
+    timeout(patience, work).await.map_err(late)?
+}
+
 /// Looks at the tools again whenever the server says so.
 async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
     loop {
@@ -281,7 +303,10 @@ async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
         }
         // Whoever changes one tool changes more in the same breath.
         sleep(DEBOUNCE).await;
-        let listed = remote.tools().await;
+        let Some(patience) = line.upgrade().map(|line| line.upstream.startup_timeout) else {
+            return;
+        };
+        let listed = within(patience, remote.tools()).await;
         let Some(line) = line.upgrade() else { return };
         match listed {
             Ok(tools) => line.offer(&tools),
@@ -374,6 +399,28 @@ impl Line {
         let view = toolset.view();
         let names = view.definitions().map(|definition| definition.name.to_string());
         names.filter(|name| !name.starts_with(&own)).collect()
+    }
+
+    /// Everything that is taken as seen of its tools, by their names here.
+    #[cfg(feature = "cli")]
+    pub(super) fn shown(&self) -> BTreeMap<String, String> {
+        let tools = self.state().tools.clone();
+        tools.iter().map(|tool| (tool.definition().name.to_string(), tool.text())).collect()
+    }
+
+    /// Takes what was shown as seen, where that is what the server says now; whether it is.
+    #[cfg(feature = "cli")]
+    pub(super) fn pin_shown(
+        &self,
+        shown: &BTreeMap<String, String>,
+    ) -> Result<bool, crate::error::ToolError> {
+        let tools = self.state().tools.clone();
+        let is_shown =
+            |tool: &ForeignTool| shown.get(tool.definition().name.as_str()) == Some(&tool.text());
+        if tools.len() != shown.len() || !tools.iter().all(is_shown) {
+            return Ok(false);
+        }
+        tools.iter().try_for_each(ForeignTool::pin).map(|()| true)
     }
 
     /// Takes everything that the server offers now as seen.

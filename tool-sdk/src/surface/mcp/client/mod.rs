@@ -42,3 +42,8 @@ pub use self::remote::{
 pub use self::upstream::{Connect, InvalidUpstream, Launch, Reach, Upstream};
 pub use self::upstreams::Upstreams;
 pub use self::wire::talk;
+
+/// The permissions that are judged for foreign tools, beside the tools' own names.
+#[cfg(feature = "cli")]
+pub(in crate::surface) const PERMISSIONS: [&str; 3] =
+    [tool::PERMISSION, tool::DEFINITION, questions::SAMPLING];

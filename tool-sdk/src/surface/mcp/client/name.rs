@@ -37,8 +37,10 @@ pub(super) fn server_fault(name: &str) -> Option<&'static str> {
     if name.len() > MAX_SERVER || !starts || !name.bytes().all(plain) {
         return Some("it must be 1 to 32 of a-z 0-9 _ - and start with a letter or digit");
     }
-    if name.contains("__") {
-        return Some("`__` stands between a server and its tools");
+    // Providers know no `-`, so that the two are the same to a model.
+    let known_as = self::plain(name);
+    if known_as.ends_with('_') || known_as.contains("__") {
+        return Some("two of _ - in a row, or one at its end, look like the start of a tool");
     }
     RESERVED.contains(&name).then_some("the name is reserved")
 }
@@ -166,9 +168,22 @@ mod tests {
         for good in ["git", "my-files", "a1", "0", "a_b", &"a".repeat(32)] {
             assert_eq!(server_fault(good), None, "{good}");
         }
-        for bad in
-            ["", "Git", "a b", "a__b", "_a", "-a", "mcp", "native", "ä", "a/b", &"a".repeat(33)]
-        {
+        for bad in [
+            "",
+            "Git",
+            "a b",
+            "a__b",
+            "a_-b",
+            "a_",
+            "a-",
+            "_a",
+            "-a",
+            "mcp",
+            "native",
+            "ä",
+            "a/b",
+            &"a".repeat(33),
+        ] {
             assert!(server_fault(bad).is_some(), "{bad}");
         }
         for bad in ["", "a b", "größe", "a\u{200b}", &"a".repeat(129)] {

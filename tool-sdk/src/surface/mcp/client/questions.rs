@@ -20,7 +20,7 @@ use super::suspicion;
 use crate::context::{Context, Elicited, Inquiry, InquiryKind};
 
 /// The permission to let a server have words of a model.
-const SAMPLING: &str = "mcp_sampling";
+pub(super) const SAMPLING: &str = "mcp_sampling";
 
 /// How many questions one call may ask.
 const MOST_QUESTIONS: usize = 16;

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** nothing here decides. A person is told what is odd, and looks.
 
+use serde_json::Value;
+
 use super::remote::RemoteTool;
 use crate::permission::spelt;
 
@@ -25,6 +27,40 @@ pub(super) fn readable(text: &str) -> String {
     text
 }
 
+/// The words of a schema that are only there to be read.
+pub(super) const WORDS: &[&str] = &["title", "description"];
+
+/// Parts of a schema that are values, and stay as they are.
+const VALUES: &[&str] = &["const", "default", "enum", "example", "examples"];
+
+/// Parts of a schema whose members are schemas under names of the server's own.
+const NAMED: &[&str] =
+    &["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+/// A schema in which every title and description is [`readable`].
+pub(super) fn readable_schema(schema: &Value) -> Value {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, one)| {
+                let is_in = |keys: &[&str]| keys.contains(&key.as_str());
+                let one = match one {
+                    Value::String(text) if is_in(WORDS) => readable(text).into(),
+                    Value::Object(schemas) if is_in(NAMED) => schemas
+                        .iter()
+                        .map(|(name, it)| (name.clone(), readable_schema(it)))
+                        .collect(),
+                    one if is_in(VALUES) => one.clone(),
+                    one => readable_schema(one),
+                };
+                (key.clone(), one)
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(readable_schema).collect(),
+        other => other.clone(),
+    }
+}
+
 /// What is odd about what a server says of its tool; `others` are the names of tools that
 /// are not its own.
 pub(super) fn warnings(tool: &RemoteTool, others: &[String]) -> Vec<String> {
@@ -41,16 +77,32 @@ pub(super) fn warnings(tool: &RemoteTool, others: &[String]) -> Vec<String> {
             warnings.push(format!("it speaks of `{other}`, which is not its own tool"));
         }
     }
-    let length = tool.description.as_deref().map_or(0, str::len);
-    if length > MOST_BYTES {
-        warnings.push(format!("its description is {length} bytes long"));
+    for word in WORDS {
+        let length = longest(&said, word);
+        if length > MOST_BYTES {
+            warnings.push(format!("its {word} is {length} bytes long"));
+        }
     }
     warnings
 }
 
+/// How long the longest text under this key is, anywhere.
+fn longest(value: &Value, word: &str) -> usize {
+    let deeper = |items: &mut dyn Iterator<Item = &Value>| {
+        items.map(|item| longest(item, word)).max().unwrap_or_default()
+    };
+    match value {
+        Value::Object(members) => {
+            let here = members.get(word).and_then(Value::as_str).map_or(0, str::len);
+            here.max(deeper(&mut members.values()))
+        }
+        Value::Array(items) => deeper(&mut items.iter()),
+        _ => 0,
+    }
+}
+
 /// Every text in a value, also the keys.
-fn collect<'v>(value: &'v serde_json::Value, texts: &mut Vec<&'v str>) {
-    use serde_json::Value;
+fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => texts.push(text),
         Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
@@ -94,6 +146,29 @@ mod tests {
         let mut odd = tool("Adds.");
         odd.input_schema["properties"]["x"]["description"] = "a\u{202e}b".into();
         assert_eq!(warnings(&odd, &[]).len(), 1);
+    }
+
+    // MC4
+    #[test]
+    fn words_in_schemas_are_made_fit_and_values_stay() {
+        let schema = json!({
+            "title": "a\u{202e}",
+            "properties": {
+                "title": { "description": "x".repeat(5000), "default": { "title": "\u{200b}" } },
+                "default": { "items": [{ "title": "\u{1b}[2J" }] },
+            },
+            "enum": ["\u{200b}", { "title": "\u{200b}" }],
+        });
+        let fit = readable_schema(&schema);
+        assert_eq!(fit["title"], "a\\u{202e}");
+        let property = &fit["properties"]["title"];
+        assert!(property["description"].as_str().unwrap().ends_with("[904 more bytes left out]"));
+        assert_eq!(property["default"]["title"], "\u{200b}");
+        assert_eq!(fit["properties"]["default"]["items"][0]["title"], "\\x1b[2J");
+        assert_eq!(fit["enum"], schema["enum"]);
+
+        let long = RemoteTool::new("t", schema);
+        assert!(warnings(&long, &[]).contains(&"its description is 5000 bytes long".to_owned()));
     }
 
     #[test]

@@ -26,10 +26,10 @@ use crate::schema::Schema;
 use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
 
 /// The permission of every foreign tool, beside its own name.
-const PERMISSION: &str = "mcp";
+pub(super) const PERMISSION: &str = "mcp";
 
 /// The permission to run a tool whose definition nobody has seen yet.
-const DEFINITION: &str = "mcp_definition";
+pub(super) const DEFINITION: &str = "mcp_definition";
 
 /// A tool of another server.
 #[derive(Clone)]
@@ -68,10 +68,11 @@ impl ForeignTool {
         let mut definition = Definition::new(name, suspicion::description(tool), parameters)
             .risk(risk(tool))
             .timeout(line.longest());
-        definition.title = tool.title.clone().map(Into::into);
+        definition.title = tool.title.as_deref().map(|title| suspicion::readable(title).into());
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());
-        definition.output = tool.output_schema.clone().and_then(|it| Schema::from_value(it).ok());
+        let output = tool.output_schema.as_ref().map(suspicion::readable_schema);
+        definition.output = output.and_then(|it| Schema::from_value(it).ok());
         definition.source = Source::Mcp { server: server.to_owned() };
         let sight = Sight::of(&line.identity(), tool);
         definition.revision = Some(sight.digest());
@@ -102,6 +103,12 @@ impl ForeignTool {
     fn difference(&self) -> Option<Difference> {
         let Inner { line, raw, sight, .. } = &*self.0;
         line.pins().difference(line.name(), raw, sight)
+    }
+
+    /// Everything that is taken as seen of it, as people read it.
+    #[cfg(feature = "cli")]
+    pub(super) fn text(&self) -> String {
+        self.0.sight.text()
     }
 
     /// Takes the tool as seen.

@@ -87,7 +87,8 @@ impl InvalidUpstream {
 }
 
 impl Upstream {
-    /// A server under the name that it has here: 1 to 32 of `a-z 0-9 _ -`.
+    /// A server under the name that it has here: 1 to 32 of `a-z 0-9 _ -`, with no
+    /// two of `_ -` in a row and none at an end.
     ///
     /// # Errors
     ///

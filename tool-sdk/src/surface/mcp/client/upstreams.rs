@@ -141,6 +141,24 @@ impl Upstreams {
         self.line(server).map_err(|error| ToolError::not_found(error.message))?.pin_all()
     }
 
+    /// What [`trust`](Self::trust) would take as seen of each tool of a server, as people
+    /// read it.
+    #[cfg(feature = "cli")]
+    pub(in crate::surface) fn shown(&self, server: &str) -> BTreeMap<String, String> {
+        self.line(server).map(|line| line.shown()).unwrap_or_default()
+    }
+
+    /// As [`trust`](Self::trust), but only where `shown` is what the server says now; whether
+    /// it is.
+    #[cfg(feature = "cli")]
+    pub(in crate::surface) fn trust_shown(
+        &self,
+        server: &str,
+        shown: &BTreeMap<String, String>,
+    ) -> Result<bool, ToolError> {
+        self.line(server).map_err(|error| ToolError::not_found(error.message))?.pin_shown(shown)
+    }
+
     /// Ends the connection to a server and takes its tools away; says whether it was known.
     pub fn remove(&self, server: &str) -> bool {
         let line = self.lines().remove(server);
@@ -159,8 +177,7 @@ impl Upstreams {
     ///
     /// Fails when there is no such server, or when it does not answer.
     pub async fn described(&self, server: &str) -> Result<Vec<RemoteTool>, RemoteError> {
-        let line = self.line(server)?;
-        line.remote().await?.tools().await.map_err(|error| line.failed(error))
+        self.line(server)?.described().await
     }
 
     /// Reads a resource of a server, in the protocol's form.
@@ -169,8 +186,7 @@ impl Upstreams {
     ///
     /// Fails when there is no such server or resource.
     pub async fn read(&self, server: &str, uri: &str) -> Result<Value, RemoteError> {
-        let line = self.line(server)?;
-        line.remote().await?.read(uri).await.map_err(|error| line.failed(error))
+        self.line(server)?.read(uri).await
     }
 
     /// What is known of a server.

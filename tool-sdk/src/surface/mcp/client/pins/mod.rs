@@ -67,6 +67,12 @@ impl Sight {
         }))
     }
 
+    /// The whole of it, as people read it.
+    #[cfg(feature = "cli")]
+    pub(super) fn text(&self) -> String {
+        lines(&self.0)
+    }
+
     /// What no other sight has: approvals are tied to it.
     pub(super) fn digest(&self) -> String {
         format!("{:x}", Sha256::digest(lines(&self.0)))

@@ -1,6 +1,6 @@
 //! F10: what servers do that should not be done.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
 use crate::error::ErrorKind;
@@ -85,6 +85,43 @@ async fn noise_and_floods_are_endured() {
     assert!(lists < 10, "{lists} lists were asked for");
 }
 
+// F10: requests are answered as fast as they are read, or not at all.
+#[tokio::test]
+async fn a_flood_of_requests_ends_the_connection_and_a_burst_does_not() {
+    let ping = |id: usize| Act::Say(json!({ "id": id, "method": "ping" }));
+    let burst = move |message: &Value| {
+        let mut bytes = Vec::new();
+        for id in 0..500 {
+            let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+            bytes.extend(format!("{ping}\n").into_bytes());
+        }
+        [vec![Act::Write(bytes)], echo(message)].concat()
+    };
+    let setting = Setting::trusting(calls(burst));
+    setting.connect().await;
+    assert_eq!(setting.call("echo", r#"{"text": "still"}"#).await.text(), "still");
+
+    // Nobody reads the answers.
+    let (kind, words) = called(move |_| (0..20_000).map(ping).collect()).await;
+    assert_eq!(kind, ErrorKind::Failed);
+    assert!(words.contains("more than 64 requests at once"), "{words}");
+}
+
+// F10
+#[test]
+fn a_runtime_may_end_while_a_call_runs() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let setting = Setting::trusting(calls(|_| vec![Act::Write(Vec::new())]));
+    let setting = Arc::new(setting);
+    let calling = Arc::clone(&setting);
+    runtime.block_on(async {
+        setting.connect().await;
+        tokio::spawn(async move { calling.call("echo", "{}").await });
+        setting.script.until_heard("tools/call").await;
+    });
+    drop(runtime);
+}
+
 // F10, MC5: a few times, and then it is left alone.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_starts_is_left_alone() {
@@ -126,6 +163,59 @@ async fn one_that_hangs_at_its_start_is_given_up() {
     let failed = setting.upstreams.connect_all().await;
     assert_eq!(failed.len(), 1);
     assert_eq!(failed[0].1.class, super::super::ErrorClass::Timeout);
+}
+
+// F10: older servers that ignore what they do not know.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ignores_how_it_is_met_costs_two_seconds() {
+    let setting = Setting::trusting(|message| match message["method"].as_str() {
+        Some("server/discover") => vec![Act::Write(Vec::new())],
+        // The answer comes too late, and nobody asked.
+        Some("initialize") => vec![Act::Say(json!({ "id": 7, "result": {} }))],
+        _ => echo(message),
+    });
+    let begun = tokio::time::Instant::now();
+    let (connected, ()) = tokio::join!(setting.upstreams.connect("s"), async {
+        setting.script.until_heard("initialize").await;
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        let id = &setting.script.heard("initialize")[0]["id"];
+        setting.script.say(json!({ "jsonrpc": "2.0", "id": id, "result": {
+            "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+            "serverInfo": { "name": "script", "version": "1" },
+        } }));
+    });
+    assert_eq!(connected.unwrap().tools, ["mcp__s__echo"]);
+}
+
+// F10: a list that never comes is given up, and the next one counts.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_never_comes_freezes_nothing() {
+    let lists = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&lists);
+    let setting = Setting::trusting(move |message| {
+        if message["method"] != "tools/list" {
+            return echo(message);
+        }
+        match count.fetch_add(1, Ordering::Relaxed) {
+            0 => echo(message),
+            1 | 3 => vec![Act::Write(Vec::new())],
+            _ => vec![Act::Answer(json!({ "tools": [tool("other", "Other.")] }))],
+        }
+    });
+    setting.connect().await;
+    let mut changes = setting.pipeline.toolset().changes();
+    changes.mark_unchanged();
+    let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+    setting.script.say(changed.clone());
+    while setting.upstreams.status("s").unwrap().last_error.is_none() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    setting.script.say(changed);
+    changes.changed().await.unwrap();
+    assert_eq!(setting.tools(), ["mcp__s__other"]);
+    let error = setting.upstreams.described("s").await.unwrap_err();
+    assert_eq!(error.class, super::super::ErrorClass::Timeout);
+    assert!(setting.upstreams.described("s").await.is_ok());
 }
 
 // F10: what a server offers changes while one of its tools runs.

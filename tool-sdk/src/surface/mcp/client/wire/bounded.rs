@@ -1,28 +1,31 @@
 //! Lines of a server, none of which may be endless.
 //!
-//! A message that is too long ends the connection: whoever waits for it learns why, and
-//! nothing of it is kept.
+//! A message that is too long ends the connection, as more requests than anybody answers do:
+//! whoever waits learns why, and nothing of it is kept.
 
-use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::{fmt, io};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::super::remote::RemoteError;
 use super::MAX_MESSAGE;
 
-/// Whether a message was too long.
+/// What a server sent too much of, if anything.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Overflow(Arc<AtomicBool>);
+pub(super) struct Overflow(Arc<OnceLock<String>>);
 
 impl Overflow {
+    /// The server sent too much of this; what was noticed first stays.
+    pub(super) fn note(&self, what: fmt::Arguments<'_>) {
+        self.0.get_or_init(|| format!("the server sent {what}"));
+    }
+
     /// What there is to say about it.
     pub(super) fn error(&self) -> Option<RemoteError> {
-        let words = format_args!("the server sent a message of more than {MAX_MESSAGE} bytes");
-        self.0.load(Ordering::Relaxed).then(|| RemoteError::protocol(words))
+        self.0.get().map(RemoteError::protocol)
     }
 }
 
@@ -54,7 +57,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
             None => first,
         };
         if first > MAX_MESSAGE {
-            self.overflow.0.store(true, Ordering::Relaxed);
+            self.overflow.note(format_args!("a message of more than {MAX_MESSAGE} bytes"));
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
         Poll::Ready(Ok(()))

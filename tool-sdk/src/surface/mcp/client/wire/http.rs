@@ -1,7 +1,7 @@
 //! Servers at an address, over streamable HTTP.
 //!
 //! **Invariant:** what is sent to a server goes to its address and nowhere else: no redirect
-//! is followed.
+//! is followed, and this machine is not reached through a proxy, which would read all of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(in super::super) async fn dial(
     address: &Address,
     questions: &Questions,
 ) -> Result<Arc<dyn Remote>, RemoteError> {
-    let client = client().map_err(|error| {
+    let client = client(address.is_local()).map_err(|error| {
         RemoteError::connection("no connection can be made from here").because(error)
     })?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
@@ -42,12 +42,13 @@ pub(in super::super) async fn dial(
     .await
 }
 
-fn client() -> reqwest::Result<reqwest::Client> {
+fn client(is_local: bool) -> reqwest::Result<reqwest::Client> {
     // One that the host chose before stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
+    let client = reqwest::Client::builder()
         .redirect(Policy::none())
         .connect_timeout(REACH)
-        .pool_max_idle_per_host(0)
-        .build()
+        .pool_max_idle_per_host(0);
+    // Proxies are those of the environment.
+    if is_local { client.no_proxy() } else { client }.build()
 }

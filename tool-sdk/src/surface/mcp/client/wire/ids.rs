@@ -1,20 +1,28 @@
 //! Ids of requests that nobody can guess, and answers that nobody asked for.
 //!
 //! The library counts its requests from nought. On the wire they are counted from a random
-//! number, so that an answer has to have seen its question; and an answer counts once.
+//! number, so that an answer has to have seen its question; and an answer counts once. What
+//! the server asks is counted until the answer is written: nobody keeps a flood of questions.
+//!
+//! A server that says nothing when it is met as one of today is taken for one that knows no
+//! such question, so that older ones do not cost the library's patience at every start.
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
-    ClientNotification, GetMeta as _, JsonRpcMessage, RequestId, ServerNotification, ServerResult,
+    ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta as _, JsonRpcMessage,
+    RequestId, ServerNotification, ServerResult,
 };
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::super::remote::RemoteError;
+use super::bounded::Overflow;
 use super::ears::Ears;
 
 /// Ids stay whole numbers also for those who read numbers as doubles.
@@ -23,12 +31,26 @@ const START_BITS: u32 = 52;
 /// More requests than one connection ever sees.
 const MOST: i64 = 1 << 40;
 
+/// How many requests of a server may wait for their answers.
+const MOST_UNANSWERED: usize = 64;
+
+/// From how many on whoever answers has its turn before the next message is read.
+const MANY_UNANSWERED: usize = MOST_UNANSWERED / 4;
+
+/// For how long a server may say nothing when it is met as one of today.
+const MEETING: Duration = Duration::from_secs(2);
+
 /// A transport on which only what was asked for is answered.
 pub(super) struct Guarded<T> {
     inner: T,
     start: i64,
     /// The requests without an answer, by the library's ids.
     open: Mutex<HashSet<i64>>,
+    /// The request that meets a server as one of today, and until when it is answered.
+    meeting: Option<(i64, Instant)>,
+    /// The server's requests without an answer.
+    unanswered: Arc<Mutex<Vec<RequestId>>>,
+    overflow: Overflow,
     ears: Arc<Ears>,
     /// Triggered at the end of the connection.
     closed: CancellationToken,
@@ -37,6 +59,7 @@ pub(super) struct Guarded<T> {
 impl<T> Guarded<T> {
     pub(super) fn new(
         inner: T,
+        overflow: Overflow,
         ears: Arc<Ears>,
         closed: CancellationToken,
     ) -> Result<Self, RemoteError> {
@@ -46,7 +69,8 @@ impl<T> Guarded<T> {
         })?;
         // What is left fits into a number with a sign.
         let start = (random >> (u64::BITS - START_BITS)).cast_signed();
-        Ok(Self { inner, start, open: Mutex::default(), ears, closed })
+        let (open, unanswered) = (Mutex::default(), Arc::default());
+        Ok(Self { inner, start, open, meeting: None, unanswered, overflow, ears, closed })
     }
 
     /// An id of the library as the server sees it.
@@ -67,18 +91,21 @@ impl<T> Guarded<T> {
     }
 
     /// Writes an outgoing message as the server shall see it.
-    fn outgoing(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    fn outgoing(&mut self, message: &mut TxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Request(request) => {
-                open.extend(self.disguise(&mut request.id));
+                let number = self.disguise(&mut request.id);
+                if matches!(request.request, ClientRequest::DiscoverRequest(_)) {
+                    self.meeting = number.map(|number| (number, Instant::now() + MEETING));
+                }
+                self.open().extend(number);
             }
             JsonRpcMessage::Notification(told) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &mut told.notification
                     && let Some(id) = &mut cancelled.params.request_id
                     && let Some(number) = self.disguise(id)
                 {
-                    open.remove(&number);
+                    self.open().remove(&number);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
@@ -115,20 +142,60 @@ impl<T> Guarded<T> {
                 }
                 if let ServerNotification::CancelledNotification(cancelled) = &mut told.notification
                     && let Some(id) = &mut cancelled.params.request_id
-                    && let Some(number) = self.known(id)
                 {
-                    *id = RequestId::Number(number);
+                    // What the server takes back is not answered.
+                    settle(&self.unanswered, id);
+                    if let Some(number) = self.known(id) {
+                        *id = RequestId::Number(number);
+                    }
                 }
                 true
             }
-            JsonRpcMessage::Request(_) => true,
+            JsonRpcMessage::Request(request) => {
+                locked(&self.unanswered).push(request.id.clone());
+                true
+            }
         }
     }
 
     fn answered(&self, id: &mut RequestId) -> bool {
         let Some(number) = self.known(id) else { return false };
         *id = RequestId::Number(number);
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+        self.open().remove(&number)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Transport<RoleClient>> Guarded<T> {
+    /// The next message; a refusal in the server's place when it does not know how it is met.
+    async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let Some((number, until)) = self.meeting.filter(|(number, _)| self.open().contains(number))
+        else {
+            return self.inner.receive().await;
+        };
+        if let Ok(received) = timeout_at(until, self.inner.receive()).await {
+            return received;
+        }
+        self.meeting = None;
+        let words = "the server does not say whether it is one of today";
+        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None);
+        // As the server would write it; should it answer late, nobody asked.
+        Some(JsonRpcMessage::error(error, Some(RequestId::Number(self.start + number))))
+    }
+}
+
+fn locked(unanswered: &Mutex<Vec<RequestId>>) -> MutexGuard<'_, Vec<RequestId>> {
+    unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nobody waits for the answer to this request of the server any more.
+fn settle(unanswered: &Mutex<Vec<RequestId>>, id: &RequestId) {
+    let mut unanswered = locked(unanswered);
+    if let Some(at) = unanswered.iter().position(|one| one == id) {
+        unanswered.swap_remove(at);
     }
 }
 
@@ -140,14 +207,36 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
         mut message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         self.outgoing(&mut message);
-        self.inner.send(message)
+        let answered = match &message {
+            JsonRpcMessage::Response(answer) => Some(answer.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        let (sent, unanswered) = (self.inner.send(message), Arc::clone(&self.unanswered));
+        async move {
+            let sent = sent.await;
+            if let Some(id) = answered {
+                settle(&unanswered, &id);
+            }
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            match self.inner.receive().await {
+            if locked(&self.unanswered).len() > MANY_UNANSWERED {
+                tokio::task::yield_now().await;
+            }
+            match self.next().await {
                 Some(mut message) => {
-                    if self.incoming(&mut message) {
+                    let counts = self.incoming(&mut message);
+                    if locked(&self.unanswered).len() > MOST_UNANSWERED {
+                        let most = format_args!("more than {MOST_UNANSWERED} requests at once");
+                        self.overflow.note(most);
+                        self.closed.cancel();
+                        return None;
+                    }
+                    if counts {
                         return Some(message);
                     }
                     tracing::debug!("an answer that nobody asked for was dropped");

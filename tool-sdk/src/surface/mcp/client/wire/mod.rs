@@ -90,7 +90,8 @@ fn today() -> ClientLifecycleMode {
     }
 }
 
-/// Meets a server as one of today, and begins anew as with an older one when that fails.
+/// Meets a server as one of today, and begins anew as with an older one when that fails, or
+/// with more patience when it is no older one.
 async fn either<F>(meet: impl Fn(ClientLifecycleMode) -> F) -> Result<Arc<dyn Remote>, RemoteError>
 where
     F: Future<Output = Result<Arc<dyn Remote>, Failed>>,
@@ -98,6 +99,11 @@ where
     match meet(today()).await {
         Err(Failed { may_be_older: true, .. }) => {
             meet(ClientLifecycleMode::Initialize).await.map_err(|failed| failed.error)
+        }
+        Err(Failed { may_be_slow: true, error, .. }) => {
+            let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+            let met = meet(ClientLifecycleMode::Discover { preferred_versions }).await;
+            met.map_err(|_| error)
         }
         met => met.map_err(|failed| failed.error),
     }
@@ -127,7 +133,7 @@ where
 {
     let closed = CancellationToken::new();
     let ears = Arc::new(ears);
-    let guarded = Guarded::new(transport, Arc::clone(&ears), closed.clone())?;
+    let guarded = Guarded::new(transport, overflow.clone(), Arc::clone(&ears), closed.clone())?;
     let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
     let service = match service {
         Ok(service) => service,
@@ -227,6 +233,11 @@ impl Wire {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => break answer,
+                // What is still being written to a server that is gone is not waited for.
+                () = self.closed.cancelled() => {
+                    asked.0 = None;
+                    return Err(self.failed(ServiceError::TransportClosed));
+                }
                 Some(step) = steps.next() => {
                     silence = Instant::now() + call.timeout;
                     step.tell(call.report);
@@ -309,18 +320,22 @@ const FAREWELL: Duration = Duration::from_secs(5);
 impl Asked {
     async fn cancel(&mut self, reason: &str) {
         if let Some(handle) = self.0.take() {
-            // A server that cannot be told has nobody to answer either.
-            let _ = tokio::time::timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
+            take_back(handle, reason).await;
         }
     }
+}
+
+async fn take_back(handle: RequestHandle<RoleClient>, reason: &str) {
+    // A server that cannot be told has nobody to answer either.
+    let _ = tokio::time::timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
         let Some(handle) = self.0.take() else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let mut asked = Self(Some(handle));
-            runtime.spawn(async move { asked.cancel("nobody waits for it any more").await });
+            // A runtime that ends drops this at once, so that it must not be asked again.
+            runtime.spawn(take_back(handle, "nobody waits for it any more"));
         }
     }
 }

@@ -10,11 +10,13 @@ pub(super) struct Failed {
     pub(super) error: RemoteError,
     /// Whether an older beginning may go better.
     pub(super) may_be_older: bool,
+    /// Whether the server, met as an older one too, may only have been slow.
+    pub(super) may_be_slow: bool,
 }
 
 impl From<RemoteError> for Failed {
     fn from(error: RemoteError) -> Self {
-        Self { error, may_be_older: false }
+        Self { error, may_be_older: false, may_be_slow: false }
     }
 }
 
@@ -24,8 +26,9 @@ pub(super) fn refused(error: ClientInitializeError, words: String, overflow: &Ov
         return error.complaining(words).into();
     }
     let needs_login = error.is_authorization_required();
-    let may_be_older =
-        !needs_login && !matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
+    let may_be_slow =
+        !needs_login && matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
+    let may_be_older = !needs_login && !may_be_slow;
     let told = match &error {
         _ if needs_login => RemoteError::connection("the server wants a token, or another one"),
         ClientInitializeError::ConnectionClosed(_) => RemoteError::connection(format_args!(
@@ -38,7 +41,7 @@ pub(super) fn refused(error: ClientInitializeError, words: String, overflow: &Ov
         }
         _ => RemoteError::protocol("the server does not begin as the protocol says"),
     };
-    Failed { error: told.because(error).complaining(words), may_be_older }
+    Failed { error: told.because(error).complaining(words), may_be_older, may_be_slow }
 }
 
 /// The last line of what a server complained about.
