@@ -22,6 +22,7 @@ mod protected;
 mod snapshot;
 mod staged;
 mod straight;
+mod temporary;
 mod underway;
 
 use std::fmt;
