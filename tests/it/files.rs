@@ -292,6 +292,18 @@ async fn a_patch_changes_many_files_at_once() {
     assert_eq!(operations, ["delete", "edit", "move", "create"]);
 }
 
+// F140: nobody takes what was replaced for something new.
+#[tokio::test]
+async fn a_file_that_is_added_over_another_was_changed() {
+    let desk = Desk::new(&[("a", "old\n")]);
+    let output = desk.patch("*** Add File: a\n+new").await.unwrap();
+    assert_eq!(output.as_text(), "Success. Updated the following files:\nM a");
+    let shown = output.display_data().unwrap();
+    assert_eq!(shown["files"][0]["operation"], "edit");
+    assert!(shown["unified"].as_str().unwrap().contains("\n-old\n+new\n"), "{shown}");
+    assert_eq!(desk.files(), named(&[("a", "new\n")]));
+}
+
 // F140: everything is verified first, and nobody is asked about what cannot be read.
 #[tokio::test]
 async fn a_patch_that_does_not_fit_changes_nothing() {
@@ -303,6 +315,8 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
         ("*** Delete File: no", ErrorKind::Failed, "there is no `no`"),
         ("*** Delete File: dir", ErrorKind::Failed, "a folder"),
         ("*** Add File: a/b\n+x", ErrorKind::Failed, "not a folder"),
+        ("*** Add File: q/y\n+y\n*** Add File: q\n+q", ErrorKind::InvalidArgs, "`q/y` cannot be"),
+        ("*** Delete File: a\n*** Add File: a/b\n+x", ErrorKind::InvalidArgs, "below `a`"),
         ("*** Add File: new\n+y", ErrorKind::InvalidArgs, "two operations"),
         ("*** Frobnicate File: a", ErrorKind::InvalidArgs, "Invalid patch"),
         ("*** Update File: a\n*** Move to: /etc/x\n@@\n-1\n+2", ErrorKind::Denied, "external"),

@@ -10,11 +10,12 @@
 //! **Invariant:** what is kept for a subscriber is bounded by its [rooms](Class::room), twice,
 //! and by how many calls are open at once, whatever it does not read.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashSet;
 use tokio::sync::Notify;
 
 use super::{EventKind, ToolEvent};
@@ -50,14 +51,26 @@ impl Hub {
         let about = About { seq: outlets.next, session, tool, call };
         outlets.next += 1;
         let Some((last, others)) = outlets.queues.split_last_mut() else { return };
-        for queue in others {
+        for queue in others.iter_mut().filter(|queue| queue.is_about(call)) {
             queue.push(about, kind.clone());
         }
-        last.push(about, kind);
+        if last.is_about(call) {
+            last.push(about, kind);
+        }
     }
 
+    /// Listens to what happens to all calls.
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {
-        let queue = Queue::default();
+        self.listen(Queue::default())
+    }
+
+    /// Listens to what happens to one call.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn subscribe_to(self: &Arc<Self>, call: &CallId) -> Events {
+        self.listen(Queue { only: Some(call.clone()), ..Queue::default() })
+    }
+
+    fn listen(self: &Arc<Self>, queue: Queue) -> Events {
         let ready = Arc::clone(&queue.ready);
         lock(&self.outlets).queues.push(queue);
         self.open.fetch_add(1, Ordering::Relaxed);
@@ -70,13 +83,14 @@ impl Hub {
     }
 
     /// Takes what waits for the subscriber who waits for `ready`; the empty `room` is left in
-    /// its place.
-    fn take(&self, ready: &Arc<Notify>, room: &mut VecDeque<ToolEvent>) {
+    /// its place. Says whether a call is open that the subscriber saw begin.
+    fn take(&self, ready: &Arc<Notify>, room: &mut VecDeque<ToolEvent>) -> bool {
         let mut outlets = lock(&self.outlets);
-        if let Some(queue) = outlets.queues.iter_mut().find(|it| Arc::ptr_eq(&it.ready, ready)) {
-            std::mem::swap(&mut queue.events, room);
-            queue.kept = [0; Class::COUNT];
-        }
+        let mut queues = outlets.queues.iter_mut();
+        let Some(queue) = queues.find(|it| Arc::ptr_eq(&it.ready, ready)) else { return false };
+        std::mem::swap(&mut queue.events, room);
+        queue.kept = [0; Class::COUNT];
+        !queue.begun.is_empty()
     }
 
     /// Whether everything has ended.
@@ -85,7 +99,8 @@ impl Hub {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Ends every subscription, once what was sent has been read.
+    /// Ends every subscription, once what was sent has been read, and the ends of the calls
+    /// that were seen to begin.
     pub(crate) fn close(&self) {
         let outlets = lock(&self.outlets);
         self.closed.store(true, Ordering::Relaxed);
@@ -151,8 +166,10 @@ struct Queue {
     events: VecDeque<ToolEvent>,
     /// How many of the events belong to each class.
     kept: [usize; Class::COUNT],
-    /// The open calls whose beginning was lost.
-    untold: HashSet<CallId>,
+    /// The open calls whose beginning was told.
+    begun: HashSet<CallId>,
+    /// The only call whose events are taken in.
+    only: Option<CallId>,
 }
 
 /// Events of which a subscriber that does not keep up is left with so many.
@@ -191,6 +208,12 @@ impl Class {
 }
 
 impl Queue {
+    /// Whether what happens to the call is of interest.
+    #[inline]
+    fn is_about(&self, call: &CallId) -> bool {
+        self.only.as_ref().is_none_or(|only| only == call)
+    }
+
     /// Takes an event in, or counts it as lost.
     fn push(&mut self, about: About<'_>, kind: EventKind) {
         let was_empty = self.events.is_empty();
@@ -210,14 +233,14 @@ impl Queue {
     fn has_place_for(&mut self, kind: &EventKind, call: &CallId) -> bool {
         let Some(class) = Class::of(kind) else { return true };
         let is_owed = class == Class::End && self.is_owed(kind, call);
-        if self.kept[class as usize] < class.room() || is_owed {
-            self.kept[class as usize] += 1;
-            return true;
+        if self.kept[class as usize] >= class.room() && !is_owed {
+            return false;
         }
+        self.kept[class as usize] += 1;
         if matches!(kind, EventKind::Pending { .. }) {
-            self.untold.insert(call.clone());
+            self.begun.insert(call.clone());
         }
-        false
+        true
     }
 
     /// Counts what is lost where the loss began, in the place of the first event that is.
@@ -232,8 +255,7 @@ impl Queue {
     /// Whether the end is that of a call that the subscriber saw begin.
     #[inline]
     fn is_owed(&mut self, end: &EventKind, call: &CallId) -> bool {
-        let is_untold = !self.untold.is_empty() && self.untold.remove(call);
-        end.has_beginning() && !is_untold
+        end.has_beginning() && self.begun.remove(call)
     }
 }
 
@@ -252,7 +274,8 @@ impl fmt::Debug for Events {
 }
 
 impl Events {
-    /// The next event; `None` once the pipeline is gone and everything was read.
+    /// The next event; `None` once the pipeline is closed or gone, everything was read, and
+    /// every call has ended whose beginning was read.
     pub async fn recv(&mut self) -> Option<ToolEvent> {
         let Self { ready, hub, taken } = self;
         loop {
@@ -263,11 +286,11 @@ impl Events {
             tokio::pin!(woken);
             // Registered before looking, so that nothing is missed in between.
             woken.as_mut().enable();
-            // In this order, since nothing comes after the end.
+            // In this order, since no call begins after the end.
             let closed = hub.is_closed();
-            hub.take(ready, taken);
+            let is_owed_an_end = hub.take(ready, taken);
             if taken.is_empty() {
-                if closed {
+                if closed && !is_owed_an_end {
                     return None;
                 }
                 woken.await;

@@ -89,6 +89,25 @@ fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
     assert_eq!((begun.len(), ended.len(), lost), (1, 1, 0));
 }
 
+// Whoever listens to one call is not sent the others.
+#[cfg(feature = "mcp")]
+#[test]
+fn one_call_may_be_listened_to() {
+    let (hub, send) = hub();
+    let mut all = hub.subscribe();
+    let mut one = hub.subscribe_to(&CallId::given("1"));
+    let mut last = hub.subscribe();
+    for call in 0..3 {
+        send(call, pending());
+        send(call, EventKind::Failed(ending().begun(true)));
+    }
+    let (begun, ended, _) = read(&mut one);
+    assert_eq!((begun.len(), ended), (1, vec![CallId::given("1")]));
+    for other in [&mut all, &mut last] {
+        assert_eq!(read(other).1.len(), 3);
+    }
+}
+
 // LG1: what the host calls a secret is in no event, wherever it stands.
 #[test]
 fn what_a_redactor_finds_is_in_no_event() {

@@ -127,6 +127,12 @@ impl Pipeline {
         self.core.hub.subscribe()
     }
 
+    /// Listens to what happens to one call.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn subscribe_to(&self, call: &CallId) -> Events {
+        self.core.hub.subscribe_to(call)
+    }
+
     /// Changes how much is done without asking; what waits for an answer is looked at
     /// again.
     pub fn set_mode(&self, mode: Mode) {
@@ -182,8 +188,8 @@ impl Pipeline {
     /// Ends every running call, every ask and every subscription; later calls fail.
     pub fn close(&self) {
         self.core.desk.close();
-        self.core.hub.close();
         self.core.closed.cancel();
+        self.core.hub.close();
     }
 
     /// Runs one call from beginning to end.

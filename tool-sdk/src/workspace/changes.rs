@@ -2,10 +2,11 @@
 
 use super::each::each;
 use super::staged::{Change, Folders, Staged};
+use super::underway::Underway;
 use super::{Located, Snapshot};
 use crate::error::ToolError;
 
-/// How many files are written before it is asked again whether anybody still wants it.
+/// How many files are written or replaced before it is asked again whether anybody still wants it.
 const TOGETHER: usize = 256;
 
 /// Changes of files that are made together, or not at all.
@@ -98,8 +99,7 @@ impl Changes {
         self
     }
 
-    /// Makes the changes, unless `stopped` says before the first that nobody wants them any
-    /// more.
+    /// Makes the changes, unless `stopped` says on the way that nobody wants them any more.
     ///
     /// # Errors
     ///
@@ -108,7 +108,10 @@ impl Changes {
     /// else can go wrong. Nothing has changed then; where something could not be undone
     /// because others changed it, the hint says so.
     pub fn apply(self, stopped: impl Fn() -> bool) -> Result<(), ToolError> {
-        // Declared first, so that files are gone before the folders that were made for them.
+        // Declared first, so that the end of the program waits for everything else.
+        let underway = Underway::begin()?;
+        let stopped = || underway.is_unwanted() || stopped();
+        // Declared next, so that files are gone before the folders that were made for them.
         let mut folders = Folders::default();
         let mut staged = Vec::with_capacity(self.list.len());
         for change in self.list {
@@ -121,21 +124,31 @@ impl Changes {
             go_on(&stopped)?;
             each(some, |change| change.write(self.durable))?;
         }
-        go_on(&stopped)?;
-        staged.sort_by_key(Staged::removes);
-        let written = staged.partition_point(|change| !change.removes());
-        let (written, removed) = staged.split_at_mut(written);
-        let done = each(written, Staged::commit)
-            .and_then(|()| removed.iter_mut().try_for_each(Staged::commit));
-        done.map_err(|error| undo(&staged, error))?;
+        commit(&mut staged, &stopped).map_err(|error| undo(&staged, error))?;
         folders.keep(self.durable);
         Ok(())
     }
 }
 
+/// Puts everything in its place; what is removed goes last.
+fn commit(staged: &mut [Staged], stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
+    staged.sort_by_key(Staged::removes);
+    let written = staged.partition_point(|change| !change.removes());
+    let (written, removed) = staged.split_at_mut(written);
+    for some in written.chunks_mut(TOGETHER) {
+        go_on(stopped)?;
+        each(some, Staged::commit)?;
+    }
+    for some in removed.chunks_mut(TOGETHER) {
+        go_on(stopped)?;
+        some.iter_mut().try_for_each(Staged::commit)?;
+    }
+    Ok(())
+}
+
 fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
     match stopped() {
-        true => Err(ToolError::aborted("the call ended before anything was written")),
+        true => Err(ToolError::aborted("the call ended early, and nothing was written")),
         false => Ok(()),
     }
 }

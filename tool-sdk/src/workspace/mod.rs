@@ -22,6 +22,8 @@ mod protected;
 mod snapshot;
 mod staged;
 mod straight;
+mod temporary;
+mod underway;
 
 use std::fmt;
 use std::io;
@@ -39,6 +41,8 @@ use self::locks::Locks;
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 pub(crate) use self::protected::is_protected;
 pub use self::snapshot::Snapshot;
+#[cfg(feature = "cli")]
+pub(crate) use self::underway::finish;
 
 pub use self::folder::{Folder, FolderEntry};
 use self::memo::Memo;

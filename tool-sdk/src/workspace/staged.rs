@@ -4,21 +4,17 @@
 //! Whatever ends a change early, the temporary file and the folders made for it go away.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Read, Write as _};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_fs_ext::DirExt as _;
+use cap_std::fs::Dir;
 
-use super::snapshot::Facts;
+use super::temporary::Temporary;
 use super::{Access, Located, Snapshot};
 use crate::error::ToolError;
-
-/// How much of a file is compared at once.
-const CHUNK: usize = 64 * 1024;
 
 /// What is to become of one file.
 pub(super) struct Change {
@@ -74,59 +70,37 @@ impl Staged {
 
     /// Puts the change in its place, unless the file is no longer what it was.
     pub(super) fn commit(&mut self) -> Result<(), ToolError> {
-        let place = &self.change.place;
-        let failed = |error| place.error("write", error);
-        if !self.holds(self.change.before.content()).map_err(failed)? {
+        let next = self.temporary.take();
+        let Change { place, before, .. } = &self.change;
+        let is_put = self.put(next, before.content()).map_err(|error| place.error("write", error));
+        if !is_put? {
             return Err(ToolError::conflict(format_args!(
                 "`{}` was changed by somebody else in the meantime, and was not written",
                 place.display()
             ))
             .hint("read it again, and base the change on what it says now"));
         }
-        match self.temporary.take() {
-            Some(temporary) => temporary.replace(place),
-            None => self.dir.remove_file(place.last_name()),
-        }
-        .map_err(failed)?;
         self.is_done = true;
         Ok(())
     }
 
     /// Puts back what was there before [`commit`](Self::commit).
     pub(super) fn undo(&self) -> io::Result<()> {
-        let Change { place, before, after, .. } = &self.change;
-        if !self.holds(after.as_deref())? {
-            return Err(io::Error::other("it was changed again"));
-        }
-        match before.content() {
-            Some(content) => {
-                Temporary::write(&self.dir, content, before.facts(), false)?.replace(place)
-            }
-            None => self.dir.remove_file(place.last_name()),
+        let Change { before, after, .. } = &self.change;
+        let write = |content| Temporary::write(&self.dir, content, before.facts(), false);
+        match self.put(before.content().map(write).transpose()?, after.as_deref())? {
+            true => Ok(()),
+            false => Err(io::Error::other("it was changed again")),
         }
     }
 
-    /// Whether the file holds `expected` and nothing else, or is not there.
-    fn holds(&self, expected: Option<&[u8]>) -> io::Result<bool> {
+    /// Puts `next` in its place, or nothing; says whether the file held what was expected.
+    fn put(&self, next: Option<Temporary>, expected: Option<&[u8]>) -> io::Result<bool> {
         let name = self.change.place.last_name();
-        let there = self.dir.symlink_metadata(name);
-        let is_file = match (there, expected) {
-            (Ok(metadata), Some(expected)) => {
-                metadata.is_file() && metadata.len() == expected.len() as u64
-            }
-            (Ok(_), None) => false,
-            (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(expected.is_none());
-            }
-            (Err(error), _) => return Err(error),
-        };
-        match expected {
-            Some(expected) if is_file => {
-                let mut options = OpenOptions::new();
-                options.read(true).nonblock(true).follow(FollowSymlinks::No);
-                same(self.dir.open_with(name, &options)?.into_std(), expected)
-            }
-            _ => Ok(false),
+        match (next, expected) {
+            (Some(next), _) => next.put(name, expected),
+            (None, Some(expected)) => Temporary::take_out(&self.dir, name, expected),
+            (None, None) => Err(io::ErrorKind::NotFound.into()),
         }
     }
 }
@@ -150,119 +124,6 @@ fn refuse(change: &Change) -> Result<(), ToolError> {
         )));
     }
     Ok(())
-}
-
-fn same(mut file: File, expected: &[u8]) -> io::Result<bool> {
-    let mut buffer = vec![0; CHUNK.min(expected.len() + 1)];
-    let mut rest = expected;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(rest.is_empty()),
-            read => match rest.strip_prefix(&buffer[..read]) {
-                Some(left) => rest = left,
-                None => return Ok(false),
-            },
-        }
-    }
-}
-
-/// A file that goes away unless it gets another's name.
-struct Temporary {
-    dir: Arc<Dir>,
-    /// Empty once it got the other name.
-    name: OsString,
-    durable: bool,
-}
-
-impl Temporary {
-    /// Writes `content` to a new file of its own name; `like` says what is to be like it.
-    fn write(
-        dir: &Arc<Dir>,
-        content: &[u8],
-        like: Option<&Facts>,
-        durable: bool,
-    ) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        if like.is_some() {
-            private(&mut options);
-        }
-        let name = OsString::from(format!(".{:032x}.tmp", random()?));
-        let file = dir.open_with(&name, &options)?;
-        // From here on, a failure removes it.
-        let temporary = Self { dir: Arc::clone(dir), name, durable };
-        (&file).write_all(content)?;
-        if let Some(facts) = like {
-            give(&file, facts)?;
-        }
-        if durable {
-            file.sync_all()?;
-        }
-        Ok(temporary)
-    }
-
-    /// Gives it the name of `place`; what has that name goes.
-    fn replace(mut self, place: &Located) -> io::Result<()> {
-        if !self.durable && exchange(&self.dir, &self.name, place.last_name()) {
-            // What was there before has the name of the temporary file, and goes with it.
-            return Ok(());
-        }
-        self.dir.rename(&self.name, &self.dir, place.last_name())?;
-        self.name.clear();
-        Ok(())
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.name.is_empty() {
-            let _ = self.dir.remove_file(&self.name);
-        }
-    }
-}
-
-/// Lets two files change their names, where the system can do that and both are there.
-///
-/// Some file systems put a new file on the disk at once when it takes the name of another.
-/// Where nobody wants to wait for the disk, that would be most of the time.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn exchange(dir: &Dir, one: &OsStr, other: &Path) -> bool {
-    rustix::fs::renameat_with(dir, one, dir, other, rustix::fs::RenameFlags::EXCHANGE).is_ok()
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn exchange(_: &Dir, _: &OsStr, _: &Path) -> bool {
-    false
-}
-
-fn random() -> io::Result<u128> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(u128::from_ne_bytes(bytes))
-}
-
-/// Until it has the mode of the file that it replaces, nobody else reads it.
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) {
-    use cap_std::fs::OpenOptionsExt as _;
-
-    options.mode(0o600);
-}
-
-#[cfg(not(unix))]
-fn private(_: &mut OpenOptions) {}
-
-fn give(file: &cap_std::fs::File, facts: &Facts) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        let (user, group) = facts.owner;
-        let own = rustix::fs::fstat(file)?;
-        if (own.st_uid, own.st_gid) != facts.owner {
-            // Only some users may give files away; all others write their own.
-            let _ = std::os::unix::fs::fchown(file, Some(user), Some(group));
-        }
-    }
-    file.set_permissions(facts.permissions.clone())
 }
 
 /// The folders of some changes: each is opened once, and those that were missing are made.

@@ -1,7 +1,7 @@
 //! `apply_patch`: changes of several files, together or not at all.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -102,12 +102,12 @@ fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
 }
 
 impl PatchText {
-    /// The places of the paths; two names of one file are refused.
+    /// The places of the paths; two names of one file, and files in files, are refused.
     fn locate(&self, workspace: &Workspace) -> Result<Vec<Located>, ToolError> {
-        let mut seen = HashSet::new();
-        let locate = |path: &WorkspacePath| {
-            let place = path.locate(workspace)?;
-            if seen.insert(place.absolute()) {
+        let mut seen = HashMap::new();
+        let locate = |path| {
+            let place = WorkspacePath::locate(path, workspace)?;
+            if seen.insert(place.absolute(), path).is_none() {
                 return Ok(place);
             }
             Err(ToolError::invalid_args(format_args!(
@@ -115,7 +115,16 @@ impl PatchText {
             ))
             .hint("put all changes of one file into one section"))
         };
-        self.paths.iter().map(locate).collect()
+        let places: Vec<Located> = self.paths.iter().map(locate).collect::<Result<_, _>>()?;
+        for (path, place) in self.paths.iter().zip(&places) {
+            if let Some(file) = place.absolute().ancestors().skip(1).find_map(|it| seen.get(it)) {
+                return Err(ToolError::invalid_args(format_args!(
+                    "`{path}` cannot be below `{file}`, which is a file of the same patch"
+                ))
+                .hint("use another path for one of them, or two patches"));
+            }
+        }
+        Ok(places)
     }
 }
 

@@ -140,7 +140,11 @@ impl Section<'_, '_> {
         let to = self.to.clone().map(Target::read).transpose()?;
         let whole = |text| (text, None, Pass::Exact);
         let (path, operation, (text, changes, pass)) = match self.hunk {
-            Hunk::Add { path, content } => (path, Operation::Add, whole(Some(content.clone()))),
+            Hunk::Add { path, content } => {
+                // A file that is there already is changed, whatever the patch calls it.
+                let operation = if from.exists() { Operation::Update } else { Operation::Add };
+                (path, operation, whole(Some(content.clone())))
+            }
             Hunk::Delete { path } => (path, Operation::Delete, whole(None)),
             Hunk::Update { path, move_to, chunks } => {
                 let new = update(from.text()?, chunks, path, effort);

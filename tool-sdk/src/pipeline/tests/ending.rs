@@ -78,6 +78,25 @@ async fn a_dropped_call_is_aborted_for_its_subscribers() {
     assert_eq!(kinds(&drain(&mut events)), ["pending", "started", "aborted"]);
 }
 
+// F62: also when the pipeline is closed before that.
+#[tokio::test]
+async fn whoever_saw_a_call_begin_sees_its_end() {
+    let pipeline = pipeline(tool("t", |_, _| pending::<String>()));
+    let mut events = pipeline.subscribe();
+    let read = async {
+        let mut seen = Vec::new();
+        while let Some(event) = events.recv().await {
+            if matches!(event.kind, EventKind::Started { .. }) {
+                pipeline.close();
+            }
+            seen.push(event);
+        }
+        seen
+    };
+    let (seen, _) = tokio::join!(read, call(&pipeline, Call::new("t", "{}")));
+    assert_eq!(kinds(&seen), ["pending", "started", "aborted"]);
+}
+
 #[tokio::test]
 async fn a_subscription_to_a_closed_pipeline_ends_at_once() {
     let pipeline = pipeline(tool("t", |_, _| async { "t" }));

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::ArgMatches;
 
@@ -18,6 +19,10 @@ use crate::context::Session;
 use crate::process::{self, sandbox};
 use crate::registry::{Registry, RegistryError};
 use crate::toolset::Toolset;
+use crate::workspace;
+
+/// How long the end of the program waits for files that are being changed.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A program of tools, for hosts that lend more than the workspace.
 ///
@@ -94,7 +99,10 @@ impl App {
             console: super::console(),
             ..Io::new(&mut stdin, &mut stdout, &mut stderr)
         };
-        self.run(std::env::args_os(), &mut io).into()
+        let code = self.run(std::env::args_os(), &mut io);
+        // Work that nobody waits for any more leaves no file half changed.
+        workspace::finish(PATIENCE);
+        code.into()
     }
 
     /// Runs one command line, the program's name first, and gives back its exit code.

@@ -9,6 +9,7 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::exit::{self, FAILED, Failure, Result};
+use super::signals;
 use super::watch::Watch;
 use crate::error::ToolError;
 
@@ -54,8 +55,8 @@ fn block_on_runtime<T>(mut builder: Builder, future: impl Future<Output = T>) ->
 /// Runs the work on a thread of its own, so that a call that blocks is heard and can be
 /// left.
 ///
-/// Ctrl-C aborts the calls. When they do not end soon, or with a second Ctrl-C, nobody waits
-/// for them any more, and there is no outcome.
+/// Ctrl-C and its like abort the calls. When they do not end soon, or with a second one,
+/// nobody waits for them any more, and there is no outcome.
 async fn to_the_end<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     stop: &CancellationToken,
@@ -83,13 +84,13 @@ async fn to_the_end<T: Send + 'static>(
     Some(ended.unwrap_or_else(|failure| resume_unwind(failure.into_panic())))
 }
 
-/// Waits for Ctrl-C, or until `patience` is over.
+/// Waits for Ctrl-C or its like, or until `patience` is over.
 async fn interrupt(patience: Duration) {
-    let ctrl_c = async {
+    let told = async {
         // Where it cannot be caught it ends the process, as it always did.
-        if tokio::signal::ctrl_c().await.is_err() {
+        if signals::end().await.is_err() {
             std::future::pending::<()>().await;
         }
     };
-    let _ = tokio::time::timeout(patience, ctrl_c).await;
+    let _ = tokio::time::timeout(patience, told).await;
 }

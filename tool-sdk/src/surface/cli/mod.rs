@@ -70,6 +70,7 @@ mod serve;
 #[path = "serve_nothing.rs"]
 mod serve;
 mod show;
+mod signals;
 mod stage;
 mod style;
 mod terminal;

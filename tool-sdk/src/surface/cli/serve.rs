@@ -15,7 +15,7 @@ use super::mcp::{Foreign, Need};
 use super::principals;
 pub(super) use super::principals::{Principals, principals};
 use super::stage::Stage;
-use super::{App, Io, config, drive, grammar};
+use super::{App, Io, config, drive, grammar, signals};
 use crate::error::ToolError;
 use crate::surface::mcp::{Http, Server, Token};
 
@@ -127,11 +127,11 @@ fn token(address: &SocketAddr, needed: bool, io: &Io<'_>) -> Result<Given> {
     })
 }
 
-/// Serves until that ends by itself, or until Ctrl-C.
+/// Serves until that ends by itself, or until Ctrl-C or its like.
 async fn until_interrupted(serving: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     tokio::select! {
         served = serving => served,
-        caught = tokio::signal::ctrl_c() => caught,
+        caught = signals::end() => caught,
     }
 }
 

@@ -41,7 +41,7 @@ impl Relay {
             return None;
         }
         let (done, end) = oneshot::channel();
-        let relaying = relay(pipeline.subscribe(), call.clone(), audience, end);
+        let relaying = relay(pipeline.subscribe_to(call), audience, end);
         Some(Self { done, task: AbortOnDropHandle::new(tokio::spawn(relaying)) })
     }
 
@@ -52,13 +52,8 @@ impl Relay {
     }
 }
 
-async fn relay(
-    mut events: Events,
-    call: CallId,
-    audience: Audience,
-    mut end: oneshot::Receiver<()>,
-) {
-    let mut teller = Teller { call, audience, done: None };
+async fn relay(mut events: Events, audience: Audience, mut end: oneshot::Receiver<()>) {
+    let mut teller = Teller { audience, done: None };
     loop {
         tokio::select! {
             biased;
@@ -72,7 +67,6 @@ async fn relay(
 }
 
 struct Teller {
-    call: CallId,
     audience: Audience,
     /// How far the peer knows the call to be.
     done: Option<u64>,
@@ -81,9 +75,6 @@ struct Teller {
 impl Teller {
     /// A peer that is gone need not be told.
     async fn tell(&mut self, event: ToolEvent) {
-        if event.call != self.call {
-            return;
-        }
         let (level, data) = match event.kind {
             EventKind::Progress { done, total, message } => {
                 return self.progress(done, total, message).await;

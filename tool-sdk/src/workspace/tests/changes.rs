@@ -100,6 +100,53 @@ fn what_changed_meanwhile_is_kept() {
     assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "theirs");
 }
 
+/// Changes one file from many sides at once, each with a workspace of its own as another
+/// process has; `next` gives the new text. Gives how many were told that it worked.
+#[cfg(target_os = "linux")]
+fn from_many_sides(
+    folder: &TempDir,
+    next: impl Fn(Option<&str>) -> Option<String> + Sync,
+) -> usize {
+    let act = || {
+        let workspace = Workspace::open([folder.path()]).unwrap();
+        let mut acknowledged = 0;
+        for _ in 0..200 {
+            let (place, before) = read(&workspace, "shared");
+            let old = before.content().map(|old| std::str::from_utf8(old).unwrap());
+            let Some(text) = next(old) else { continue };
+            match Changes::new().durable(false).write(place, before, text).apply(|| false) {
+                Ok(()) => acknowledged += 1,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}"),
+            }
+        }
+        acknowledged
+    };
+    std::thread::scope(|scope| {
+        let sides: Vec<_> = (0..8).map(|_| scope.spawn(act)).collect();
+        sides.into_iter().map(|side| side.join().unwrap()).sum()
+    })
+}
+
+// PA5: what others wrote between the last look and the change is not lost either.
+#[test]
+#[cfg(target_os = "linux")]
+fn every_change_that_was_acknowledged_is_there() {
+    let (folder, _) = folder();
+    let shared = folder.path().join("shared");
+    fs::write(&shared, "").unwrap();
+    let lines = from_many_sides(&folder, |old| Some(format!("{}line\n", old?)));
+    assert_eq!(fs::read_to_string(&shared).unwrap().lines().count(), lines);
+    assert!(lines > 0);
+
+    for _ in 0..20 {
+        fs::remove_file(&shared).unwrap();
+        let made = from_many_sides(&folder, |old| old.is_none().then(|| "made\n".to_owned()));
+        assert_eq!(made, 1);
+    }
+    fs::remove_file(&shared).unwrap();
+    assert_eq!(tree(&folder), UNTOUCHED);
+}
+
 // F140: all or nothing, folders included.
 #[test]
 fn what_fails_undoes_the_rest() {
@@ -161,12 +208,13 @@ fn very_many_are_all_made_or_none() {
 #[test]
 fn whoever_gives_up_finds_nothing_changed() {
     let (folder, workspace) = folder();
-    for patience in 0..3 {
+    for patience in 0..4 {
         let asked = Cell::new(0);
         let stopped = || asked.replace(asked.get() + 1) >= patience;
         let (a, b) = (read(&workspace, "new/a"), read(&workspace, "new/b"));
+        let old = read(&workspace, "src/main.rs");
         let changes = Changes::new().write(a.0, a.1, "a").write(b.0, b.1, "b");
-        let error = changes.apply(stopped).unwrap_err();
+        let error = changes.remove(old.0, old.1).apply(stopped).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Aborted);
         assert_eq!(tree(&folder), UNTOUCHED, "after {patience}");
     }
