@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -26,6 +27,7 @@ use super::ask::Reach;
 use super::call;
 use super::changes::Changes;
 use super::direct::{Level, Opened};
+use super::http::{Lasting, Owner};
 use super::input::Abilities;
 use super::library::Watched;
 use super::listing::Era;
@@ -44,7 +46,9 @@ pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     session: Session,
     /// Who opened the connection, and that one's session.
-    owner: OnceLock<(Option<Arc<Principal>>, Session)>,
+    owner: OnceLock<(Owner, Session)>,
+    /// The sessions of those whose every request is a connection.
+    lasting: Option<Arc<Lasting>>,
     /// The least important log message that a legacy peer wants.
     level: Arc<Level>,
     /// Whether a legacy peer hears of changes already.
@@ -67,6 +71,7 @@ impl Connection {
         Ok(Self {
             session: server.session(id),
             owner: OnceLock::new(),
+            lasting: None,
             server,
             level: Arc::default(),
             opened: None,
@@ -83,6 +88,12 @@ impl Connection {
         self
     }
 
+    /// Lets requests that stand for themselves share the session of their owner.
+    pub(super) fn lasting(mut self, lasting: Arc<Lasting>) -> Self {
+        self.lasting = Some(lasting);
+        self
+    }
+
     /// The session of one request: a modern peer says with each who it is.
     pub(super) fn session_for(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let name = cx.client_info().map(|info| info.name).unwrap_or_default();
@@ -93,8 +104,16 @@ impl Connection {
     fn owned(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let who = principal(cx);
         let (owner, session) = self.owner.get_or_init(|| {
-            let session = self.session.clone();
-            (who.clone(), who.as_ref().map_or(session.clone(), |who| who.own(session)))
+            let begin = || {
+                let session = self.session.clone();
+                who.as_ref().map_or(session.clone(), |who| who.own(session))
+            };
+            let stands_alone = Era::of(cx.protocol_version().as_ref()) == Era::Modern;
+            let session = match self.lasting.as_ref().filter(|_| stands_alone) {
+                Some(lasting) => lasting.session(&who, Instant::now(), begin),
+                None => begin(),
+            };
+            (who.clone(), session)
         });
         match *owner == who {
             true => Ok(session.clone()),
@@ -136,7 +155,8 @@ impl Connection {
         if self.can_ask(can) { session.with_shared_approver(user) } else { session }
     }
 
-    /// How far an approval may reach: a modern request over HTTP is a session by itself.
+    /// How far an approval may reach: who sends modern requests over HTTP is only known by the
+    /// token, which several may have.
     pub(super) fn reach(&self, cx: &RequestContext<RoleServer>) -> Reach {
         let alone = cx.extensions.get::<hyper::http::request::Parts>().is_some()
             && Era::of(cx.protocol_version().as_ref()) == Era::Modern;
