@@ -57,6 +57,8 @@ pub(super) struct Connection {
     watched: Arc<Watched>,
     /// What answers calls before they come here, where there is such a thing.
     opened: Option<Arc<Opened>>,
+    /// Triggered when the peer says nothing any more.
+    hung_up: CancellationToken,
     /// Triggered when the peer is gone.
     gone: CancellationToken,
     _guard: DropGuard,
@@ -75,6 +77,7 @@ impl Connection {
             server,
             level: Arc::default(),
             opened: None,
+            hung_up: CancellationToken::new(),
             listening: AtomicBool::new(false),
             watched: Arc::default(),
             _guard: gone.clone().drop_guard(),
@@ -83,9 +86,14 @@ impl Connection {
     }
 
     /// Lets calls be answered elsewhere, once the session is open.
-    pub(super) fn opening(mut self, opened: Option<Arc<Opened>>, level: Arc<Level>) -> Self {
-        (self.opened, self.level) = (opened, level);
+    pub(super) fn opening(mut self, opened: &Arc<Opened>) -> Self {
+        self.opened = self.server.answers_directly.then(|| Arc::clone(opened));
+        (self.level, self.hung_up) = opened.shared();
         self
+    }
+
+    fn user(&self, peer: &Peer<RoleServer>, can: Abilities) -> User {
+        User::of(peer.clone(), can, self.hung_up.clone())
     }
 
     /// Lets requests that stand for themselves share the session of their owner.
@@ -146,7 +154,7 @@ impl Connection {
     /// The session of a legacy peer, which is asked while its calls run.
     pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let can = self.abilities(cx);
-        Ok(self.with_user(self.session_for(cx)?, User::of(cx.peer.clone(), can), can))
+        Ok(self.with_user(self.session_for(cx)?, self.user(&cx.peer, can), can))
     }
 
     fn with_user(&self, session: Session, user: User, can: Abilities) -> Session {
@@ -180,7 +188,7 @@ impl Connection {
             let can = Abilities::of(Some(info.capabilities.clone()));
             let session = named(self.session.clone(), &info.client_info.name);
             let shows = Shows::of(&info.client_info.name, Some(&info.capabilities));
-            opened.open(self.with_user(session, User::of(peer.clone(), can), can), shows);
+            opened.open(self.with_user(session, self.user(peer, can), can), shows);
         }
     }
 

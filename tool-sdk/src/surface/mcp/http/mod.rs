@@ -11,6 +11,7 @@ mod room;
 mod sessions;
 mod token;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -272,6 +273,13 @@ async fn read(
         Method::POST => message::judge(&body).map_err(|fault| wrong(&fault))?,
         _ => Kind::Other,
     };
+    let body = match message::readable(&body, &kind) {
+        Cow::Borrowed(_) => body,
+        Cow::Owned(body) => body.into(),
+    };
+    if let Ok(message) = serde_json::from_slice(&body) {
+        message::known(&message).map_err(|fault| wrong(&fault))?;
+    }
     if let Kind::Call(written) = &kind {
         head.extensions.insert(written.clone());
     }

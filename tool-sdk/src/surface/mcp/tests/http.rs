@@ -227,6 +227,30 @@ async fn arguments_are_read_as_they_were_written() {
     }
 }
 
+// Over HTTP wrong parameters are what they are elsewhere.
+#[tokio::test]
+async fn wrong_parameters_are_told_from_an_unknown_method() {
+    let served = Served::start(&server()).await;
+    let id = served.open(ADA).await;
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
+    let list =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "cursor": 5 } });
+    for (session, message) in [(None, hello), (Some(id.as_str()), list)] {
+        let answer = served.post(ADA, session, &message).await;
+        assert!(status(&answer) == "400" && answer.contains("-32602"), "{answer}");
+    }
+    let named = format!("Mcp-Session-Id: {id}\r\n");
+    for (head, meta) in [(named.as_str(), json!({})), (MODERN, modern())] {
+        for arguments in [json!("x"), json!([1])] {
+            let mut call = call("add");
+            call["params"]["arguments"] = arguments;
+            call["params"]["_meta"] = meta.clone();
+            let answer = served.ask("POST", ADA, head, &call.to_string()).await;
+            assert!(answer.contains(r#""isError":true"#), "{answer}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_message_does_not_come_in() {
     let served = Served::start(&server()).await;
