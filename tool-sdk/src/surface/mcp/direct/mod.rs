@@ -153,8 +153,7 @@ impl<R: AsyncRead + Unpin> Front<R> {
             if !self.desk.open.has_room() {
                 continue;
             }
-            if self.ending.is_some() || ready!(self.lines.poll_more(&mut self.read, cx)).is_break()
-            {
+            if ready!(self.lines.poll_more(&mut self.read, cx)).is_break() {
                 ready!(self.poll_end(cx));
                 return Poll::Ready(None);
             }
@@ -277,21 +276,17 @@ impl Desk {
         &self,
         message: Option<ClientJsonRpcMessage>,
     ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-        match &message {
-            Some(JsonRpcMessage::Request(request)) => {
-                if !self.open.begin(written(&request.id), None) {
-                    return Err(Fault::taken(Some(request.id.clone())));
-                }
-            }
-            // rmcp does not answer what was taken back.
-            Some(JsonRpcMessage::Notification(it)) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &it.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.open.end(&written(id));
-                }
-            }
-            _ => {}
+        if let Some(JsonRpcMessage::Request(request)) = &message
+            && !self.open.begin(written(&request.id), None)
+        {
+            return Err(Fault::taken(Some(request.id.clone())));
+        }
+        // rmcp does not answer what was taken back.
+        if let Some(JsonRpcMessage::Notification(it)) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &it.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            self.open.end(&written(id));
         }
         Ok(message)
     }
