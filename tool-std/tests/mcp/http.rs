@@ -169,3 +169,20 @@ fn requests_stand_for_themselves() {
     let answer = server.ask(TOKEN, read);
     assert!(answer.contains("1: [package]") && answer.starts_with("HTTP/1.1 200 "), "{answer}");
 }
+
+// A command that runs on is there for the next request, and for nobody else's.
+#[cfg(unix)]
+#[test]
+fn a_command_outlives_the_request_that_started_it() {
+    let args = ["--yes", "serve", "mcp", "--http", "127.0.0.1:0"];
+    let server = Http::run(program(&args).env("TOOL_SDK_TOKEN", TOKEN));
+    let started =
+        json!({ "cmd": "read -r line; echo got $line", "tty": true, "yield_time_ms": 250 });
+    let started = server.ask(TOKEN, call(1, "exec_command", started));
+    let started = message(&started);
+    let (_, id) = text(&started).split_once("session ID ").expect("it runs on");
+    let id: u32 = id.lines().next().and_then(|id| id.trim().parse().ok()).expect("a number");
+    let typed = json!({ "session_id": id, "chars": "word\n", "yield_time_ms": 5000 });
+    let typed = server.ask(TOKEN, call(2, "write_stdin", typed));
+    assert!(text(&message(&typed)).contains("got word"), "{typed}");
+}
