@@ -313,6 +313,12 @@ impl Toolset {
         })
     }
 
+    /// Whether an agent of this name was registered.
+    #[cfg(all(feature = "cli", feature = "mcp"))]
+    pub(crate) fn has_agent(&self, name: &str) -> bool {
+        self.read().filter.agents.iter().any(|agent| agent.name == name)
+    }
+
     /// Whether there is no tool at all, for this audience or any other.
     #[must_use]
     pub fn is_empty(&self) -> bool {

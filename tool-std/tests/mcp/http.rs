@@ -52,6 +52,30 @@ impl Http {
         stream.read_to_string(&mut answer).expect("it answers");
         answer
     }
+
+    /// A request that stands for itself.
+    fn ask(&self, token: &str, mut request: Value) -> String {
+        request["params"]["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "1" },
+        });
+        let bearer = format!("Bearer {token}");
+        let method = request["method"].as_str().expect("a method").to_owned();
+        let mut headers = vec![
+            ("Authorization", bearer.as_str()),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", &method),
+        ];
+        let name = request["params"]["name"].as_str().map(str::to_owned);
+        headers.extend(name.as_deref().map(|name| ("Mcp-Name", name)));
+        self.post(&headers, &request)
+    }
+
+    fn lists(&self, token: &str, tool: &str) -> bool {
+        let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+        self.ask(token, list).contains(&format!("\"name\":\"{tool}\""))
+    }
 }
 
 impl Drop for Http {
@@ -128,6 +152,8 @@ fn the_configuration_names_who_may_come_in() {
     assert!(said.contains("`ADA_TOKEN`, the token of `ada`, is not set"), "{said}");
 
     let server = Http::run(program(&args).env("ADA_TOKEN", TOKEN));
+    assert!(!server.lists(TOKEN, "register_mcp_server"), "one would add tools to all");
+    assert!(server.lists(TOKEN, "debug_mcp_server"));
     for (token, status) in [(TOKEN, "200 "), (bob, "200 "), (&TOKEN[1..], "401 ")] {
         let bearer = format!("Bearer {token}");
         let answer = server.post(&[("Authorization", &bearer)], &hello("2025-11-25"));
@@ -139,19 +165,24 @@ fn the_configuration_names_who_may_come_in() {
 #[test]
 fn requests_stand_for_themselves() {
     let server = Http::start();
-    let bearer = format!("Bearer {TOKEN}");
-    let mut read = call(1, "read_file", json!({ "path": "Cargo.toml", "limit": 1 }));
-    read["params"]["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "1" },
-    });
-    let headers = [
-        ("Authorization", bearer.as_str()),
-        ("MCP-Protocol-Version", "2026-07-28"),
-        ("Mcp-Method", "tools/call"),
-        ("Mcp-Name", "read_file"),
-    ];
-    let answer = server.post(&headers, &read);
+    let read = call(1, "read_file", json!({ "path": "Cargo.toml", "limit": 1 }));
+    let answer = server.ask(TOKEN, read);
     assert!(answer.contains("1: [package]") && answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+// A command that runs on is there for the next request, and for nobody else's.
+#[cfg(unix)]
+#[test]
+fn a_command_outlives_the_request_that_started_it() {
+    let args = ["--yes", "serve", "mcp", "--http", "127.0.0.1:0"];
+    let server = Http::run(program(&args).env("TOOL_SDK_TOKEN", TOKEN));
+    let started =
+        json!({ "cmd": "read -r line; echo got $line", "tty": true, "yield_time_ms": 250 });
+    let started = server.ask(TOKEN, call(1, "exec_command", started));
+    let started = message(&started);
+    let (_, id) = text(&started).split_once("session ID ").expect("it runs on");
+    let id: u32 = id.lines().next().and_then(|id| id.trim().parse().ok()).expect("a number");
+    let typed = json!({ "session_id": id, "chars": "word\n", "yield_time_ms": 5000 });
+    let typed = server.ask(TOKEN, call(2, "write_stdin", typed));
+    assert!(text(&message(&typed)).contains("got word"), "{typed}");
 }

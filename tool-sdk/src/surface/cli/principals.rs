@@ -22,12 +22,20 @@ use serde_json::Value;
 use super::exit::{Failure, Result};
 use super::{Io, input};
 use crate::surface::mcp::{Http, Principal, Token};
+use crate::toolset::Toolset;
 
 /// A longer file is none that holds a token.
 const MAX_BYTES: u64 = 4096;
 
-/// Everybody with a token of their own, by name.
-pub(super) type Principals = BTreeMap<String, Entry>;
+/// `[serve.mcp]`: who comes in, and what they may do to each other.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Principals {
+    /// Everybody with a token of their own, by name.
+    principals: BTreeMap<String, Entry>,
+    /// Whether one may add servers over HTTP, whose tools all others have then as well.
+    pub(super) register_servers: bool,
+}
 
 /// One of them.
 #[derive(Debug, Deserialize)]
@@ -51,12 +59,7 @@ pub(super) fn principals(serve: &Value) -> std::result::Result<Principals, Strin
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Serve {
-        mcp: Mcp,
-    }
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Mcp {
-        principals: Principals,
+        mcp: Principals,
     }
     let Serve { mcp } = Serve::deserialize(serve).map_err(|error| error.to_string())?;
     for (name, entry) in &mcp.principals {
@@ -64,13 +67,30 @@ pub(super) fn principals(serve: &Value) -> std::result::Result<Principals, Strin
             return Err(format!("`{name}` needs either `token_env` or `token_file`"));
         }
     }
-    Ok(mcp.principals)
+    Ok(mcp)
 }
 
-/// Lets all of them in.
-pub(super) fn admit(mut http: Http, principals: &Principals, io: &Io<'_>) -> Result<Http> {
+impl Principals {
+    /// Whether nobody has a token of their own.
+    pub(super) fn is_empty(&self) -> bool {
+        self.principals.is_empty()
+    }
+}
+
+/// Lets all of them in. An agent that `tools` does not know would have every tool there is.
+pub(super) fn admit(
+    mut http: Http,
+    Principals { principals, .. }: &Principals,
+    tools: &Toolset,
+    io: &Io<'_>,
+) -> Result<Http> {
     let mut known: Vec<(String, &str)> = Vec::new();
     for (name, entry) in principals {
+        if let Some(agent) = entry.agent.as_ref().filter(|agent| !tools.has_agent(agent)) {
+            let words = format_args!("`{name}` is to be the agent `{agent}`, which there is not");
+            return Err(Failure::config(words)
+                .hint(format_args!("write `[agents.{agent}]`, or name one that is there")));
+        }
         let token = entry.token(name, io)?;
         if let Some((_, other)) = known.iter().find(|(secret, _)| secret == token.reveal()) {
             return Err(Failure::config(format_args!("`{other}` and `{name}` have one token")));
@@ -128,7 +148,7 @@ mod tests {
     fn everybody_has_one_token_and_no_more() {
         let ada = |entry: Value| json!({ "mcp": { "principals": { "ada": entry } } });
         let known = principals(&ada(json!({ "token_env": "A", "permissions": ["p"] }))).unwrap();
-        assert_eq!(known["ada"].permissions, ["p"]);
+        assert_eq!(known.principals["ada"].permissions, ["p"]);
         check(ada(json!({})), "`ada` needs either `token_env` or `token_file`");
         check(ada(json!({ "token_env": "A", "token_file": "b" })), "needs either");
         // What stands in the file may be read by whoever reads the file.

@@ -21,6 +21,8 @@ use crate::surface::mcp::{Http, Server, Token};
 
 const HTTP: &str = "http";
 const TOKEN: &str = "TOOL_SDK_TOKEN";
+/// The tool that adds the tools of another server to those of everybody.
+const REGISTER: &str = "register_mcp_server";
 
 /// `serve mcp [--http ADDR]`.
 pub(super) fn command() -> Option<Command> {
@@ -66,7 +68,12 @@ pub(super) fn run(
         Some(address) => {
             let own = config::load(&[top, matches], io)?.principals;
             let token = token(address, own.is_empty(), io)?;
-            let http = principals::admit(Http::new(token.as_token().clone()), &own, io)?;
+            let (http, tools) = (Http::new(token.as_token().clone()), pipeline.toolset());
+            let http = principals::admit(http, &own, tools, io)?;
+            // What one adds is there for all, and who comes in here is not one.
+            if !own.register_servers {
+                tools.remove(REGISTER);
+            }
             drive::block_on(until_interrupted(over_http(server, *address, (token, http), io)))?
         }
         None => drive::block_on_here(until_interrupted(server.serve_stdio()))?,
@@ -137,7 +144,7 @@ async fn until_interrupted(serving: impl Future<Output = io::Result<()>>) -> io:
 
 #[cfg(test)]
 mod tests {
-    use super::super::toy::run;
+    use super::super::toy::{Setting, run};
 
     #[test]
     fn what_cannot_be_served_is_wrong_usage() {
@@ -151,5 +158,20 @@ mod tests {
             let ran = run(args);
             assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
         }
+    }
+
+    // F130: a name that is written wrong opens nothing.
+    #[test]
+    fn a_principal_is_no_agent_that_there_is_not() {
+        let mut setting = Setting::default();
+        setting.env.push(("ADA_TOKEN", "0123456789abcdef0123456789abcdef".to_owned()));
+        let config = setting.file(
+            "c.toml",
+            "[agents.reader]\nonly = [\"echo\"]\n\
+             [serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\nagent = \"raeder\"\n",
+        );
+        let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("`ada` is to be the agent `raeder`"), "{}", ran.err);
     }
 }

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -26,6 +27,7 @@ use super::ask::Reach;
 use super::call;
 use super::changes::Changes;
 use super::direct::{Level, Opened};
+use super::http::{Lasting, Owner};
 use super::input::Abilities;
 use super::library::Watched;
 use super::listing::Era;
@@ -44,7 +46,9 @@ pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     session: Session,
     /// Who opened the connection, and that one's session.
-    owner: OnceLock<(Option<Arc<Principal>>, Session)>,
+    owner: OnceLock<(Owner, Session)>,
+    /// The sessions of those whose every request is a connection.
+    lasting: Option<Arc<Lasting>>,
     /// The least important log message that a legacy peer wants.
     level: Arc<Level>,
     /// Whether a legacy peer hears of changes already.
@@ -53,6 +57,8 @@ pub(super) struct Connection {
     watched: Arc<Watched>,
     /// What answers calls before they come here, where there is such a thing.
     opened: Option<Arc<Opened>>,
+    /// Triggered when the peer says nothing any more.
+    hung_up: CancellationToken,
     /// Triggered when the peer is gone.
     gone: CancellationToken,
     _guard: DropGuard,
@@ -67,9 +73,11 @@ impl Connection {
         Ok(Self {
             session: server.session(id),
             owner: OnceLock::new(),
+            lasting: None,
             server,
             level: Arc::default(),
             opened: None,
+            hung_up: CancellationToken::new(),
             listening: AtomicBool::new(false),
             watched: Arc::default(),
             _guard: gone.clone().drop_guard(),
@@ -78,8 +86,19 @@ impl Connection {
     }
 
     /// Lets calls be answered elsewhere, once the session is open.
-    pub(super) fn opening(mut self, opened: Option<Arc<Opened>>, level: Arc<Level>) -> Self {
-        (self.opened, self.level) = (opened, level);
+    pub(super) fn opening(mut self, opened: &Arc<Opened>) -> Self {
+        self.opened = self.server.answers_directly.then(|| Arc::clone(opened));
+        (self.level, self.hung_up) = opened.shared();
+        self
+    }
+
+    fn user(&self, peer: &Peer<RoleServer>, can: Abilities) -> User {
+        User::of(peer.clone(), can, self.hung_up.clone())
+    }
+
+    /// Lets requests that stand for themselves share the session of their owner.
+    pub(super) fn lasting(mut self, lasting: Arc<Lasting>) -> Self {
+        self.lasting = Some(lasting);
         self
     }
 
@@ -93,8 +112,16 @@ impl Connection {
     fn owned(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let who = principal(cx);
         let (owner, session) = self.owner.get_or_init(|| {
-            let session = self.session.clone();
-            (who.clone(), who.as_ref().map_or(session.clone(), |who| who.own(session)))
+            let begin = || {
+                let session = self.session.clone();
+                who.as_ref().map_or(session.clone(), |who| who.own(session))
+            };
+            let stands_alone = Era::of(cx.protocol_version().as_ref()) == Era::Modern;
+            let session = match self.lasting.as_ref().filter(|_| stands_alone) {
+                Some(lasting) => lasting.session(&who, Instant::now(), begin),
+                None => begin(),
+            };
+            (who.clone(), session)
         });
         match *owner == who {
             true => Ok(session.clone()),
@@ -127,7 +154,7 @@ impl Connection {
     /// The session of a legacy peer, which is asked while its calls run.
     pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
         let can = self.abilities(cx);
-        Ok(self.with_user(self.session_for(cx)?, User::of(cx.peer.clone(), can), can))
+        Ok(self.with_user(self.session_for(cx)?, self.user(&cx.peer, can), can))
     }
 
     fn with_user(&self, session: Session, user: User, can: Abilities) -> Session {
@@ -136,7 +163,8 @@ impl Connection {
         if self.can_ask(can) { session.with_shared_approver(user) } else { session }
     }
 
-    /// How far an approval may reach: a modern request over HTTP is a session by itself.
+    /// How far an approval may reach: who sends modern requests over HTTP is only known by the
+    /// token, which several may have.
     pub(super) fn reach(&self, cx: &RequestContext<RoleServer>) -> Reach {
         let alone = cx.extensions.get::<hyper::http::request::Parts>().is_some()
             && Era::of(cx.protocol_version().as_ref()) == Era::Modern;
@@ -160,7 +188,7 @@ impl Connection {
             let can = Abilities::of(Some(info.capabilities.clone()));
             let session = named(self.session.clone(), &info.client_info.name);
             let shows = Shows::of(&info.client_info.name, Some(&info.capabilities));
-            opened.open(self.with_user(session, User::of(peer.clone(), can), can), shows);
+            opened.open(self.with_user(session, self.user(peer, can), can), shows);
         }
     }
 

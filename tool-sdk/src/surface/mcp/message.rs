@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use rmcp::model::{ErrorCode, RequestId};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, RequestId};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -54,6 +54,13 @@ struct ToolCall<'a> {
     _meta: Option<&'a RawValue>,
 }
 
+/// Which part of a list is wanted.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow, rename = "cursor")]
+    _cursor: Option<Cow<'a, str>>,
+}
+
 /// Why a message is none.
 #[derive(Debug)]
 pub(super) struct Fault {
@@ -74,6 +81,11 @@ impl Fault {
 
     pub(super) fn too_long() -> Self {
         Self::invalid(format!("a message has at most {LONGEST} bytes"))
+    }
+
+    /// The request that has this id came before the answer to another one that has it.
+    pub(super) fn taken(id: Option<RequestId>) -> Self {
+        Self::invalid("a request with this `id` is still open").of(id)
     }
 
     fn of(mut self, id: Option<RequestId>) -> Self {
@@ -116,6 +128,10 @@ pub(super) fn judge(text: &[u8]) -> Result<Kind, Fault> {
             Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
         },
         (Some("initialize"), Some(_)) => Ok(Kind::Hello),
+        (Some(method), Some(_)) if method.ends_with("/list") => match page(envelope.params) {
+            Ok(()) => Ok(Kind::Other),
+            Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
+        },
         (Some(_), _) => Ok(Kind::Other),
         (None, Some(_)) if envelope.result.is_some() != envelope.error.is_some() => Ok(Kind::Other),
         (None, _) => {
@@ -128,6 +144,57 @@ fn arguments(params: Option<&RawValue>) -> Result<Written, String> {
     let params = params.map_or("{}", RawValue::get);
     let call: ToolCall<'_> = object(params).map_err(|error| format!("`params`: {error}"))?;
     Ok(Written(call.arguments.map_or("{}", RawValue::get).into()))
+}
+
+/// The library takes a list of no known page for the first one.
+fn page(params: Option<&RawValue>) -> Result<(), String> {
+    let params = params.map_or("{}", RawValue::get);
+    let Page { .. } = object(params).map_err(|error| format!("`params`: {error}"))?;
+    Ok(())
+}
+
+/// The requests of the protocol that the library reads.
+const METHODS: &[&str] = &[
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
+
+/// Refuses a request whose method is known and whose parameters are not: the library takes it
+/// for one that it does not know.
+pub(super) fn known(message: &ClientJsonRpcMessage) -> Result<(), Fault> {
+    if let JsonRpcMessage::Request(request) = message
+        && let ClientRequest::CustomRequest(custom) = &request.request
+        && METHODS.contains(&&*custom.method)
+    {
+        let words = format!("the `params` of `{}` are not those of the protocol", custom.method);
+        return Err(Fault::new(ErrorCode::INVALID_PARAMS, words).of(Some(request.id.clone())));
+    }
+    Ok(())
+}
+
+/// The message as the library can read it. It knows no arguments that are no object; those are
+/// for the tool's own reader, which has them as they were written.
+pub(super) fn readable<'a>(text: &'a [u8], kind: &Kind) -> Cow<'a, [u8]> {
+    match kind {
+        Kind::Call(Written(arguments)) if !arguments.starts_with('{') => {}
+        _ => return Cow::Borrowed(text),
+    }
+    let Ok(mut message) = serde_json::from_slice::<Value>(text) else { return Cow::Borrowed(text) };
+    message["params"]["arguments"] = json!({});
+    Cow::Owned(message.to_string().into_bytes())
 }
 
 /// What is wrong with a message of which the protocol's library makes nothing; nothing where

@@ -56,7 +56,6 @@ pub use self::client::{
     Upstreams, talk,
 };
 use self::connection::Connection;
-use self::direct::Level;
 pub use self::http::{Http, InvalidToken, Principal, Token};
 use self::listing::Listing;
 pub use self::offer::{Prompt, PromptArgument, Prompts, Resource, Resources, Work};
@@ -252,10 +251,8 @@ impl Server {
             // A last line without its end is a message all the same.
             let read = read.chain(io::Cursor::new([b'\n']));
             let (pipeline, listing) = (server.pipeline.clone(), Arc::clone(&server.listing));
-            let level = Arc::<Level>::default();
-            let (front, opened) = direct::front(read, write, pipeline, listing, Arc::clone(&level));
-            let opened = server.answers_directly.then_some(opened);
-            speak(Connection::new(server)?.opening(opened, level), front).await
+            let (front, opened) = direct::front(read, write, pipeline, listing);
+            speak(Connection::new(server)?.opening(&opened), front).await
         }
     }
 

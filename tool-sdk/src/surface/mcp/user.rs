@@ -5,11 +5,16 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rmcp::model::{CreateMessageRequestParams, ElicitRequestParams};
-use rmcp::service::{Peer, RoleServer, ServiceError};
-use serde::Serialize;
+use rmcp::model::{
+    CancelledNotificationParam, ClientResult, CreateMessageRequest, CreateMessageRequestParams,
+    ElicitRequest, ElicitRequestParams, ListRootsRequest, RequestId, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RoleServer, ServiceError};
 use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 
 use super::ask::{self, Reach};
 use super::input::{Abilities, cannot, params};
@@ -22,46 +27,94 @@ use crate::permission::{Approver, Ask, Reply};
 pub(super) struct User {
     peer: Peer<RoleServer>,
     can: Abilities,
+    /// Triggered when no answer can come any more.
+    hung_up: CancellationToken,
 }
 
 impl User {
-    pub(super) fn of(peer: Peer<RoleServer>, can: Abilities) -> Self {
-        Self { peer, can }
+    pub(super) fn of(peer: Peer<RoleServer>, can: Abilities, hung_up: CancellationToken) -> Self {
+        Self { peer, can, hung_up }
+    }
+
+    /// Asks, and takes the question back when nobody waits for the answer any more.
+    async fn question(
+        &self,
+        request: ServerRequest,
+        limit: Option<Duration>,
+    ) -> Result<ClientResult, ServiceError> {
+        let mut options = PeerRequestOptions::no_options();
+        options.timeout = limit;
+        let sent = self.peer.send_cancellable_request(request, options).await?;
+        let mut open = OpenQuestion { peer: self.peer.clone(), id: Some(sent.id.clone()) };
+        tokio::select! {
+            answer = sent.await_response() => {
+                open.id = None;
+                answer
+            }
+            () = self.hung_up.cancelled() => Err(ServiceError::TransportClosed),
+        }
     }
 
     async fn ask_one(&self, inquiry: &Inquiry) -> Result<Value, ToolError> {
-        match inquiry.kind() {
+        let request = match inquiry.kind() {
             InquiryKind::Form => {
                 let form: ElicitRequestParams = params(inquiry)?;
-                value(self.peer.create_elicitation(form).await)
+                ServerRequest::ElicitRequest(ElicitRequest::new(form))
             }
             InquiryKind::Sample => {
                 let prompt: CreateMessageRequestParams = params(inquiry)?;
-                value(self.peer.create_message(prompt).await)
+                ServerRequest::CreateMessageRequest(CreateMessageRequest::new(prompt))
             }
-            InquiryKind::Roots => value(self.peer.list_roots().await),
-        }
+            InquiryKind::Roots => ServerRequest::ListRootsRequest(ListRootsRequest::default()),
+        };
+        let unanswered = || ToolError::unavailable("the client did not answer");
+        let answer = self.question(request, None).await;
+        let answer = answer.map_err(|error| unanswered().source(error))?;
+        let answer = match (inquiry.kind(), answer) {
+            (InquiryKind::Form, ClientResult::ElicitResult(answer)) => serde_json::to_value(answer),
+            (InquiryKind::Sample, ClientResult::CreateMessageResult(answer)) => {
+                serde_json::to_value(answer)
+            }
+            (InquiryKind::Roots, ClientResult::ListRootsResult(answer)) => {
+                serde_json::to_value(answer)
+            }
+            _ => return Err(unanswered().source(ServiceError::UnexpectedResponse)),
+        };
+        answer.map_err(|error| unanswered().source(error))
     }
 }
 
-fn value<T: Serialize>(answer: Result<T, ServiceError>) -> Result<Value, ToolError> {
-    let unanswered = || ToolError::unavailable("the client did not answer");
-    let answer = answer.map_err(|error| unanswered().source(error))?;
-    serde_json::to_value(answer).map_err(|error| unanswered().source(error))
+/// A question that the peer shows to somebody.
+struct OpenQuestion {
+    peer: Peer<RoleServer>,
+    /// Nothing where it was answered.
+    id: Option<RequestId>,
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else { return };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let taken_back = CancelledNotificationParam::new(Some(id), None);
+            // A peer that is gone shows nothing.
+            let _ = peer.notify_cancelled(taken_back).await;
+        });
+    }
 }
 
 /// A peer that cannot answer has said no.
 impl Approver for User {
     fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
-        let peer = self.peer.clone();
+        let user = self.clone();
         Box::pin(async move {
             let Ok(question) = ask::question(&ask, Reach::Session) else {
                 return Some(Reply::Reject);
             };
-            let asked = peer.create_elicitation_with_timeout(question, Some(ask.expires_in));
-            Some(match asked.await {
-                Ok(answer) => ask::reply(&ask, Reach::Session, &answer),
-                Err(_) => Reply::Reject,
+            let question = ServerRequest::ElicitRequest(ElicitRequest::new(question));
+            Some(match user.question(question, Some(ask.expires_in)).await {
+                Ok(ClientResult::ElicitResult(answer)) => ask::reply(&ask, Reach::Session, &answer),
+                _ => Reply::Reject,
             })
         })
     }

@@ -84,6 +84,16 @@ impl<'a> Simple<'a> {
     }
 }
 
+impl Simple<'_> {
+    /// The id of a request.
+    pub(super) fn request(&self) -> Option<&str> {
+        match self {
+            Self::Ping { id } | Self::List { id } | Self::Call { id, .. } => Some(id),
+            Self::Cancelled { .. } => None,
+        }
+    }
+}
+
 /// A whole number or a text without anything to resolve, so that equal ids are equal texts.
 fn is_id(id: &str) -> bool {
     match id.as_bytes() {

@@ -19,16 +19,16 @@ mod answer;
 mod envelope;
 mod heard;
 mod lines;
+mod open;
 mod out;
 
-use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, GetExtensions as _, JsonRpcMessage};
 use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -41,6 +41,7 @@ use self::envelope::{Simple, ToolCall};
 use self::heard::Heard;
 pub(super) use self::heard::Level;
 use self::lines::{Line, Lines};
+use self::open::{Open, written};
 use self::out::Out;
 use super::listing::Listing;
 use super::message::{self, Fault, Kind};
@@ -59,10 +60,17 @@ const BACKLOG: usize = 16 * 1024 * 1024;
 pub(super) struct Opened {
     out: Arc<Out>,
     level: Arc<Level>,
+    /// Triggered when the peer says nothing any more.
+    hung_up: CancellationToken,
     session: OnceLock<(Session, Shows)>,
 }
 
 impl Opened {
+    /// What the connection has as well.
+    pub(super) fn shared(&self) -> (Arc<Level>, CancellationToken) {
+        (Arc::clone(&self.level), self.hung_up.clone())
+    }
+
     /// From now on calls are answered here.
     pub(super) fn open(&self, session: Session, shows: Shows) {
         let heard = Heard { out: Arc::clone(&self.out), level: Arc::clone(&self.level) };
@@ -76,21 +84,25 @@ pub(super) fn front<R, W>(
     write: W,
     pipeline: Pipeline,
     listing: Arc<Listing>,
-    level: Arc<Level>,
 ) -> (Front<R>, Arc<Opened>)
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Send + 'static,
 {
     let out = Out::new(write);
-    let opened = Arc::new(Opened { out: Arc::clone(&out), level, session: OnceLock::new() });
+    let opened = Arc::new(Opened {
+        out: Arc::clone(&out),
+        level: Arc::default(),
+        hung_up: CancellationToken::new(),
+        session: OnceLock::new(),
+    });
     let desk = Desk {
         pipeline,
         listing,
         opened: Arc::clone(&opened),
         out,
         running: JoinSet::new(),
-        cancels: Arc::default(),
+        open: Arc::default(),
         is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
     };
     (Front { read, lines: Lines::default(), desk, ending: None }, opened)
@@ -106,12 +118,14 @@ pub(super) struct Front<R> {
 }
 
 impl<R: AsyncRead + Unpin> Front<R> {
-    /// Answers lines until one is for rmcp, or none is left.
+    /// Answers lines until one is for rmcp, none is left, or too much is open.
     fn look(&mut self) -> Option<ClientJsonRpcMessage> {
-        while let Some(line) = self.lines.next() {
+        while self.desk.open.has_room()
+            && let Some(line) = self.lines.next()
+        {
             let passed = match line {
                 Line::Whole(line) if line.is_empty() || self.desk.answer(line) => continue,
-                Line::Whole(line) => pass(line),
+                Line::Whole(line) => pass(line).and_then(|message| self.desk.note(message)),
                 Line::TooLong => Err(Fault::too_long()),
             };
             match passed {
@@ -125,17 +139,21 @@ impl<R: AsyncRead + Unpin> Front<R> {
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientJsonRpcMessage>> {
         loop {
-            let message = self.look();
-            // Who does not read its answers yet may still say more.
+            // Who does not read its answers yet may still say more, but not without end.
             let flushed = self.desk.out.poll_flush(cx);
-            if message.is_some() {
-                return Poll::Ready(message);
-            }
             if flushed.is_pending() && self.desk.out.waiting() > BACKLOG {
                 return Poll::Pending;
             }
-            if self.ending.is_some() || ready!(self.lines.poll_more(&mut self.read, cx)).is_break()
-            {
+            ready!(self.desk.open.poll_room(cx));
+            let message = self.look();
+            let _ = self.desk.out.poll_flush(cx);
+            if message.is_some() {
+                return Poll::Ready(message);
+            }
+            if !self.desk.open.has_room() {
+                continue;
+            }
+            if ready!(self.lines.poll_more(&mut self.read, cx)).is_break() {
                 ready!(self.poll_end(cx));
                 return Poll::Ready(None);
             }
@@ -145,6 +163,8 @@ impl<R: AsyncRead + Unpin> Front<R> {
 
     /// Waits until the calls that run have ended, and their answers have left.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // Nobody answers what is asked.
+        self.desk.opened.hung_up.cancel();
         let ending = self.ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(PATIENCE)));
         while let Poll::Ready(Some(_)) = self.desk.running.poll_join_next(cx) {}
         let is_over = ending.as_mut().poll(cx).is_ready();
@@ -163,10 +183,12 @@ impl<R: AsyncRead + Unpin> Front<R> {
 /// A line as rmcp's message; nothing where no answer is wanted to what is wrong with it.
 fn pass(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
     let kind = message::judge(line)?;
-    let mut message = match serde_json::from_slice(line) {
+    let line = message::readable(line, &kind);
+    let mut message = match serde_json::from_slice(&line) {
         Ok(message) => message,
-        Err(error) => return message::unread(line, &error).map_or(Ok(None), Err),
+        Err(error) => return message::unread(&line, &error).map_or(Ok(None), Err),
     };
+    message::known(&message)?;
     if let (ClientJsonRpcMessage::Request(call), Kind::Call(written)) = (&mut message, kind) {
         call.request.extensions_mut().insert(written);
     }
@@ -180,10 +202,19 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let out = Arc::clone(&self.desk.out);
+        let (out, open) = (Arc::clone(&self.desk.out), Arc::clone(&self.desk.open));
         async move {
             out.say(|queue| answer::message(queue, &message));
-            std::future::poll_fn(|cx| out.poll_flush(cx)).await
+            let sent = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
+            let answered = match &message {
+                JsonRpcMessage::Response(response) => Some(&response.id),
+                JsonRpcMessage::Error(error) => error.id.as_ref(),
+                _ => None,
+            };
+            if let Some(id) = answered {
+                open.end(&written(id));
+            }
+            sent
         }
     }
 
@@ -196,9 +227,6 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
     }
 }
 
-/// Ends calls that nobody waits for any more, by the id of their request.
-type Cancels = Arc<Mutex<HashMap<String, CancellationToken>>>;
-
 /// Where lines are answered.
 struct Desk {
     pipeline: Pipeline,
@@ -207,7 +235,7 @@ struct Desk {
     out: Arc<Out>,
     /// Calls that had to wait. They end with the connection.
     running: JoinSet<()>,
-    cancels: Cancels,
+    open: Arc<Open>,
     /// Everything runs on one thread, so that a task of its own frees nobody.
     is_alone: bool,
 }
@@ -217,7 +245,13 @@ impl Desk {
     fn answer(&mut self, line: &[u8]) -> bool {
         let opened = Arc::clone(&self.opened);
         let Some((session, shows)) = opened.session.get() else { return false };
-        match Simple::read(line) {
+        let simple = Simple::read(line);
+        if let Some(id) = simple.as_ref().and_then(Simple::request).filter(|id| self.open.has(id)) {
+            let fault = Fault::taken(serde_json::from_str(id).ok());
+            self.out.say(|queue| answer::message(queue, &fault.answer()));
+            return true;
+        }
+        match simple {
             Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
             Some(Simple::List { id }) => {
                 let view = self.pipeline.toolset().view_for(session);
@@ -231,10 +265,30 @@ impl Desk {
                 }
                 self.call(session, Asked { id: id.to_owned(), view, shows: *shows }, &call);
             }
-            Some(Simple::Cancelled { id }) => return self.cancel(id),
+            Some(Simple::Cancelled { id }) => return self.open.cancel(id),
             None => return false,
         }
         true
+    }
+
+    /// Writes down what rmcp is given.
+    fn note(
+        &self,
+        message: Option<ClientJsonRpcMessage>,
+    ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+        if let Some(JsonRpcMessage::Request(request)) = &message
+            && !self.open.begin(written(&request.id), None)
+        {
+            return Err(Fault::taken(Some(request.id.clone())));
+        }
+        // rmcp does not answer what was taken back.
+        if let Some(JsonRpcMessage::Notification(it)) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &it.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            self.open.end(&written(id));
+        }
+        Ok(message)
     }
 
     fn call(&mut self, session: &Session, asked: Asked, call: &ToolCall<'_>) {
@@ -263,24 +317,18 @@ impl Desk {
         asked: Asked,
         name: String,
     ) {
-        lock(&self.cancels).insert(asked.id.clone(), cancel.clone());
-        let (out, cancels) = (Arc::clone(&self.out), Arc::clone(&self.cancels));
+        self.open.begin(asked.id.clone(), Some(cancel.clone()));
+        let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
         self.running.spawn(async move {
             let outcome = running.await;
-            lock(&cancels).remove(&asked.id);
             // Nobody waits for the answer to a request that was taken back.
             if !cancel.is_cancelled() {
                 asked.tell(&out, outcome, &name);
             }
+            open.end(&asked.id);
             // A peer that is gone need not be told.
             let _ = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
         });
-    }
-
-    /// Whether the request was one of ours.
-    fn cancel(&self, id: &str) -> bool {
-        let cancel = lock(&self.cancels).remove(id);
-        cancel.inspect(CancellationToken::cancel).is_some()
     }
 }
 
@@ -298,8 +346,4 @@ impl Asked {
             out.say(|queue| answer::outcome(queue, &self.id, outcome, definition, self.shows));
         }
     }
-}
-
-fn lock(cancels: &Cancels) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-    cancels.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,11 +5,13 @@
 //! is no message does not come in.
 
 mod guard;
+mod lasting;
 mod principal;
 mod room;
 mod sessions;
 mod token;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -28,9 +30,11 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::{TcpListener, TcpStream};
 
 use self::guard::{Guard, Refused};
+pub(super) use self::lasting::Lasting;
 pub use self::principal::Principal;
 use self::room::{Room, Seat};
-use self::sessions::{Owner, Sessions};
+pub(super) use self::sessions::Owner;
+use self::sessions::Sessions;
 pub use self::token::{InvalidToken, Token};
 use super::Server;
 use super::connection::Connection;
@@ -45,6 +49,10 @@ const PATH: &str = "/mcp";
 const MAX_BODY: usize = 1024 * 1024;
 /// How long a peer may take for the head of a request, and how long it may do nothing.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it may take for the rest.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often is looked for sessions that nobody uses any more.
+const ROUND: Duration = Duration::from_secs(60);
 /// What a request names its session with.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// How long accepting rests when the system has no room for another connection.
@@ -99,13 +107,28 @@ impl Http {
     }
 }
 
-/// Accepts connections for as long as that works.
+/// Serves for as long as connections can be accepted.
 pub(super) async fn serve(
     server: Arc<Server>,
     listener: TcpListener,
     http: Http,
 ) -> io::Result<()> {
-    let door = Arc::new(Door::new(server, Guard::new(&http, listener.local_addr()?)));
+    let lasting = Arc::<Lasting>::default();
+    let guard = Guard::new(&http, listener.local_addr()?);
+    let door = Arc::new(Door::new(server, guard, Arc::clone(&lasting)));
+    let rounds = async {
+        loop {
+            tokio::time::sleep(ROUND).await;
+            lasting.forget(Instant::now());
+        }
+    };
+    tokio::select! {
+        ended = accept(listener, door) => ended,
+        () = rounds => Ok(()),
+    }
+}
+
+async fn accept(listener: TcpListener, door: Arc<Door>) -> io::Result<()> {
     let room = Arc::<Room>::default();
     loop {
         let stream = match listener.accept().await {
@@ -155,7 +178,7 @@ struct Door {
 }
 
 impl Door {
-    fn new(server: Arc<Server>, guard: Guard) -> Self {
+    fn new(server: Arc<Server>, guard: Guard, lasting: Arc<Lasting>) -> Self {
         let config = StreamableHttpServerConfig::default()
             // The guard has looked already, and knows the port.
             .disable_allowed_hosts()
@@ -166,7 +189,10 @@ impl Door {
         manager.session_config.keep_alive = Some(sessions::IDLE);
         let manager = Arc::new(manager);
         let sessions = Sessions::new(Arc::clone(&manager));
-        let connect = move || Connection::new(Arc::clone(&server));
+        let connect = move || {
+            let connection = Connection::new(Arc::clone(&server))?;
+            Ok(connection.lasting(Arc::clone(&lasting)))
+        };
         Self { guard, sessions, service: StreamableHttpService::new(connect, manager, config) }
     }
 
@@ -177,9 +203,7 @@ impl Door {
         seat: &Seat,
     ) -> Result<Answer, Answer> {
         let owner = self.guard.admit(request.headers()).map_err(refuse)?;
-        if !seat.admit() {
-            return Err(said(StatusCode::SERVICE_UNAVAILABLE, "too many connections are open"));
-        }
+        seat.admit(&owner);
         if request.uri().path() != PATH {
             return Err(said(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp"));
         }
@@ -234,7 +258,11 @@ async fn read(
     owner: Owner,
 ) -> Result<(Request<Full<Bytes>>, Kind), Answer> {
     let (mut head, body) = request.into_parts();
-    let body = match Limited::new(body, MAX_BODY).collect().await {
+    let whole = Limited::new(body, MAX_BODY).collect();
+    let Ok(whole) = tokio::time::timeout(BODY_TIMEOUT, whole).await else {
+        return Err(said(StatusCode::REQUEST_TIMEOUT, "the message did not come in time"));
+    };
+    let body = match whole {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
             return Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"));
@@ -245,6 +273,13 @@ async fn read(
         Method::POST => message::judge(&body).map_err(|fault| wrong(&fault))?,
         _ => Kind::Other,
     };
+    let body = match message::readable(&body, &kind) {
+        Cow::Borrowed(_) => body,
+        Cow::Owned(body) => body.into(),
+    };
+    if let Ok(message) = serde_json::from_slice(&body) {
+        message::known(&message).map_err(|fault| wrong(&fault))?;
+    }
     if let Kind::Call(written) = &kind {
         head.extensions.insert(written.clone());
     }

@@ -18,7 +18,7 @@ const ROOM: usize = 256;
 pub(super) const IDLE: Duration = Duration::from_secs(30 * 60);
 
 /// Nobody in particular is somebody too: whoever has the token that all share.
-pub(super) type Owner = Option<Arc<Principal>>;
+pub(in super::super) type Owner = Option<Arc<Principal>>;
 
 /// The sessions of a server.
 pub(super) struct Sessions {

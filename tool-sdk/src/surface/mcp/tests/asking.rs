@@ -65,6 +65,37 @@ async fn a_no_can_say_what_to_do_instead() {
     assert!(text(&result).contains("use the other file"), "{result}");
 }
 
+// A form that nobody waits for is closed.
+#[tokio::test]
+async fn a_question_is_taken_back_with_its_call() {
+    for meta in [None, Some(json!({}))] {
+        let mut peer = Peer::legacy(&server(), forms()).await;
+        let mut params = json!({ "name": "write", "arguments": {} });
+        params.as_object_mut().unwrap().extend(meta.map(|meta| ("_meta".to_owned(), meta)));
+        let call = peer.send("tools/call", params).await;
+        let question = peer.said("elicitation/create").await;
+        peer.notify("notifications/cancelled", json!({ "requestId": call })).await;
+        let taken_back = peer.said("notifications/cancelled").await;
+        assert_eq!(taken_back["params"]["requestId"], question["id"]);
+    }
+}
+
+// Who has hung up answers nothing: the call ends at once, and not when its time is over.
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_an_answer_of_who_has_hung_up() {
+    for meta in [None, Some(json!({}))] {
+        let mut peer = Peer::legacy(&server(), forms()).await;
+        let mut params = json!({ "name": "write", "arguments": {} });
+        params.as_object_mut().unwrap().extend(meta.map(|meta| ("_meta".to_owned(), meta)));
+        let call = peer.send("tools/call", params).await;
+        peer.said("elicitation/create").await;
+        let begun = tokio::time::Instant::now();
+        let rest = peer.hang_up().await;
+        assert!(rest.iter().any(|answer| answer["id"] == call), "{rest:?}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(1));
+    }
+}
+
 // AP5: an approval for the session is one for the connection.
 #[tokio::test]
 async fn an_approval_for_the_session_reaches_no_other_connection() {

@@ -1,6 +1,9 @@
 //! What is answered without rmcp, beside what rmcp answers.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use tokio::io::AsyncWriteExt as _;
+use tokio::sync::Semaphore;
 
 use super::*;
 
@@ -102,6 +105,94 @@ async fn a_line_that_is_no_request_is_answered_and_the_next_one_read() {
         peer.line(r#"{"jsonrpc":"2.0","method":"notifications/progress","params":5}"#).await;
         assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
         assert_eq!(peer.hang_up().await, Vec::<Value>::new());
+    }
+}
+
+// A request of the protocol with wrong parameters is not one that there is not.
+#[tokio::test]
+async fn wrong_parameters_are_told_from_an_unknown_method() {
+    for server in both() {
+        let mut peer = Peer::legacy(&server, json!({})).await;
+        for (method, params) in [
+            ("initialize", json!({})),
+            ("logging/setLevel", json!({ "level": "loud" })),
+            ("tools/list", json!({ "cursor": 5 })),
+            ("tools/call", json!({ "name": "add", "_meta": 5 })),
+        ] {
+            let answer = peer.request(method, params).await;
+            assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+        }
+        for arguments in [json!("x"), json!([1]), json!(5)] {
+            let params =
+                |meta: Value| json!({ "name": "add", "arguments": arguments, "_meta": meta });
+            let answer = peer.request("tools/call", params(json!({}))).await;
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+            let plain = json!({ "name": "add", "arguments": arguments });
+            let plain = peer.request("tools/call", plain).await;
+            assert_eq!(answer["result"], plain["result"]);
+        }
+    }
+}
+
+/// A server whose one tool waits until it may go on, and how many calls have come to wait.
+fn gate() -> (Server, Arc<Semaphore>, Arc<AtomicUsize>) {
+    let (gate, count) = (Arc::new(Semaphore::new(0)), Arc::<AtomicUsize>::default());
+    let (wait, came) = (Arc::clone(&gate), Arc::clone(&count));
+    let tool =
+        DynamicTool::new(definition("wait", RiskClass::Read), move |_: Value, _: Context| {
+            let wait = Arc::clone(&wait);
+            came.fetch_add(1, Ordering::Relaxed);
+            async move {
+                wait.acquire().await.unwrap().forget();
+                "it went on"
+            }
+        });
+    let registry = Registry::builder().add(tool).build().unwrap();
+    (Server::new(Pipeline::new(registry), Session::default()), gate, count)
+}
+
+// Whoever is answered under one id could not tell two answers apart.
+#[tokio::test]
+async fn an_id_that_is_open_is_not_given_again() {
+    let (server, gate, _) = gate();
+    for params in [json!({ "name": "wait" }), json!({ "name": "wait", "_meta": {} })] {
+        for server in [server.clone(), server.clone().answering_directly(false)] {
+            let mut peer = Peer::legacy(&server, json!({})).await;
+            let call =
+                json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params });
+            for _ in 0..2 {
+                peer.line(&call.to_string()).await;
+                peer.line(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#).await;
+                assert_eq!(peer.said_to("a").await["error"]["code"], -32600);
+                gate.add_permits(1);
+                assert_eq!(text(&peer.said_to("a").await["result"]), "it went on");
+            }
+        }
+    }
+}
+
+// What is read and not answered is bounded, whichever way it goes.
+#[tokio::test]
+async fn no_more_is_read_while_too_much_is_open() {
+    const MANY: u64 = 1000;
+    let (server, gate, count) = gate();
+    for params in [json!({ "name": "wait" }), json!({ "name": "wait", "_meta": {} })] {
+        count.store(0, Ordering::Relaxed);
+        let mut peer = Peer::legacy(&server, json!({})).await;
+        peer.request("ping", json!({})).await;
+        let first = peer.send("tools/call", params.clone()).await;
+        for _ in 1..MANY {
+            peer.send("tools/call", params.clone()).await;
+        }
+        for _ in 0..10_000 {
+            tokio::task::yield_now().await;
+        }
+        let count = count.load(Ordering::Relaxed);
+        assert!((1..=256).contains(&count), "{count} calls run");
+        gate.add_permits(MANY as usize);
+        for id in first..first + MANY {
+            assert_eq!(text(&peer.answer(id).await["result"]), "it went on");
+        }
     }
 }
 

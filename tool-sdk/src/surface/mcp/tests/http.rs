@@ -156,6 +156,59 @@ async fn idle_connections_keep_nobody_out() {
     assert!(answer.contains("it is ada"), "{answer}");
 }
 
+// RS4: whoever has a token keeps nobody else out.
+#[tokio::test]
+async fn a_crowd_of_one_keeps_out_nobody_else() {
+    let served = Served::start(&who()).await;
+    let mut crowd = Vec::new();
+    for _ in 0..300 {
+        let mut stream = served.connect().await;
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {ADA}\r\nContent-Length: 9\r\n\r\n",
+            served.address
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        crowd.push(stream);
+    }
+    let limit = std::time::Duration::from_secs(5);
+    let id = tokio::time::timeout(limit, served.open(BOB)).await.expect("it is let in at once");
+    assert_eq!(status(&served.post(BOB, Some(&id), &call("who")).await), "200");
+    let id = served.open(ADA).await;
+    assert_eq!(status(&served.post(ADA, Some(&id), &call("who")).await), "200");
+}
+
+// What one modern request begins, the next one of the same owner finds.
+#[tokio::test]
+async fn modern_requests_of_one_owner_are_one_session() {
+    let which = DynamicTool::new(
+        definition("which", RiskClass::Read),
+        |_: Value, cx: Context| async move { format!("<{}>", cx.session().id()) },
+    );
+    let registry = Registry::builder().add(which).build().unwrap();
+    let served = Served::start(&Server::new(Pipeline::new(registry), Session::default())).await;
+    let head = MODERN.replace("add", "which");
+    let mut call = call("which");
+    call["params"]["_meta"] = modern();
+    let call = call.to_string();
+    let mut ids = Vec::new();
+    for token in [ADA, ADA, BOB] {
+        let answer = served.ask("POST", token, &head, &call).await;
+        let id = answer.split(['<', '>']).nth(1).unwrap_or_else(|| panic!("{answer}"));
+        ids.push(id.to_owned());
+    }
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[0], ids[2]);
+}
+
+/// What a modern request says of itself.
+fn modern() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "2" },
+    })
+}
+
 // A key that stands there twice is refused by the tool, in both eras.
 #[tokio::test]
 async fn arguments_are_read_as_they_were_written() {
@@ -166,11 +219,35 @@ async fn arguments_are_read_as_they_were_written() {
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"add","arguments":{{"a":1,"a":2,"b":3}}{meta}}}}}"#
         )
     };
-    let modern = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"by-hand","version":"2"}}"#;
+    let modern = format!(r#","_meta":{}"#, modern());
     let named = format!("Mcp-Session-Id: {id}\r\n");
-    for (head, meta) in [(named.as_str(), ""), (&named, r#","_meta":{}"#), (MODERN, modern)] {
+    for (head, meta) in [(named.as_str(), ""), (&named, r#","_meta":{}"#), (MODERN, &modern)] {
         let answer = served.ask("POST", ADA, head, &params(meta)).await;
         assert!(answer.contains("twice") && answer.contains(r#""isError":true"#), "{answer}");
+    }
+}
+
+// Over HTTP wrong parameters are what they are elsewhere.
+#[tokio::test]
+async fn wrong_parameters_are_told_from_an_unknown_method() {
+    let served = Served::start(&server()).await;
+    let id = served.open(ADA).await;
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} });
+    let list =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "cursor": 5 } });
+    for (session, message) in [(None, hello), (Some(id.as_str()), list)] {
+        let answer = served.post(ADA, session, &message).await;
+        assert!(status(&answer) == "400" && answer.contains("-32602"), "{answer}");
+    }
+    let named = format!("Mcp-Session-Id: {id}\r\n");
+    for (head, meta) in [(named.as_str(), json!({})), (MODERN, modern())] {
+        for arguments in [json!("x"), json!([1])] {
+            let mut call = call("add");
+            call["params"]["arguments"] = arguments;
+            call["params"]["_meta"] = meta.clone();
+            let answer = served.ask("POST", ADA, head, &call.to_string()).await;
+            assert!(answer.contains(r#""isError":true"#), "{answer}");
+        }
     }
 }
 
