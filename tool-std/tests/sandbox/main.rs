@@ -75,6 +75,43 @@ impl Machine {
     }
 }
 
+/// Runs the program where no new `/proc` may be mounted, as a part of the old one is hidden;
+/// `None` where nothing can be hidden.
+fn run_behind_a_masked_proc(args: &[&str]) -> Option<Output> {
+    const HIDE: &str = r#"mount --bind /dev/null /proc/version && exec "$@""#;
+    let output = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", HIDE, "sh", PROGRAM])
+        .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    let is_hidden = !complaints.contains("mount:") && !complaints.contains("unshare:");
+    is_hidden.then_some(output)
+}
+
+// SB1, SB8: where processes outside are seen, that is said, and `required` runs nothing.
+#[test]
+fn a_proc_that_is_not_new_is_told() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let Some(doctor) = run_behind_a_masked_proc(&["doctor", "--self-test", "--json"]) else {
+        println!("sandbox tests: 0 run, 1 skipped (nothing can be hidden here)");
+        return;
+    };
+    let doctor = json(&doctor);
+    assert_eq!(doctor["sandbox"]["processes"], "partial", "{doctor:#}");
+    assert!(doctor["sandbox"]["reasons"].to_string().contains("`/proc` cannot be mounted"));
+    assert_eq!(doctor["self_test"]["passed"], true, "{doctor:#}");
+    let call = ["--sandbox", "required", "--yes", "call", "exec_command", "--cmd", "echo r''an"];
+    let output = run_behind_a_masked_proc(&call).expect("as before");
+    assert!(!output.status.success());
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("ran"), "{output:?}");
+}
+
 // SB6: everything that leads out fails, and work goes on.
 #[test]
 fn a_confined_child_does_not_get_out() {
