@@ -366,3 +366,31 @@ async fn a_host_may_name_the_helper() {
     assert_eq!(preview["sandbox"], format!("required, workspace_write: {status} ({UNHELD})"));
     drop(session);
 }
+
+// CH1: what is no variable of a command is none that it can read from its host either.
+#[test]
+fn a_command_cannot_read_the_secrets_of_its_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(folder.path(), all).expect("it is ours");
+    // Whoever may do everything reads everything.
+    let reads = r#"id -u; cat "/proc/$PPID/environ" | tr '\0' '\n'; echo end"#;
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM, "--state-dir"])
+        .arg(folder.path().join("state"))
+        .arg("--root")
+        .arg(folder.path())
+        .args(["--yes", "call", "exec_command", "--cmd", reads])
+        .env("HOME", folder.path())
+        .env("XDG_CONFIG_HOME", folder.path())
+        .env("PLANTED_SECRET", "canary")
+        .stdin(Stdio::null())
+        .output();
+    let told = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let Some(told) = told.ok().filter(|told| told.contains("65534\n")) else {
+        println!("sandbox tests: 0 run, 1 skipped (nobody else can be had here)");
+        return;
+    };
+    assert!(told.contains("Permission denied") && told.contains("end"), "{told}");
+    assert!(!told.contains("canary"), "{told}");
+}
