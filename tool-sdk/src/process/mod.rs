@@ -221,6 +221,18 @@ pub fn hear_of_children() {
     start::linux::hear_of_children();
 }
 
+/// Keeps the memory and the variables of this program from other processes of the user, where
+/// the system can: the commands that it starts are such processes.
+#[cfg(feature = "cli")]
+pub(crate) fn keep_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // Where it is refused, all is as it was.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
 /// Whether the system tells this program how its children end.
 #[cfg(feature = "cli")]
 pub(crate) fn hears_of_children() -> bool {

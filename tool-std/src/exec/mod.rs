@@ -43,6 +43,8 @@ pub use self::kill::kill_session;
 pub use self::line::shell_command;
 #[cfg(unix)]
 pub use self::list::list_sessions;
+#[cfg(all(unix, feature = "mcp"))]
+pub(crate) use self::program::subjects_of_argv;
 #[cfg(unix)]
 pub use self::stdin::write_stdin;
 pub use self::variants::variants;

@@ -4,6 +4,8 @@
 //! that reads no start-up files; what would change its meaning from the environment is not
 //! passed on.
 
+#[cfg(feature = "mcp")]
+use tool_sdk::Subject;
 use tool_sdk::process::{ChildEnv, Spawn};
 use tool_sdk::{Context, ToolError, Workspace};
 
@@ -12,9 +14,16 @@ use super::judged::Judged;
 use crate::shell::Why;
 
 /// What programs are told, so that they write plain text and never wait at a pager.
-const QUIET: &[(&str, &str)] = &[
+///
+/// And git is told not to take a folder for a repository because of what lies in it: whoever
+/// may write files could write the settings of one, and these name programs to run. No
+/// variable of git is passed on or may be asked for, so that nothing is counted beside it.
+const TOLD: &[(&str, &str)] = &[
     ("COLORTERM", ""),
     ("GH_PAGER", "cat"),
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_0", "explicit"),
     ("GIT_PAGER", "cat"),
     ("LANG", "C.UTF-8"),
     ("LC_ALL", "C.UTF-8"),
@@ -23,6 +32,10 @@ const QUIET: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("TERM", "dumb"),
 ];
+
+/// The permission under which commands are judged.
+#[cfg(feature = "mcp")]
+const PERMISSION: &str = "exec_command";
 
 /// The shell whose scripts are understood.
 const BASH: &str = "bash";
@@ -75,8 +88,8 @@ fn is_bash(shell: &str) -> bool {
 
 /// What a child sees: what is passed on, what keeps it quiet, and what was asked for.
 pub(super) fn environment(asked: &[String]) -> Result<ChildEnv, ToolError> {
-    let quiet = |env: ChildEnv, (name, value): &(&str, &str)| env.with(*name, *value);
-    let env = QUIET.iter().fold(ChildEnv::inherited(), quiet);
+    let tell = |env: ChildEnv, (name, value): &(&str, &str)| env.with(*name, *value);
+    let env = TOLD.iter().fold(ChildEnv::inherited(), tell);
     asked.iter().try_fold(env, |env, variable| {
         let Some((name, value)) = variable.split_once('=') else {
             return Err(ToolError::invalid("env", format_args!("`{variable}` has no `=`"))
@@ -84,6 +97,17 @@ pub(super) fn environment(asked: &[String]) -> Result<ChildEnv, ToolError> {
         };
         env.with_untrusted(name, value).map_err(|error| ToolError::invalid("env", error))
     })
+}
+
+/// What another tool touches that starts a program with arguments, wherever it starts it.
+#[cfg(feature = "mcp")]
+pub(crate) fn subjects_of_argv(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Subject> {
+    let judged = Judged::argv(argv).doubted(has_variables.then_some(Why::Assignment));
+    let named = |subject: Subject| match subject.permission() {
+        None => subject.under(PERMISSION),
+        Some(_) => subject,
+    };
+    judged.subjects(&Base::new(cx, None)).into_iter().map(named).collect()
 }
 
 /// Where the relative paths of a command start that is run in `workdir`.
@@ -146,7 +170,7 @@ mod tests {
 
     #[test]
     fn variables_that_steer_programs_are_refused() {
-        for variable in ["LD_PRELOAD=x", "API_KEY=x", "novalue"] {
+        for variable in ["LD_PRELOAD=x", "API_KEY=x", "GIT_CONFIG_COUNT=0", "novalue"] {
             assert!(environment(&[variable.to_owned()]).is_err(), "{variable}");
         }
         assert!(environment(&["RUST_LOG=debug".to_owned()]).is_ok());

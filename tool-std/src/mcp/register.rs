@@ -1,4 +1,6 @@
 //! `register_mcp_server`: the tools of another server, from now on.
+//!
+//! A server that is started here is a command: the rules about commands judge it, too.
 
 use serde_json::{Value, json};
 use tool_sdk::mcp::{Address, InvalidUpstream, Launch, Reach, Upstream, Upstreams};
@@ -108,10 +110,31 @@ fn is_dangerous(_: &RegisterMcpServerArgs) -> bool {
 }
 
 /// What runs, or where it listens.
-fn touched(args: &RegisterMcpServerArgs, _: &Context) -> Vec<Subject> {
-    let words = args.command.iter().chain(args.args.iter().flatten());
-    let line = words.map(String::as_str).collect::<Vec<_>>().join(" ");
-    vec![Subject::new(address(args).unwrap_or(line))]
+fn touched(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Subject> {
+    let argv = argv(args);
+    let own = Subject::new(address(args).unwrap_or_else(|| argv.join(" ")));
+    let mut subjects = vec![own];
+    if args.command.is_some() {
+        let has_variables = args.env.iter().flatten().next().is_some();
+        subjects.extend(commands(&argv, has_variables, cx));
+    }
+    subjects
+}
+
+fn argv(args: &RegisterMcpServerArgs) -> Vec<String> {
+    args.command.iter().chain(args.args.iter().flatten()).cloned().collect()
+}
+
+/// The program as the tools that run commands would see it.
+#[cfg(all(unix, feature = "exec"))]
+fn commands(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Subject> {
+    crate::exec::subjects_of_argv(argv, has_variables, cx)
+}
+
+/// Without these tools nobody understands commands.
+#[cfg(not(all(unix, feature = "exec")))]
+fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Subject> {
+    vec![Subject::new(argv.join(" ")).opaque().under("exec_command")]
 }
 
 /// The command word by word, and the names of its variables.
@@ -204,6 +227,39 @@ mod tests {
     fn shown_text(args: &RegisterMcpServerArgs) -> String {
         let cx = tool_sdk::testing::context();
         format!("{:?} {:?}", shown(args, &cx), touched(args, &cx))
+    }
+
+    // F72, CH2: no server is started that the rules about commands would not let run.
+    #[cfg(all(unix, feature = "exec"))]
+    #[tokio::test]
+    async fn rules_about_commands_hold() {
+        use tool_sdk::Action::{self, Allow, Deny};
+        use tool_sdk::{Call, Mode, Rule, Session};
+
+        async fn decide(rules: &[&str], args: &[&str]) -> Action {
+            let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
+            let rules: Vec<Rule> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+            let pipeline = Pipeline::new(registry).mode(Mode::Bypass).rules(rules);
+            let session = Session::new("test").lend(Upstreams::of(&pipeline));
+            let args = json!({ "name": "x", "command": args[0], "args": args[1..] });
+            let call = Call::new("register_mcp_server", args.to_string());
+            pipeline.check(&session, call).await.unwrap().decision.action
+        }
+
+        const SH: &[&str] = &["sh", "-c", "touch owned"];
+        const TWO_WORDS: &[&str] = &["server", "a; b"];
+        for (rules, args, expected) in [
+            (&[][..], SH, Allow),
+            (&["deny exec_command"], SH, Deny),
+            (&["deny exec_command"], TWO_WORDS, Deny),
+            (&["deny exec_command(sh *)"], SH, Deny),
+            (&["deny exec_command(touch *)"], SH, Deny),
+            (&["deny exec_command(touch *)"], &["/usr/bin/env", "A=1", "touch", "x"], Deny),
+            (&["deny exec_command(b)"], TWO_WORDS, Allow),
+            (&["deny edit"], &["sh", "-c", "echo > owned"], Deny),
+        ] {
+            assert_eq!(decide(rules, args).await, expected, "{rules:?} {args:?}");
+        }
     }
 
     // CH2

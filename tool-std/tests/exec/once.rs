@@ -1,10 +1,11 @@
 //! Commands that end with the call.
 
+use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
 use tool_sdk::process::Processes;
-use tool_sdk::{Call, ErrorKind};
+use tool_sdk::{Call, ErrorKind, Mode};
 
 use crate::support::{Host, field, output};
 
@@ -83,7 +84,7 @@ async fn nothing_from_outside_changes_a_script() {
 #[tokio::test]
 async fn faults_say_what_is_wrong() {
     let host = Host::open();
-    std::fs::write(host.folder.path().join("file"), "x").unwrap();
+    fs::write(host.folder.path().join("file"), "x").unwrap();
     let missing = host.error("shell", json!({ "command": ["no-such-program-anywhere"] })).await;
     assert_eq!(missing.kind(), ErrorKind::Failed);
     assert!(missing.message().contains("no-such-program-anywhere"));
@@ -121,4 +122,31 @@ async fn the_environment_of_the_host_stays_there() {
     ];
     names.retain(|name| !known.contains(name) && !name.starts_with("LC_"));
     assert!(names.is_empty(), "{names:?}");
+}
+
+// CH2, SH4: what may be written as files is no repository with programs in its settings.
+#[tokio::test]
+async fn no_folder_becomes_a_repository_by_what_lies_in_it() {
+    let host = Host::new(Mode::Plan, &[]);
+    let folder = host.folder.path().join("planted");
+    for inner in ["objects", "refs"] {
+        fs::create_dir_all(folder.join(inner)).unwrap();
+    }
+    let owned = host.folder.path().join("owned");
+    let config = format!(
+        "[core]\nrepositoryformatversion = 0\nbare = false\nworktree = .\n\
+         fsmonitor = \"touch {};:\"\n",
+        owned.display()
+    );
+    fs::write(folder.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(folder.join("config"), config).unwrap();
+    for (tool, arguments) in [
+        ("exec_command", json!({ "cmd": "git status", "workdir": "planted" })),
+        ("shell_command", json!({ "command": "git status; true", "workdir": "planted" })),
+        ("shell", json!({ "command": ["git", "status"], "workdir": "planted" })),
+    ] {
+        let report = host.call(tool, arguments).await;
+        assert!(report.contains("safe.bareRepository"), "{report}");
+        assert!(!owned.exists());
+    }
 }

@@ -75,6 +75,43 @@ impl Machine {
     }
 }
 
+/// Runs the program where no new `/proc` may be mounted, as a part of the old one is hidden;
+/// `None` where nothing can be hidden.
+fn run_behind_a_masked_proc(args: &[&str]) -> Option<Output> {
+    const HIDE: &str = r#"mount --bind /dev/null /proc/version && exec "$@""#;
+    let output = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", HIDE, "sh", PROGRAM])
+        .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    let is_hidden = !complaints.contains("mount:") && !complaints.contains("unshare:");
+    is_hidden.then_some(output)
+}
+
+// SB1, SB8: where processes outside are seen, that is said, and `required` runs nothing.
+#[test]
+fn a_proc_that_is_not_new_is_told() {
+    if !Machine::new().is_whole() {
+        return;
+    }
+    let Some(doctor) = run_behind_a_masked_proc(&["doctor", "--self-test", "--json"]) else {
+        println!("sandbox tests: 0 run, 1 skipped (nothing can be hidden here)");
+        return;
+    };
+    let doctor = json(&doctor);
+    assert_eq!(doctor["sandbox"]["processes"], "partial", "{doctor:#}");
+    assert!(doctor["sandbox"]["reasons"].to_string().contains("`/proc` cannot be mounted"));
+    assert_eq!(doctor["self_test"]["passed"], true, "{doctor:#}");
+    let call = ["--sandbox", "required", "--yes", "call", "exec_command", "--cmd", "echo r''an"];
+    let output = run_behind_a_masked_proc(&call).expect("as before");
+    assert!(!output.status.success());
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("ran"), "{output:?}");
+}
+
 // SB6: everything that leads out fails, and work goes on.
 #[test]
 fn a_confined_child_does_not_get_out() {
@@ -328,4 +365,32 @@ async fn a_host_may_name_the_helper() {
     let status = "filesystem full, network full, processes full";
     assert_eq!(preview["sandbox"], format!("required, workspace_write: {status} ({UNHELD})"));
     drop(session);
+}
+
+// CH1: what is no variable of a command is none that it can read from its host either.
+#[test]
+fn a_command_cannot_read_the_secrets_of_its_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(folder.path(), all).expect("it is ours");
+    // Whoever may do everything reads everything.
+    let reads = r#"id -u; cat "/proc/$PPID/environ" | tr '\0' '\n'; echo end"#;
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM, "--state-dir"])
+        .arg(folder.path().join("state"))
+        .arg("--root")
+        .arg(folder.path())
+        .args(["--yes", "call", "exec_command", "--cmd", reads])
+        .env("HOME", folder.path())
+        .env("XDG_CONFIG_HOME", folder.path())
+        .env("PLANTED_SECRET", "canary")
+        .stdin(Stdio::null())
+        .output();
+    let told = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let Some(told) = told.ok().filter(|told| told.contains("65534\n")) else {
+        println!("sandbox tests: 0 run, 1 skipped (nobody else can be had here)");
+        return;
+    };
+    assert!(told.contains("Permission denied") && told.contains("end"), "{told}");
+    assert!(!told.contains("canary"), "{told}");
 }

@@ -135,7 +135,7 @@ pub struct Process {
     group: Option<Group>,
     input: tokio::sync::Mutex<Option<Writer>>,
     terminal: Option<Terminal>,
-    typed: Mutex<String>,
+    typed: Mutex<Vec<u8>>,
     shared: Arc<Shared>,
     kill: CancellationToken,
     driver: JoinHandle<()>,
@@ -175,7 +175,13 @@ pub enum TypeError {
     /// It has ended, or reads no more.
     #[error("the process reads no more")]
     Gone(#[source] io::Error),
+    /// It runs and does not read, and the terminal takes no more. A part may have been typed.
+    #[error("the process does not read what is typed; wait until it does, or interrupt it")]
+    Stuck,
 }
+
+/// How long a terminal may take nothing at all of what is typed.
+const STUCK: Duration = Duration::from_secs(1);
 
 impl Process {
     /// Starts `spawn`; `mark` is what it and everything below it carries.
@@ -294,23 +300,37 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// Fails when it has no terminal, or has ended.
+    /// Fails when it has no terminal, has ended, or reads nothing for a second.
     pub async fn type_in(&self, text: &str) -> Result<(), TypeError> {
         let mut input = self.input.lock().await;
         let terminal = input.as_mut().ok_or(TypeError::Closed)?;
-        terminal.write_all(text.as_bytes()).await.map_err(TypeError::Gone)?;
-        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
-        typed.push_str(text);
-        if let Some(end) = typed.rfind(['\n', '\r', '\u{3}', '\u{4}']) {
-            typed.drain(..=end);
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            let written = timeout(STUCK, terminal.write(rest)).await;
+            let count = written.map_err(|_| TypeError::Stuck)?.map_err(TypeError::Gone)?;
+            if count == 0 {
+                return Err(TypeError::Gone(io::ErrorKind::WriteZero.into()));
+            }
+            // At once: whoever waits for the rest may give up.
+            let (written, left) = rest.split_at(count);
+            self.has_typed(written);
+            rest = left;
         }
         Ok(())
+    }
+
+    fn has_typed(&self, bytes: &[u8]) {
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        typed.extend_from_slice(bytes);
+        let ended = line_start(&typed);
+        typed.drain(..ended);
     }
 
     /// The start of a line that was typed and not yet ended.
     #[must_use]
     pub fn typed(&self) -> String {
-        self.typed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&typed).into_owned()
     }
 
     /// Interrupts it, as Ctrl-C does.
@@ -377,6 +397,24 @@ impl Drop for Quiet<'_> {
         // Dropped without the lock: nobody knows what hangs on it.
         drop(listener);
     }
+}
+
+/// Where the line starts that has not ended: behind a backslash the next one belongs to it,
+/// and Ctrl-D only hands over what there is of it.
+fn line_start(typed: &[u8]) -> usize {
+    let mut start = 0;
+    for (at, byte) in typed.iter().enumerate() {
+        let is_end = match byte {
+            0x3 => true,
+            0x4 => at == start,
+            b'\n' | b'\r' => !typed[start..at].ends_with(b"\\"),
+            _ => false,
+        };
+        if is_end {
+            start = at + 1;
+        }
+    }
+    start
 }
 
 /// Looks after a process until it has ended.

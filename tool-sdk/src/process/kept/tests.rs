@@ -222,12 +222,31 @@ async fn a_terminal_can_be_typed_into() {
     cat.type_in("lo\n").await.unwrap();
     assert_eq!(cat.typed(), "");
     heard(&cat, "hello\r\nhello").await;
+    // What goes on is the start of a line still.
+    for (text, expected) in
+        [("a \\\n", "a \\\n"), ("b\n", ""), ("c\u{4}", "c\u{4}"), ("\nd\n\ne", "e")]
+    {
+        cat.type_in(text).await.unwrap();
+        assert_eq!(cat.typed(), expected, "{text:?}");
+    }
     cat.type_in("\u{3}").await.unwrap();
     assert_eq!(cat.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)));
 
     let terminal = bash("tty && stty size").terminal(true);
     let told = finished(&terminal).await.output.text();
     assert!(told.contains("/dev/") && told.contains("40 200"), "{told}");
+}
+
+// CH3: nobody waits for a program that does not read, and what it got of a line is known.
+#[tokio::test]
+async fn typing_has_an_end() {
+    let processes = Processes::default();
+    let sleep = processes.start(&Spawn::exec("sleep", ["300"]).terminal(true)).unwrap();
+    let lines = format!("{}\n", "x".repeat(500)).repeat(60) + "end";
+    let typed = timeout(HANGS, sleep.type_in(&lines)).await.expect("it comes back");
+    assert!(matches!(typed, Err(TypeError::Stuck)), "{typed:?}");
+    assert!("x".repeat(500).starts_with(&sleep.typed()));
+    sleep.kill().await;
 }
 
 #[tokio::test]

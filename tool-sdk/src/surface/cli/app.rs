@@ -89,6 +89,7 @@ impl App {
     pub fn main(self) -> ExitCode {
         sandbox::run_helper_if_asked();
         process::hear_of_children();
+        process::keep_memory();
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());
         let (terminal, live) = (stdout.is_terminal(), stderr.is_terminal());
         let mut io = Io {

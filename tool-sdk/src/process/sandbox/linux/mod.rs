@@ -138,7 +138,7 @@ fn apply(order: &Order, namespaces: Namespaces) -> Support {
     let mounts = namespaces.mounts.and_then(|()| mounts::confine(order));
     let terminals = mounts.as_ref().is_ok_and(|mounts| mounts.terminals);
     let steps = Steps {
-        mounts: mounts.map(|mounts| mounts.open),
+        mounts,
         processes: namespaces.processes,
         rights: drop_rights(),
         landlock: files::confine(order, terminals),

@@ -6,7 +6,8 @@
 //! otherwise the folder around it could be put aside, and another one made. Deeper down, a
 //! folder may be moved with what is protected in it, or nobody could work there.
 //!
-//! `/proc` tells of no process outside, and no terminal outside has a name.
+//! `/proc` tells of no process outside, and no terminal outside has a name, where the system
+//! lets them be mounted anew.
 //!
 //! **Invariant:** nothing is found by a path with a link in it.
 
@@ -43,6 +44,8 @@ const TERMINAL_MODES: &[(&CStr, &CStr)] = &[(c"mode", c"620"), (c"ptmxmode", c"6
 pub(super) struct Mounts {
     /// What is protected and could not be held.
     pub(super) open: Vec<String>,
+    /// Why `/proc` tells of processes outside, where it does.
+    pub(super) processes: Option<io::Error>,
     /// Whether all terminals that have a name are its own.
     pub(super) terminals: bool,
 }
@@ -76,15 +79,14 @@ pub(super) fn confine(order: &Order) -> io::Result<Mounts> {
             _ => {}
         }
     }
-    // Without it the others are told of, and stay out of reach.
-    let _ = fresh(c"proc", &[], Path::new("/proc"), PROCESSES);
+    let processes = fresh(c"proc", &[], Path::new("/proc"), PROCESSES).err();
     let terminals = fresh(c"devpts", TERMINAL_MODES, Path::new("/dev/pts"), TERMINALS).is_ok();
     // A folder that was entered before is one without the mounts above it.
     match folder {
         Ok(folder) => std::env::set_current_dir(folder)?,
         Err(_) => std::env::set_current_dir("/")?,
     }
-    Ok(Mounts { open, terminals })
+    Ok(Mounts { open, processes, terminals })
 }
 
 /// Makes every folder between a writable one and `path` one that stays.

@@ -3,6 +3,10 @@
 //! What does not exist cannot be held read-only, so an empty folder stands in for it while
 //! a child runs. It goes when the last child goes that needed it, also one of another
 //! process: everybody who needs it holds a lock on it.
+//!
+//! It is known by its mode, so that one that somebody could not clear up is cleared up later.
+//!
+//! **Invariant:** no other folder is ever removed, however empty.
 
 use std::fs;
 use std::io;
@@ -12,6 +16,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, fstat, lstat, openat};
 
+/// Nobody else has a folder of one user sticky.
+const MODE: u32 = 0o1700;
+
+/// The bits of a mode that can be set.
+const SETTABLE: u32 = 0o7777;
+
 /// An empty folder, for as long as this is there.
 #[derive(Debug)]
 pub(in super::super) struct StandIn {
@@ -20,16 +30,17 @@ pub(in super::super) struct StandIn {
 }
 
 impl StandIn {
-    /// Makes one, or shares one; `None` where something is already, or nothing can be made.
+    /// Makes one, or shares one; `None` where something else is already, or nothing can be made.
     pub(in super::super) fn at(path: &Path) -> Option<Self> {
         if fs::symlink_metadata(path).is_err() {
             // Where this process may not make it, its child may not either.
-            fs::DirBuilder::new().mode(0o700).create(path).ok()?;
+            fs::DirBuilder::new().mode(MODE).create(path).ok()?;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = openat(CWD, path, flags, Mode::empty()).ok()?;
-        // An empty one was left by somebody who could not clean up.
-        if fs::read_dir(path).ok()?.next().is_some() {
+        // What others made or filled holds its place itself.
+        let is_own = fstat(&folder).ok()?.st_mode & SETTABLE == MODE;
+        if !is_own || fs::read_dir(path).ok()?.next().is_some() {
             return None;
         }
         flock(&folder, FlockOperation::NonBlockingLockShared).ok()?;
@@ -74,12 +85,27 @@ mod tests {
     }
 
     #[test]
+    fn one_that_was_left_is_cleared_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".git");
+        fs::DirBuilder::new().mode(MODE).create(&path).unwrap();
+        drop(StandIn::at(&path).unwrap());
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn what_is_there_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".git");
         fs::create_dir_all(path.join("hooks")).unwrap();
         assert!(StandIn::at(&path).is_none());
         assert!(path.join("hooks").exists());
+
+        // Neither is an empty one that is somebody's own.
+        let own = folder.path().join("own");
+        fs::create_dir(&own).unwrap();
+        assert!(StandIn::at(&own).is_none());
+        assert!(own.exists());
 
         // One that was filled meanwhile is no stand-in any more.
         let other = folder.path().join("other");

@@ -7,6 +7,7 @@ use std::io;
 
 use super::super::status::{Enforced, Status, Support};
 use super::super::{Level, Order};
+use super::mounts::Mounts;
 
 /// Since which versions of Landlock files cannot be truncated, TCP cannot be used and signals
 /// cannot be sent.
@@ -21,8 +22,8 @@ const UNHELD: &str = "protected names that are not there yet, or lie very deep, 
 /// What came of each step.
 #[derive(Debug)]
 pub(super) struct Steps {
-    /// What is protected and could not be held, where there are mounts of its own.
-    pub(super) mounts: io::Result<Vec<String>>,
+    /// What came of mounts of its own, where there are any.
+    pub(super) mounts: io::Result<Mounts>,
     /// Whether it has processes of its own.
     pub(super) processes: io::Result<()>,
     pub(super) rights: io::Result<()>,
@@ -48,7 +49,7 @@ impl Steps {
     }
 
     fn filesystem(&self, level: Level) -> Enforced {
-        let held = self.mounts.as_ref().is_ok_and(Vec::is_empty);
+        let held = self.mounts.as_ref().is_ok_and(|mounts| mounts.open.is_empty());
         // Without capabilities nobody undoes it; where nothing can be written, nothing needs
         // protection.
         let is_whole = self.rights.is_ok() && (held || level == Level::ReadOnly);
@@ -72,27 +73,36 @@ impl Steps {
     }
 
     fn processes(&self) -> Enforced {
+        let hidden = self.mounts.as_ref().is_ok_and(|mounts| mounts.processes.is_none());
         match (&self.processes, &self.landlock) {
-            (Ok(()), _) => Enforced::Full,
+            (Ok(()), _) if hidden => Enforced::Full,
+            // Those outside are seen, and no more.
+            (Ok(()), Ok(_)) => Enforced::Partial,
             // They are seen and outlive it; nothing can be done to those outside.
             (Err(_), Ok(SIGNALS..)) => Enforced::Partial,
-            (Err(_), _) => Enforced::None,
+            (_, _) => Enforced::None,
         }
     }
 
     fn reasons(&self, level: Level) -> Vec<String> {
         let mut reasons = Vec::new();
         match &self.mounts {
-            Ok(open) if open.is_empty() && level == Level::WorkspaceWrite => {
-                reasons.push(UNHELD.to_owned());
+            Ok(Mounts { open, .. }) if !open.is_empty() => {
+                reasons.push(format!("not protected: {}", open.join(", ")));
             }
-            Ok(open) if open.is_empty() => {}
-            Ok(open) => reasons.push(format!("not protected: {}", open.join(", "))),
+            Ok(_) if level == Level::WorkspaceWrite => reasons.push(UNHELD.to_owned()),
+            Ok(_) => {}
             Err(error) => reasons.push(format!("no mounts of its own: {error}")),
         }
         if let Err(error) = &self.processes {
             reasons.push(format!(
                 "no processes of its own, so what hides from its parents outlives the command: {error}"
+            ));
+        }
+        if let (Ok(()), Ok(Mounts { processes: Some(error), .. })) = (&self.processes, &self.mounts)
+        {
+            reasons.push(format!(
+                "`/proc` cannot be mounted anew, so it tells of the processes outside: {error}"
             ));
         }
         match &self.landlock {
@@ -124,7 +134,7 @@ mod tests {
     fn steps(namespaces: bool, landlock: i32, calls: bool) -> Steps {
         let missing = || io::Error::from(io::ErrorKind::Unsupported);
         Steps {
-            mounts: if namespaces { Ok(Vec::new()) } else { Err(missing()) },
+            mounts: if namespaces { Ok(Mounts::default()) } else { Err(missing()) },
             processes: if namespaces { Ok(()) } else { Err(missing()) },
             rights: Ok(()),
             landlock: if landlock > 0 { Ok(landlock) } else { Err("not there".to_owned()) },
@@ -170,16 +180,37 @@ mod tests {
         }
     }
 
+    // SB8: what can be read of others is told, and is nothing that `required` takes.
+    #[test]
+    fn processes_that_are_seen_are_named() {
+        for (landlock, mounted, expected) in
+            [(7, true, Enforced::Partial), (0, true, Enforced::None), (7, false, Enforced::Partial)]
+        {
+            let mut steps = steps(true, landlock, true);
+            let seen = || io::Error::from(io::ErrorKind::PermissionDenied);
+            steps.mounts = match mounted {
+                true => Ok(Mounts { processes: Some(seen()), ..Mounts::default() }),
+                false => Err(seen()),
+            };
+            let required = Policy::new(Mode::Required, Level::ReadOnly);
+            let order = Order::of(&required, None).unwrap();
+            let status = steps.support(&order).status;
+            assert_eq!(status.processes, expected);
+            assert!(!status.reasons.is_empty());
+            assert!(!required.is_met_by(&status));
+        }
+    }
+
     #[test]
     fn what_is_not_held_is_named() {
         let mut steps = steps(true, 7, true);
-        steps.mounts = Ok(vec!["`.git`".to_owned()]);
+        steps.mounts = Ok(Mounts { open: vec!["`.git`".to_owned()], ..Mounts::default() });
         let order = Order::of(&Policy::new(Mode::BestEffort, Level::WorkspaceWrite), None).unwrap();
         let status = steps.support(&order).status;
         assert_eq!(status.filesystem, Enforced::Partial);
         assert_eq!(status.reasons, ["not protected: `.git`"]);
 
-        steps.mounts = Ok(Vec::new());
+        steps.mounts = Ok(Mounts::default());
         steps.rights = Err(io::ErrorKind::PermissionDenied.into());
         assert_eq!(steps.support(&order).status.filesystem, Enforced::Partial);
     }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use self::tries::{
     I386, call_i386, called, have_capability, hide, i386, limits_of_parent, pipe, reach_memory,
-    seize, truncate, write_temporary, x32,
+    see_others, seize, truncate, write_temporary, x32,
 };
 use super::super::confine::{self, Confined};
 use super::super::status::{Attempt, Enforced, SelfTest, Support};
@@ -69,6 +69,7 @@ enum By {
     Devices,
     Processes,
     Signals,
+    Sight,
 }
 
 type Try = fn(&Targets) -> io::Result<()>;
@@ -138,6 +139,7 @@ const ATTEMPTS: &[(&str, By, Try)] = &[
         fs::read_dir(at.host_file("root/")).map(drop)
     }),
     ("open /proc/1/root", By::Processes, |_| fs::read_dir("/proc/1/root/").map(drop)),
+    ("see a process outside", By::Sight, |_| see_others()),
     ("signal the host", By::Signals, |at| match Pid::from_raw(at.host) {
         Some(host) => Ok(test_kill_process(host)?),
         None => Err(io::ErrorKind::NotFound.into()),
@@ -148,6 +150,7 @@ impl By {
     /// Why it cannot be expected to fail here.
     fn missing(self, support: &Support) -> Option<&'static str> {
         let version = support.landlock.unwrap_or_default();
+        let full = support.status.processes == Enforced::Full;
         let (there, why) = match self {
             Self::Nobody => (true, ""),
             Self::Writes => (support.status.is_confined(), "writing is not confined here"),
@@ -164,13 +167,11 @@ impl By {
             Self::Filter => (support.seccomp, "there is no seccomp"),
             Self::Namespaces => (support.namespaces, "there are no namespaces"),
             Self::Devices => (support.namespaces || version > 0, "devices can be written to here"),
-            Self::Processes => {
-                (support.namespaces || version > 0, "other processes are not out of reach here")
+            Self::Processes => (full || version > 0, "other processes are not out of reach here"),
+            Self::Sight => (full, "other processes can be seen here"),
+            Self::Signals => {
+                (full || version >= SIGNALS, "other processes can be sent signals here")
             }
-            Self::Signals => (
-                support.status.processes == Enforced::Full || version >= SIGNALS,
-                "other processes can be sent signals here",
-            ),
         };
         (!there).then_some(why)
     }

@@ -63,6 +63,14 @@ pub(super) fn truncate(file: &Path) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Looks whether `/proc` belongs to the processes of another namespace, in which this one has
+/// another number.
+pub(super) fn see_others() -> io::Result<()> {
+    let seen_as = fs::read_link("/proc/self")?;
+    let own = std::process::id().to_string();
+    if seen_as == Path::new(&own) { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
+}
+
 /// Attaches to a process in the way that does not stop it.
 pub(super) fn seize(number: i32) -> io::Result<()> {
     const PTRACE_SEIZE: libc::c_long = 0x4206;
