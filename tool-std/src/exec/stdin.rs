@@ -109,6 +109,7 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
     match process.type_in(chars).await {
         // It has just ended: what it wrote says why.
         Ok(()) | Err(TypeError::Gone(_)) => Ok(()),
+        Err(error @ TypeError::Stuck) => Err(ToolError::failed(error)),
         Err(_) => Err(closed()),
     }
 }

@@ -16,13 +16,15 @@ use super::principals;
 pub(super) use super::principals::{Principals, principals};
 use super::stage::Stage;
 use super::{App, Io, config, drive, grammar, signals};
+use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::surface::mcp::{Http, Server, Token};
+use crate::toolset::Toolset;
 
 const HTTP: &str = "http";
 const TOKEN: &str = "TOOL_SDK_TOKEN";
-/// The tool that adds the tools of another server to those of everybody.
-const REGISTER: &str = "register_mcp_server";
+/// The category of the tools about servers; one that starts them adds tools for everybody.
+const SERVERS: &str = "mcp";
 
 /// `serve mcp [--http ADDR]`.
 pub(super) fn command() -> Option<Command> {
@@ -72,7 +74,7 @@ pub(super) fn run(
             let http = principals::admit(http, &own, tools, io)?;
             // What one adds is there for all, and who comes in here is not one.
             if !own.register_servers {
-                tools.remove(REGISTER);
+                hide_registration(tools);
             }
             drive::block_on(until_interrupted(over_http(server, *address, (token, http), io)))?
         }
@@ -97,6 +99,17 @@ async fn over_http(
         io.say(format_args!("the token is {}", token.reveal()));
     }
     server.serve_http(listener, http).await
+}
+
+/// Takes away what adds servers.
+fn hide_registration(tools: &Toolset) {
+    let view = tools.view();
+    let all = view.tools().map(|tool| tool.definition());
+    for it in all.filter(|it| it.category.as_deref() == Some(SERVERS)) {
+        if it.risk.class != RiskClass::Read {
+            tools.remove(it.name.as_str());
+        }
+    }
 }
 
 /// The token of nobody in particular, and who knows it.
