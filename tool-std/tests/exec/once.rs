@@ -106,6 +106,9 @@ async fn the_environment_of_the_host_stays_there() {
     let known = [
         "COLORTERM",
         "GH_PAGER",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_VALUE_0",
         "GIT_PAGER",
         "HOME",
         "LANG",
