@@ -2,8 +2,9 @@
 //!
 //! Other processes may change the file at any moment. Where the system lets two files change
 //! their names in one step, what comes out is compared with what was read, and goes back when
-//! it is something else: nobody's change is lost. Elsewhere there is a moment between
-//! comparing and replacing.
+//! it is something else: nobody's change is lost. Those who change files in this way wait for
+//! each other, because two who put back at the same time would undo each other. Elsewhere
+//! there is a moment between comparing and replacing.
 //!
 //! **Invariant:** what is removed was compared, or is of our own making.
 
@@ -66,6 +67,7 @@ impl Temporary {
 
     /// Gives it the name `place`, if what has that name is `expected`; says whether it was.
     pub(super) fn put(mut self, place: &Path, expected: Option<&[u8]>) -> io::Result<bool> {
+        let _turn = turn(&self.dir);
         if !holds(&self.dir, place, expected)? {
             return Ok(false);
         }
@@ -94,6 +96,7 @@ impl Temporary {
 
     /// Removes the file `place`, if it is `expected`; says whether it was.
     pub(super) fn take_out(dir: &Arc<Dir>, place: &Path, expected: &[u8]) -> io::Result<bool> {
+        let _turn = turn(dir);
         if !holds(dir, place, Some(expected))? {
             return Ok(false);
         }
@@ -205,6 +208,33 @@ enum Renamed {
     /// The system does not do it.
     Unable,
 }
+
+/// How long one waits for others who replace files in the same folder. A file system without
+/// locks, or somebody who holds one and does nothing, keeps nobody from writing.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waits until no other one that does so replaces a file in the folder, for as long as what
+/// comes back is there.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn turn(dir: &Dir) -> Option<std::os::fd::OwnedFd> {
+    use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+    use rustix::io::Errno;
+
+    // A handle of its own: who shares one shares its lock.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat(dir, ".", flags, Mode::empty()).ok()?;
+    let until = std::time::Instant::now() + PATIENCE;
+    loop {
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(folder),
+            Err(Errno::AGAIN | Errno::INTR) if std::time::Instant::now() < until => sleep(PAUSE),
+            Err(_) => return None,
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn turn(_: &Dir) {}
 
 /// What tells a file from all others, whatever its name is.
 type Identity = (u64, u64);
