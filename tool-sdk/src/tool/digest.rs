@@ -68,6 +68,7 @@ impl Digest {
         self.0 = self.0.wrapping_add(mixed(value, place as u64));
     }
 
+    #[inline]
     pub(super) fn get(self) -> u64 {
         self.0
     }

@@ -171,9 +171,15 @@ fn misplaced() -> serde_json::Error {
 /// Decodes one value at the start of `text`; says how many bytes it took.
 fn decode<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json::Error> {
     let into = place::<T>(slot).ok_or_else(misplaced)?;
-    if let Some(length) = whole_number(text, into).or_else(|| plain_text(text, into)) {
-        return Ok(length);
+    match whole_number(text, into).or_else(|| plain_text(text, into)) {
+        Some(length) => Ok(length),
+        None => parsed(text, into),
     }
+}
+
+/// Decodes whatever `T` is.
+#[inline(never)]
+fn parsed<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_json::Error> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
         Some(value) => *into = Some(value?),
@@ -222,7 +228,7 @@ fn is_whole_number(id: TypeId) -> bool {
 
 /// The number at the start of `text` and its length: digits without a leading zero, not so
 /// many that they could be too many, and nothing behind them that belongs to a number.
-#[inline]
+#[inline(always)]
 fn digits(text: &[u8]) -> Option<(u64, usize)> {
     const MOST: usize = 18;
     let mut value = 0_u64;

@@ -1,5 +1,6 @@
 //! What is checked for one tool, and how much of it its types already enforce.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Number, Value};
@@ -7,7 +8,7 @@ use serde_json::{Number, Value};
 use super::node::{Node, types, unsupported};
 use crate::schema::Schema;
 use crate::tool::Definition;
-use crate::tool::native::{ArgsSpec, ToolSpec, all_params};
+use crate::tool::native::{ArgsSpec, ParamSpec, ToolSpec, all_params};
 
 /// The checks of one tool.
 pub(crate) struct Checks {
@@ -18,11 +19,18 @@ pub(crate) struct Checks {
     unsupported: OnceLock<Option<String>>,
 }
 
-/// What a value must look like before it is decoded, and what is checked afterwards.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What is known of an argument before it comes.
+#[derive(Debug)]
 pub(super) struct Quick {
+    spec: &'static ParamSpec,
+    /// Where it stands in the declaration.
+    pub(super) place: usize,
+    /// The key as most writers write it: in quotes, with the colon right behind.
+    pub(super) key: Box<str>,
     /// The kinds of value that may stand here, as bits of [`types`].
-    pub(super) kinds: u8,
+    kinds: u8,
+    /// Those that a type decodes and a glance checks; `null` may mean that there is no value.
+    usual: u8,
     /// What is checked after the type has decoded the value.
     pub(super) after: Fast,
 }
@@ -52,7 +60,8 @@ impl Checks {
         if let ArgsSpec::Params(params) = &spec.args {
             checks.fast = params
                 .iter()
-                .map(|param| checks.root.property(param.name).map_or(Quick::UNKNOWN, Node::quick))
+                .enumerate()
+                .map(|(place, it)| Quick::of(place, it, checks.root.property(it.name)))
                 .collect();
         }
         checks
@@ -79,8 +88,8 @@ impl Checks {
     }
 
     #[inline]
-    pub(super) fn quick(&self, index: usize) -> &Quick {
-        self.fast.get(index).unwrap_or(&Quick::UNKNOWN)
+    pub(super) fn quick(&self) -> &[Quick] {
+        &self.fast
     }
 
     /// What the schema asks for that nothing here checks.
@@ -95,14 +104,80 @@ impl Checks {
 }
 
 impl Quick {
-    const UNKNOWN: Self = Self { kinds: types::ANY, after: Fast::Tree };
+    fn of(place: usize, spec: &'static ParamSpec, node: Option<&Node>) -> Self {
+        let (kinds, after) = match node {
+            // A reference says nothing here about what it refers to.
+            Some(node) if node.reference.is_none() => (node.types, node.fast()),
+            Some(node) => (types::ANY, node.fast()),
+            None => (types::ANY, Fast::Tree),
+        };
+        let usual = if after == Fast::Tree { 0 } else { kinds & !types::NULL };
+        let key = format!("\"{}\":", spec.name).into();
+        Self { spec, place, key, kinds, usual, after }
+    }
 
-    /// Whether a value that starts with `byte` may stand here; serde need not be asked to
+    /// Whether a value that starts with `byte` may stand here; its type need not be asked to
     /// find out that it may not.
     #[inline]
     pub(super) fn admits(&self, byte: u8) -> bool {
         self.kinds & KINDS[usize::from(byte)] != 0
     }
+
+    /// Whether a value that starts with `byte` is one that needs no care.
+    #[inline]
+    pub(super) fn is_usual(&self, byte: u8) -> bool {
+        self.usual & KINDS[usize::from(byte)] != 0
+    }
+
+    /// Decodes the value at the start of `text` into its slot; says how long it is.
+    #[inline]
+    pub(super) fn decode(
+        &self,
+        text: &str,
+        slot: &mut dyn Any,
+    ) -> Result<usize, serde_json::Error> {
+        (self.spec.ty.decode)(text, slot)
+    }
+
+    /// Fills the slot of an argument that did not come; says whether that is allowed.
+    #[inline]
+    pub(super) fn may_be_absent(&self, slot: &mut dyn Any) -> bool {
+        self.spec.default.is_some() || (self.spec.ty.fill_absent)(slot)
+    }
+}
+
+impl Fast {
+    /// Whether a glance says that a decoded value is within its bounds.
+    #[inline]
+    pub(super) fn is_kept_by(self, value: &[u8]) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Int(low, high) => int_within(value, low, high),
+            Self::Tree => false,
+        }
+    }
+}
+
+/// Whether the digits of `text` are a number from `low` to `high`.
+#[inline]
+fn int_within(text: &[u8], low: i64, high: i64) -> bool {
+    let (digits, negative) = match text {
+        [b'-', digits @ ..] => (digits, true),
+        digits => (digits, false),
+    };
+    // Longer numbers are looked at with care, by the check that words the fault.
+    if digits.is_empty() || digits.len() > 18 {
+        return false;
+    }
+    let mut value: i64 = 0;
+    for byte in digits {
+        if !byte.is_ascii_digit() {
+            return false;
+        }
+        value = value * 10 + i64::from(byte - b'0');
+    }
+    let value = if negative { -value } else { value };
+    low <= value && value <= high
 }
 
 /// The kinds of value that may start with a byte; what starts none is left to the type.
@@ -125,13 +200,6 @@ static KINDS: [u8; 256] = {
 };
 
 impl Node {
-    #[inline]
-    fn quick(&self) -> Quick {
-        // A reference says nothing here about what it refers to.
-        let kinds = if self.reference.is_some() { types::ANY } else { self.types };
-        Quick { kinds, after: self.fast() }
-    }
-
     /// What must be looked at after the type has decoded a value.
     fn fast(&self) -> Fast {
         let plain = self.enumeration.is_none()

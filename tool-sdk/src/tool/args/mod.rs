@@ -1,7 +1,7 @@
 //! Arguments: from JSON text to decoded values, once, with every fault in one message.
 //!
-//! A function's arguments are taken in one walk over the text, each value decoded in place
-//! by its own type ([`walk`]). What decoding does not enforce, the tool's schema does
+//! A function's arguments are decoded in place, each by its own type: the usual ones with no
+//! more than that ([`usual`]), all others in a walk that finds every fault ([`walk`]). What decoding does not enforce, the tool's schema does
 //! ([`check`]): both see the same text, and the schema that is advertised is the one that
 //! is checked. Values that may nest are read into a strict tree first ([`json`]).
 //!
@@ -14,6 +14,7 @@ mod node;
 mod seen;
 #[cfg(test)]
 mod tests;
+mod usual;
 mod verify;
 mod walk;
 

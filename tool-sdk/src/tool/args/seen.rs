@@ -8,6 +8,15 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// The first `count` of them.
+    pub(super) fn first(count: usize) -> Self {
+        let mut seen = Self::default();
+        for index in 0..count {
+            seen.insert(index);
+        }
+        seen
+    }
+
     /// Says whether it is new.
     #[inline]
     pub(super) fn insert(&mut self, index: usize) -> bool {

@@ -1,16 +1,17 @@
 //! One walk over the top-level object: each value is decoded where it stands.
 //!
-//! Nothing is copied or parsed twice on the way that leads to a running tool. When a value
-//! does not decode, the walk goes on behind it, so that one message names every fault.
+//! Most calls never need it: it begins where the [usual] way ended. When a value does not
+//! decode, it goes on behind that, so that one message names every fault.
 
 use std::any::Any;
 
 use serde::de::IgnoredAny;
 
-use super::check::{Checks, Fast};
+use super::check::Checks;
 use super::fault::{Fault, FaultKind, Faults, Place, without_position};
 use super::json::Json;
 use super::seen::Seen;
+use super::usual::{self, Left};
 use super::{InvalidArgs, MAX_BYTES, Taken};
 use crate::call::{Coercion, Note, RawArgs};
 use crate::tool::digest::Digest;
@@ -22,6 +23,29 @@ pub(crate) fn take(
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
 ) -> Result<Taken, InvalidArgs> {
+    let (text, checks) = (raw.text(), table.checks());
+    let mut digest = raw.is_digested().then(Digest::default);
+    let left = match text.len() <= MAX_BYTES {
+        true => match usual::take(text, checks.quick(), slots, &mut digest) {
+            Ok(()) => {
+                return Ok(Taken { notes: Vec::new(), digest: digest.map(Digest::get) });
+            }
+            Err(left) => left,
+        },
+        false => Left::default(),
+    };
+    walk(table, raw, slots, left, digest)
+}
+
+/// The long way, from where the usual one ended.
+#[inline(never)]
+fn walk(
+    table: &Table,
+    raw: &RawArgs<'_>,
+    slots: &mut [&mut dyn Any],
+    left: Left,
+    digest: Option<Digest>,
+) -> Result<Taken, InvalidArgs> {
     let ArgsSpec::Params(params) = table.spec().args else {
         return Err(InvalidArgs::new(
             table.spec().name,
@@ -30,23 +54,25 @@ pub(crate) fn take(
     };
     let mut walk = Walk {
         text: raw.text(),
-        at: 0,
+        at: left.at,
         params,
         checks: table.checks(),
         raw,
         slots,
-        seen: Seen::default(),
-        next: 0,
+        seen: Seen::first(left.taken),
         faults: Faults::default(),
-        digest: Digest::default(),
+        digest,
         notes: Vec::new(),
     };
-    if walk.object().is_ok() {
+    let walked = match left.taken {
+        0 => walk.object(),
+        _ => walk.more(),
+    };
+    if walked.is_ok() {
         walk.absent();
     }
     if walk.faults.is_empty() {
-        let digest = raw.is_digested().then(|| walk.digest.get());
-        Ok(Taken { notes: walk.notes, digest })
+        Ok(Taken { notes: walk.notes, digest: walk.digest.map(Digest::get) })
     } else {
         Err(walk.faults.finish(table.spec().name.into(), walk.checks))
     }
@@ -63,10 +89,8 @@ struct Walk<'w, 'r, 's> {
     raw: &'w RawArgs<'r>,
     slots: &'w mut [&'s mut dyn Any],
     seen: Seen,
-    /// The parameter that comes next in a call that keeps the declared order.
-    next: usize,
     faults: Faults,
-    digest: Digest,
+    digest: Option<Digest>,
     notes: Vec<Note>,
 }
 
@@ -76,6 +100,7 @@ impl Walk<'_, '_, '_> {
             self.faults.push(Fault::too_long(self.text.len()));
             return Err(Stopped);
         }
+        self.at = 0;
         if self.token() != b'{' {
             return Err(self.not_an_object());
         }
@@ -84,10 +109,18 @@ impl Walk<'_, '_, '_> {
             self.at += 1;
             return self.end();
         }
+        self.member()?;
+        self.more()
+    }
+
+    /// What follows a member, to the end of the object.
+    fn more(&mut self) -> Result<(), Stopped> {
         loop {
-            self.member()?;
             match self.token() {
-                b',' => self.at += 1,
+                b',' => {
+                    self.at += 1;
+                    self.member()?;
+                }
                 b'}' => {
                     self.at += 1;
                     return self.end();
@@ -97,22 +130,10 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    #[inline]
     fn member(&mut self) -> Result<(), Stopped> {
         if self.token() != b'"' {
             return Err(self.broken("expected a key in double quotes"));
         }
-        if let Some((index, name)) = self.next_in_order() {
-            self.at += name.len() + 2;
-            self.colon()?;
-            return self.value(index, name);
-        }
-        self.out_of_order()
-    }
-
-    /// A member whose key is not the next that was declared.
-    #[inline(never)]
-    fn out_of_order(&mut self) -> Result<(), Stopped> {
         let start = self.at;
         match plain_key(&self.text.as_bytes()[start..]) {
             Some(len) => {
@@ -127,17 +148,6 @@ impl Walk<'_, '_, '_> {
                 self.argument(&key)
             }
         }
-    }
-
-    /// The parameter after the one that came last, when the key here is its name: most
-    /// calls keep the declared order.
-    #[inline]
-    fn next_in_order(&self) -> Option<(usize, &'static str)> {
-        let name = self.params.get(self.next)?.name;
-        let key = self.text.as_bytes().get(self.at + 1..)?.get(..=name.len())?;
-        let (last, key) = key.split_last()?;
-        let found = *last == b'"' && name.bytes().zip(key).all(|(a, b)| a == *b);
-        found.then_some((self.next, name))
     }
 
     /// A key with escapes, or a broken one.
@@ -164,7 +174,6 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The value of the argument `key`, before which the walk stands.
-    #[inline(never)]
     fn argument(&mut self, key: &str) -> Result<(), Stopped> {
         let index = match self.params.iter().position(|param| param.name == key) {
             Some(index) => Some(index),
@@ -198,37 +207,29 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    #[inline(always)]
     fn value(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
         let first = self.token();
         if !self.seen.insert(index) {
             return self.twice(key);
         }
-        self.next = index + 1;
         if first == b'n' && !self.null(index)? {
             return Ok(());
         }
         let start = self.at;
-        let quick = self.checks.quick(index);
+        let quick = &self.checks.quick()[index];
         if !quick.admits(first) {
             return self.undecoded(index, None);
         }
         let decoded = match (self.text.get(start..), self.slots.get_mut(index)) {
-            (Some(rest), Some(slot)) => (self.params[index].ty.decode)(rest, *slot),
+            (Some(rest), Some(slot)) => quick.decode(rest, *slot),
             _ => return Err(self.broken("expected a value")),
         };
         match decoded {
             Ok(length) => {
                 self.at = start + length;
                 self.digest(index, start);
-                match quick.after {
-                    Fast::Nothing => {}
-                    Fast::Int(low, high) => {
-                        if !int_within(&self.text.as_bytes()[start..self.at], low, high) {
-                            self.check(index, start);
-                        }
-                    }
-                    Fast::Tree => self.check(index, start),
+                if !quick.after.is_kept_by(&self.text.as_bytes()[start..self.at]) {
+                    self.check(index, start);
                 }
                 Ok(())
             }
@@ -237,10 +238,9 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Sums up the value from `start` to here, where somebody wants that.
-    #[inline(always)]
     fn digest(&mut self, index: usize, start: usize) {
-        if self.raw.is_digested() {
-            self.digest.add(index, &self.text.as_bytes()[start..self.at]);
+        if let Some(digest) = &mut self.digest {
+            digest.add(index, &self.text.as_bytes()[start..self.at]);
         }
     }
 
@@ -422,26 +422,4 @@ fn plain_key(text: &[u8]) -> Option<usize> {
         }
     }
     None
-}
-
-/// Whether the digits of `text` are a number from `low` to `high`.
-#[inline]
-fn int_within(text: &[u8], low: i64, high: i64) -> bool {
-    let (digits, negative) = match text {
-        [b'-', digits @ ..] => (digits, true),
-        digits => (digits, false),
-    };
-    // Longer numbers are looked at with care, by the check that words the fault.
-    if digits.is_empty() || digits.len() > 18 {
-        return false;
-    }
-    let mut value: i64 = 0;
-    for byte in digits {
-        if !byte.is_ascii_digit() {
-            return false;
-        }
-        value = value * 10 + i64::from(byte - b'0');
-    }
-    let value = if negative { -value } else { value };
-    low <= value && value <= high
 }
