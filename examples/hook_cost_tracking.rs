@@ -82,7 +82,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let call = Call::new("find_book", format!(r#"{{"title": "{title}"}}"#));
         let outcome = pipeline.call(session, call).await;
         println!("{}", outcome.text());
-        assert_eq!(outcome.halted.as_deref(), halted);
+        assert_eq!(outcome.halted(), halted);
     }
     assert_eq!((spent.by("reader"), spent.by("other")), (4, 2));
     Ok(())

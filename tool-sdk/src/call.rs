@@ -278,15 +278,36 @@ pub struct Outcome {
     pub call: CallId,
     /// The result for the model.
     pub result: Result<Output, ToolError>,
-    /// What was cut from the text, where something was.
-    pub truncated: Option<Box<Truncated>>,
-    /// What was accepted beyond the contract.
-    pub notes: Vec<Note>,
-    /// Why the model's turn ends with this call, where a hook wants that.
-    pub halted: Option<String>,
+    pub(crate) aside: Option<Box<Aside>>,
+}
+
+/// What only few calls leave beside their result.
+#[derive(Debug, Default)]
+pub(crate) struct Aside {
+    pub(crate) truncated: Option<Truncated>,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) halted: Option<String>,
 }
 
 impl Outcome {
+    /// What was cut from the text, where something was.
+    #[must_use]
+    pub fn truncated(&self) -> Option<&Truncated> {
+        self.aside.as_ref()?.truncated.as_ref()
+    }
+
+    /// What was accepted beyond the contract.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        self.aside.as_ref().map_or(&[], |aside| &aside.notes)
+    }
+
+    /// Why the model's turn ends with this call, where a hook wants that.
+    #[must_use]
+    pub fn halted(&self) -> Option<&str> {
+        self.aside.as_ref()?.halted.as_deref()
+    }
+
     /// The text for the model, whether the call succeeded or not.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {

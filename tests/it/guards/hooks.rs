@@ -62,7 +62,7 @@ async fn hooks_deny_ask_and_halt() {
     let outcome = overwrite_a(&with(|| Opinion::deny("not on Fridays")), &log).await;
     assert!(outcome.text().contains("not on Fridays"));
     let outcome = overwrite_a(&with(|| Opinion::halt("stop here")), &log).await;
-    assert_eq!(outcome.halted.as_deref(), Some("stop here"));
+    assert_eq!(outcome.halted(), Some("stop here"));
     let outcome = overwrite_a(&with(|| Opinion::ask("look at it")), &log).await;
     assert!(outcome.text().contains("look at it"), "nobody is there to ask: {}", outcome.text());
     // Nobody trusts this hook to allow.

@@ -216,7 +216,7 @@ async fn a_halt_stops_what_has_not_begun() {
             outcomes.iter().map(|it| it.result.as_ref().err().map(ToolError::kind)).collect();
         assert_eq!(kinds, expected);
         assert!(texts(&outcomes)[2].contains("a hook ended the turn"));
-        let halted: Vec<_> = outcomes.iter().map(|it| it.halted.as_deref()).collect();
+        let halted: Vec<_> = outcomes.iter().map(|it| it.halted()).collect();
         assert_eq!(halted, [None, Some("enough"), None]);
     }
 }

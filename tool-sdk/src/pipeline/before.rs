@@ -123,7 +123,7 @@ fn heed(
         Verdict::Deny | Verdict::Halt => Some(Action::Deny),
     };
     if opinion.verdict == Verdict::Halt {
-        frame.extra().halted = Some(opinion.reason.clone());
+        frame.aside().halted = Some(opinion.reason.clone());
     }
     if let Some(action) = action {
         let name = registered.hook.name();
@@ -181,7 +181,7 @@ pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, Too
         }
     }
     if let Some(reason) = halted.into_inner() {
-        frame.extra().halted.get_or_insert(reason);
+        frame.aside().halted.get_or_insert(reason);
     }
     if let Some(extra) = frame.take_context() {
         match result {

@@ -14,10 +14,13 @@
 //! finish    audit record, exactly one terminal event, exactly one result
 //! ```
 //!
+//! A call that nobody has a say in, as most are, passes them without a stop ([`at_once`]).
+//!
 //! **Invariant:** nothing here knows a surface, or any tool by its name, and no error on
 //! the way to `run` ends in running the tool.
 
 mod ask;
+mod at_once;
 mod before;
 mod builder;
 mod core;
@@ -34,10 +37,12 @@ mod turn;
 mod unknown;
 
 use std::borrow::Borrow;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
-use self::before::Heard;
+use self::at_once::AtOnce;
 use self::core::Core;
 use self::frame::Frame;
 use self::run::First;
@@ -260,76 +265,80 @@ impl Pipeline {
             };
             let mut frame = Frame::new(&self.core, session, call, &**tool, policy);
 
-            // admit
-            if let Err(error) = frame.admit() {
-                return frame.end(Err(error), Vec::new());
-            }
-
-            // prepare
-            let mut heard = match frame.prepare() {
-                Ok(prepared) => Heard::new(prepared),
-                Err(error) => return frame.end(Err(error), Vec::new()),
-            };
-            frame.announce(&*heard.prepared);
-            trace::stage("prepare");
-
-            // hooks
-            let mut is_current = true;
-            let is_hooked = frame.is_hooked();
-            if is_hooked {
-                if let Err(error) = before::before(&mut frame, &mut heard).await {
-                    let error = frame.refused(&*heard.prepared, error);
-                    return frame.end(Err(error), Vec::new());
-                }
-                frame.pass_on_halt(turn);
-                // Only the tool itself is on its time.
-                frame.begin_now();
-                // A hook may have waited for long, or changed the rules itself.
-                is_current = self.core.toolset.shows(&view);
-            }
-
-            // guard, decide, ask
-            let is_settled = is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-            let mut prepared = if is_settled && frame.is_no_loop(&*heard.prepared) {
-                heard.prepared
-            } else {
-                match Box::pin(decide::approve(&mut frame, heard, turn)).await {
-                    Ok(approved) => approved,
-                    Err(error) => return frame.end(Err(error), Vec::new()),
-                }
-            };
-            trace::stage("decide");
-            let permit = match turn {
-                Some(turn) => {
-                    match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
-                        Ok(permit) => Some(permit),
-                        Err(error) => return frame.end(Err(error), Vec::new()),
+            let result = 'gates: {
+                // admit, prepare
+                let is_slow = turn.is_some() || spanned == Spanned::Yes;
+                let at_once = poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task)));
+                let mut heard = match at_once.await {
+                    AtOnce::Ended(result) => break 'gates result,
+                    // Boxed, because most calls never wait and none should carry its room around.
+                    AtOnce::Runs(running) => {
+                        break 'gates Box::pin(run::wait(&mut frame, running)).await;
                     }
+                    AtOnce::Stands(heard) => heard,
+                };
+                trace::stage("prepare");
+
+                // hooks
+                let mut is_current = true;
+                let is_hooked = frame.is_hooked();
+                if is_hooked {
+                    if let Err(error) = before::before(&mut frame, &mut heard).await {
+                        let error = frame.refused(&*heard.prepared, error);
+                        break 'gates Err(error);
+                    }
+                    frame.pass_on_halt(turn);
+                    // Only the tool itself is on its time.
+                    frame.begin_now();
+                    // A hook may have waited for long, or changed the rules itself.
+                    is_current = self.core.toolset.shows(&view);
                 }
-                None => None,
-            };
 
-            // run
-            if frame.is_aborted() {
-                return frame.end(Err(run::aborted()), Vec::new());
-            }
-            let notes = frame.start(&*prepared);
-            let mut result = match run::begin(&mut frame, prepared).await {
-                First::Done(result) => result,
-                // Boxed, because most calls never wait and none should carry its room around.
-                First::Waiting(running) => Box::pin(run::wait(&mut frame, running)).await,
-            };
-            trace::stage("run");
+                // guard, decide, ask
+                let is_settled =
+                    is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
+                let mut prepared = if is_settled && frame.is_no_loop(&*heard.prepared) {
+                    heard.prepared
+                } else {
+                    match Box::pin(decide::approve(&mut frame, heard, turn)).await {
+                        Ok(approved) => approved,
+                        Err(error) => break 'gates Err(error),
+                    }
+                };
+                trace::stage("decide");
+                let permit = match turn {
+                    Some(turn) => {
+                        match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
+                            Ok(permit) => Some(permit),
+                            Err(error) => break 'gates Err(error),
+                        }
+                    }
+                    None => None,
+                };
 
-            // after
-            if is_hooked {
-                before::after(&mut frame, &mut result).await;
-                frame.pass_on_halt(turn);
-            }
-            drop(permit);
+                // run
+                if frame.is_aborted() {
+                    break 'gates Err(run::aborted());
+                }
+                frame.start(&*prepared);
+                let first = run::first(&mut frame, prepared);
+                let mut result = match first.await {
+                    First::Done(result) => result,
+                    First::Waiting(running) => Box::pin(run::wait(&mut frame, running)).await,
+                };
+                trace::stage("run");
+
+                // after
+                if is_hooked {
+                    before::after(&mut frame, &mut result).await;
+                    frame.pass_on_halt(turn);
+                }
+                drop(permit);
+                result
+            };
 
             // fit, finish
-            frame.end(result, notes)
+            frame.end(result)
         }
     }
 

@@ -21,36 +21,38 @@ pub(super) enum First {
 }
 
 /// Begins to run `prepared`; most calls are done then.
-#[inline]
+#[inline(always)]
 pub(super) fn begin(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+    task: &mut task::Context<'_>,
+) -> First {
+    let first = contained(|| {
+        let mut context = || {
+            let started = frame.begun();
+            frame.context(started)
+        };
+        let mut running = prepared.run(Approved::by_pipeline(&mut context));
+        match running.as_mut().poll(task) {
+            Poll::Ready(result) => First::Done(result),
+            Poll::Pending => First::Waiting(Waiting(Some(running))),
+        }
+    });
+    first.unwrap_or_else(|error| First::Done(Err(error)))
+}
+
+/// The same for who has no task at hand.
+pub(super) fn first(
     frame: &mut Frame<'_>,
     prepared: Box<dyn Prepared>,
 ) -> impl Future<Output = First> {
     let mut prepared = Some(prepared);
     poll_fn(move |task| {
-        let first = match prepared.take() {
-            Some(prepared) => contained(|| polled(frame, prepared, task)),
-            None => Err(ToolError::internal("the call was begun twice")),
-        };
-        Poll::Ready(first.unwrap_or_else(|error| First::Done(Err(error))))
+        Poll::Ready(match prepared.take() {
+            Some(prepared) => begin(frame, prepared, task),
+            None => First::Done(Err(ToolError::internal("the call was begun twice"))),
+        })
     })
-}
-
-#[inline]
-fn polled(
-    frame: &mut Frame<'_>,
-    prepared: Box<dyn Prepared>,
-    task: &mut task::Context<'_>,
-) -> First {
-    let mut context = || {
-        let started = frame.begun();
-        frame.context(started)
-    };
-    let mut running = prepared.run(Approved::by_pipeline(&mut context));
-    match running.as_mut().poll(task) {
-        Poll::Ready(result) => First::Done(result),
-        Poll::Pending => First::Waiting(Waiting(Some(running))),
-    }
 }
 
 /// Waits for a call that was not done at once, while it has time and somebody wants it.
@@ -91,7 +93,7 @@ impl Drop for Waiting {
 }
 
 /// What `work` gives; a panic in it is an error of this call.
-#[inline]
+#[inline(always)]
 fn contained<T>(work: impl FnOnce() -> T) -> std::result::Result<T, ToolError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
 }

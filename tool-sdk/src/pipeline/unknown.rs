@@ -18,7 +18,7 @@ impl Pipeline {
         let name = ToolName::new(call.name.clone().into_owned());
         let name = name.unwrap_or(const { ToolName::from_static("_") });
         let nothing = Definition::new(name, "", Schema::default());
-        Frame::of(&self.core, session, call, &nothing).end(Err(error), Vec::new())
+        Frame::of(&self.core, session, call, &nothing).end(Err(error))
     }
 
     #[cold]

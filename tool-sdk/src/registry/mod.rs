@@ -63,7 +63,7 @@ impl Registry {
     /// A registry of tools that were checked for conflicts.
     fn of(mut tools: Vec<Arc<dyn Tool>>) -> Self {
         tools.sort_by(|a, b| a.definition().name.cmp(&b.definition().name));
-        let index = Index::new(&tools);
+        let index = Index::new(tools.iter().map(|tool| tool.definition()));
         Self { tools: tools.into(), index: Arc::new(index) }
     }
 
@@ -171,11 +171,10 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(crate) fn new(tools: &[Arc<dyn Tool>]) -> Self {
+    pub(crate) fn new<'a>(tools: impl ExactSizeIterator<Item = &'a Definition>) -> Self {
         let mut index =
             Self { names: HashMap::with_capacity(tools.len()), aliases: HashMap::new() };
-        for (at, tool) in tools.iter().enumerate() {
-            let definition = tool.definition();
+        for (at, definition) in tools.enumerate() {
             index.names.insert(definition.name.as_str().into(), at);
             for alias in &definition.aliases {
                 index.aliases.insert(alias.as_str().to_ascii_lowercase().into(), at);

@@ -148,9 +148,9 @@ impl ModelProfile {
     }
 
     /// Takes away the tools that others stand in for.
-    pub(super) fn replace(&self, entries: &mut Vec<Entry<'_>>) {
+    pub(super) fn replace(&self, entries: &mut Vec<Entry>) {
         for Preference { tools, over } in &self.preferences {
-            let preferred = |entry: &Entry<'_>| selects(tools, entry.tool.definition());
+            let preferred = |entry: &Entry| selects(tools, entry.tool.definition());
             if entries.iter().any(|entry| entry.is_told() && preferred(entry)) {
                 entries.retain(|entry| {
                     preferred(entry) || !any_selects(over, entry.tool.definition())

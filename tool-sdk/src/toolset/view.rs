@@ -22,10 +22,7 @@ use crate::tool::{Definition, Flags, Subject, Tool};
 
 /// What an audience sees at one moment: it never changes.
 pub struct View {
-    tools: Vec<Arc<dyn Tool>>,
-    // Boxed: most tools are told as they are.
-    refined: Vec<Option<Box<Definition>>>,
-    policies: Vec<Policy>,
+    entries: Vec<Entry>,
     rules: Ruleset,
     /// The rules that speak of nothing that there is.
     unmatched: Vec<Rule>,
@@ -64,18 +61,18 @@ pub(crate) fn names_of(definition: &Definition) -> Vec<&str> {
         .collect()
 }
 
-/// A tool on its way into a view.
-pub(super) struct Entry<'a> {
-    pub(super) tool: &'a Arc<dyn Tool>,
+/// A tool as an audience sees it.
+pub(super) struct Entry {
+    pub(super) tool: Arc<dyn Tool>,
+    policy: Policy,
     /// What models are told of it, where that differs from its definition.
     refined: Option<Box<Definition>>,
-    policy: Policy,
 }
 
-impl<'a> Entry<'a> {
+impl Entry {
     /// The tool as the audience sees it; nothing when a hook takes it out.
     fn new(
-        tool: &'a Arc<dyn Tool>,
+        tool: &Arc<dyn Tool>,
         filter: &Filter,
         profile: Option<&ModelProfile>,
         rules: &Ruleset,
@@ -86,13 +83,18 @@ impl<'a> Entry<'a> {
                 Cow::Borrowed(_) => None,
                 Cow::Owned(definition) => Some(Box::new(definition)),
             };
-        Some(Self { tool, refined, policy: Policy::new(tool.definition(), rules, mode) })
+        let policy = Policy::new(tool.definition(), rules, mode);
+        Some(Self { tool: Arc::clone(tool), policy, refined })
+    }
+
+    /// What models are told of it.
+    fn told(&self) -> &Definition {
+        self.refined.as_deref().unwrap_or_else(|| self.tool.definition())
     }
 
     /// Whether models are told of it.
     pub(super) fn is_told(&self) -> bool {
-        let told = self.refined.as_deref().unwrap_or_else(|| self.tool.definition());
-        !self.policy.hidden && !told.flags.hidden
+        !self.policy.hidden && !self.told().flags.hidden
     }
 }
 
@@ -148,7 +150,7 @@ fn with_facts_of(own: &Definition, said: Definition) -> Definition {
 
 impl fmt::Debug for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.tools.iter().map(|tool| &tool.definition().name)).finish()
+        f.debug_list().entries(self.tools().map(|tool| &tool.definition().name)).finish()
     }
 }
 
@@ -163,7 +165,7 @@ impl View {
         let (rules, mode) = filter.law();
         let unmatched = unmatched(&rules, all.clone());
         let profile = filter.profile();
-        let mut entries: Vec<Entry<'_>> = all
+        let mut entries: Vec<Entry> = all
             .filter(|tool| filter.admits(tool.definition()))
             .filter_map(|tool| Entry::new(tool, filter, profile, &rules, mode))
             .collect();
@@ -174,13 +176,10 @@ impl View {
         Self { unmatched, ..Self::of(entries, rules, mode) }
     }
 
-    fn of(entries: Vec<Entry<'_>>, rules: Ruleset, mode: Mode) -> Self {
-        let tools: Vec<_> = entries.iter().map(|entry| Arc::clone(entry.tool)).collect();
-        let index = Index::new(&tools);
-        let (refined, policies) =
-            entries.into_iter().map(|Entry { refined, policy, .. }| (refined, policy)).unzip();
+    fn of(entries: Vec<Entry>, rules: Ruleset, mode: Mode) -> Self {
+        let index = Index::new(entries.iter().map(|entry| entry.tool.definition()));
         let (unmatched, texts) = Default::default();
-        Self { tools, refined, policies, rules, unmatched, mode, index, texts }
+        Self { entries, rules, unmatched, mode, index, texts }
     }
 
     /// Where the tool called `name` stands.
@@ -192,7 +191,7 @@ impl View {
     /// The tool at a place that [`find`](Self::find) gave, and what is known of its calls.
     #[inline]
     pub(crate) fn at(&self, at: usize) -> Option<(&Arc<dyn Tool>, &Policy)> {
-        self.tools.get(at).zip(self.policies.get(at))
+        self.entries.get(at).map(|entry| (&entry.tool, &entry.policy))
     }
 
     /// The rules by which calls are judged.
@@ -236,12 +235,12 @@ impl View {
     #[must_use]
     #[inline]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.index.find(name).and_then(|at| self.tools.get(at))
+        self.index.find(name).and_then(|at| self.entries.get(at)).map(|entry| &entry.tool)
     }
 
     /// Every tool that may be called, by name.
-    pub fn tools(&self) -> std::slice::Iter<'_, Arc<dyn Tool>> {
-        self.tools.iter()
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &Arc<dyn Tool>> + Clone {
+        self.entries.iter().map(|entry| &entry.tool)
     }
 
     /// What models are told: the definitions of all tools that are not hidden, by
@@ -253,22 +252,13 @@ impl View {
     /// The definitions of all tools that no rule denies as a whole, also of those that are
     /// not for models.
     pub(crate) fn permitted(&self) -> impl Iterator<Item = &Definition> {
-        self.tools
-            .iter()
-            .zip(&self.refined)
-            .zip(&self.policies)
-            .filter(|(_, policy)| !policy.hidden)
-            .map(|((tool, refined), _)| refined.as_deref().unwrap_or_else(|| tool.definition()))
+        self.entries.iter().filter(|entry| !entry.policy.hidden).map(Entry::told)
     }
 
     /// The definition of the tool called `name`, as this session sees it.
     #[must_use]
     pub fn definition(&self, name: &str) -> Option<&Definition> {
-        let at = self.index.find(name)?;
-        match self.refined.get(at)? {
-            Some(refined) => Some(refined),
-            None => self.tools.get(at).map(|tool| tool.definition()),
-        }
+        self.index.find(name).and_then(|at| self.entries.get(at)).map(Entry::told)
     }
 
     /// The names closest to `name`, the closest first.

@@ -117,6 +117,12 @@ impl Budget {
         text.len() <= self.bytes && (text.len() < self.lines || count_lines(text) <= self.lines)
     }
 
+    /// Whether `text` is so short that its lines need not be counted.
+    #[inline]
+    pub(crate) fn surely_admits(self, text: &str) -> bool {
+        text.len() < self.lines && text.len() <= self.bytes
+    }
+
     /// Cuts `text` so that it fits; `None` when it does already.
     #[must_use]
     #[inline]

@@ -23,10 +23,7 @@ const MAX_ERROR: usize = 4096;
 
 /// Cuts the text of a result that is too long, and says what is missing.
 #[inline]
-pub(super) fn fit(
-    frame: &Frame<'_>,
-    result: &mut Result<Output, ToolError>,
-) -> Option<Box<Truncated>> {
+pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> Option<Truncated> {
     let output = match result {
         Ok(output) => output,
         Err(error) => {
@@ -39,18 +36,21 @@ pub(super) fn fit(
         Some(bytes) => frame.core.budget.with_bytes(bytes),
         None => frame.core.budget,
     };
+    let text = output.as_text();
+    let dropped = output.dropped_counts();
+    if dropped.is_none() && budget.surely_admits(text) {
+        return None;
+    }
     // A limit that the caller sets binds tools too that keep themselves short.
     let direction = match (frame.definition.truncate, max_output) {
         (Some(Truncate::None), Some(_)) | (None, _) => Truncate::Head,
         (Some(direction), _) => direction,
     };
-    let text = output.as_text();
-    let dropped = output.dropped_counts();
     let fitted = budget.fit(text, direction).or_else(|| dropped.map(|_| Fitted::whole(text)))?;
     let (text, truncated) = cut(frame, text, &fitted, dropped.unwrap_or_default());
     output.replace_text(text);
     frame.event(|| EventKind::Truncated(truncated.clone()));
-    Some(Box::new(truncated))
+    Some(truncated)
 }
 
 #[cold]

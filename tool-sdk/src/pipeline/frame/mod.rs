@@ -16,7 +16,7 @@ use self::repeats::Guarded;
 use super::core::Core;
 use super::run::{aborted, panicked};
 use super::turn::{Facts, Permit, Stop, Turn};
-use crate::call::{Call, CallId, RawArgs};
+use crate::call::{Aside, Call, CallId, RawArgs};
 use crate::context::{Context, Session};
 use crate::error::ToolError;
 use crate::hook::{HookRun, HookedCall};
@@ -60,8 +60,8 @@ pub(super) struct Extra {
     pub(super) context: Vec<String>,
     /// What the audit knows the call by.
     fingerprint: Option<Fingerprint>,
-    /// Why the model's turn ends.
-    pub(super) halted: Option<String>,
+    /// What goes beside the result.
+    pub(super) aside: Option<Box<Aside>>,
 }
 
 impl<'a> Frame<'a> {
@@ -133,7 +133,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Whether, but for hooks, nothing has a say in this call but what allows it anyway.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_settled(&self, prepared: &dyn Prepared) -> bool {
         self.known.is_some_and(|known| known.policy.settled == Some(Action::Allow))
             && self.core.audit.is_none()
@@ -178,6 +178,11 @@ impl<'a> Frame<'a> {
         self.extra.get_or_insert_default()
     }
 
+    /// What goes beside the result.
+    pub(super) fn aside(&mut self) -> &mut Aside {
+        self.extra().aside.get_or_insert_default()
+    }
+
     /// What hooks want the model to read with the result.
     #[inline]
     pub(super) fn take_context(&mut self) -> Option<String> {
@@ -187,7 +192,8 @@ impl<'a> Frame<'a> {
 
     /// Lets the other calls of the batch know that a hook ended the model's turn.
     pub(super) fn pass_on_halt(&self, turn: Option<&dyn Turn>) {
-        let is_halted = self.extra.as_ref().is_some_and(|extra| extra.halted.is_some());
+        let aside = self.extra.as_ref().and_then(|extra| extra.aside.as_ref());
+        let is_halted = aside.is_some_and(|aside| aside.halted.is_some());
         if let Some(turn) = turn.filter(|_| is_halted) {
             turn.stop(Stop::Halted);
             // Nobody needs to answer any more what was asked on their account.
@@ -291,7 +297,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Whether nobody wants the result any more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_aborted(&self) -> bool {
         self.core.hub.is_closed()
             || self.session.is_cancelled()

@@ -50,6 +50,9 @@ impl Frame<'_> {
     /// Tells the guard what became of the call.
     #[inline]
     pub(super) fn conclude(&mut self, result: &Result<Output, ToolError>) {
+        if self.guarded.is_none() {
+            return;
+        }
         let Some(Guarded { kept, ticket, .. }) = self.guarded.take() else { return };
         match result {
             _ if !self.ran => kept.history.forget(ticket),

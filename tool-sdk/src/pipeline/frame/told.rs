@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::Frame;
-use crate::call::{Note, Outcome};
+use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{Arguments, Artifact, Ending, EventKind, millis};
@@ -39,9 +39,9 @@ impl Frame<'_> {
         self.open = true;
     }
 
-    /// Tells that the tool runs; gives what was accepted beyond the contract.
-    #[inline]
-    pub(in crate::pipeline) fn start(&mut self, prepared: &dyn Prepared) -> Vec<Note> {
+    /// Tells that the tool runs; keeps what was accepted beyond the contract.
+    #[inline(always)]
+    pub(in crate::pipeline) fn start(&mut self, prepared: &dyn Prepared) {
         self.ran = true;
         self.event(|| {
             let rewritten = self.extra.as_ref().and_then(|extra| extra.rewritten.as_ref());
@@ -49,26 +49,24 @@ impl Frame<'_> {
                 rewritten.map(|raw| Arguments::new(raw.text(), &self.definition.display));
             EventKind::Started { arguments }
         });
-        match prepared.notes() {
-            [] => Vec::new(),
-            notes => notes.to_vec(),
+        let notes = prepared.notes();
+        if !notes.is_empty() {
+            self.aside().notes = notes.to_vec();
         }
     }
 
     /// The end of every call: its text is cut, exactly one terminal event goes out.
     #[inline]
-    pub(in crate::pipeline) fn end(
-        &mut self,
-        mut result: Result<Output, ToolError>,
-        notes: Vec<Note>,
-    ) -> Outcome {
+    pub(in crate::pipeline) fn end(&mut self, mut result: Result<Output, ToolError>) -> Outcome {
         self.conclude(&result);
         self.record_run(&result);
-        let truncated = fit::fit(self, &mut result);
+        if let Some(truncated) = fit::fit(self, &mut result) {
+            self.aside().truncated = Some(truncated);
+        }
         let begun = std::mem::take(&mut self.open);
         self.event(|| self.terminal(&result, begun));
-        let halted = self.extra.take().and_then(|extra| extra.halted);
-        Outcome { call: self.id.clone(), result, truncated, notes, halted }
+        let aside = self.extra.take().and_then(|extra| extra.aside);
+        Outcome { call: self.id.clone(), result, aside }
     }
 
     #[cold]

@@ -283,7 +283,7 @@ async fn long_text_is_cut_and_kept() {
         pipeline(tool("t", move |_, _| std::future::ready(text.clone()))).output_dir(folder.path());
     let mut events = pipeline.subscribe();
     let outcome = call(&pipeline, Call::new("t", "{}").id("c1")).await;
-    let truncated = outcome.truncated.clone().expect("3000 lines are too many");
+    let truncated = outcome.truncated().cloned().expect("3000 lines are too many");
     assert_eq!((truncated.original_lines, truncated.omitted_lines), (3000, 1000));
     assert_eq!((truncated.original_bytes, truncated.omitted_bytes), (15_000, 5000));
     let path = truncated.full_output_path.expect("it is kept");
@@ -305,7 +305,7 @@ async fn a_tool_that_bounds_itself_is_not_cut() {
     let mut own = definition("t");
     own.truncate = Some(Truncate::None);
     let pipeline = pipeline(DynamicTool::new(own, |_, _| async { "x\n".repeat(5000) }));
-    assert!(call(&pipeline, Call::new("t", "{}")).await.truncated.is_none());
+    assert!(call(&pipeline, Call::new("t", "{}")).await.truncated().is_none());
 }
 
 // F8, F35, F170: attachments arrive unchanged, and are named by the last event.
@@ -408,7 +408,7 @@ async fn what_cannot_be_kept_is_said() {
         .output_dir(file.path().join("not a folder"));
     let outcome = call(&pipeline, Call::new("t", "{}")).await;
     assert!(outcome.text().ends_with("left out; they could not be kept]"));
-    assert!(outcome.truncated.unwrap().full_output_path.is_none());
+    assert!(outcome.truncated().unwrap().full_output_path.is_none());
 }
 
 // A schema without a type behind it is enforced as a whole, or not used.

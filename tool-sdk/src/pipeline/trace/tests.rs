@@ -66,7 +66,7 @@ fn heard(result: Result<Output, ToolError>) -> BTreeMap<String, String> {
     let listener = Listener::default();
     let call = async {
         stage("prepare");
-        Outcome { call: id(), result, truncated: None, notes: Vec::new(), halted: None }
+        Outcome { call: id(), result, aside: None }
     };
     let outcome = with_default(listener.clone(), || {
         assert!(is_on());

@@ -34,8 +34,11 @@ fn success(tool: &str, outcome: &Outcome, output: &Output) -> Value {
         ("metadata", output.metadata_map().cloned().map(Value::from)),
         ("attachments", Some(attachments).filter(|all| !all.is_empty()).map(Value::from)),
         ("display", output.display_data().cloned()),
-        ("truncated", outcome.truncated.as_ref().map(|cut| json!(cut))),
-        ("notes", Some(&outcome.notes).filter(|notes| !notes.is_empty()).map(|notes| json!(notes))),
+        ("truncated", outcome.truncated().map(|cut| json!(cut))),
+        (
+            "notes",
+            Some(outcome.notes()).filter(|notes| !notes.is_empty()).map(|notes| json!(notes)),
+        ),
     ];
     for (key, value) in beside {
         if let Some(value) = value {

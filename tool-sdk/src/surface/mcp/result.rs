@@ -20,7 +20,7 @@ pub(super) fn result(
     era: Era,
     shows: Shows,
 ) -> CallToolResult {
-    let shortened = outcome.truncated.is_some();
+    let shortened = outcome.truncated().is_some();
     match outcome.result {
         Ok(output) => {
             let mut result = CallToolResult::success(content(&output));

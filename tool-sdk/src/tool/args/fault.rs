@@ -72,8 +72,12 @@ impl Fault {
 ///
 /// `Display` is the message for the model, at most 4 KiB. Long values are cut, values of
 /// sensitive arguments are not repeated.
+// Boxed: what every call hands on has no room for what few calls have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidArgs {
+pub struct InvalidArgs(Box<Found>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
     tool: Cow<'static, str>,
     faults: Vec<Fault>,
     expected: Arc<str>,
@@ -84,23 +88,27 @@ impl InvalidArgs {
     #[must_use]
     pub fn new(tool: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
         let fault = Fault::new(FaultKind::Constraint, String::new(), message.to_string());
-        Self { tool: tool.into(), faults: vec![fault], expected: "".into() }
+        Self::of(tool.into(), vec![fault], "".into())
     }
 
     /// Faults that something beside `checks` found, told like any other.
     #[cfg(feature = "mcp")]
     pub(crate) fn found(tool: String, faults: Vec<Fault>, checks: &Checks) -> Self {
-        Self { tool: tool.into(), faults, expected: checks.expected() }
+        Self::of(tool.into(), faults, checks.expected())
     }
 
     /// The faults.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
-        &self.faults
+        &self.0.faults
+    }
+
+    fn of(tool: Cow<'static, str>, faults: Vec<Fault>, expected: Arc<str>) -> Self {
+        Self(Box::new(Found { tool, faults, expected }))
     }
 }
 
-impl InvalidArgs {
+impl Found {
     /// The message for the model.
     fn message(&self) -> String {
         let mut text = String::with_capacity(256 + self.expected.len());
@@ -130,7 +138,7 @@ impl InvalidArgs {
 
 impl fmt::Display for InvalidArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message())
+        f.write_str(&self.0.message())
     }
 }
 
@@ -138,7 +146,7 @@ impl std::error::Error for InvalidArgs {}
 
 impl From<InvalidArgs> for ToolError {
     fn from(error: InvalidArgs) -> Self {
-        Self::worded(ErrorKind::InvalidArgs, error.message()).source(error)
+        Self::worded(ErrorKind::InvalidArgs, error.0.message()).source(error)
     }
 }
 
@@ -211,7 +219,7 @@ impl Faults {
     }
 
     pub(super) fn finish(self, tool: Cow<'static, str>, checks: &Checks) -> InvalidArgs {
-        InvalidArgs { tool, faults: self.0, expected: checks.expected() }
+        InvalidArgs::of(tool, self.0, checks.expected())
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) const MAX_DEPTH: usize = 64;
 #[derive(Debug)]
 pub struct Taken {
     /// What was accepted beyond the contract.
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Box<[Note]>,
     /// One number for them, where somebody wants that and it cost no second reading.
     pub(super) digest: Option<u64>,
 }
@@ -60,7 +60,7 @@ pub(super) fn take_struct(
     };
     let (text, notes) = checked(name, checks, raw)?;
     match (ty.decode)(&text, slot) {
-        Ok(()) => Ok(Taken { notes, digest: None }),
+        Ok(()) => Ok(Taken { notes: notes.into(), digest: None }),
         Err(error) => {
             let mut faults = Faults::default();
             faults.decoding(&Place::root(), &error);

@@ -253,7 +253,7 @@ fn secrets_inside_of_others_are_not_repeated() {
 fn aliases_are_taken_and_recorded() {
     let (values, taken) = look(&RawArgs::new(r#"{"file":"a"}"#)).unwrap();
     assert_eq!(values.0, "a");
-    assert_eq!(taken.notes, [Note::new("path", Coercion::Alias)]);
+    assert_eq!(*taken.notes, [Note::new("path", Coercion::Alias)]);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn leniency_is_declared_and_recorded() {
     let (values, taken) = look(&raw).unwrap();
     assert_eq!(values, ("a".into(), 2000, None, Some(Spot { line: 3, note: None })));
     assert_eq!(
-        taken.notes,
+        *taken.notes,
         [
             Note::new("tags", Coercion::NullAsAbsent),
             Note::new("limit", Coercion::NullAsAbsent),

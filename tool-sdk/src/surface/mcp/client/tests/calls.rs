@@ -69,7 +69,7 @@ async fn a_long_result_is_cut_and_kept() {
     let setting = Setting::with(pipeline, script);
     setting.connect().await;
     let outcome = setting.call("echo", "{}").await;
-    let cut = outcome.truncated.as_ref().unwrap();
+    let cut = outcome.truncated().unwrap();
     let path = cut.full_output_path.as_ref().unwrap();
     assert_eq!(std::fs::read_to_string(path).unwrap().len(), 13 << 16);
     assert!(outcome.text().len() < 64 << 10);
