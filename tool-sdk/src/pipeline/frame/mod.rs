@@ -35,8 +35,9 @@ pub(super) struct Frame<'a> {
     known: Option<Known<'a>>,
     /// When the time of the call began; unknown until somebody wants to know.
     started: Option<Instant>,
-    /// Whether a beginning was told whose end was not.
-    open: bool,
+    /// Where a beginning was told whose end was not: the number of that event, or 0 where
+    /// nobody listened.
+    begun: Option<u64>,
     /// What the guard against loops found.
     guarded: Option<Guarded<'a>>,
     /// Whether the tool was let run.
@@ -97,7 +98,7 @@ impl<'a> Frame<'a> {
             id,
             known: None,
             started,
-            open: false,
+            begun: None,
             guarded: None,
             ran: false,
             extra: None,
