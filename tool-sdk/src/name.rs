@@ -145,6 +145,15 @@ pub struct InvalidName {
 /// Whether `name` matches a pattern in which `*` stands for any text and `?` for one
 /// character.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    matches_where(pattern, name, |wanted, found| wanted == found)
+}
+
+/// The same where upper and lower case of ASCII are one.
+pub(crate) fn matches_in_any_case(pattern: &str, name: &str) -> bool {
+    matches_where(pattern, name, |wanted, found| wanted.eq_ignore_ascii_case(&found))
+}
+
+fn matches_where(pattern: &str, name: &str, same: impl Fn(char, char) -> bool) -> bool {
     let (mut pattern, mut name) = (pattern.chars(), name.chars());
     // Where to go on when the text after the last `*` turns out not to match.
     let mut retry = None;
@@ -155,7 +164,7 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
                 retry = Some((rest.clone(), name.clone()));
                 pattern = rest;
             }
-            Some(c) if c == '?' || c == next => {
+            Some(c) if c == '?' || same(c, next) => {
                 pattern = rest;
                 name.next();
             }
@@ -197,9 +206,11 @@ mod tests {
             ("a**", "a"),
         ] {
             assert!(matches(pattern, name), "{pattern} {name}");
+            assert!(matches_in_any_case(&pattern.to_ascii_uppercase(), name), "{pattern} {name}");
         }
         for (pattern, name) in [("read", "look_up"), ("*x", "read"), ("?", ""), ("a*b", "abc")] {
             assert!(!matches(pattern, name), "{pattern} {name}");
+            assert!(!matches_in_any_case(pattern, name), "{pattern} {name}");
         }
     }
 }

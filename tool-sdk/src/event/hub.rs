@@ -7,6 +7,9 @@
 //! A subscriber takes all that waits for it at once and reads it from there, so that it
 //! rarely meets those who send.
 //!
+//! Which calls a subscriber saw begin is not written down for each: it saw all that began
+//! since it listens, but for those whose beginning it lost.
+//!
 //! **Invariant:** what is kept for a subscriber is bounded by its [rooms](Class::room), twice,
 //! and by how many calls are open at once, whatever it does not read.
 
@@ -20,7 +23,7 @@ use tokio::sync::Notify;
 
 use super::{EventKind, ToolEvent};
 use crate::call::CallId;
-use crate::context::Session;
+use crate::context::{Context, Session};
 use crate::name::ToolName;
 
 /// Where events go out to their subscribers.
@@ -31,11 +34,17 @@ pub(crate) struct Hub {
     outlets: Mutex<Outlets>,
 }
 
-#[derive(Default)]
 struct Outlets {
     /// The number of the next event.
     next: u64,
     queues: Vec<Queue>,
+}
+
+/// The first event has the number 1: what began at 0, nobody saw.
+impl Default for Outlets {
+    fn default() -> Self {
+        Self { next: 1, queues: Vec::new() }
+    }
 }
 
 impl Hub {
@@ -45,52 +54,60 @@ impl Hub {
         self.open.load(Ordering::Relaxed) > 0
     }
 
-    pub(crate) fn send(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
+    /// Sends what happened to a call whose beginning has the number `begun`, or 0; gives the
+    /// number of this event.
+    #[inline]
+    pub(crate) fn send(&self, about: About<'_>, begun: u64, kind: EventKind) -> u64 {
         let mut outlets = lock(&self.outlets);
         // The number is taken under the lock, so that every subscriber sees them grow.
-        let about = About { seq: outlets.next, session, tool, call };
+        let seq = outlets.next;
         outlets.next += 1;
-        let Some((last, others)) = outlets.queues.split_last_mut() else { return };
-        for queue in others.iter_mut().filter(|queue| queue.is_about(call)) {
-            queue.push(about, kind.clone());
+        let Some((last, others)) = outlets.queues.split_last_mut() else { return seq };
+        for queue in others.iter_mut().filter(|queue| queue.is_about(about.call)) {
+            queue.push(about, seq, begun, kind.clone());
         }
-        if last.is_about(call) {
-            last.push(about, kind);
+        if last.is_about(about.call) {
+            last.push(about, seq, begun, kind);
         }
+        seq
     }
 
     /// Listens to what happens to all calls.
     pub(crate) fn subscribe(self: &Arc<Self>) -> Events {
-        self.listen(Queue::default())
+        self.listen(None)
     }
 
     /// Listens to what happens to one call.
     #[cfg(feature = "mcp")]
     pub(crate) fn subscribe_to(self: &Arc<Self>, call: &CallId) -> Events {
-        self.listen(Queue { only: Some(call.clone()), ..Queue::default() })
+        self.listen(Some(call.clone()))
     }
 
-    fn listen(self: &Arc<Self>, queue: Queue) -> Events {
-        let ready = Arc::clone(&queue.ready);
-        lock(&self.outlets).queues.push(queue);
+    fn listen(self: &Arc<Self>, only: Option<CallId>) -> Events {
+        let bell = Arc::<Bell>::default();
+        let mut outlets = lock(&self.outlets);
+        let since = outlets.next;
+        outlets.queues.push(Queue::new(Arc::clone(&bell), since, only));
+        drop(outlets);
         self.open.fetch_add(1, Ordering::Relaxed);
-        Events { ready, hub: Arc::clone(self), taken: VecDeque::new() }
+        Events { bell, hub: Arc::clone(self), taken: VecDeque::new() }
     }
 
-    fn unsubscribe(&self, ready: &Arc<Notify>) {
-        lock(&self.outlets).queues.retain(|queue| !Arc::ptr_eq(&queue.ready, ready));
+    fn unsubscribe(&self, bell: &Arc<Bell>) {
+        lock(&self.outlets).queues.retain(|queue| !Arc::ptr_eq(&queue.bell, bell));
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Takes what waits for the subscriber who waits for `ready`; the empty `room` is left in
+    /// Takes what waits for the subscriber who listens to `bell`; the empty `room` is left in
     /// its place. Says whether a call is open that the subscriber saw begin.
-    fn take(&self, ready: &Arc<Notify>, room: &mut VecDeque<ToolEvent>) -> bool {
+    fn take(&self, bell: &Arc<Bell>, room: &mut VecDeque<ToolEvent>) -> bool {
         let mut outlets = lock(&self.outlets);
         let mut queues = outlets.queues.iter_mut();
-        let Some(queue) = queues.find(|it| Arc::ptr_eq(&it.ready, ready)) else { return false };
+        let Some(queue) = queues.find(|it| Arc::ptr_eq(&it.bell, bell)) else { return false };
+        bell.rung.store(false, Ordering::Relaxed);
         std::mem::swap(&mut queue.events, room);
         queue.kept = [0; Class::COUNT];
-        !queue.begun.is_empty()
+        queue.open > 0
     }
 
     /// Whether everything has ended.
@@ -105,7 +122,7 @@ impl Hub {
         let outlets = lock(&self.outlets);
         self.closed.store(true, Ordering::Relaxed);
         for queue in &outlets.queues {
-            queue.ready.notify_one();
+            queue.bell.ready.notify_one();
         }
     }
 }
@@ -135,20 +152,23 @@ impl Drop for Owned {
     }
 }
 
-/// What happened to which call. An event is large, and is made where it stays.
+/// Which call something happens to. An event is large, and is made where it stays.
 #[derive(Clone, Copy)]
-struct About<'a> {
-    seq: u64,
-    session: &'a Session,
-    tool: &'a ToolName,
-    call: &'a CallId,
+pub(crate) struct About<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) tool: &'a ToolName,
+    pub(crate) call: &'a CallId,
 }
 
-impl About<'_> {
+impl<'a> About<'a> {
+    pub(crate) fn of(cx: &'a Context) -> Self {
+        Self { session: cx.session(), tool: cx.tool(), call: cx.call() }
+    }
+
     #[inline(always)]
-    fn event(self, kind: EventKind) -> ToolEvent {
+    fn event(self, seq: u64, kind: EventKind) -> ToolEvent {
         ToolEvent {
-            seq: self.seq,
+            seq,
             call: self.call.clone(),
             tool: self.tool.clone(),
             session: self.session.shared_id(),
@@ -158,16 +178,27 @@ impl About<'_> {
     }
 }
 
-/// The events of one subscriber.
+/// What a subscriber hears of its queue; also tells whose queue it is.
 #[derive(Default)]
+struct Bell {
+    /// Wakes the subscriber.
+    ready: Notify,
+    /// Whether something was put into the queue since it was emptied.
+    rung: AtomicBool,
+}
+
+/// The events of one subscriber.
 struct Queue {
-    /// Wakes the subscriber, and tells whose queue it is.
-    ready: Arc<Notify>,
+    bell: Arc<Bell>,
     events: VecDeque<ToolEvent>,
     /// How many of the events belong to each class.
     kept: [usize; Class::COUNT],
-    /// The open calls whose beginning was told.
-    begun: HashSet<CallId>,
+    /// The number of the first event that there was for it.
+    since: u64,
+    /// How many calls are open whose beginning was told.
+    open: usize,
+    /// The open calls whose beginning was lost, by its number.
+    lost: HashSet<u64>,
     /// The only call whose events are taken in.
     only: Option<CallId>,
 }
@@ -208,6 +239,11 @@ impl Class {
 }
 
 impl Queue {
+    fn new(bell: Arc<Bell>, since: u64, only: Option<CallId>) -> Self {
+        let (events, kept, open, lost) = Default::default();
+        Self { bell, events, kept, since, open, lost, only }
+    }
+
     /// Whether what happens to the call is of interest.
     #[inline]
     fn is_about(&self, call: &CallId) -> bool {
@@ -215,53 +251,58 @@ impl Queue {
     }
 
     /// Takes an event in, or counts it as lost.
-    fn push(&mut self, about: About<'_>, kind: EventKind) {
+    #[inline]
+    fn push(&mut self, about: About<'_>, seq: u64, begun: u64, kind: EventKind) {
         let was_empty = self.events.is_empty();
-        if self.has_place_for(&kind, about.call) {
-            self.events.push_back(about.event(kind));
+        if self.has_place_for(&kind, begun) {
+            self.events.push_back(about.event(seq, kind));
         } else {
-            self.lose(about);
+            self.lose(about, seq, &kind);
         }
         // Whoever waits has seen an empty queue.
         if was_empty {
-            self.ready.notify_one();
+            self.bell.rung.store(true, Ordering::Release);
+            self.bell.ready.notify_one();
         }
     }
 
     /// Takes a place for an event, if there is one.
     #[inline]
-    fn has_place_for(&mut self, kind: &EventKind, call: &CallId) -> bool {
+    fn has_place_for(&mut self, kind: &EventKind, begun: u64) -> bool {
         let Some(class) = Class::of(kind) else { return true };
-        let is_owed = class == Class::End && self.is_owed(kind, call);
+        let is_owed = class == Class::End && self.is_owed(begun);
         if self.kept[class as usize] >= class.room() && !is_owed {
             return false;
         }
         self.kept[class as usize] += 1;
-        if matches!(kind, EventKind::Pending { .. }) {
-            self.begun.insert(call.clone());
-        }
+        self.open += usize::from(kind.is_beginning());
         true
     }
 
     /// Counts what is lost where the loss began, in the place of the first event that is.
     #[cold]
-    fn lose(&mut self, about: About<'_>) {
+    fn lose(&mut self, about: About<'_>, seq: u64, kind: &EventKind) {
+        if kind.is_beginning() {
+            self.lost.insert(seq);
+        }
         match self.events.back_mut() {
             Some(ToolEvent { kind: EventKind::Lost { count }, .. }) => *count += 1,
-            _ => self.events.push_back(about.event(EventKind::Lost { count: 1 })),
+            _ => self.events.push_back(about.event(seq, EventKind::Lost { count: 1 })),
         }
     }
 
-    /// Whether the end is that of a call that the subscriber saw begin.
+    /// Whether an end is that of a call that the subscriber saw begin, at the event `begun`.
     #[inline]
-    fn is_owed(&mut self, end: &EventKind, call: &CallId) -> bool {
-        end.has_beginning() && self.begun.remove(call)
+    fn is_owed(&mut self, begun: u64) -> bool {
+        let is_owed = begun >= self.since && (self.lost.is_empty() || !self.lost.remove(&begun));
+        self.open -= usize::from(is_owed);
+        is_owed
     }
 }
 
 /// A subscription to the events of a pipeline.
 pub struct Events {
-    ready: Arc<Notify>,
+    bell: Arc<Bell>,
     hub: Arc<Hub>,
     /// What was taken and not read.
     taken: VecDeque<ToolEvent>,
@@ -277,18 +318,18 @@ impl Events {
     /// The next event; `None` once the pipeline is closed or gone, everything was read, and
     /// every call has ended whose beginning was read.
     pub async fn recv(&mut self) -> Option<ToolEvent> {
-        let Self { ready, hub, taken } = self;
+        let Self { bell, hub, taken } = self;
         loop {
             if let Some(event) = taken.pop_front() {
                 return Some(event);
             }
-            let woken = ready.notified();
+            let woken = bell.ready.notified();
             tokio::pin!(woken);
             // Registered before looking, so that nothing is missed in between.
             woken.as_mut().enable();
             // In this order, since no call begins after the end.
             let closed = hub.is_closed();
-            let is_owed_an_end = hub.take(ready, taken);
+            let is_owed_an_end = hub.take(bell, taken);
             if taken.is_empty() {
                 if closed && !is_owed_an_end {
                     return None;
@@ -300,8 +341,8 @@ impl Events {
 
     /// The next event, if there is one already.
     pub fn try_recv(&mut self) -> Option<ToolEvent> {
-        if self.taken.is_empty() {
-            self.hub.take(&self.ready, &mut self.taken);
+        if self.taken.is_empty() && self.bell.rung.load(Ordering::Acquire) {
+            self.hub.take(&self.bell, &mut self.taken);
         }
         self.taken.pop_front()
     }
@@ -309,7 +350,7 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        self.hub.unsubscribe(&self.ready);
+        self.hub.unsubscribe(&self.bell);
     }
 }
 

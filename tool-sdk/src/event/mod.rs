@@ -17,7 +17,7 @@ use serde_json::Value;
 
 pub use self::arguments::Arguments;
 pub use self::hub::Events;
-pub(crate) use self::hub::{Hub, HubOwner};
+pub(crate) use self::hub::{About, Hub, HubOwner};
 use crate::call::{CallId, Note, Truncated};
 use crate::content::Attachment;
 use crate::context::Signal;
@@ -240,12 +240,9 @@ impl EventKind {
         )
     }
 
-    /// Whether it ends a call whose beginning was told.
-    const fn has_beginning(&self) -> bool {
-        match self {
-            Self::Failed(ending) | Self::Aborted(ending) | Self::TimedOut(ending) => ending.begun,
-            _ => true,
-        }
+    /// Whether it is the beginning of a call.
+    const fn is_beginning(&self) -> bool {
+        matches!(self, Self::Pending { .. })
     }
 }
 
@@ -263,9 +260,6 @@ pub struct Ending {
     pub message: String,
     /// How long it took.
     pub elapsed_ms: u64,
-    /// Whether its beginning was told, which it is not of a call that was not understood.
-    #[serde(skip)]
-    pub(crate) begun: bool,
 }
 
 impl Ending {
@@ -276,11 +270,7 @@ impl Ending {
         message: String,
         elapsed: Duration,
     ) -> Self {
-        Self { display, source, error, message, elapsed_ms: millis(elapsed), begun: false }
-    }
-
-    pub(crate) fn begun(self, begun: bool) -> Self {
-        Self { begun, ..self }
+        Self { display, source, error, message, elapsed_ms: millis(elapsed) }
     }
 }
 

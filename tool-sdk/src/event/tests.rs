@@ -1,6 +1,7 @@
 //! What is left of events for a subscriber that does not keep up, or may not read secrets.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 
@@ -20,14 +21,22 @@ fn ending() -> Ending {
     Ending::new(Arc::default(), Source::Native, kind, "it failed".to_owned(), Duration::ZERO)
 }
 
-/// A hub, and a way to send.
-fn hub() -> (Arc<Hub>, impl Fn(u64, EventKind)) {
+/// A hub, and a way to send: what happens to which call, and whether that had a beginning.
+fn hub() -> (Arc<Hub>, impl Fn(u64, EventKind, bool)) {
     let hub = Arc::<Hub>::default();
     let sending = Arc::clone(&hub);
     let session = Session::new("s");
-    let send = move |call: u64, kind| {
-        let call = CallId::given(&call.to_string());
-        sending.send(&session, &ToolName::from_static("t"), &call, kind);
+    let beginnings = RefCell::new(HashMap::new());
+    let send = move |call: u64, kind: EventKind, begun: bool| {
+        let (id, tool) = (CallId::given(&call.to_string()), ToolName::from_static("t"));
+        let about = About { session: &session, tool: &tool, call: &id };
+        let mut beginnings = beginnings.borrow_mut();
+        let began = if begun { beginnings[&call] } else { 0 };
+        let is_beginning = kind.is_beginning();
+        let seq = sending.send(about, began, kind);
+        if is_beginning {
+            beginnings.insert(call, seq);
+        }
     };
     (hub, send)
 }
@@ -56,19 +65,19 @@ fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
     let mut events = hub.subscribe();
     // Calls that began while somebody still read.
     for call in CALLS..CALLS + 100 {
-        send(call, pending());
+        send(call, pending(), false);
     }
     assert_eq!(read(&mut events).0.len(), 100);
 
     for call in 0..CALLS {
-        send(call, pending());
-        send(call, EventKind::Started { arguments: None });
-        send(call, EventKind::Failed(ending().begun(true)));
+        send(call, pending(), false);
+        send(call, EventKind::Started { arguments: None }, true);
+        send(call, EventKind::Failed(ending()), true);
     }
     for call in 0..CALLS + 100 {
         // One that was not understood, and one that began before.
-        send(CALLS * 2 + call, EventKind::Failed(ending()));
-        send(call, EventKind::Failed(ending().begun(call >= CALLS)));
+        send(CALLS * 2 + call, EventKind::Failed(ending()), false);
+        send(call, EventKind::Failed(ending()), call >= CALLS);
     }
     let sent = CALLS * 3 + (CALLS + 100) * 2;
 
@@ -83,8 +92,8 @@ fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
     assert!(lost < sent && lost > sent - 100_000, "{lost} of {sent} were lost");
 
     // Nothing of it is left, and a subscriber that is back misses nothing.
-    send(0, pending());
-    send(0, EventKind::Failed(ending().begun(true)));
+    send(0, pending(), false);
+    send(0, EventKind::Failed(ending()), true);
     let (begun, ended, lost) = read(&mut events);
     assert_eq!((begun.len(), ended.len(), lost), (1, 1, 0));
 }
@@ -98,8 +107,8 @@ fn one_call_may_be_listened_to() {
     let mut one = hub.subscribe_to(&CallId::given("1"));
     let mut last = hub.subscribe();
     for call in 0..3 {
-        send(call, pending());
-        send(call, EventKind::Failed(ending().begun(true)));
+        send(call, pending(), false);
+        send(call, EventKind::Failed(ending()), true);
     }
     let (begun, ended, _) = read(&mut one);
     assert_eq!((begun.len(), ended), (1, vec![CallId::given("1")]));

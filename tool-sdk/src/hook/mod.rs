@@ -15,17 +15,16 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::call::CallId;
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
-use crate::name::matches;
+use crate::name::matches_in_any_case;
 use crate::tool::Definition;
 
 /// Something that a host adds to every call.
@@ -242,10 +241,16 @@ impl Opinion {
         Self((spoken != Spoken::default()).then(|| Box::new(spoken)))
     }
 
+    /// Whether it says nothing.
+    #[inline]
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// What it says, if anything.
     #[inline]
-    pub(crate) fn spoken(self) -> Option<Spoken> {
-        self.0.map(|spoken| *spoken)
+    pub(crate) fn spoken(self) -> Option<Box<Spoken>> {
+        self.0
     }
 
     /// Nobody needs to be asked; counts only from a hook that [may allow](Hook::may_allow).
@@ -300,84 +305,95 @@ impl fmt::Display for Opinion {
 
 /// A call, as hooks see it.
 #[derive(Clone, Copy)]
-pub struct HookedCall<'a> {
-    pub(crate) session: &'a Session,
-    pub(crate) definition: &'a Definition,
-    pub(crate) id: &'a CallId,
-    pub(crate) original: &'a str,
-    pub(crate) arguments: &'a str,
-    pub(crate) watch: Option<&'a (dyn Fn(HookRun) + Sync)>,
-    /// When the tool began and when it was done, once it is.
-    pub(crate) ran: Option<(Instant, Instant)>,
-    /// Where a hook says that the model's turn ends with this call.
-    pub(crate) halted: Option<&'a OnceLock<String>>,
+pub struct HookedCall<'a>(&'a dyn Hooked);
+
+/// What stands behind a call that hooks look at: it is asked, so that what no hook wants to
+/// know is not worked out.
+pub(crate) trait Hooked: Sync {
+    /// The conversation.
+    fn session(&self) -> &Session;
+    /// The tool.
+    fn definition(&self) -> &Definition;
+    /// The call's id.
+    fn id(&self) -> &CallId;
+    /// The arguments, as the model sent them.
+    fn original(&self) -> &str;
+    /// The arguments, as the hooks before left them.
+    fn arguments(&self) -> &str;
+    /// How long the tool ran, once it is done.
+    fn elapsed(&self) -> Option<Duration>;
+    /// Ends the model's turn.
+    fn halt(&self, reason: String);
+    /// Tells subscribers of a part of the hook.
+    fn watch(&self, run: HookRun);
 }
 
 impl<'a> HookedCall<'a> {
+    #[inline]
+    pub(crate) fn new(call: &'a dyn Hooked) -> Self {
+        Self(call)
+    }
+
     /// The conversation.
     #[must_use]
     pub fn session(&self) -> &'a Session {
-        self.session
+        self.0.session()
     }
 
     /// The tool.
     #[must_use]
     pub fn definition(&self) -> &'a Definition {
-        self.definition
+        self.0.definition()
     }
 
     /// The call's id.
     #[must_use]
     pub fn id(&self) -> &'a CallId {
-        self.id
+        self.0.id()
     }
 
     /// The arguments as JSON text, as the hooks before left them.
     #[must_use]
     pub fn arguments(&self) -> &'a str {
-        self.arguments
+        self.0.arguments()
     }
 
     /// The arguments as the model sent them.
     #[must_use]
     pub fn original(&self) -> &'a str {
-        self.original
+        self.0.original()
     }
 
     /// The arguments as a value.
     #[must_use]
     pub fn value(&self) -> Value {
-        serde_json::from_str(self.arguments).unwrap_or_default()
+        serde_json::from_str(self.arguments()).unwrap_or_default()
     }
 
     /// How long the tool ran; known to after-hooks.
     #[must_use]
     pub fn elapsed(&self) -> Option<Duration> {
-        self.ran.map(|(began, done)| done.saturating_duration_since(began))
+        self.0.elapsed()
     }
 
     /// Ends the model's turn with this call. The first reason stays.
     ///
     /// For after-hooks: a before-hook says [`Opinion::halt`].
     pub fn halt(&self, reason: impl Into<String>) {
-        if let Some(halted) = self.halted {
-            halted.get_or_init(|| reason.into());
-        }
+        self.0.halt(reason.into());
     }
 
     /// Tells subscribers of a run that is part of this hook, such as a command of its own.
     pub fn watch(&self, run: impl FnOnce() -> HookRun) {
-        if let Some(watch) = self.watch {
-            watch(run());
-        }
+        self.0.watch(run());
     }
 }
 
 impl fmt::Debug for HookedCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HookedCall")
-            .field("tool", &self.definition.name)
-            .field("id", &self.id)
+            .field("tool", &self.definition().name)
+            .field("id", self.id())
             .finish_non_exhaustive()
     }
 }
@@ -406,15 +422,8 @@ impl Registered {
     /// Whether it looks at calls of this tool.
     #[inline]
     pub(crate) fn sees(&self, definition: &Definition) -> bool {
-        let names = || std::iter::once(&definition.name).chain(&definition.aliases);
-        self.pattern == "*"
-            || names().any(|name| {
-                matches(&self.pattern, name.as_str())
-                    || matches(
-                        &self.pattern.to_ascii_lowercase(),
-                        &name.as_str().to_ascii_lowercase(),
-                    )
-            })
+        let mut names = std::iter::once(&definition.name).chain(&definition.aliases);
+        self.pattern == "*" || names.any(|name| matches_in_any_case(&self.pattern, name.as_str()))
     }
 }
 

@@ -132,6 +132,7 @@ impl LoopGuard {
     /// The ticket goes back to the history when it is known what became of the call. One that
     /// is dropped leaves the call as if it still ran. `known` is the digest of the arguments,
     /// where decoding them left one.
+    #[inline]
     pub(crate) fn begin(
         &self,
         history: &History,
@@ -143,11 +144,14 @@ impl LoopGuard {
             return (Ticket(None), Finding::Fine);
         }
         let arguments = known.unwrap_or_else(|| digest::of_text(arguments));
-        let key = digest::mixed(arguments, digest::word(tool.as_bytes()));
-        let threshold = self.0.threshold_for(tool);
+        let key = digest::mixed(arguments, digest::hash(0, tool.as_bytes()));
         let mut recent = history.recent();
         let ticket = recent.push(key);
-        (ticket, recent.judge(key, threshold, &self.0))
+        let finding = match recent.is_alone(key) {
+            true => Finding::Fine,
+            false => recent.judge(key, self.0.threshold_for(tool), &self.0),
+        };
+        (ticket, finding)
     }
 }
 
@@ -219,12 +223,13 @@ impl History {
     }
 
     /// The call ran, and gave this text.
+    #[inline]
     pub(crate) fn end(&self, ticket: Ticket, result: Result<&str, &str>) {
+        let Some(number) = ticket.0 else { return };
         // Before the lock, since a result may be long.
         let result = key_of(result);
-        let mut recent = self.recent();
-        if let Some(at) = recent.place(&ticket) {
-            recent.calls[at].result = Some(result);
+        if let Some(call) = self.recent().call(number) {
+            call.result = Some(result);
         }
     }
 
@@ -233,11 +238,13 @@ impl History {
     /// It keeps its place, as if it had given what the identical call before it gave: who
     /// repeats what was refused is in a loop as well.
     pub(crate) fn forget(&self, ticket: Ticket) {
+        let Some(number) = ticket.0 else { return };
         let mut recent = self.recent();
-        if let Some(at) = recent.place(&ticket) {
-            let Past { number, key, .. } = recent.calls[at];
-            let before = recent.newest().find(|call| call.number < number && call.key == key);
-            recent.calls[at].result = before.and_then(|call| call.result);
+        let Some(&mut Past { key, .. }) = recent.call(number) else { return };
+        let before = recent.before(number).find(|call| call.key == key);
+        let result = before.and_then(|call| call.result);
+        if let Some(call) = recent.call(number) {
+            call.result = result;
         }
     }
 
@@ -258,7 +265,7 @@ fn key_of(result: Result<&str, &str>) -> u64 {
 #[derive(Debug)]
 struct Recent {
     /// Each in the place that its number gives it; a new one takes that of the oldest.
-    calls: Vec<Past>,
+    calls: [Past; WINDOW],
     /// How many of the calls have a key that ends like this: most calls are alone there, and
     /// need not be compared.
     endings: [u8; 1024],
@@ -270,7 +277,8 @@ struct Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { calls: Vec::new(), endings: [0; 1024], next: 0, counted_from: 0 }
+        let calls = [Past { key: 0, result: None }; WINDOW];
+        Self { calls, endings: [0; 1024], next: 0, counted_from: 0 }
     }
 }
 
@@ -286,7 +294,6 @@ const fn ending(key: u64) -> usize {
 
 #[derive(Clone, Copy, Debug)]
 struct Past {
-    number: u64,
     key: u64,
     /// None while the call runs.
     result: Option<u64>,
@@ -303,39 +310,41 @@ impl Past {
 impl Recent {
     fn push(&mut self, key: u64) -> Ticket {
         let number = self.next;
-        let call = Past { number, key, result: None };
-        match self.calls.get_mut(place_of(number)) {
-            Some(oldest) => {
-                self.endings[ending(oldest.key)] -= 1;
-                *oldest = call;
-            }
-            None => self.calls.push(call),
+        let oldest = &mut self.calls[place_of(number)];
+        if number >= WINDOW as u64 {
+            self.endings[ending(oldest.key)] -= 1;
         }
+        *oldest = Past { key, result: None };
         self.endings[ending(key)] += 1;
         self.next += 1;
         Ticket(Some(number))
     }
 
-    /// Where the call of `ticket` is, unless it is too long ago.
-    fn place(&self, ticket: &Ticket) -> Option<usize> {
-        let number = ticket.0?;
-        let at = place_of(number);
-        self.calls.get(at).filter(|call| call.number == number).map(|_| at)
+    /// The call of this number, unless it is too long ago.
+    fn call(&mut self, number: u64) -> Option<&mut Past> {
+        let is_known = self.next - number <= WINDOW as u64;
+        is_known.then(|| &mut self.calls[place_of(number)])
+    }
+
+    /// The calls before this number, newest first.
+    fn before(&self, number: u64) -> impl Iterator<Item = &Past> + Clone {
+        let oldest = self.next.saturating_sub(WINDOW as u64);
+        (oldest..number).rev().map(|number| &self.calls[place_of(number)])
     }
 
     /// The calls, newest first.
     fn newest(&self) -> impl Iterator<Item = &Past> + Clone {
-        let (newer, older) = self.calls.split_at(place_of(self.next).min(self.calls.len()));
-        newer.iter().rev().chain(older.iter().rev())
+        self.before(self.next)
+    }
+
+    /// Whether the newest call, whose key is `key`, is the only one of its kind.
+    fn is_alone(&self, key: u64) -> bool {
+        self.endings[ending(key)] == 1 || !self.newest().skip(1).any(|call| call.key == key)
     }
 
     /// What the newest call, whose key is `key`, repeats.
+    #[cold]
     fn judge(&self, key: u64, threshold: u32, settings: &Settings) -> Finding {
-        let is_alone =
-            self.endings[ending(key)] == 1 || !self.newest().skip(1).any(|call| call.key == key);
-        if is_alone {
-            return Finding::Fine;
-        }
         let identical = self.newest().filter(|call| call.key == key);
         let times = rounds(identical, 1);
         if times >= settings.hard_stop {

@@ -223,7 +223,6 @@ fn what_left_the_window_is_forgotten() {
     again(Fine);
     history.end(first, Ok("late"));
     again(Stopped { times: 2 });
-    assert_eq!(history.recent().calls.len(), WINDOW);
 }
 
 #[test]
@@ -249,7 +248,7 @@ fn exempt_calls_are_not_recorded() {
             assert_eq!(step(&guard, &history, tool, arguments, Gives("same")), Fine);
         }
     }
-    assert!(history.recent().calls.is_empty());
+    assert_eq!(history.recent().next, 0);
     let input = |expected| {
         assert_eq!(step(&guard, &history, "output", r#"{"text":"y"}"#, Gives("same")), expected);
         assert_eq!(step(&guard, &history, "output", "{}", Gives("same")), Fine);
@@ -308,8 +307,7 @@ fn many_calls_share_one_history() {
             });
         }
     });
-    let recent = history.recent();
-    assert_eq!((recent.next, recent.calls.len()), (16_000, WINDOW));
+    assert_eq!(history.recent().next, 16_000);
 }
 
 // The tool-call cases of another guard, with its thresholds. It also looks for repeated

@@ -1,20 +1,20 @@
 //! The hooks' part: what they think of a call before it is judged, and of its result.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 
-use super::frame::Frame;
+use super::frame::{Frame, Ran};
 use super::run::{aborted, panicked};
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
-use crate::hook::{Hook, HookRun, HookedCall, Later, OnError, Registered, Spoken, Step, Verdict};
+use crate::hook::{
+    Hook, HookRun, HookedCall, Later, OnError, Opinion, Registered, Spoken, Step, Verdict,
+};
 use crate::permission::{Action, By, Floor};
 use crate::tool::Prepared;
 
@@ -65,45 +65,66 @@ pub(super) async fn before(frame: &mut Frame<'_>, heard: &mut Heard) -> Result<(
     if frame.is_aborted() {
         return Err(aborted());
     }
-    let core = frame.core;
-    for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
-        let hook = &*registered.hook;
-        let opinion = {
-            let tell = |run| frame.event(|| EventKind::HookFinished(run));
-            let call = frame.hooked(&tell);
-            let run = Run::begin(frame, hook);
-            let opinion = match begun(|| hook.before(&call)) {
-                Ok(opinion) => opinion,
-                Err(later) => Box::pin(done(frame, hook.time_limit(), later)).await?,
+    let mut hooks = frame.core.hooks.iter();
+    loop {
+        let (registered, opinion) = {
+            let call = HookedCall::new(frame);
+            let Some(asked) = ask(frame, &call, &mut hooks) else { return Ok(()) };
+            let opinion = match asked.answer {
+                Begun::Done(opinion) => opinion,
+                Begun::Waits(waits) => Box::pin(done(waits)).await?,
             };
-            match &opinion {
-                Ok(opinion) => run.finish(opinion),
-                Err(error) => run.finish(format_args!("failed: {error}")),
-            }
-            opinion
+            (asked.registered, opinion)
         };
-        let opinion = match opinion {
-            Ok(opinion) => opinion,
-            Err(error) if hook.on_error() == OnError::Ignore => {
-                drop(error);
-                continue;
-            }
-            Err(error) => {
-                let reason = match error.kind() {
-                    ErrorKind::Timeout => "did not answer in time",
-                    _ => "failed",
-                };
-                let name = hook.name();
-                let reason = format!("the hook `{name}` {reason}, so the call is refused");
-                return Err(ToolError::denied(reason).source(error));
-            }
+        let spoken = match opinion {
+            Ok(opinion) => opinion.spoken(),
+            Err(error) => failed(&*registered.hook, error)?,
         };
-        let Some(spoken) = opinion.spoken() else { continue };
-        if !heed(frame, registered, spoken, heard)? {
-            break;
+        if let Some(spoken) = spoken
+            && !heed(frame, registered, *spoken, heard)?
+        {
+            return Ok(());
         }
     }
-    Ok(())
+}
+
+/// A hook that has something to say of a call, or takes its time.
+struct Asked<'a, 'c> {
+    registered: &'c Registered,
+    answer: Begun<'a, Opinion>,
+}
+
+/// Asks one hook after the other, until one has something to say or takes its time.
+///
+/// Not a future: most hooks are done at once, and those need no room for waiting.
+fn ask<'a, 'c: 'a>(
+    frame: &'a Frame<'a>,
+    call: &'a HookedCall<'a>,
+    hooks: &mut std::slice::Iter<'c, Registered>,
+) -> Option<Asked<'a, 'c>> {
+    hooks.filter(|hook| hook.sees(frame.definition)).find_map(|registered| {
+        let hook = &*registered.hook;
+        match begun(frame, hook, || hook.before(call)) {
+            Begun::Done(Ok(opinion)) if opinion.is_none() => None,
+            answer => Some(Asked { registered, answer }),
+        }
+    })
+}
+
+/// A hook failed that was to look at the call: unless that is to be ignored, the call does
+/// not run.
+#[cold]
+fn failed<T>(hook: &dyn Hook, error: ToolError) -> Result<Option<T>, ToolError> {
+    if hook.on_error() == OnError::Ignore {
+        return Ok(None);
+    }
+    let reason = match error.kind() {
+        ErrorKind::Timeout => "did not answer in time",
+        _ => "failed",
+    };
+    let name = hook.name();
+    let reason = format!("the hook `{name}` {reason}, so the call is refused");
+    Err(ToolError::denied(reason).source(error))
 }
 
 /// Takes a hook's opinion in; says whether the next hook is asked too.
@@ -162,25 +183,16 @@ fn heed(
 /// A result that not every hook has seen is nobody's: what cancels the call ends the hooks.
 pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, ToolError>) {
     let core = frame.core;
-    let ran = Some((frame.started(), Instant::now()));
-    let halted = OnceLock::new();
-    for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
-        let hook = &*registered.hook;
-        let tell = |run| frame.event(|| EventKind::HookFinished(run));
-        let call = HookedCall { ran, halted: Some(&halted), ..frame.hooked(&tell) };
-        let run = Run::begin(frame, hook);
-        let looked = match begun(|| hook.after(&call, result)) {
-            Ok(looked) => Ok(looked),
-            Err(later) => Box::pin(done(frame, hook.time_limit(), later)).await,
-        };
-        match looked {
-            Ok(Ok(())) => run.finish("done"),
-            // What a failing observer leaves behind is told in an event; the result stands.
-            Ok(Err(error)) => run.finish(format_args!("failed: {error}")),
-            Err(aborted) => return *result = Err(aborted),
+    let ran = Ran::new(frame);
+    let call = HookedCall::new(&ran);
+    for registered in &*core.hooks {
+        let Some(waits) = look(frame, &call, registered, result) else { continue };
+        ran.is_done();
+        if let Err(aborted) = Box::pin(done(waits)).await {
+            return *result = Err(aborted);
         }
     }
-    if let Some(reason) = halted.into_inner() {
+    if let Some(reason) = ran.halted() {
         frame.aside().halted.get_or_insert(reason);
     }
     if let Some(extra) = frame.take_context() {
@@ -194,61 +206,130 @@ pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, Too
     }
 }
 
-/// One hook at work, told to subscribers when it begins and when it is done.
-struct Run<'a> {
+/// Lets a hook look at the result, unless it is for other tools; gives what to wait for.
+///
+/// What a failing observer leaves behind is told in an event; the result stands.
+fn look<'a>(
     frame: &'a Frame<'a>,
-    /// Only where somebody listens.
-    told: Option<(Cow<'a, str>, Instant)>,
-}
-
-impl<'a> Run<'a> {
-    #[inline]
-    fn begin(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Self {
-        let told = frame.is_heard().then(|| (hook.name(), Instant::now()));
-        if let Some((name, _)) = &told {
-            frame.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
-        }
-        Self { frame, told }
+    call: &'a HookedCall<'a>,
+    registered: &'a Registered,
+    result: &'a mut Result<Output, ToolError>,
+) -> Option<Box<Waits<'a, ()>>> {
+    if !registered.sees(frame.definition) {
+        return None;
     }
-
-    #[inline]
-    fn finish(self, outcome: impl Display) {
-        if let Some((name, started)) = self.told {
-            let (hook, outcome) = (name.into_owned(), outcome.to_string());
-            let run = HookRun { hook, outcome, elapsed_ms: millis(started.elapsed()) };
-            self.frame.event(|| EventKind::HookFinished(run));
-        }
+    let hook = &*registered.hook;
+    match begun(frame, hook, || hook.after(call, result)) {
+        Begun::Done(_) => None,
+        Begun::Waits(waits) => Some(waits),
     }
 }
 
-/// Asks a hook: most answer at once. A panic is a failure of the hook.
+/// What becomes of a hook that was asked.
+enum Begun<'a, T> {
+    /// Most answer at once.
+    Done(Answer<T>),
+    Waits(Box<Waits<'a, T>>),
+}
+
+type Answer<T> = Result<T, ToolError>;
+
+/// What a hook can answer.
+trait Told {
+    /// The answer, as subscribers read it.
+    fn told(&self) -> String;
+}
+
+impl Told for Opinion {
+    fn told(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Told for () {
+    fn told(&self) -> String {
+        "done".to_owned()
+    }
+}
+
+/// A hook that takes its time.
+struct Waits<'a, T> {
+    frame: &'a Frame<'a>,
+    hook: &'a dyn Hook,
+    run: Option<Box<Run<'a>>>,
+    later: Later<'a, Answer<T>>,
+}
+
+/// Asks a hook. A panic is a failure of the hook.
 #[inline]
-fn begun<'s, T>(
-    step: impl FnOnce() -> Step<'s, Result<T, ToolError>>,
-) -> Result<Result<T, ToolError>, Later<'s, Result<T, ToolError>>> {
-    match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(step) => step.answer(),
-        Err(panic) => Ok(Err(panicked(&*panic))),
+fn begun<'a, T: Told>(
+    frame: &'a Frame<'a>,
+    hook: &'a dyn Hook,
+    step: impl FnOnce() -> Step<'a, Answer<T>>,
+) -> Begun<'a, T> {
+    let run = Run::begin(frame, hook);
+    let answer = match catch_unwind(AssertUnwindSafe(step)).map(Step::answer) {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(later)) => return Begun::Waits(Box::new(Waits { frame, hook, run, later })),
+        Err(panic) => Err(panicked(&*panic)),
+    };
+    if let Some(run) = run {
+        run.finish(&answer);
     }
+    Begun::Done(answer)
 }
 
 /// Waits for a hook, while anybody wants the result of the call. A panic is a failure of the
-/// hook, and so is taking longer than `limit`.
-async fn done<T>(
-    frame: &Frame<'_>,
-    limit: Option<Duration>,
-    later: Later<'_, Result<T, ToolError>>,
-) -> Result<Result<T, ToolError>, ToolError> {
-    let limit = limit.unwrap_or(Duration::MAX);
-    tokio::select! {
+/// hook, and so is taking longer than it may.
+async fn done<T: Told>(waits: Box<Waits<'_, T>>) -> Result<Answer<T>, ToolError> {
+    let Waits { frame, hook, run, later } = *waits;
+    let limit = hook.time_limit().unwrap_or(Duration::MAX);
+    let answer = tokio::select! {
         biased;
         answer = AssertUnwindSafe(later).catch_unwind() => {
-            Ok(answer.unwrap_or_else(|panic| Err(panicked(&*panic))))
+            answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
         }
-        () = frame.given_up() => Err(aborted()),
+        () = frame.given_up() => return Err(aborted()),
         () = tokio::time::sleep(limit) => {
-            Ok(Err(ToolError::timeout(format_args!("no answer within {limit:?}"))))
+            Err(ToolError::timeout(format_args!("no answer within {limit:?}")))
         }
+    };
+    if let Some(run) = run {
+        run.finish(&answer);
+    }
+    Ok(answer)
+}
+
+/// One hook at work, told to subscribers when it begins and when it is done.
+struct Run<'a> {
+    frame: &'a Frame<'a>,
+    name: Cow<'a, str>,
+    began: Instant,
+}
+
+impl<'a> Run<'a> {
+    /// Nothing where nobody listens.
+    #[inline]
+    fn begin(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Option<Box<Self>> {
+        frame.is_heard().then(|| Self::told(frame, hook))
+    }
+
+    #[inline(never)]
+    fn told(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Box<Self> {
+        let name = hook.name();
+        frame.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
+        Box::new(Self { frame, name, began: Instant::now() })
+    }
+
+    #[inline(never)]
+    fn finish<T: Told>(self, answer: &Answer<T>) {
+        let outcome = match answer {
+            Ok(answer) => answer.told(),
+            Err(error) => format!("failed: {error}"),
+        };
+        let elapsed_ms = millis(self.began.elapsed());
+        let run = HookRun { hook: self.name.into_owned(), outcome, elapsed_ms };
+        self.frame.event(|| EventKind::HookFinished(run));
     }
 }
 
@@ -263,7 +344,7 @@ mod tests {
     use crate::context::{Context, Session};
     use crate::effect::{Risk, RiskClass};
     use crate::error::ErrorKind;
-    use crate::hook::{Opinion, Priority};
+    use crate::hook::Priority;
     use crate::name::ToolName;
     use crate::permission::{Rule, Ruleset};
     use crate::pipeline::Pipeline;

@@ -11,12 +11,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
-use crate::call::{Call, CallId};
+use crate::call::Call;
 use crate::context::{Asking, Context, Session, Sight, Signal, Sink, ToolFacts};
-use crate::event::{EventKind, Hub};
+use crate::event::{About, EventKind, Hub};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
-use crate::name::ToolName;
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk};
 use crate::redact::Redactor;
 use crate::tool::Definition;
@@ -70,17 +69,16 @@ impl Core {
     }
 
     /// Sends an event to whoever listens.
-    pub(super) fn tell(
-        &self,
-        session: &Session,
-        tool: &ToolName,
-        call: &CallId,
-        mut kind: EventKind,
-    ) {
+    pub(super) fn tell(&self, about: About<'_>, kind: EventKind) {
+        self.tell_of(about, 0, kind);
+    }
+
+    /// The same of a call whose beginning has the number `begun`; gives the number of this.
+    pub(super) fn tell_of(&self, about: About<'_>, begun: u64, mut kind: EventKind) -> u64 {
         if let Some(redactor) = &self.redactor {
             kind.redact(redactor);
         }
-        self.hub.send(session, tool, call, kind);
+        self.hub.send(about, begun, kind)
     }
 
     /// What this pipeline keeps for a session.
@@ -129,7 +127,7 @@ impl Sink for Core {
     }
 
     fn signal(&self, cx: &Context, signal: Signal) {
-        self.tell(cx.session(), cx.tool(), cx.call(), signal.into());
+        self.tell(About::of(cx), signal.into());
     }
 
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {

@@ -1,5 +1,6 @@
 //! One call on its way through the pipeline: what every stage may look at.
 
+mod hooked;
 mod record;
 mod repeats;
 mod told;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::hooked::Ran;
 use self::repeats::Guarded;
 use super::core::Core;
 use super::run::{aborted, panicked};
@@ -19,7 +21,6 @@ use super::turn::{Facts, Permit, Stop, Turn};
 use crate::call::{Aside, Call, CallId, RawArgs};
 use crate::context::{Context, Session};
 use crate::error::ToolError;
-use crate::hook::{HookRun, HookedCall};
 use crate::permission::{Action, Fingerprint};
 use crate::tool::{Definition, Prepared, Tool};
 use crate::toolset::Policy;
@@ -34,8 +35,9 @@ pub(super) struct Frame<'a> {
     known: Option<Known<'a>>,
     /// When the time of the call began; unknown until somebody wants to know.
     started: Option<Instant>,
-    /// Whether a beginning was told whose end was not.
-    open: bool,
+    /// Where a beginning was told whose end was not: the number of that event, or 0 where
+    /// nobody listened.
+    begun: Option<u64>,
     /// What the guard against loops found.
     guarded: Option<Guarded<'a>>,
     /// Whether the tool was let run.
@@ -96,7 +98,7 @@ impl<'a> Frame<'a> {
             id,
             known: None,
             started,
-            open: false,
+            begun: None,
             guarded: None,
             ran: false,
             extra: None,
@@ -198,20 +200,6 @@ impl<'a> Frame<'a> {
             turn.stop(Stop::Halted);
             // Nobody needs to answer any more what was asked on their account.
             self.core.desk.reconsider();
-        }
-    }
-
-    /// The call as hooks see it.
-    pub(super) fn hooked<'f>(&'f self, watch: &'f (dyn Fn(HookRun) + Sync)) -> HookedCall<'f> {
-        HookedCall {
-            session: self.session,
-            definition: self.definition,
-            id: &self.id,
-            original: self.call.arguments.text(),
-            arguments: self.arguments(),
-            watch: Some(watch),
-            ran: None,
-            halted: None,
         }
     }
 

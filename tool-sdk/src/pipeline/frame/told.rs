@@ -10,7 +10,7 @@ use super::Frame;
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
-use crate::event::{Arguments, Artifact, Ending, EventKind, millis};
+use crate::event::{About, Arguments, Artifact, Ending, EventKind, millis};
 use crate::pipeline::fit;
 use crate::tool::Prepared;
 
@@ -18,8 +18,8 @@ use crate::tool::Prepared;
 impl Drop for Frame<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.open {
-            self.dropped();
+        if let Some(begun) = self.begun {
+            self.dropped(begun);
         }
     }
 }
@@ -29,14 +29,14 @@ impl Frame<'_> {
     #[inline]
     pub(in crate::pipeline) fn announce(&mut self, prepared: &dyn Prepared) {
         let display = &self.definition.display;
-        self.event(|| EventKind::Pending {
+        let begun = self.event(|| EventKind::Pending {
             display: Arc::clone(display),
             source: self.definition.source.clone(),
             arguments: Arguments::new(self.arguments(), display),
             summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
             notes: prepared.notes().to_vec(),
         });
-        self.open = true;
+        self.begun = Some(begun);
     }
 
     /// Tells that the tool runs; keeps what was accepted beyond the contract.
@@ -63,19 +63,19 @@ impl Frame<'_> {
         if let Some(truncated) = fit::fit(self, &mut result) {
             self.aside().truncated = Some(truncated);
         }
-        let begun = std::mem::take(&mut self.open);
-        self.event(|| self.terminal(&result, begun));
+        let begun = self.begun.take().unwrap_or_default();
+        self.event_of(begun, || self.terminal(&result));
         let aside = self.extra.take().and_then(|extra| extra.aside);
         Outcome { call: self.id.clone(), result, aside }
     }
 
     #[cold]
-    fn dropped(&self) {
+    fn dropped(&self, begun: u64) {
         let dropped = ToolError::aborted("the call was dropped");
-        self.event(|| self.terminal(&Err(dropped), true));
+        self.event_of(begun, || self.terminal(&Err(dropped)));
     }
 
-    fn terminal(&self, result: &Result<Output, ToolError>, begun: bool) -> EventKind {
+    fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
         let elapsed = self.started().elapsed();
         let display = Arc::clone(&self.definition.display);
         let source = self.definition.source.clone();
@@ -92,8 +92,7 @@ impl Frame<'_> {
                 },
             },
             Err(error) => {
-                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed)
-                    .begun(begun);
+                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed);
                 match error.kind() {
                     ErrorKind::Aborted => EventKind::Aborted(ending),
                     ErrorKind::Timeout => EventKind::TimedOut(ending),
@@ -109,17 +108,22 @@ impl Frame<'_> {
         self.core.hub.is_open()
     }
 
-    /// Sends an event, which is not even built when nobody listens.
+    /// Sends an event, which is not even built when nobody listens; gives its number, or 0.
     #[inline]
-    pub(in crate::pipeline) fn event(&self, kind: impl FnOnce() -> EventKind) {
-        if self.is_heard() {
-            self.tell(kind);
-        }
+    pub(in crate::pipeline) fn event(&self, kind: impl FnOnce() -> EventKind) -> u64 {
+        self.event_of(0, kind)
+    }
+
+    /// The same of a call whose beginning was told with the number `begun`.
+    #[inline]
+    fn event_of(&self, begun: u64, kind: impl FnOnce() -> EventKind) -> u64 {
+        if self.is_heard() { self.tell(begun, kind) } else { 0 }
     }
 
     /// Apart, so that calls that nobody listens to do not carry it.
     #[inline(never)]
-    fn tell(&self, kind: impl FnOnce() -> EventKind) {
-        self.core.tell(self.session, &self.definition.name, &self.id, kind());
+    fn tell(&self, begun: u64, kind: impl FnOnce() -> EventKind) -> u64 {
+        let about = About { session: self.session, tool: &self.definition.name, call: &self.id };
+        self.core.tell_of(about, begun, kind())
     }
 }

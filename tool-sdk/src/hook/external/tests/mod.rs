@@ -12,6 +12,7 @@ use serde_json::json;
 use super::*;
 use crate::call::CallId;
 use crate::context::Session;
+use crate::hook::Hooked;
 use crate::name::ToolName;
 use crate::schema::Schema;
 use crate::tool::Definition;
@@ -64,28 +65,45 @@ impl Seen {
     }
 
     async fn before(&self, hooks: &ExternalHooks) -> Opinion {
-        let watch = |run| self.runs.lock().unwrap().push(run);
-        hooks.before(&self.call(&watch)).done().await.unwrap()
+        hooks.before(&HookedCall::new(self)).done().await.unwrap()
     }
 
     async fn after(&self, hooks: &ExternalHooks, result: &mut Result<Output, ToolError>) {
-        let watch = |run| self.runs.lock().unwrap().push(run);
-        hooks.after(&self.call(&watch), result).done().await.unwrap();
+        hooks.after(&HookedCall::new(self), result).done().await.unwrap();
+    }
+}
+
+impl Hooked for Seen {
+    fn session(&self) -> &Session {
+        &self.session
     }
 
-    fn call<'a>(&'a self, watch: &'a (dyn Fn(HookRun) + Sync)) -> HookedCall<'a> {
-        let arguments = r#"{"title":"a","text":"b"}"#;
-        let began = tokio::time::Instant::now();
-        HookedCall {
-            session: &self.session,
-            definition: &self.definition,
-            id: &self.id,
-            original: arguments,
-            arguments,
-            watch: Some(watch),
-            ran: Some((began, began + Duration::from_millis(7))),
-            halted: Some(&self.halted),
-        }
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn id(&self) -> &CallId {
+        &self.id
+    }
+
+    fn original(&self) -> &str {
+        self.arguments()
+    }
+
+    fn arguments(&self) -> &str {
+        r#"{"title":"a","text":"b"}"#
+    }
+
+    fn elapsed(&self) -> Option<Duration> {
+        Some(Duration::from_millis(7))
+    }
+
+    fn halt(&self, reason: String) {
+        let _ = self.halted.set(reason);
+    }
+
+    fn watch(&self, run: HookRun) {
+        self.runs.lock().unwrap().push(run);
     }
 }
 

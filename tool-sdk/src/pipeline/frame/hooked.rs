@@ -1,0 +1,109 @@
+//! A call as hooks see it, before it is judged and when its tool is done.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Frame;
+use crate::call::CallId;
+use crate::context::Session;
+use crate::event::EventKind;
+use crate::hook::{HookRun, Hooked};
+use crate::tool::Definition;
+
+/// The call, to those who look at it before it is judged.
+impl Hooked for Frame<'_> {
+    fn session(&self) -> &Session {
+        self.session
+    }
+
+    fn definition(&self) -> &Definition {
+        self.definition
+    }
+
+    fn id(&self) -> &CallId {
+        &self.id
+    }
+
+    fn original(&self) -> &str {
+        self.call.arguments.text()
+    }
+
+    fn arguments(&self) -> &str {
+        self.arguments()
+    }
+
+    fn elapsed(&self) -> Option<Duration> {
+        None
+    }
+
+    /// An [opinion](crate::Opinion::halt) says so, before the call.
+    fn halt(&self, _: String) {}
+
+    fn watch(&self, run: HookRun) {
+        self.event(|| EventKind::HookFinished(run));
+    }
+}
+
+/// The call, to those who look at its result.
+pub(in crate::pipeline) struct Ran<'a> {
+    frame: &'a Frame<'a>,
+    /// When the tool was done, as far as anybody can tell: when a hook asked first, or was
+    /// waited for.
+    done: OnceLock<Instant>,
+    /// Why the model's turn ends with this call.
+    halted: OnceLock<String>,
+}
+
+impl<'a> Ran<'a> {
+    #[inline]
+    pub(in crate::pipeline) fn new(frame: &'a Frame<'a>) -> Self {
+        Self { frame, done: OnceLock::new(), halted: OnceLock::new() }
+    }
+
+    /// When the tool was done, which is known from here on.
+    pub(in crate::pipeline) fn is_done(&self) -> Instant {
+        *self.done.get_or_init(Instant::now)
+    }
+
+    /// Why the model's turn ends with this call, if it does.
+    #[inline]
+    pub(in crate::pipeline) fn halted(self) -> Option<String> {
+        self.halted.into_inner()
+    }
+}
+
+impl Hooked for Ran<'_> {
+    fn session(&self) -> &Session {
+        self.frame.session
+    }
+
+    fn definition(&self) -> &Definition {
+        self.frame.definition
+    }
+
+    fn id(&self) -> &CallId {
+        &self.frame.id
+    }
+
+    fn original(&self) -> &str {
+        self.frame.original()
+    }
+
+    fn arguments(&self) -> &str {
+        self.frame.arguments()
+    }
+
+    fn elapsed(&self) -> Option<Duration> {
+        Some(self.is_done().saturating_duration_since(self.frame.started()))
+    }
+
+    fn halt(&self, reason: String) {
+        self.halted.get_or_init(|| reason);
+    }
+
+    fn watch(&self, run: HookRun) {
+        self.frame.watch(run);
+    }
+}
