@@ -2,6 +2,7 @@
 
 use super::each::each;
 use super::staged::{Change, Folders, Staged};
+use super::turns::Turns;
 use super::underway::Underway;
 use super::{Located, Snapshot};
 use crate::error::ToolError;
@@ -137,10 +138,12 @@ fn commit(staged: &mut [Staged], stopped: &impl Fn() -> bool) -> Result<(), Tool
     let (written, removed) = staged.split_at_mut(written);
     for some in written.chunks_mut(TOGETHER) {
         go_on(stopped)?;
+        let _turns = Turns::take(some.iter().map(Staged::dir));
         each(some, Staged::commit)?;
     }
     for some in removed.chunks_mut(TOGETHER) {
         go_on(stopped)?;
+        let _turns = Turns::take(some.iter().map(Staged::dir));
         some.iter_mut().try_for_each(Staged::commit)?;
     }
     Ok(())
@@ -155,6 +158,7 @@ fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
 
 /// Undoes what was done, the last first; says what could not be.
 fn undo(staged: &[Staged], error: ToolError) -> ToolError {
+    let _turns = Turns::take(staged.iter().filter(|change| change.is_done()).map(Staged::dir));
     let stuck: Vec<String> = staged
         .iter()
         .rev()

@@ -23,6 +23,7 @@ mod snapshot;
 mod staged;
 mod straight;
 mod temporary;
+mod turns;
 mod underway;
 
 use std::fmt;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use cap_std::fs::Permissions;
+use cap_std::fs::{Metadata, Permissions};
 
 use super::Located;
 use crate::error::{ErrorKind, ToolError};
@@ -25,12 +25,26 @@ struct Taken {
     facts: Facts,
 }
 
-/// What a file has beside its content, and what its successor gets.
+/// What a file has beside its content, and what its successor gets of that.
 #[derive(Clone)]
 pub(super) struct Facts {
     pub(super) permissions: Permissions,
     #[cfg(unix)]
     pub(super) owner: (u32, u32),
+    pub(super) stamp: Stamp,
+}
+
+/// What the system says of a file that nobody touched, and hardly of one that somebody did:
+/// two changes within one tick of its clock may have the same time.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    #[cfg(unix)]
+    file: (u64, u64),
+    len: u64,
+    #[cfg(unix)]
+    times: [(i64, i64); 2],
+    #[cfg(not(unix))]
+    modified: Option<cap_std::time::SystemTime>,
 }
 
 impl Snapshot {
@@ -96,6 +110,9 @@ fn read(mut file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+        if filled as u64 == len && filled < content.len() {
+            break;
+        }
         if filled == content.len() {
             content.resize((2 * filled).max(AT_ONCE).min(most as usize), 0);
         }
@@ -107,12 +124,34 @@ fn read(mut file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
 impl Facts {
     fn of(metadata: &std::fs::Metadata) -> Self {
         #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt as _;
+        use cap_std::fs::MetadataExt as _;
 
+        let metadata = Metadata::from_just_metadata(metadata.clone());
         Self {
-            permissions: Permissions::from_std(metadata.permissions()),
+            permissions: metadata.permissions(),
             #[cfg(unix)]
             owner: (metadata.uid(), metadata.gid()),
+            stamp: Stamp::of(&metadata),
+        }
+    }
+}
+
+impl Stamp {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        use cap_std::fs::MetadataExt as _;
+
+        Self {
+            #[cfg(unix)]
+            file: (metadata.dev(), metadata.ino()),
+            len: metadata.len(),
+            #[cfg(unix)]
+            times: [
+                (metadata.mtime(), metadata.mtime_nsec()),
+                (metadata.ctime(), metadata.ctime_nsec()),
+            ],
+            #[cfg(not(unix))]
+            modified: metadata.modified().ok(),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 
-use super::temporary::Temporary;
+use super::temporary::{Expected, Temporary};
 use super::{Access, Located, Snapshot};
 use crate::error::ToolError;
 
@@ -68,11 +68,19 @@ impl Staged {
         &self.change.place
     }
 
-    /// Puts the change in its place, unless the file is no longer what it was.
+    /// The folder of the file.
+    pub(super) fn dir(&self) -> &Arc<Dir> {
+        &self.dir
+    }
+
+    /// Puts the change in its place, unless the file is no longer what it was. Whoever calls
+    /// this has the turn in its folder, and so for [`undo`](Self::undo).
     pub(super) fn commit(&mut self) -> Result<(), ToolError> {
         let next = self.temporary.take();
         let Change { place, before, .. } = &self.change;
-        let is_put = self.put(next, before.content()).map_err(|error| place.error("write", error));
+        let stamp = before.facts().map(|facts| &facts.stamp);
+        let expected = before.content().map(|content| Expected { content, stamp });
+        let is_put = self.put(next, expected).map_err(|error| place.error("write", error));
         if !is_put? {
             return Err(ToolError::conflict(format_args!(
                 "`{}` was changed by somebody else in the meantime, and was not written",
@@ -88,14 +96,15 @@ impl Staged {
     pub(super) fn undo(&self) -> io::Result<()> {
         let Change { before, after, .. } = &self.change;
         let write = |content| Temporary::write(&self.dir, content, before.facts(), false);
-        match self.put(before.content().map(write).transpose()?, after.as_deref())? {
+        let expected = after.as_deref().map(|content| Expected { content, stamp: None });
+        match self.put(before.content().map(write).transpose()?, expected)? {
             true => Ok(()),
             false => Err(io::Error::other("it was changed again")),
         }
     }
 
     /// Puts `next` in its place, or nothing; says whether the file held what was expected.
-    fn put(&self, next: Option<Temporary>, expected: Option<&[u8]>) -> io::Result<bool> {
+    fn put(&self, next: Option<Temporary>, expected: Option<Expected<'_>>) -> io::Result<bool> {
         let name = self.change.place.last_name();
         match (next, expected) {
             (Some(next), _) => next.put(name, expected),

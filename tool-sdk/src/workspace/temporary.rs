@@ -2,9 +2,15 @@
 //!
 //! Other processes may change the file at any moment. Where the system lets two files change
 //! their names in one step, what comes out is compared with what was read, and goes back when
-//! it is something else: nobody's change is lost. Those who change files in this way wait for
-//! each other, because two who put back at the same time would undo each other. Elsewhere
-//! there is a moment between comparing and replacing.
+//! it is something else: nobody's change is lost. Whoever calls this has the [turn] in the
+//! folder, because two who put back at the same time would undo each other. Elsewhere there
+//! is a moment between comparing and replacing.
+//!
+//! What comes out is the proof; the look before it only spares others from seeing their file
+//! replaced for a moment. So a file of which the system says that nobody touched it is not
+//! read then.
+//!
+//! [turn]: super::turns
 //!
 //! **Invariant:** what is removed was compared, or is of our own making.
 
@@ -19,7 +25,7 @@ use std::time::Duration;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::snapshot::Facts;
+use super::snapshot::{Facts, Stamp};
 
 /// How much of a file is compared at once.
 const CHUNK: usize = 64 * 1024;
@@ -36,6 +42,14 @@ pub(super) struct Temporary {
     dir: Arc<Dir>,
     /// Empty once it got the other name.
     name: OsString,
+}
+
+/// What a file must hold to be replaced or removed.
+#[derive(Clone, Copy)]
+pub(super) struct Expected<'e> {
+    pub(super) content: &'e [u8],
+    /// What the system said of it when it held that, where somebody asked.
+    pub(super) stamp: Option<&'e Stamp>,
 }
 
 impl Temporary {
@@ -66,26 +80,18 @@ impl Temporary {
     }
 
     /// Gives it the name `place`, if what has that name is `expected`; says whether it was.
-    pub(super) fn put(mut self, place: &Path, expected: Option<&[u8]>) -> io::Result<bool> {
-        let _turn = turn(&self.dir);
-        if !holds(&self.dir, place, expected)? {
+    pub(super) fn put(mut self, place: &Path, expected: Option<Expected<'_>>) -> io::Result<bool> {
+        let Some(expected) = expected else { return self.put_new(place) };
+        if !seems(&self.dir, place, expected)? {
             return Ok(false);
         }
         let own = identity(&self.dir, self.name.as_ref())?;
-        let how = if expected.is_some() { How::Exchange } else { How::New };
-        match rename(&self.dir, self.name.as_ref(), place, how)? {
-            Renamed::Unable => {
-                self.dir.rename(&self.name, &self.dir, place)?;
-                self.name.clear();
-                Ok(true)
-            }
+        match rename(&self.dir, self.name.as_ref(), place, How::Exchange)? {
+            Renamed::Unable if !holds(&self.dir, place, expected.content)? => Ok(false),
+            Renamed::Unable => self.replace(place),
             Renamed::Not => Ok(false),
-            Renamed::Done if expected.is_none() => {
-                self.name.clear();
-                Ok(true)
-            }
             Renamed::Done => {
-                let is_expected = holds(&self.dir, self.name.as_ref(), expected);
+                let is_expected = holds(&self.dir, self.name.as_ref(), expected.content);
                 if !matches!(is_expected, Ok(true)) {
                     self.put_back(place, own)?;
                 }
@@ -94,18 +100,42 @@ impl Temporary {
         }
     }
 
+    /// Gives it the name `place`, if nothing has that; says whether it was so.
+    fn put_new(mut self, place: &Path) -> io::Result<bool> {
+        match rename(&self.dir, self.name.as_ref(), place, How::New)? {
+            Renamed::Unable if is_there(&self.dir, place)? => Ok(false),
+            Renamed::Unable => self.replace(place),
+            Renamed::Not => Ok(false),
+            Renamed::Done => {
+                self.name.clear();
+                Ok(true)
+            }
+        }
+    }
+
+    /// Takes the name `place` from whatever has it.
+    fn replace(&mut self, place: &Path) -> io::Result<bool> {
+        self.dir.rename(&self.name, &self.dir, place)?;
+        self.name.clear();
+        Ok(true)
+    }
+
     /// Removes the file `place`, if it is `expected`; says whether it was.
-    pub(super) fn take_out(dir: &Arc<Dir>, place: &Path, expected: &[u8]) -> io::Result<bool> {
-        let _turn = turn(dir);
-        if !holds(dir, place, Some(expected))? {
+    pub(super) fn take_out(
+        dir: &Arc<Dir>,
+        place: &Path,
+        expected: Expected<'_>,
+    ) -> io::Result<bool> {
+        if !seems(dir, place, expected)? {
             return Ok(false);
         }
         let mut out = Self { dir: Arc::clone(dir), name: new_name()? };
         match rename(dir, place, out.name.as_ref(), How::New)? {
+            Renamed::Unable if !holds(dir, place, expected.content)? => Ok(false),
             Renamed::Unable => dir.remove_file(place).map(|()| true),
             Renamed::Not => Ok(false),
             Renamed::Done => {
-                let is_expected = holds(dir, out.name.as_ref(), Some(expected));
+                let is_expected = holds(dir, out.name.as_ref(), expected.content);
                 if !matches!(is_expected, Ok(true)) {
                     out.leave_at(place)?;
                 }
@@ -150,30 +180,39 @@ impl Drop for Temporary {
     }
 }
 
-/// Whether the file holds `expected` and nothing else, or is not there.
-fn holds(dir: &Dir, name: &Path, expected: Option<&[u8]>) -> io::Result<bool> {
-    let is_file = match (dir.symlink_metadata(name), expected) {
-        (Ok(metadata), Some(expected)) => {
-            metadata.is_file() && metadata.len() == expected.len() as u64
-        }
-        (Ok(_), None) => false,
-        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(expected.is_none());
-        }
-        (Err(error), _) => return Err(error),
+/// Whether the file is probably what is expected: nobody touched it, or it holds the same.
+fn seems(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
+    let is_untouched = match (expected.stamp, dir.symlink_metadata(name)) {
+        (Some(stamp), Ok(metadata)) => Stamp::of(&metadata) == *stamp,
+        _ => false,
     };
-    match expected {
-        Some(expected) if is_file => {
-            let mut options = OpenOptions::new();
-            options.read(true).nonblock(true).follow(FollowSymlinks::No);
-            match dir.open_with(name, &options) {
-                Ok(file) => same(file.into_std(), expected),
-                // Gone since the look at it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-                Err(error) => Err(error),
-            }
+    Ok(is_untouched || holds(dir, name, expected.content)?)
+}
+
+/// Whether something has the name.
+fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
+    match dir.symlink_metadata(name) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether there is a file that holds `expected` and nothing else.
+fn holds(dir: &Dir, name: &Path, expected: &[u8]) -> io::Result<bool> {
+    let file = dir.symlink_metadata(name).and_then(|metadata| {
+        if !metadata.is_file() || metadata.len() != expected.len() as u64 {
+            return Ok(None);
         }
-        _ => Ok(false),
+        let mut options = OpenOptions::new();
+        options.read(true).nonblock(true).follow(FollowSymlinks::No);
+        dir.open_with(name, &options).map(Some)
+    });
+    match file {
+        Ok(Some(file)) => same(file.into_std(), expected),
+        Ok(None) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -181,12 +220,12 @@ fn same(mut file: File, expected: &[u8]) -> io::Result<bool> {
     let mut buffer = vec![0; CHUNK.min(expected.len() + 1)];
     let mut rest = expected;
     loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(rest.is_empty()),
-            read => match rest.strip_prefix(&buffer[..read]) {
-                Some(left) => rest = left,
-                None => return Ok(false),
-            },
+        let read = file.read(&mut buffer)?;
+        match rest.strip_prefix(&buffer[..read]) {
+            // A file gives less than was asked for at its end.
+            Some([]) if read < buffer.len() => return Ok(true),
+            Some(left) if read > 0 => rest = left,
+            _ => return Ok(false),
         }
     }
 }
@@ -208,33 +247,6 @@ enum Renamed {
     /// The system does not do it.
     Unable,
 }
-
-/// How long one waits for others who replace files in the same folder. A file system without
-/// locks, or somebody who holds one and does nothing, keeps nobody from writing.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Waits until no other one that does so replaces a file in the folder, for as long as what
-/// comes back is there.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn turn(dir: &Dir) -> Option<std::os::fd::OwnedFd> {
-    use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
-    use rustix::io::Errno;
-
-    // A handle of its own: who shares one shares its lock.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = openat(dir, ".", flags, Mode::empty()).ok()?;
-    let until = std::time::Instant::now() + PATIENCE;
-    loop {
-        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Some(folder),
-            Err(Errno::AGAIN | Errno::INTR) if std::time::Instant::now() < until => sleep(PAUSE),
-            Err(_) => return None,
-        }
-    }
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn turn(_: &Dir) {}
 
 /// What tells a file from all others, whatever its name is.
 type Identity = (u64, u64);
@@ -303,4 +315,36 @@ fn give(file: &cap_std::fs::File, facts: &Facts) -> io::Result<()> {
         }
     }
     file.set_permissions(facts.permissions.clone())
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use cap_std::ambient_authority;
+
+    use super::*;
+
+    // PA5: that nobody touched a file is a hint, and what it holds is the proof.
+    #[test]
+    fn what_only_looks_untouched_goes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "THEM").unwrap();
+        let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
+        let number = fs::metadata(&file).unwrap().ino();
+        let place = Path::new("file");
+        let stamp = || Stamp::of(&dir.metadata(place).unwrap());
+
+        let next = Temporary::write(&dir, b"ours", None, false).unwrap();
+        let expected = Expected { content: b"read", stamp: Some(&stamp()) };
+        assert!(!next.put(place, Some(expected)).unwrap());
+        let expected = Expected { content: b"read", stamp: Some(&stamp()) };
+        assert!(!Temporary::take_out(&dir, place, expected).unwrap());
+        assert_eq!(fs::read(&file).unwrap(), b"THEM");
+        assert_eq!(fs::metadata(&file).unwrap().ino(), number);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

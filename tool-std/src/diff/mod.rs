@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::stretch::Change;
 use self::stretch::Stretch;
-use self::unified::unified;
+use self::unified::{count, unified};
 use crate::text::lines::split_bom;
 use crate::text::one_line;
 
@@ -109,8 +109,8 @@ fn diff(stretches: &[Stretch<'_>], max_lines: usize) -> Diff {
     let (mut added, mut removed) = (0, 0);
     for stretch in stretches {
         if let Stretch::Changed { old, new } = stretch {
-            removed += old.len();
-            added += new.len();
+            removed += count(old);
+            added += count(new);
         }
     }
     let unified = if max_lines > 0 { unified(stretches, max_lines) } else { String::new() };

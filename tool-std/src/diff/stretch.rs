@@ -27,7 +27,7 @@ pub(super) enum Stretch<'t> {
     /// Both have it.
     Same(&'t str),
     /// Lines that go, and lines that come.
-    Changed { old: Vec<&'t str>, new: Vec<&'t str> },
+    Changed { old: &'t str, new: &'t str },
 }
 
 impl<'t> Stretch<'t> {
@@ -72,31 +72,35 @@ impl<'t> Stretches<'t> {
         self.same.end += len;
     }
 
-    fn changed(&mut self, old: Vec<&'t str>, new: Vec<&'t str>) {
+    fn changed(&mut self, old: &'t str, new: &'t str) {
         if !self.same.is_empty() {
             self.list.push(Stretch::Same(&self.text[self.same.clone()]));
         }
-        let next = self.same.end + len(&old);
+        let next = self.same.end + old.len();
         self.same = next..next;
         self.list.push(Stretch::Changed { old, new });
     }
 
     /// Lines that are perhaps not all different.
     fn compare(&mut self, old: &'t str, new: &'t str) {
+        match (old, new) {
+            ("", "") => {}
+            ("", _) | (_, "") => self.changed(old, new),
+            _ if old != new && is_one(old) && is_one(new) => self.changed(old, new),
+            _ => self.compare_lines(old, new),
+        }
+    }
+
+    fn compare_lines(&mut self, mut old: &'t str, mut new: &'t str) {
         let whole = |text| lines(text).map(|line| line.whole).collect::<Vec<_>>();
-        let (old, new) = (whole(old), whole(new));
-        match (&old[..], &new[..]) {
-            ([], []) => {}
-            ([], _) | (_, []) => self.changed(old, new),
-            ([one], [other]) if one != other => self.changed(old, new),
-            _ => {
-                for op in TextDiff::configure().diff_slices(&old, &new).ops() {
-                    let (old, new) = (&old[op.old_range()], &new[op.new_range()]);
-                    match op.tag() {
-                        DiffTag::Equal => self.same(len(old)),
-                        _ => self.changed(old.to_vec(), new.to_vec()),
-                    }
-                }
+        let (old_lines, new_lines) = (whole(old), whole(new));
+        for op in TextDiff::configure().diff_slices(&old_lines, &new_lines).ops() {
+            let (gone, come);
+            (gone, old) = old.split_at(len(&old_lines[op.old_range()]));
+            (come, new) = new.split_at(len(&new_lines[op.new_range()]));
+            match op.tag() {
+                DiffTag::Equal => self.same(gone.len()),
+                _ => self.changed(gone, come),
             }
         }
     }
@@ -108,6 +112,11 @@ impl<'t> Stretches<'t> {
         }
         self.list
     }
+}
+
+/// Whether a text that is not empty is one line.
+fn is_one(text: &str) -> bool {
+    lines(text).nth(1).is_none()
 }
 
 fn len(lines: &[&str]) -> usize {

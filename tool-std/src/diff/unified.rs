@@ -10,7 +10,7 @@ use crate::text::MAX_BYTES;
 use crate::text::lines::{Line, lines};
 
 /// How many lines a text has.
-fn count(text: &str) -> usize {
+pub(super) fn count(text: &str) -> usize {
     match memchr(b'\r', text.as_bytes()) {
         Some(_) => lines(text).count(),
         None => {
@@ -28,9 +28,9 @@ pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
     for (index, stretch) in stretches.iter().enumerate() {
         match stretch {
             Stretch::Changed { old, new } => {
-                hunk.lines('-', old.iter().copied());
-                hunk.lines('+', new.iter().copied());
-                at = [at[0] + old.len(), at[1] + new.len()];
+                hunk.lines('-', whole(old));
+                hunk.lines('+', whole(new));
+                at = [at[0] + count(old), at[1] + count(new)];
             }
             Stretch::Same(same) if index + 1 == stretches.len() => {
                 // How long it is does not matter.

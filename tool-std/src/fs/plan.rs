@@ -62,8 +62,13 @@ impl Plan {
         let mut shown = 0;
         for fitted in fit(&sections)? {
             let Fitted { mut done, file, detail } = fitted;
-            if detail == Detail::Counted && shown < MAX_PREVIEW {
-                done.diff = file.diff(Detail::Shown);
+            // How many threads there were decides how much was made, not what is shown.
+            match detail {
+                Detail::Counted if shown < MAX_PREVIEW => done.diff = file.diff(Detail::Shown),
+                Detail::Shown if shown >= MAX_PREVIEW && sections.len() > FEW => {
+                    done.diff.diff.unified.clear();
+                }
+                _ => {}
             }
             shown += done.diff.diff.unified.len();
             plan.changes = file.add_to(plan.changes);
@@ -98,37 +103,49 @@ struct Next {
     changes: Option<Vec<Change>>,
 }
 
-/// Fits all sections to their files, on several threads when there are many.
+/// Fits all sections to their files, on several threads when there are many; in the order of
+/// the sections, and up to the first that does not fit.
 fn fit(sections: &[Section<'_, '_>]) -> Result<Vec<Fitted>, ToolError> {
     let threads = match sections.len() {
         0..=FEW => 1,
         _ => available_parallelism().map_or(1, usize::from).min(MOST),
     };
-    let fit = |(at, part): (usize, &[Section<'_, '_>])| {
-        let effort = Effort::share(threads);
-        // How much of very many is shown turns out later.
-        let detail = if at == 0 && part.len() <= FEW { Detail::Shown } else { Detail::Counted };
-        part.iter().map(|section| section.fit(&effort, detail)).collect::<Result<Vec<_>, _>>()
+    let room = if sections.len() <= FEW { usize::MAX } else { MAX_PREVIEW / threads };
+    // By turns, so that each thread has as much of what is shown, which comes first.
+    let fit = |at: usize| {
+        let mine = sections.iter().skip(at).step_by(threads);
+        fit_some(mine, &Effort::share(threads), room)
     };
-    let mut parts = sections.chunks(sections.len().div_ceil(threads).max(1)).enumerate();
-    let first = parts.next();
-    thread::scope(|scope| {
-        let others: Vec<_> = parts
-            .map(|part| {
-                let started = thread::Builder::new().spawn_scoped(scope, move || fit(part));
-                started.map_err(|_| part)
-            })
+    let mut parts = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads)
+            .map(|at| thread::Builder::new().spawn_scoped(scope, move || fit(at)).map_err(|_| at))
             .collect();
-        let mut fitted = first.map_or(Ok(Vec::new()), fit)?;
-        for other in others {
-            fitted.extend(match other {
-                Ok(thread) => thread.join().unwrap_or_else(|it| panic::resume_unwind(it))?,
-                // Where the system has no more threads, this one does it all.
-                Err(part) => fit(part)?,
-            });
-        }
-        Ok(fitted)
-    })
+        let mut parts = vec![fit(0).into_iter()];
+        parts.extend(others.into_iter().map(|other| match other {
+            Ok(thread) => thread.join().unwrap_or_else(|it| panic::resume_unwind(it)).into_iter(),
+            // Where the system has no more threads, this one does it all.
+            Err(at) => fit(at).into_iter(),
+        }));
+        parts
+    });
+    (0..sections.len()).map_while(|at| parts[at % threads].next()).collect()
+}
+
+/// Fits what one of several threads does, until something does not fit; `room` is how much of
+/// the differences is wanted in full.
+fn fit_some<'s>(
+    sections: impl Iterator<Item = &'s Section<'s, 's>>,
+    effort: &Effort,
+    mut room: usize,
+) -> Vec<Result<Fitted, ToolError>> {
+    let mut all = Vec::new();
+    for section in sections {
+        let detail = if room > 0 { Detail::Shown } else { Detail::Counted };
+        all.push(section.fit(effort, detail));
+        let Some(Ok(fitted)) = all.last() else { break };
+        room = room.saturating_sub(fitted.done.diff.diff.unified.len());
+    }
+    all
 }
 
 impl Section<'_, '_> {

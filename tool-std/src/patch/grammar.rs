@@ -13,6 +13,8 @@
 
 use std::fmt;
 
+use memchr::memchr_iter;
+
 use super::{Chunk, ChunkLine, Hunk, Patch, plain_path};
 
 const BEGIN: &str = "*** Begin Patch";
@@ -47,7 +49,7 @@ impl std::error::Error for ParseError {}
 /// Reads a patch that nothing is wrapped around.
 pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     let whole = |message: &str| ParseError { line: None, message: message.to_owned() };
-    let lines: Vec<&str> = text.trim().split('\n').map(without_cr).collect();
+    let lines = lines(text.trim());
     let body = match &lines[..] {
         [first, rest @ ..] if first.trim() == BEGIN => rest,
         _ => return Err(whole("The first line of the patch must be '*** Begin Patch'")),
@@ -69,8 +71,16 @@ pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     Ok(Patch { environment, hunks })
 }
 
-fn without_cr(line: &str) -> &str {
-    line.strip_suffix('\r').unwrap_or(line)
+/// The lines of a text, without their ends.
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
+    let mut start = 0;
+    for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        let line = &text[start..end];
+        lines.push(line.strip_suffix('\r').unwrap_or(line));
+        start = end + 1;
+    }
+    lines
 }
 
 /// The lines between the first and the last, and how many of them are read.

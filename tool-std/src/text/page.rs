@@ -14,7 +14,7 @@ use super::MAX_BYTES;
 use super::index::{Mark, Marks};
 
 /// The first block: enough for a whole page, so that the start of a file costs one read.
-const FIRST_BLOCK: usize = 64 * 1024;
+const FIRST_BLOCK: usize = 56 * 1024;
 
 /// Further blocks, at the speed of memory.
 const BLOCK: usize = 256 * 1024;

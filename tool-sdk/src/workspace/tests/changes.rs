@@ -100,6 +100,27 @@ fn what_changed_meanwhile_is_kept() {
     assert_eq!(fs::read_to_string(folder.path().join("new")).unwrap(), "theirs");
 }
 
+// What was only touched says the same, and is no conflict.
+#[test]
+fn what_was_written_again_is_replaced() {
+    let (folder, workspace) = folder();
+    let file = folder.path().join("src/main.rs");
+    let again: [fn(&Path); 2] = [
+        |file| fs::write(file, "fn main() {}").unwrap(),
+        |file| {
+            fs::remove_file(file).unwrap();
+            fs::write(file, "fn main() {}").unwrap();
+        },
+    ];
+    for change in again {
+        fs::write(&file, "fn main() {}").unwrap();
+        let (place, before) = read(&workspace, "src/main.rs");
+        change(&file);
+        Changes::new().write(place, before, "fn us() {}").apply(|| false).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "fn us() {}");
+    }
+}
+
 /// Changes one file from many sides at once, each with a workspace of its own as another
 /// process has; `next` gives the new text. Gives how many were told that it worked.
 #[cfg(target_os = "linux")]
