@@ -2,6 +2,7 @@
 
 mod asking;
 mod calls;
+mod crowd;
 mod direct;
 mod http;
 mod inquiries;
