@@ -1,0 +1,14 @@
+//! The server of the SDK and nothing else, for its size and its memory.
+//!
+//! ```sh
+//! cargo build --profile bench --package tool-sdk --bench mcp-lean \
+//!     --no-default-features --features macros,mcp
+//! ```
+
+mod sdk;
+
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    sdk::serve(true)
+}
