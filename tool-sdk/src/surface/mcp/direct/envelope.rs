@@ -6,8 +6,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::super::message::object;
+use crate::call::Call;
 
 /// A message of the protocol, borrowed from its line.
 #[derive(Deserialize)]
@@ -32,6 +34,14 @@ pub(super) struct ToolCall<'a> {
     /// As the peer wrote them, down to keys that stand there twice.
     #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,
+}
+
+impl ToolCall<'_> {
+    /// The call; `cancel` ends it.
+    pub(super) fn call(&self, cancel: &CancellationToken) -> Call<'static> {
+        let arguments = self.arguments.map_or("{}", RawValue::get).to_owned();
+        Call::new(self.name.clone().into_owned(), arguments).cancelled_by(cancel.clone())
+    }
 }
 
 #[derive(Deserialize)]

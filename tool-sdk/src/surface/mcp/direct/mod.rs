@@ -22,6 +22,7 @@ mod held;
 mod lines;
 mod open;
 mod out;
+mod single;
 
 use std::io;
 use std::pin::Pin;
@@ -45,10 +46,11 @@ use self::held::Held;
 use self::lines::{Line, Lines};
 use self::open::{Open, written};
 use self::out::Out;
+pub(super) use self::single::{Begun, Handed, Single, Told};
 use super::listing::Listing;
 use super::message::{self, Fault, Kind};
 use super::page::Shows;
-use crate::call::{Call, Outcome};
+use crate::call::Outcome;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 use crate::toolset::View;
@@ -309,10 +311,9 @@ impl Desk {
 
     fn call(&mut self, session: &Session, asked: Asked, call: &ToolCall<'_>) {
         let name = call.name.clone().into_owned();
-        let arguments = call.arguments.map_or("{}", |arguments| arguments.get()).to_owned();
         let cancel = CancellationToken::new();
+        let call = call.call(&cancel);
         let (pipeline, session) = (self.pipeline.clone(), session.clone());
-        let call = Call::new(name.clone(), arguments).cancelled_by(cancel.clone());
         let mut running = Box::pin(async move { pipeline.call(&session, call).await });
         if !self.is_alone {
             return self.wait(running, cancel, asked, name);

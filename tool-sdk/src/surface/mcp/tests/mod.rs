@@ -8,6 +8,7 @@ mod http;
 mod inquiries;
 mod pages;
 mod peer;
+mod single;
 
 use std::sync::Arc;
 
