@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo build --profile bench --package tool-sdk --bench mcp-lean \
 //!     --no-default-features --features macros,mcp
+//! cargo bench --package tool-sdk --bench mcp --all-features -- program PROGRAM
 //! ```
 
 mod sdk;
@@ -10,5 +11,5 @@ mod sdk;
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    sdk::serve(true)
+    sdk::serve(&sdk::server()?)
 }

@@ -271,9 +271,10 @@ impl Desk {
         }
         match simple {
             Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
-            Some(Simple::List { id }) => {
+            Some(Simple::List { id, cursor }) => {
                 let view = self.pipeline.toolset().view_for(session);
-                let Some(list) = self.listing.text(&view, *shows) else { return false };
+                let list = self.listing.text(&view, *shows, cursor.as_deref());
+                let Some(list) = list else { return false };
                 self.out.say(|queue| answer::whole(queue, id, &list));
             }
             Some(Simple::Call { id, call }) => {

@@ -49,9 +49,10 @@ impl Single {
         let mut out = Vec::new();
         match Simple::read(body) {
             Some(Simple::Ping { id }) => answer::whole(&mut out, id, "{}"),
-            Some(Simple::List { id }) => {
+            Some(Simple::List { id, cursor }) => {
                 let view = self.pipeline.toolset().view_for(&self.session);
-                let Some(list) = self.listing.text(&view, self.shows) else { return Told::Nothing };
+                let list = self.listing.text(&view, self.shows, cursor.as_deref());
+                let Some(list) = list else { return Told::Nothing };
                 answer::whole(&mut out, id, &list);
             }
             Some(Simple::Call { id, call }) => return self.call(id, &call).await,
