@@ -10,8 +10,9 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 
 // How many checks pass at each revision. The suite lets some pass when nobody answers, so
-// that a wrong total is as bad as a failure. Tasks, an extension, are not among them.
-const EXPECTED = { '2025-11-25': 83, '2026-07-28': 164 };
+// that a wrong total is as bad as a failure. Tasks, an extension, are not among them, nor is
+// what the suite says of several streams at once: answers that need no stream are JSON.
+const EXPECTED = { '2025-11-25': 82, '2026-07-28': 164 };
 
 const [program, suite, out] = process.argv.slice(2);
 const token = randomBytes(32).toString('hex');

@@ -1,91 +1,71 @@
-//! A peer that measures: calls one after the other, and with many on their way.
+//! A peer at the other end of two pipes that measures: calls one after the other, and with many
+//! on their way.
 
-use std::fmt;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::figures::{Costs, Figures, median};
+
 const ALONE: usize = 20_000;
 const DEEP: usize = 300_000;
 const IN_FLIGHT: usize = 64;
-
-/// What one lane costs.
-pub(crate) struct Figures {
-    /// The median time of a call that goes alone, in microseconds.
-    alone: f64,
-    /// Calls in a second with many on their way.
-    deep: f64,
-    /// Processor time of the server for a call, alone and with many on their way.
-    cpu: [f64; 2],
-    /// From the start of the program to its list of tools, in milliseconds.
-    start: f64,
-    /// The most memory that the server had, in MiB.
-    memory: f64,
-}
-
-impl Figures {
-    pub(crate) fn best(self, other: Self) -> Self {
-        Self {
-            alone: self.alone.min(other.alone),
-            deep: self.deep.max(other.deep),
-            cpu: [self.cpu[0].min(other.cpu[0]), self.cpu[1].min(other.cpu[1])],
-            start: self.start.min(other.start),
-            memory: self.memory.min(other.memory),
-        }
-    }
-
-    /// This as a multiple of `floor`.
-    pub(crate) fn beside(&self, floor: &Self) -> String {
-        format!(
-            "alone {:.2}x, 64 deep {:.2}x, start {:.2}x",
-            self.alone / floor.alone,
-            self.deep / floor.deep,
-            self.start / floor.start
-        )
-    }
-}
-
-impl fmt::Display for Figures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { alone, deep, cpu, start, memory } = self;
-        write!(
-            f,
-            "{alone:>10.2} {deep:>12.0} {:>10.2} {:>12.2} {start:>9.2} {memory:>9.1}",
-            cpu[0], cpu[1]
-        )
-    }
-}
+const LISTS: usize = 200;
+const STARTS: usize = 15;
 
 pub(crate) fn measure(lane: &str) -> io::Result<Figures> {
-    let mut starts: Vec<f64> = Vec::new();
-    for _ in 0..15 {
-        let begun = Instant::now();
-        let peer = Peer::start(lane)?;
-        starts.push(begun.elapsed().as_secs_f64() * 1e3);
-        peer.end()?;
-    }
-    let mut peer = Peer::start(lane)?;
+    let start = start(|| own(lane))?.start;
+    let mut peer = Peer::start(own(lane)?)?;
     peer.deep(DEEP / 10)?;
     let before = peer.cpu()?;
-    let alone = peer.alone()?;
+    let mut alone = peer.alone()?;
     let between = peer.cpu()?;
     let taken = peer.deep(DEEP)?;
     let after = peer.cpu()?;
-    let memory = peer.memory()?;
     peer.end()?;
     Ok(Figures {
-        alone,
+        alone: median(&mut alone),
+        slow: alone[ALONE * 99 / 100],
         deep: DEEP as f64 / taken.as_secs_f64(),
         cpu: [(between - before) / ALONE as f64, (after - between) / DEEP as f64],
-        start: median(starts),
-        memory,
+        start,
     })
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+/// How long a whole list of tools takes, in microseconds, and how many tools it has.
+pub(crate) fn list(lane: &str) -> io::Result<(f64, usize)> {
+    let mut peer = Peer::start(own(lane)?)?;
+    let mut times = Vec::with_capacity(LISTS);
+    let mut tools = 0;
+    for _ in 0..LISTS {
+        let begun = Instant::now();
+        tools = peer.list()?;
+        times.push(begun.elapsed().as_secs_f64() * 1e6);
+    }
+    peer.end()?;
+    Ok((median(&mut times), tools))
+}
+
+/// What a program costs that is started and says which tools it has.
+pub(crate) fn start(mut program: impl FnMut() -> io::Result<Command>) -> io::Result<Costs> {
+    let mut times = Vec::with_capacity(STARTS);
+    let mut memory = f64::MAX;
+    for _ in 0..STARTS {
+        let begun = Instant::now();
+        let peer = Peer::start(program()?)?;
+        times.push(begun.elapsed().as_secs_f64() * 1e3);
+        memory = memory.min(peer.memory()?);
+        peer.end()?;
+    }
+    Ok(Costs { start: median(&mut times), memory })
+}
+
+/// This program as the server of a lane.
+pub(crate) fn own(lane: &str) -> io::Result<Command> {
+    let mut program = Command::new(std::env::current_exe()?);
+    program.arg(lane);
+    Ok(program)
 }
 
 struct Peer {
@@ -97,12 +77,8 @@ struct Peer {
 
 impl Peer {
     /// Starts the server; it has told its tools by then.
-    fn start(lane: &str) -> io::Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .arg(lane)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+    fn start(mut program: Command) -> io::Result<Self> {
+        let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (write, read) = (child.stdin.take(), child.stdout.take());
         let (Some(write), Some(read)) = (write, read) else {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -113,6 +89,21 @@ impl Peer {
             .write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
         peer.ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)?;
         Ok(peer)
+    }
+
+    /// Lists all tools, page by page; says how many there are.
+    fn list(&mut self) -> io::Result<usize> {
+        let mut tools = 0;
+        let mut params = String::new();
+        loop {
+            let page = self.ask(&format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/list\"{params}}}"
+            ))?;
+            tools += page.matches("\"inputSchema\"").count();
+            let Some((_, rest)) = page.split_once("\"nextCursor\":\"") else { return Ok(tools) };
+            let cursor = rest.split('"').next().unwrap_or_default();
+            params = format!(",\"params\":{{\"cursor\":\"{cursor}\"}}");
+        }
     }
 
     fn ask(&mut self, line: &str) -> io::Result<String> {
@@ -131,7 +122,7 @@ impl Peer {
         )
     }
 
-    fn alone(&mut self) -> io::Result<f64> {
+    fn alone(&mut self) -> io::Result<Vec<f64>> {
         let mut times = Vec::with_capacity(ALONE);
         let mut answer = Vec::new();
         for _ in 0..ALONE {
@@ -142,7 +133,7 @@ impl Peer {
             self.read.read_until(b'\n', &mut answer)?;
             times.push(begun.elapsed().as_secs_f64() * 1e6);
         }
-        Ok(median(times))
+        Ok(times)
     }
 
     fn deep(&mut self, calls: usize) -> io::Result<Duration> {
@@ -167,12 +158,8 @@ impl Peer {
         Ok(begun.elapsed())
     }
 
-    /// Processor time of the server until now, in microseconds.
     fn cpu(&self) -> io::Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()))?;
-        let nanoseconds: f64 =
-            stat.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or_default();
-        Ok(nanoseconds / 1e3)
+        processor_time(&self.child)
     }
 
     fn memory(&self) -> io::Result<f64> {
@@ -187,4 +174,12 @@ impl Peer {
         self.read.read_to_end(&mut Vec::new())?;
         self.child.wait().map(drop)
     }
+}
+
+/// Processor time of a server of one thread until now, in microseconds.
+pub(crate) fn processor_time(server: &Child) -> io::Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{}/schedstat", server.id()))?;
+    let nanoseconds: f64 =
+        stat.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or_default();
+    Ok(nanoseconds / 1e3)
 }

@@ -1,13 +1,22 @@
-//! What a call over standard input and output costs, beside the same server written by hand.
+//! What a call by a peer costs, beside the same server written by hand.
 //!
-//! The program starts itself once for each lane and talks to it over two pipes:
+//! The program starts itself once for each lane and talks to it, over two pipes
 //!
 //! * `hand`: a blocking loop that knows its one tool, with nothing around it: the floor
 //! * `sdk`: the server as it is
 //! * `rmcp`: the same with every message going through rmcp
 //!
+//! or over HTTP, where all servers have one thread
+//!
+//! * `web-hand`: hyper and a function that knows its one tool, which asks nobody for a token
+//! * `web`: the server as it is, in a session
+//! * `web-rmcp`: the same with every message going through rmcp
+//!
+//! and it lists a thousand tools over two pipes.
+//!
 //! ```sh
 //! taskset --cpu-list 1 cargo bench --package tool-sdk --bench mcp --all-features
+//! taskset --cpu-list 1 cargo bench ... -- program PROGRAM   # another program beside the floor
 //! ```
 //!
 //! On one processor the figures hold both sides and two switches between them.
@@ -15,49 +24,96 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod client;
+mod crowd;
+mod figures;
 mod hand;
 mod sdk;
+mod web;
 
 use std::env;
 use std::error::Error;
+use std::fs;
 use std::io;
+use std::process::Command;
 
-use client::Figures;
+use tokio::net::TcpListener;
+use tool_sdk::mcp::{Http, Server};
 
-const LANES: [&str; 3] = ["hand", "sdk", "rmcp"];
+use figures::Figures;
+
+const PIPES: [&str; 3] = ["hand", "sdk", "rmcp"];
+const WEB: [&str; 3] = ["web-hand", "web", "web-rmcp"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    match env::args().nth(1).as_deref() {
-        Some("hand") => Ok(hand::serve()?),
-        Some("sdk") => sdk::serve(true),
-        Some("rmcp") => sdk::serve(false),
+    let mut args = env::args().skip(1);
+    match args.next().as_deref() {
+        Some("hand") => Ok(hand::serve(1)?),
+        Some("sdk") => sdk::serve(&sdk::server()?),
+        Some("rmcp") => sdk::serve(&sdk::server()?.answering_directly(false)),
+        Some("hand-crowd") => Ok(hand::serve(crowd::TOOLS)?),
+        Some("sdk-crowd") => sdk::serve(&crowd::server()?),
+        Some("web-hand") => serve_http(None),
+        Some("web") => serve_http(Some(sdk::server()?)),
+        Some("web-rmcp") => serve_http(Some(sdk::server()?.answering_directly(false))),
+        Some("program") => Ok(program(&args.next().unwrap_or_default())?),
         _ => Ok(compare()?),
     }
 }
 
+/// Serves over HTTP, and says where.
+fn serve_http(server: Option<Server>) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        println!("{}", listener.local_addr()?);
+        Ok(match server {
+            Some(server) => server.serve_http(listener, Http::new(web::TOKEN.parse()?)).await?,
+            None => hand::serve_http(listener).await?,
+        })
+    })
+}
+
+fn compare() -> io::Result<()> {
+    println!(
+        "{:<9} {:>10} {:>8} {:>12} {:>10} {:>12} {:>9}",
+        "lane", "alone us", "p99 us", "64 deep /s", "CPU us", "CPU us deep", "start ms"
+    );
+    lanes(PIPES, client::measure)?;
+    lanes(WEB, web::measure)?;
+    let ((hand, _), (sdk, tools)) = (client::list("hand-crowd")?, client::list("sdk-crowd")?);
+    println!("a list of {tools} tools: by hand {hand:.0} us, sdk {sdk:.0} us, {:.2}x", sdk / hand);
+    Ok(())
+}
+
 /// Each lane several times in turn, so that a slow moment of the machine hits all of them;
 /// the best round of each counts.
-fn compare() -> io::Result<()> {
+fn lanes(names: [&str; 3], measure: fn(&str) -> io::Result<Figures>) -> io::Result<()> {
     const ROUNDS: usize = 5;
-    let mut best: [Option<Figures>; LANES.len()] = Default::default();
+    let mut best: [Option<Figures>; 3] = Default::default();
     for _ in 0..ROUNDS {
-        for (lane, best) in LANES.iter().zip(&mut best) {
-            let figures = client::measure(lane)?;
+        for (lane, best) in names.iter().zip(&mut best) {
+            let figures = measure(lane)?;
             *best = Some(match best.take() {
                 Some(known) => known.best(figures),
                 None => figures,
             });
         }
     }
-    println!(
-        "{:<6} {:>10} {:>12} {:>10} {:>12} {:>9} {:>9}",
-        "lane", "alone us", "64 deep /s", "CPU us", "CPU us deep", "start ms", "RSS MiB"
-    );
-    for (lane, figures) in LANES.iter().zip(best.iter().flatten()) {
-        println!("{lane:<6} {figures}");
+    for (lane, figures) in names.iter().zip(best.iter().flatten()) {
+        println!("{lane:<9} {figures}");
     }
     if let [Some(hand), Some(sdk), _] = &best {
-        println!("sdk/hand: {}", sdk.beside(hand));
+        println!("{}/{}: {}", names[1], names[0], sdk.beside(hand));
     }
+    Ok(())
+}
+
+/// The size, the start and the memory of another server that speaks over two pipes.
+fn program(path: &str) -> io::Result<()> {
+    let floor = client::start(|| client::own("hand"))?;
+    let costs = client::start(|| Ok(Command::new(path)))?;
+    println!("size {:.2} MB", fs::metadata(path)?.len() as f64 / 1e6);
+    println!("start {:.2} ms, {:.2}x by hand", costs.start, costs.start / floor.start);
+    println!("resident {:.1} MiB, by hand {:.1} MiB", costs.memory, floor.memory);
     Ok(())
 }

@@ -16,9 +16,13 @@ fn add(
     (a + b).to_string()
 }
 
-pub(crate) fn serve(directly: bool) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+pub(crate) fn server() -> Result<Server, Box<dyn Error>> {
     let pipeline = Pipeline::new(Registry::builder().add(tools![add]).build()?);
-    let server = Server::new(pipeline, Session::default()).answering_directly(directly);
+    Ok(Server::new(pipeline, Session::default()))
+}
+
+/// Serves over two pipes.
+pub(crate) fn serve(server: &Server) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(server.serve_stdio())?)
 }

@@ -11,11 +11,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::ask;
-use super::connection::{Connection, principal, written};
-use super::input::{Desk, Inbox, Wanted, desk, lacks};
+use super::connection::{Connection, begun, principal, written};
+use super::direct::Begun;
+use super::input::{Abilities, Desk, Inbox, Wanted, desk, lacks};
 use super::listing::Era;
 use super::parked::{Request, Waiting};
-use super::relay::{Audience, Relay, severity};
+use super::relay::{Audience, Relay, severity, tell};
 use super::result::result;
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -34,6 +35,9 @@ pub(super) async fn call(
     let request = Request::of(&params, principal(&cx).as_deref());
     let era = Era::of(cx.protocol_version().as_ref());
     let talk = Talk { connection, request, era, cx };
+    if let Some(begun) = begun(&talk.cx) {
+        return talk.go_on(begun).await;
+    }
     let given = params.input_responses.take().unwrap_or_default();
     let Some(handle) = params.request_state.take() else {
         return talk.begin(given).await;
@@ -82,6 +86,16 @@ impl Talk<'_> {
         self.hold(running, relay).await
     }
 
+    /// Goes on with a call that has begun before it came here.
+    async fn go_on(self, mut begun: Begun) -> Result<CallToolResponse, ErrorData> {
+        tell(&self.cx.peer, begun.said.drain(..)).await;
+        let relay = self.relay(&begun.id);
+        // A legacy peer is asked directly, so that nothing comes here.
+        let (_, asks) = ask_channel();
+        let (_, inbox) = desk(Abilities::default(), InputResponses::default());
+        self.hold(Running::of(begun, asks, inbox), relay).await
+    }
+
     /// A legacy peer is asked directly, a modern one by way of its requests.
     fn session(&self, approver: AskChannel, desk: Desk) -> Result<Session, ErrorData> {
         match self.era {
@@ -105,8 +119,8 @@ impl Talk<'_> {
         let mut call = Call::new(name, arguments).cancelled_by(cancel.clone());
         call.id = Some(id.clone());
         let view = pipeline.toolset().view_for(&session);
-        let outcome = tokio::spawn(async move { pipeline.call(&session, call).await });
-        Running { id, view, outcome, asks, inbox, _guard: cancel.clone().drop_guard(), cancel }
+        let running = Box::pin(async move { pipeline.call(&session, call).await });
+        Running::of(Begun { id, view, running, cancel, said: Vec::new() }, asks, inbox)
     }
 
     /// Goes on with a call that waited, where the peer has answered.
@@ -208,6 +222,12 @@ enum Step {
 }
 
 impl Running {
+    fn of(begun: Begun, asks: AskInbox, inbox: Inbox) -> Self {
+        let Begun { id, view, running, cancel, .. } = begun;
+        let outcome = tokio::spawn(running);
+        Self { id, view, outcome, asks, inbox, _guard: cancel.clone().drop_guard(), cancel }
+    }
+
     async fn next(&mut self, stop: &CancellationToken) -> Result<Step, ErrorData> {
         tokio::select! {
             biased;

@@ -26,8 +26,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::ask::Reach;
 use super::call;
 use super::changes::Changes;
-use super::direct::{Level, Opened};
-use super::http::{Lasting, Owner};
+use super::direct::{Begun, Handed, Level, Opened, Single};
+use super::http::{Lasting, Owner, Sessions};
 use super::input::Abilities;
 use super::library::Watched;
 use super::listing::Era;
@@ -49,6 +49,8 @@ pub(super) struct Connection {
     owner: OnceLock<(Owner, Session)>,
     /// The sessions of those whose every request is a connection.
     lasting: Option<Arc<Lasting>>,
+    /// The sessions over HTTP, this one among them.
+    sessions: Option<Arc<Sessions>>,
     /// The least important log message that a legacy peer wants.
     level: Arc<Level>,
     /// Whether a legacy peer hears of changes already.
@@ -74,6 +76,7 @@ impl Connection {
             session: server.session(id),
             owner: OnceLock::new(),
             lasting: None,
+            sessions: None,
             server,
             level: Arc::default(),
             opened: None,
@@ -96,9 +99,11 @@ impl Connection {
         User::of(peer.clone(), can, self.hung_up.clone())
     }
 
-    /// Lets requests that stand for themselves share the session of their owner.
-    pub(super) fn lasting(mut self, lasting: Arc<Lasting>) -> Self {
+    /// Lets requests that stand for themselves share the session of their owner, and those of
+    /// a session be answered before they come here.
+    pub(super) fn over_http(mut self, lasting: Arc<Lasting>, sessions: Arc<Sessions>) -> Self {
         self.lasting = Some(lasting);
+        self.sessions = self.server.answers_directly.then_some(sessions);
         self
     }
 
@@ -181,14 +186,22 @@ impl Connection {
     }
 
     /// Lets calls be answered without rmcp from now on.
-    fn open(&self, peer: &Peer<RoleServer>) {
-        if let (Some(opened), Some(info)) = (&self.opened, peer.peer_info())
-            && Era::of(Some(&info.protocol_version)) == Era::Legacy
-        {
-            let can = Abilities::of(Some(info.capabilities.clone()));
-            let session = named(self.session.clone(), &info.client_info.name);
-            let shows = Shows::of(&info.client_info.name, Some(&info.capabilities));
-            opened.open(self.with_user(session, self.user(peer, can), can), shows);
+    fn open(&self, cx: &NotificationContext<RoleServer>) {
+        let Some(info) = cx.peer.peer_info() else { return };
+        if Era::of(Some(&info.protocol_version)) != Era::Legacy {
+            return;
+        }
+        let can = Abilities::of(Some(info.capabilities.clone()));
+        let shows = Shows::of(&info.client_info.name, Some(&info.capabilities));
+        let own = self.owner.get().map_or(&self.session, |(_, session)| session);
+        let session = named(own.clone(), &info.client_info.name);
+        let session = self.with_user(session, self.user(&cx.peer, can), can);
+        if let Some(opened) = &self.opened {
+            opened.open(session, shows);
+        } else if let (Some(sessions), Some(head)) = (&self.sessions, cx.extensions.get()) {
+            let (pipeline, listing) = (self.server.pipeline.clone(), self.server.listing.clone());
+            let level = Arc::clone(&self.level);
+            sessions.answer(head, Single { pipeline, listing, session, shows, level });
         }
     }
 
@@ -304,7 +317,7 @@ impl ServerHandler for Connection {
             return;
         }
         self.tell_of_updates(&cx);
-        self.open(&cx.peer);
+        self.open(&cx);
         let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
         tokio::spawn(gone.run_until_cancelled_owned(async move {
             while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
@@ -413,6 +426,11 @@ pub(super) fn written(cx: &RequestContext<RoleServer>) -> Option<&str> {
     let over_http = || cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get();
     let written: Option<&Written> = cx.extensions.get().or_else(over_http);
     written.map(|written| &*written.0)
+}
+
+/// The call, where it has begun before its request came here.
+pub(super) fn begun(cx: &RequestContext<RoleServer>) -> Option<Begun> {
+    cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get::<Handed>()?.take()
 }
 
 /// The session as that of a client of this name.

@@ -46,11 +46,11 @@ pub(super) const FRESH_MS: u64 = 60_000;
 #[derive(Default)]
 pub(super) struct Listing {
     kept: Mutex<HashMap<(Era, Shows), Kept>>,
-    /// The first page as legacy peers read it.
-    text: Mutex<HashMap<Shows, Text>>,
+    /// Pages as legacy peers read them, by where they begin.
+    text: Mutex<HashMap<(Shows, usize), Text>>,
 }
 
-/// A list in JSON, and the view of which it is.
+/// A page in JSON, and the view of which it is.
 type Text = (Arc<View>, Arc<str>);
 
 /// The tools of one view.
@@ -68,16 +68,7 @@ impl Listing {
         from: Option<PaginatedRequestParams>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = self.tools(view, era, shows);
-        let cursor = from.and_then(|params| params.cursor);
-        let start = match &cursor {
-            // The name of the last tool on the page before: tools may come and go between
-            // two pages, and none is missed.
-            Some(last) if ToolName::new(last.clone()).is_ok() => {
-                tools.partition_point(|tool| *tool.name <= **last)
-            }
-            Some(_) => return Err(ErrorData::invalid_params("there is no such cursor", None)),
-            None => 0,
-        };
+        let start = start(&tools, from.and_then(|params| params.cursor).as_deref())?;
         let page = &tools[start..tools.len().min(start + PAGE)];
         let more = start + page.len() < tools.len();
         let last = page.last().filter(|_| more).map(|tool| tool.name.clone().into_owned());
@@ -89,19 +80,33 @@ impl Listing {
         })
     }
 
-    /// The first page as legacy peers read it, in JSON.
-    pub(super) fn text(&self, view: &Arc<View>, shows: Shows) -> Option<Arc<str>> {
+    /// One page as legacy peers read it, in JSON. Nothing where it is none of those that follow
+    /// one another from the first, so that no more than the whole list is kept.
+    pub(super) fn text(
+        &self,
+        view: &Arc<View>,
+        shows: Shows,
+        cursor: Option<&str>,
+    ) -> Option<Arc<str>> {
+        let start = match cursor {
+            Some(_) => start(&self.tools(view, Era::Legacy, shows), cursor).ok()?,
+            None => 0,
+        };
+        if !start.is_multiple_of(PAGE) {
+            return None;
+        }
         let mut kept = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, text)) = kept.get(&shows)
+        if let Some((known, text)) = kept.get(&(shows, start))
             && Arc::ptr_eq(known, view)
         {
             return Some(Arc::clone(text));
         }
-        let mut page =
-            serde_json::to_value(self.page(view, (Era::Legacy, shows), None).ok()?).ok()?;
+        let from = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
+        let page = self.page(view, (Era::Legacy, shows), Some(from)).ok()?;
+        let mut page = serde_json::to_value(page).ok()?;
         page.as_object_mut()?.remove("resultType");
         let text: Arc<str> = page.to_string().into();
-        kept.insert(shows, (Arc::clone(view), Arc::clone(&text)));
+        kept.insert((shows, start), (Arc::clone(view), Arc::clone(&text)));
         Some(text)
     }
 
@@ -127,6 +132,18 @@ impl Listing {
                 tools
             }
         }
+    }
+}
+
+/// Where a page begins. A cursor is the name of the last tool on the page before: tools may
+/// come and go between two pages, and none is missed.
+fn start(tools: &[Tool], cursor: Option<&str>) -> Result<usize, ErrorData> {
+    match cursor {
+        Some(last) if ToolName::new(last.to_owned()).is_ok() => {
+            Ok(tools.partition_point(|tool| *tool.name <= *last))
+        }
+        Some(_) => Err(ErrorData::invalid_params("there is no such cursor", None)),
+        None => Ok(0),
     }
 }
 

@@ -88,6 +88,12 @@ impl Fault {
         Self::invalid("a request with this `id` is still open").of(id)
     }
 
+    /// This request came while as many as are kept did wait already.
+    pub(super) fn crowded(id: RequestId) -> Self {
+        let words = "too many requests wait; send this again when some of them are answered";
+        Self::invalid(words).of(Some(id))
+    }
+
     fn of(mut self, id: Option<RequestId>) -> Self {
         self.id = id;
         self
@@ -209,12 +215,17 @@ pub(super) fn readable<'a>(text: &'a [u8], kind: &Kind) -> Cow<'a, [u8]> {
     Cow::Owned(message.to_string().into_bytes())
 }
 
+/// The id of a message that wants an answer.
+pub(super) fn request(text: &[u8]) -> Option<RequestId> {
+    let envelope: Envelope<'_> = object(str::from_utf8(text).ok()?).ok()?;
+    envelope.method?;
+    serde_json::from_str(envelope.id?.get()).ok()
+}
+
 /// What is wrong with a message of which the protocol's library makes nothing; nothing where
 /// that was no request.
 pub(super) fn unread(text: &[u8], error: &serde_json::Error) -> Option<Fault> {
-    let envelope: Envelope<'_> = object(str::from_utf8(text).ok()?).ok()?;
-    let id = serde_json::from_str(envelope.id?.get()).ok()?;
-    envelope.method?;
+    let id = request(text)?;
     Some(Fault::new(ErrorCode::INVALID_PARAMS, error.to_string()).of(Some(id)))
 }
 

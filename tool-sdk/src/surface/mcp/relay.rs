@@ -110,6 +110,13 @@ impl Teller {
     }
 }
 
+/// Tells of log messages that are written already. A peer that is gone need not be told.
+pub(super) async fn tell(peer: &Peer<RoleServer>, messages: impl Iterator<Item = Value>) {
+    for message in messages.filter_map(|message| serde_json::from_value(message).ok()) {
+        let _ = peer.notify_logging_message(message).await;
+    }
+}
+
 /// The levels in the order in which the protocol names them.
 pub(super) const fn severity(level: LoggingLevel) -> u8 {
     level as u8

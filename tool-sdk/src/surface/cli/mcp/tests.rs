@@ -4,19 +4,40 @@ use serde_json::Value;
 
 use super::super::toy::{Ran, Setting};
 
-/// A server with one tool that says hello.
-const SERVER: &str = r#"
+/// A server of one tool, as a shell script; `cases` say what it does when that is called.
+fn server(tool: &str, cases: &str) -> String {
+    format!(
+        r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  say() {{ printf '{{"jsonrpc":"2.0","id":%s,%s}}\n' "$id" "$1"; }}
   case "$line" in
-    *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
-    *server/discover*) say '"error":{"code":-32601,"message":"no"}' ;;
-    *tools/list*) say '"result":{"tools":[{"name":"hello","description":"Says hello.","inputSchema":{"type":"object","properties":{"to":{"type":"string"}}}}]}' ;;
-    *tools/call*) say '"result":{"content":[{"type":"text","text":"hello"}]}' ;;
+    *'"initialize"'*) say '"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":"1"}}}}' ;;
+    *server/discover*) say '"error":{{"code":-32601,"message":"no"}}' ;;
+    *tools/list*) say '"result":{{"tools":[{tool}]}}' ;;
+    {cases}
   esac
 done
-"#;
+"#
+    )
+}
+
+/// A server whose tool says hello.
+fn greeter() -> String {
+    server(
+        r#"{"name":"hello","description":"Says hello.","inputSchema":{"type":"object","properties":{"to":{"type":"string"}}}}"#,
+        r#"*tools/call*) say '"result":{"content":[{"type":"text","text":"hello"}]}' ;;"#,
+    )
+}
+
+/// A server whose tool asks before it says hello, and says what it was told.
+fn curious() -> String {
+    server(
+        r#"{"name":"hello","inputSchema":{"type":"object"}}"#,
+        r#"*tools/call*) call=$id; id='"q"'; say '"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}' ;;
+    *'"id":"q"'*) name=$(printf '%s' "$line" | sed -n 's/.*"name":"\([a-z]*\)".*/\1/p'); id=$call; say '"result":{"content":[{"type":"text","text":"hello '"$name"'"}]}' ;;"#,
+    )
+}
 
 /// A setting whose configuration is a file of its own.
 struct Shelf {
@@ -40,7 +61,7 @@ impl Shelf {
 
     /// Adds the server of the script.
     fn add(&self) -> Ran {
-        let script = self.setting.file("server.sh", SERVER);
+        let script = self.setting.file("server.sh", &greeter());
         self.run(&["--yes", "mcp", "add", "greeter", "--", "sh", &script])
     }
 }
@@ -81,21 +102,6 @@ fn a_server_comes_is_used_and_goes() {
     assert_eq!(shelf.run(&call).code, 2, "there is no such tool any more");
 }
 
-/// A server whose tool asks before it says hello, and says what it was told.
-const CURIOUS: &str = r#"
-while read -r line; do
-  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
-  case "$line" in
-    *'"initialize"'*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
-    *server/discover*) say '"error":{"code":-32601,"message":"no"}' ;;
-    *tools/list*) say '"result":{"tools":[{"name":"hello","inputSchema":{"type":"object"}}]}' ;;
-    *tools/call*) call=$id; id='"q"'; say '"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}' ;;
-    *'"id":"q"'*) name=$(printf '%s' "$line" | sed -n 's/.*"name":"\([a-z]*\)".*/\1/p'); id=$call; say '"result":{"content":[{"type":"text","text":"hello '"$name"'"}]}' ;;
-  esac
-done
-"#;
-
 // MC7: who sits at the terminal is asked, where the configuration lets the server ask.
 #[test]
 fn a_server_asks_who_sits_at_the_terminal() {
@@ -105,7 +111,7 @@ fn a_server_asks_who_sits_at_the_terminal() {
         ("", &["y", "y", "ada"], "hello \n"),
     ] {
         let mut shelf = Shelf::new("");
-        let script = shelf.setting.file("server.sh", CURIOUS);
+        let script = shelf.setting.file("server.sh", &curious());
         let server =
             format!("[mcp.servers.shy]\ncommand = \"sh\"\nargs = [\"{script}\"]\n{questions}\n");
         shelf.config = shelf.setting.file("config.toml", &server);
@@ -156,7 +162,7 @@ fn what_is_not_understood_ends_the_command() {
 #[test]
 fn nothing_is_added_that_nobody_agreed_to() {
     let shelf = Shelf::new("");
-    let script = shelf.setting.file("server.sh", SERVER);
+    let script = shelf.setting.file("server.sh", &greeter());
     let add = ["mcp", "add", "greeter", "--", "sh", &script];
     assert_eq!(shelf.run(&[&["--no-input"][..], &add].concat()).code, 3);
     assert_eq!(std::fs::read_to_string(&shelf.config).unwrap(), "");
@@ -170,7 +176,7 @@ fn nothing_is_added_that_nobody_agreed_to() {
 fn all_that_is_trusted_is_shown() {
     let shelf = Shelf::new("");
     let end = format!("{}THE END", "x".repeat(5000));
-    let server = SERVER
+    let server = greeter()
         .replace("Says hello.", &end)
         .replace(r#""name":"hello","#, r#""name":"hello","title":"Hello\u200bYou","#)
         .replace(r#""type":"string""#, r#""type":"string","description":"Who.\u200b""#);

@@ -3,35 +3,93 @@
 //! **Invariant:** a message with anything unknown in it is not one of them.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::super::message::object;
+use crate::call::Call;
 
-/// A message of the protocol, borrowed from its line.
+/// A request, borrowed from its line and read in one go.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Envelope<'a> {
+struct Request<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
     #[serde(borrow)]
-    id: Option<&'a RawValue>,
+    id: &'a RawValue,
     #[serde(borrow)]
     method: Cow<'a, str>,
     #[serde(borrow)]
-    params: Option<&'a RawValue>,
+    params: Option<Members<Params<'a>>>,
+}
+
+/// The parameters of all requests that are answered here.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Params<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    cursor: Option<String>,
+}
+
+/// The members of an object. Other than a plain structure it is never a list of its values.
+#[derive(Default)]
+struct Members<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersOf(PhantomData))
+    }
+}
+
+struct MembersOf<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for MembersOf<T> {
+    type Value = Members<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Members<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Members)
+    }
 }
 
 /// What is called, with what.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub(super) struct ToolCall<'a> {
-    #[serde(borrow)]
     pub(super) name: Cow<'a, str>,
     /// As the peer wrote them, down to keys that stand there twice.
-    #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,
+}
+
+impl ToolCall<'_> {
+    /// The call; `cancel` ends it.
+    pub(super) fn call(&self, cancel: &CancellationToken) -> Call<'static> {
+        let arguments = self.arguments.map_or("{}", RawValue::get).to_owned();
+        Call::new(self.name.clone().into_owned(), arguments).cancelled_by(cancel.clone())
+    }
+}
+
+/// A notification, of which only what matters is looked at.
+#[derive(Deserialize)]
+struct Notification<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    id: Option<IgnoredAny>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: Members<Cancelled<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -49,6 +107,8 @@ pub(super) enum Simple<'a> {
     },
     List {
         id: &'a str,
+        /// Where the page begins, when it is not the first.
+        cursor: Option<String>,
     },
     Call {
         id: &'a str,
@@ -64,23 +124,34 @@ impl<'a> Simple<'a> {
     /// Nothing where rmcp has to look at the message.
     pub(super) fn read(line: &'a [u8]) -> Option<Self> {
         let line = str::from_utf8(line).ok()?;
-        let Envelope { jsonrpc, id, method, params } = object(line).ok()?;
-        if jsonrpc != "2.0" {
+        match object(line) {
+            Ok(request) => Self::of(request),
+            Err(_) => Self::cancelled(line),
+        }
+    }
+
+    fn of(request: Request<'a>) -> Option<Self> {
+        let Request { jsonrpc, id, method, params } = request;
+        let id = id.get();
+        if jsonrpc != "2.0" || !is_id(id) {
             return None;
         }
-        let id = id.map(RawValue::get);
-        match (&*method, id) {
-            ("tools/call", Some(id)) if is_id(id) => {
-                Some(Self::Call { id, call: object(params?.get()).ok()? })
+        let Members(Params { name, arguments, cursor }) = params.unwrap_or_default();
+        let is_bare = name.is_empty() && arguments.is_none();
+        match &*method {
+            "tools/call" if cursor.is_none() => {
+                Some(Self::Call { id, call: ToolCall { name, arguments } })
             }
-            ("tools/list", Some(id)) if is_id(id) && is_empty(params) => Some(Self::List { id }),
-            ("ping", Some(id)) if is_id(id) && is_empty(params) => Some(Self::Ping { id }),
-            ("notifications/cancelled", None) => {
-                let Cancelled { request_id } = object(params?.get()).ok()?;
-                Some(Self::Cancelled { id: request_id.get() })
-            }
+            "tools/list" if is_bare => Some(Self::List { id, cursor }),
+            "ping" if is_bare && cursor.is_none() => Some(Self::Ping { id }),
             _ => None,
         }
+    }
+
+    fn cancelled(line: &'a str) -> Option<Self> {
+        let Notification { jsonrpc, id, method, params } = object(line).ok()?;
+        let is_one = jsonrpc == "2.0" && id.is_none() && method == "notifications/cancelled";
+        is_one.then_some(Self::Cancelled { id: params.0.request_id.get() })
     }
 }
 
@@ -88,7 +159,7 @@ impl Simple<'_> {
     /// The id of a request.
     pub(super) fn request(&self) -> Option<&str> {
         match self {
-            Self::Ping { id } | Self::List { id } | Self::Call { id, .. } => Some(id),
+            Self::Ping { id } | Self::List { id, .. } | Self::Call { id, .. } => Some(id),
             Self::Cancelled { .. } => None,
         }
     }
@@ -102,10 +173,6 @@ fn is_id(id: &str) -> bool {
         [b'1'..=b'9', rest @ ..] => rest.len() < 18 && rest.iter().all(u8::is_ascii_digit),
         _ => false,
     }
-}
-
-fn is_empty(params: Option<&RawValue>) -> bool {
-    params.is_none_or(|params| params.get() == "{}")
 }
 
 #[cfg(test)]
@@ -122,7 +189,20 @@ mod tests {
                 r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
                 true,
             ),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"a"}}"#, false),
+            (
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"x":{}}}"#,
+                true,
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"a"}}"#, true),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":5}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"name":"a"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"cursor":"a"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}"#, false),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled","params":{"requestId":1}}"#,
+                false,
+            ),
+            (r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}"#, false),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{}}}"#,
                 false,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::answer;
 use super::out::Out;
@@ -40,15 +40,20 @@ pub(super) struct Heard {
 
 impl Listener for Heard {
     fn hear(&self, cx: &Context, signal: &Signal) {
-        let wanted = self.level.get();
-        let (level, data) = match signal {
-            Signal::Emitted { kind, data } if wanted <= Level::INFO => {
-                ("info", json!({ "kind": kind, "data": data }))
-            }
-            Signal::Output { text } if wanted == Level::DEBUG => ("debug", json!(text)),
-            _ => return,
-        };
-        let said = json!({ "level": level, "logger": cx.tool().as_str(), "data": data });
-        self.out.say(|queue| answer::notification(queue, "notifications/message", &said));
+        if let Some(said) = message(self.level.get(), cx, signal) {
+            self.out.say(|queue| answer::notification(queue, "notifications/message", &said));
+        }
     }
+}
+
+/// What is said, as a log message for those who want it at this level.
+pub(super) fn message(wanted: u8, cx: &Context, signal: &Signal) -> Option<Value> {
+    let (level, data) = match signal {
+        Signal::Emitted { kind, data } if wanted <= Level::INFO => {
+            ("info", json!({ "kind": kind, "data": data }))
+        }
+        Signal::Output { text } if wanted == Level::DEBUG => ("debug", json!(text)),
+        _ => return None,
+    };
+    Some(json!({ "level": level, "logger": cx.tool().as_str(), "data": data }))
 }

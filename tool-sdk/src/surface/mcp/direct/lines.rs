@@ -2,13 +2,12 @@
 //!
 //! **Invariant:** what is kept of a line is bounded, however long it is.
 
-use std::io;
 use std::ops::ControlFlow;
-use std::pin::Pin;
+use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
 use memchr::memchr;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::super::message::LONGEST;
 
@@ -75,14 +74,11 @@ impl Lines {
         read: &mut (impl AsyncRead + Unpin),
         cx: &mut Context<'_>,
     ) -> Poll<ControlFlow<()>> {
-        let before = self.bytes.len();
-        self.bytes.resize(before + CHUNK, 0);
-        let mut buf = ReadBuf::new(&mut self.bytes[before..]);
-        let polled: Poll<io::Result<()>> = Pin::new(read).poll_read(cx, &mut buf);
-        let count = buf.filled().len();
-        self.bytes.truncate(before + count);
-        Poll::Ready(match (ready!(polled), count) {
-            (Ok(()), 1..) => ControlFlow::Continue(()),
+        // Room that is not made empty first: that would cost more than a small message does.
+        self.bytes.reserve(CHUNK);
+        let reading = pin!(read.read_buf(&mut self.bytes));
+        Poll::Ready(match ready!(reading.poll(cx)) {
+            Ok(1..) => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         })
     }

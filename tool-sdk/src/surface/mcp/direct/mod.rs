@@ -18,9 +18,11 @@
 mod answer;
 mod envelope;
 mod heard;
+mod held;
 mod lines;
 mod open;
 mod out;
+mod single;
 
 use std::io;
 use std::pin::Pin;
@@ -40,13 +42,15 @@ use tokio_util::sync::CancellationToken;
 use self::envelope::{Simple, ToolCall};
 use self::heard::Heard;
 pub(super) use self::heard::Level;
+use self::held::Held;
 use self::lines::{Line, Lines};
 use self::open::{Open, written};
 use self::out::Out;
+pub(super) use self::single::{Begun, Handed, Single, Told};
 use super::listing::Listing;
 use super::message::{self, Fault, Kind};
 use super::page::Shows;
-use crate::call::{Call, Outcome};
+use crate::call::Outcome;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
 use crate::toolset::View;
@@ -105,28 +109,35 @@ where
         open: Arc::default(),
         is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
     };
-    (Front { read, lines: Lines::default(), desk, ending: None }, opened)
+    (Front { read, lines: Lines::default(), held: Held::default(), desk, ending: None }, opened)
 }
 
 /// A peer without what was answered already.
 pub(super) struct Front<R> {
     read: R,
     lines: Lines,
+    held: Held,
     desk: Desk,
     /// The peer has hung up, and calls have until then.
     ending: Option<Pin<Box<Sleep>>>,
 }
 
 impl<R: AsyncRead + Unpin> Front<R> {
-    /// Answers lines until one is for rmcp, none is left, or too much is open.
+    /// Answers lines until one is for rmcp, or none is left.
     fn look(&mut self) -> Option<ClientJsonRpcMessage> {
-        while self.desk.open.has_room()
-            && let Some(line) = self.lines.next()
-        {
-            let passed = match line {
-                Line::Whole(line) if line.is_empty() || self.desk.answer(line) => continue,
-                Line::Whole(line) => pass(line).and_then(|message| self.desk.note(message)),
-                Line::TooLong => Err(Fault::too_long()),
+        loop {
+            let has_room = self.desk.open.has_room();
+            let passed = match has_room.then(|| self.held.next()).flatten() {
+                Some(line) => self.desk.take(&line),
+                None => match self.lines.next()? {
+                    Line::Whole(line) if has_room => self.desk.take(line),
+                    Line::Whole(line) => match self.held.take(line) {
+                        Ok(false) => self.desk.take(line),
+                        Ok(true) => Ok(None),
+                        Err(fault) => Err(fault),
+                    },
+                    Line::TooLong => Err(Fault::too_long()),
+                },
             };
             match passed {
                 Ok(None) => {}
@@ -134,7 +145,6 @@ impl<R: AsyncRead + Unpin> Front<R> {
                 Err(fault) => self.desk.out.say(|queue| answer::message(queue, &fault.answer())),
             }
         }
-        None
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientJsonRpcMessage>> {
@@ -144,16 +154,16 @@ impl<R: AsyncRead + Unpin> Front<R> {
             if flushed.is_pending() && self.desk.out.waiting() > BACKLOG {
                 return Poll::Pending;
             }
-            ready!(self.desk.open.poll_room(cx));
             let message = self.look();
             let _ = self.desk.out.poll_flush(cx);
             if message.is_some() {
                 return Poll::Ready(message);
             }
-            if !self.desk.open.has_room() {
+            if !self.held.is_empty() && self.desk.open.poll_room(cx).is_ready() {
                 continue;
             }
-            if ready!(self.lines.poll_more(&mut self.read, cx)).is_break() {
+            if self.ending.is_some() || ready!(self.lines.poll_more(&mut self.read, cx)).is_break()
+            {
                 ready!(self.poll_end(cx));
                 return Poll::Ready(None);
             }
@@ -168,7 +178,7 @@ impl<R: AsyncRead + Unpin> Front<R> {
         let ending = self.ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(PATIENCE)));
         while let Poll::Ready(Some(_)) = self.desk.running.poll_join_next(cx) {}
         let is_over = ending.as_mut().poll(cx).is_ready();
-        if !self.desk.running.is_empty() && !is_over {
+        if !(self.desk.running.is_empty() && self.held.is_empty()) && !is_over {
             return Poll::Pending;
         }
         self.desk.running.abort_all();
@@ -241,6 +251,14 @@ struct Desk {
 }
 
 impl Desk {
+    /// Answers a line, or gives what rmcp has to answer.
+    fn take(&mut self, line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+        if line.is_empty() || self.answer(line) {
+            return Ok(None);
+        }
+        pass(line).and_then(|message| self.note(message))
+    }
+
     /// Whether the line is answered, or will be.
     fn answer(&mut self, line: &[u8]) -> bool {
         let opened = Arc::clone(&self.opened);
@@ -253,9 +271,10 @@ impl Desk {
         }
         match simple {
             Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
-            Some(Simple::List { id }) => {
+            Some(Simple::List { id, cursor }) => {
                 let view = self.pipeline.toolset().view_for(session);
-                let Some(list) = self.listing.text(&view, *shows) else { return false };
+                let list = self.listing.text(&view, *shows, cursor.as_deref());
+                let Some(list) = list else { return false };
                 self.out.say(|queue| answer::whole(queue, id, &list));
             }
             Some(Simple::Call { id, call }) => {
@@ -293,10 +312,9 @@ impl Desk {
 
     fn call(&mut self, session: &Session, asked: Asked, call: &ToolCall<'_>) {
         let name = call.name.clone().into_owned();
-        let arguments = call.arguments.map_or("{}", |arguments| arguments.get()).to_owned();
         let cancel = CancellationToken::new();
+        let call = call.call(&cancel);
         let (pipeline, session) = (self.pipeline.clone(), session.clone());
-        let call = Call::new(name.clone(), arguments).cancelled_by(cancel.clone());
         let mut running = Box::pin(async move { pipeline.call(&session, call).await });
         if !self.is_alone {
             return self.wait(running, cancel, asked, name);

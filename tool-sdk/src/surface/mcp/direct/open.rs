@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Waker};
 use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
-/// How many there may be before no more is read.
-pub(super) const MOST: usize = 256;
+/// How many there may be before more have to wait.
+const MOST: usize = 256;
 
 /// The open requests, by their ids as they are written.
 #[derive(Default)]

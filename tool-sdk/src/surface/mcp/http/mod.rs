@@ -21,10 +21,12 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
@@ -33,11 +35,12 @@ use self::guard::{Guard, Refused};
 pub(super) use self::lasting::Lasting;
 pub use self::principal::Principal;
 use self::room::{Room, Seat};
-pub(super) use self::sessions::Owner;
-use self::sessions::Sessions;
+pub(super) use self::sessions::{Owner, Sessions};
 pub use self::token::{InvalidToken, Token};
 use super::Server;
 use super::connection::Connection;
+use super::direct::Told;
+use super::listing::Era;
 use super::message::{self, Fault, Kind};
 
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
@@ -53,6 +56,10 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked for sessions that nobody uses any more.
 const ROUND: Duration = Duration::from_secs(60);
+/// What messages are written in.
+const JSON: &str = "application/json";
+/// What a request says its version with.
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// What a request names its session with.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// How long accepting rests when the system has no room for another connection.
@@ -116,10 +123,12 @@ pub(super) async fn serve(
     let lasting = Arc::<Lasting>::default();
     let guard = Guard::new(&http, listener.local_addr()?);
     let door = Arc::new(Door::new(server, guard, Arc::clone(&lasting)));
+    let sessions = Arc::clone(&door.sessions);
     let rounds = async {
         loop {
             tokio::time::sleep(ROUND).await;
             lasting.forget(Instant::now());
+            sessions.forget(Instant::now());
         }
     };
     tokio::select! {
@@ -173,7 +182,7 @@ async fn hold(stream: TcpStream, door: Arc<Door>, seat: &Arc<Seat>) {
 /// What every request comes through.
 struct Door {
     guard: Guard,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     service: Service,
 }
 
@@ -188,10 +197,11 @@ impl Door {
         manager.session_config = SessionConfig::default();
         manager.session_config.keep_alive = Some(sessions::IDLE);
         let manager = Arc::new(manager);
-        let sessions = Sessions::new(Arc::clone(&manager));
+        let sessions = Arc::new(Sessions::new(Arc::clone(&manager)));
+        let known = Arc::clone(&sessions);
         let connect = move || {
             let connection = Connection::new(Arc::clone(&server))?;
-            Ok(connection.lasting(Arc::clone(&lasting)))
+            Ok(connection.over_http(Arc::clone(&lasting), Arc::clone(&known)))
         };
         Self { guard, sessions, service: StreamableHttpService::new(connect, manager, config) }
     }
@@ -212,7 +222,13 @@ impl Door {
         }
         let ends = (request.method() == Method::DELETE).then(|| session(request.headers()));
         let ends = ends.flatten().map(str::to_owned);
-        let (request, kind) = read(request, owner.clone()).await?;
+        let (mut head, body) = whole(request).await?;
+        match self.directly(&head, &body).await {
+            Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
+            Told::Begun(call) => drop(head.extensions.insert(call)),
+            Told::Nothing => {}
+        }
+        let (request, kind) = judged(head, body, owner.clone())?;
         let answer = match kind {
             Kind::Hello => self.open(request, owner).await,
             Kind::Call(_) | Kind::Other => self.service.handle(request).await,
@@ -221,6 +237,18 @@ impl Door {
             self.sessions.closed(&id);
         }
         Ok(answer)
+    }
+
+    /// Answers a request of a session that is open, where nothing has to be waited for.
+    async fn directly(&self, head: &Parts, body: &[u8]) -> Told {
+        let single = match session(&head.headers).filter(|_| is_plain(head)) {
+            Some(id) => self.sessions.single(id, Instant::now()),
+            None => None,
+        };
+        match single {
+            Some(single) => single.answer(body).await,
+            None => Told::Nothing,
+        }
     }
 
     /// Opens a session, which is written down also when nobody waits for the answer any more.
@@ -252,23 +280,50 @@ fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION)?.to_str().ok()
 }
 
-/// Reads the whole of a request, and says whose it is and what was written there.
-async fn read(
-    request: Request<Incoming>,
-    owner: Owner,
-) -> Result<(Request<Full<Bytes>>, Kind), Answer> {
-    let (mut head, body) = request.into_parts();
+/// Whether rmcp would take the head of a request for what it is without a question. One that
+/// says anything unusual is for rmcp to judge.
+fn is_plain(head: &Parts) -> bool {
+    let one = |name: &HeaderName| {
+        let mut values = head.headers.get_all(name).iter();
+        let value = values.next().map(HeaderValue::to_str).transpose().ok()?;
+        values.next().is_none().then_some(value)
+    };
+    let accepts = |list: &str, wanted| list.split(',').any(|kind| kind.trim() == wanted);
+    head.method == Method::POST
+        && one(&header::CONTENT_TYPE) == Some(Some(JSON))
+        && one(&header::ACCEPT)
+            .flatten()
+            .is_some_and(|list| accepts(list, JSON) && accepts(list, "text/event-stream"))
+        && one(&VERSION).is_some_and(|version| version.is_none_or(is_legacy))
+}
+
+fn is_legacy(version: &str) -> bool {
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version);
+    known.is_some_and(|known| Era::of(Some(known)) == Era::Legacy)
+}
+
+/// Reads the whole of a request.
+async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
+    let (head, body) = request.into_parts();
     let whole = Limited::new(body, MAX_BODY).collect();
     let Ok(whole) = tokio::time::timeout(BODY_TIMEOUT, whole).await else {
         return Err(said(StatusCode::REQUEST_TIMEOUT, "the message did not come in time"));
     };
-    let body = match whole {
-        Ok(body) => body.to_bytes(),
+    match whole {
+        Ok(body) => Ok((head, body.to_bytes())),
         Err(error) if error.is::<LengthLimitError>() => {
-            return Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"));
+            Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"))
         }
-        Err(_) => return Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
-    };
+        Err(_) => Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
+    }
+}
+
+/// A request as rmcp reads it, with whose it is and what was written there.
+fn judged(
+    mut head: Parts,
+    body: Bytes,
+    owner: Owner,
+) -> Result<(Request<Full<Bytes>>, Kind), Answer> {
     let kind = match head.method {
         Method::POST => message::judge(&body).map_err(|fault| wrong(&fault))?,
         _ => Kind::Other,
@@ -291,7 +346,7 @@ async fn read(
 
 fn wrong(fault: &Fault) -> Answer {
     let words = fault.answer().to_string();
-    told(StatusCode::BAD_REQUEST, words.into(), "application/json")
+    told(StatusCode::BAD_REQUEST, words.into(), JSON)
 }
 
 fn refuse(refused: Refused) -> Answer {

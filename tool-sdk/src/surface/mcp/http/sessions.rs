@@ -7,10 +7,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hyper::http::request::Parts;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use super::Principal;
+use super::super::direct::Single;
+use super::{Principal, session};
 
 /// How many sessions one principal may have. The one that was not used for longest gives way.
 const ROOM: usize = 256;
@@ -21,7 +23,7 @@ pub(super) const IDLE: Duration = Duration::from_secs(30 * 60);
 pub(in super::super) type Owner = Option<Arc<Principal>>;
 
 /// The sessions of a server.
-pub(super) struct Sessions {
+pub(in super::super) struct Sessions {
     manager: Arc<LocalSessionManager>,
     /// The one that was used last stands last.
     open: Mutex<Vec<Open>>,
@@ -31,6 +33,10 @@ struct Open {
     id: Arc<str>,
     owner: Owner,
     used: Instant,
+    /// When rmcp heard of it for the last time that is known.
+    heard: Instant,
+    /// What answers its requests.
+    single: Option<Arc<Single>>,
 }
 
 impl Sessions {
@@ -65,8 +71,38 @@ impl Sessions {
             crowded || now.duration_since(session.used) > IDLE
         });
         let ended = ended.map(|session| session.id).collect();
-        open.push(Open { id: id.into(), owner, used: now });
+        open.push(Open { id: id.into(), owner, used: now, heard: now, single: None });
         ended
+    }
+
+    /// Lets requests of the session that is named be answered without rmcp.
+    pub(in super::super) fn answer(&self, head: &Parts, single: Single) {
+        let Some(id) = session(&head.headers) else { return };
+        if let Some(open) = self.open().iter_mut().find(|open| *open.id == *id) {
+            open.single = Some(Arc::new(single));
+        }
+    }
+
+    /// What answers requests of a session. Now and then rmcp has to hear of it as well, which
+    /// ends those of which it hears nothing.
+    pub(super) fn single(&self, id: &str, now: Instant) -> Option<Arc<Single>> {
+        let mut open = self.open();
+        let session = open.iter_mut().rfind(|session| *session.id == *id)?;
+        if now.saturating_duration_since(session.heard) > IDLE / 2 {
+            session.heard = now;
+            return None;
+        }
+        session.single.clone()
+    }
+
+    /// Lets go of what answered requests of sessions of which nobody hears.
+    pub(super) fn forget(&self, now: Instant) {
+        let mut open = self.open();
+        let old = open.iter_mut().filter(|it| now.saturating_duration_since(it.used) > IDLE);
+        let ended: Vec<_> = old.filter_map(|session| session.single.take()).collect();
+        drop(open);
+        // What ends with a session may take its time, and nobody waits for it here.
+        drop(ended);
     }
 
     /// Forgets a session that its owner has ended.

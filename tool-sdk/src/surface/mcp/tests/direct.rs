@@ -1,9 +1,6 @@
 //! What is answered without rmcp, beside what rmcp answers.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::Semaphore;
 
 use super::*;
 
@@ -134,27 +131,10 @@ async fn wrong_parameters_are_told_from_an_unknown_method() {
     }
 }
 
-/// A server whose one tool waits until it may go on, and how many calls have come to wait.
-fn gate() -> (Server, Arc<Semaphore>, Arc<AtomicUsize>) {
-    let (gate, count) = (Arc::new(Semaphore::new(0)), Arc::<AtomicUsize>::default());
-    let (wait, came) = (Arc::clone(&gate), Arc::clone(&count));
-    let tool =
-        DynamicTool::new(definition("wait", RiskClass::Read), move |_: Value, _: Context| {
-            let wait = Arc::clone(&wait);
-            came.fetch_add(1, Ordering::Relaxed);
-            async move {
-                wait.acquire().await.unwrap().forget();
-                "it went on"
-            }
-        });
-    let registry = Registry::builder().add(tool).build().unwrap();
-    (Server::new(Pipeline::new(registry), Session::default()), gate, count)
-}
-
 // Whoever is answered under one id could not tell two answers apart.
 #[tokio::test]
 async fn an_id_that_is_open_is_not_given_again() {
-    let (server, gate, _) = gate();
+    let (server, gate, _) = crowd::gate();
     for params in [json!({ "name": "wait" }), json!({ "name": "wait", "_meta": {} })] {
         for server in [server.clone(), server.clone().answering_directly(false)] {
             let mut peer = Peer::legacy(&server, json!({})).await;
@@ -167,31 +147,6 @@ async fn an_id_that_is_open_is_not_given_again() {
                 gate.add_permits(1);
                 assert_eq!(text(&peer.said_to("a").await["result"]), "it went on");
             }
-        }
-    }
-}
-
-// What is read and not answered is bounded, whichever way it goes.
-#[tokio::test]
-async fn no_more_is_read_while_too_much_is_open() {
-    const MANY: u64 = 1000;
-    let (server, gate, count) = gate();
-    for params in [json!({ "name": "wait" }), json!({ "name": "wait", "_meta": {} })] {
-        count.store(0, Ordering::Relaxed);
-        let mut peer = Peer::legacy(&server, json!({})).await;
-        peer.request("ping", json!({})).await;
-        let first = peer.send("tools/call", params.clone()).await;
-        for _ in 1..MANY {
-            peer.send("tools/call", params.clone()).await;
-        }
-        for _ in 0..10_000 {
-            tokio::task::yield_now().await;
-        }
-        let count = count.load(Ordering::Relaxed);
-        assert!((1..=256).contains(&count), "{count} calls run");
-        gate.add_permits(MANY as usize);
-        for id in first..first + MANY {
-            assert_eq!(text(&peer.answer(id).await["result"]), "it went on");
         }
     }
 }

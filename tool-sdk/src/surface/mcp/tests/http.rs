@@ -6,14 +6,14 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::surface::mcp::{Http, Principal, Token};
 
-const ADA: &str = "ada-0123456789abcdef0123456789abcdef";
+pub(super) const ADA: &str = "ada-0123456789abcdef0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef0123456789abcdef";
 
 const MODERN: &str =
     "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: add\r\n";
 
 /// A server at an address of its own; it ends with the test.
-struct Served {
+pub(super) struct Served {
     address: String,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
 }
@@ -25,7 +25,7 @@ impl Drop for Served {
 }
 
 impl Served {
-    async fn start(server: &Server) -> Self {
+    pub(super) async fn start(server: &Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let http = Http::new(Token::random().unwrap())
@@ -39,7 +39,7 @@ impl Served {
     }
 
     /// The whole answer to one request; `more` are further lines of its head.
-    async fn ask(&self, method: &str, token: &str, more: &str, body: &str) -> String {
+    pub(super) async fn ask(&self, method: &str, token: &str, more: &str, body: &str) -> String {
         let address = &self.address;
         let head = format!(
             "{method} /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{more}\
@@ -54,13 +54,13 @@ impl Served {
         answer
     }
 
-    async fn post(&self, token: &str, session: Option<&str>, message: &Value) -> String {
+    pub(super) async fn post(&self, token: &str, session: Option<&str>, message: &Value) -> String {
         let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
         self.ask("POST", token, &session, &message.to_string()).await
     }
 
     /// The id of a new session.
-    async fn open(&self, token: &str) -> String {
+    pub(super) async fn open(&self, token: &str) -> String {
         let hello = json!({
             "jsonrpc": "2.0", "id": 0, "method": "initialize",
             "params": {
@@ -85,7 +85,7 @@ impl Served {
 }
 
 #[track_caller]
-fn status(answer: &str) -> &str {
+pub(super) fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap()
 }
 

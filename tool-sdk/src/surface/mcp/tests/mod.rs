@@ -2,11 +2,13 @@
 
 mod asking;
 mod calls;
+mod crowd;
 mod direct;
 mod http;
 mod inquiries;
 mod pages;
 mod peer;
+mod single;
 
 use std::sync::Arc;
 
