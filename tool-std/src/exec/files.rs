@@ -62,17 +62,17 @@ impl<'a> Base<'a> {
             return Vec::new();
         }
         let mut found = Vec::new();
-        let mut pattern =
+        let mut is_pattern =
             matches!(&*name, "grep" | "rg") && !rest.iter().any(|it| gives_pattern(it));
+        let is_file = |word: &str| {
+            (word != "/" || SEARCHES.contains(&&*name)) && (leads_out(word) || self.is_there(word))
+        };
         for word in rest {
             if word.starts_with('-') {
                 // A value may stand in the same word.
                 let value = word.find(['/', '~']).map(|at| &word[at..]);
                 found.extend(value.filter(|value| *value != "/" && self.is_there(value)));
-            } else if std::mem::take(&mut pattern) {
-            } else if (word != "/" || SEARCHES.contains(&&*name))
-                && (leads_out(word) || self.is_there(word))
-            {
+            } else if !std::mem::take(&mut is_pattern) && is_file(word) {
                 found.push(word.as_str());
             }
         }

@@ -38,11 +38,14 @@ use super::super::{Captured, ChildEnv, DRAIN, Exit, Limits, RunError, planted};
 #[must_use]
 pub struct Spawn {
     pub(super) program: Program,
-    terminal: bool,
+    pub(super) terminal: bool,
     title: String,
     keep: usize,
-    grace: Duration,
+    pub(super) grace: Duration,
     until: CancellationToken,
+    /// What a kept shell may run in its place.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no shell is kept"))]
+    pub(super) script: Option<String>,
 }
 
 impl Spawn {
@@ -58,6 +61,7 @@ impl Spawn {
             keep: 1 << 20,
             grace: Duration::from_secs(2),
             until: CancellationToken::new(),
+            script: None,
         }
     }
 
@@ -117,7 +121,19 @@ impl Spawn {
         self
     }
 
-    fn wiring(&self) -> Wiring {
+    /// Lets a kept shell run it, where there can be one: a bash that runs one script after
+    /// another, and saves its start. `script` is what a bash that reads no start-up files
+    /// would run here; it must leave a shell as it was, and it must be of no matter whether the
+    /// shell ran others before.
+    ///
+    /// Only Linux keeps shells, and only for what is not confined, has no terminal, and says in
+    /// which folder it runs. Whatever else happens, the program itself is started.
+    pub fn over_kept_shell(mut self, script: impl Into<String>) -> Self {
+        self.script = Some(script.into());
+        self
+    }
+
+    pub(super) fn wiring(&self) -> Wiring {
         if self.terminal { Wiring::Terminal } else { Wiring::Together }
     }
 
@@ -143,7 +159,7 @@ pub struct Process {
 }
 
 /// What a process and the task that looks after it share.
-struct Shared {
+pub(super) struct Shared {
     output: Mutex<Output>,
     ended: watch::Sender<Option<Exit>>,
 }
@@ -186,30 +202,44 @@ const STUCK: Duration = Duration::from_secs(1);
 impl Process {
     /// Starts `spawn`; `mark` is what it and everything below it carries.
     pub(super) fn start(id: u32, spawn: &Spawn, mark: Mark) -> Result<Self, RunError> {
-        let started = Instant::now();
         let (confined, confinement) = spawn.program.confined()?;
         let (tree, streams) = Tree::start(&confined, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
-        let Streams { input, output: reader, terminal, .. } = streams;
+        let Streams { input, output, terminal, .. } = streams;
+        let group = tree.group();
+        let mut process =
+            Self::driven(id, spawn, group, |shared, kill| drive(tree, output, shared, kill));
+        process.input = tokio::sync::Mutex::new(input);
+        process.terminal = terminal;
+        process.confinement = confinement;
+        Ok(process)
+    }
+
+    /// What `driver` looks after, which has nothing to read.
+    pub(super) fn driven<F: Future<Output = ()> + Send + 'static>(
+        id: u32,
+        spawn: &Spawn,
+        group: Option<Group>,
+        driver: impl FnOnce(Arc<Shared>, CancellationToken) -> F,
+    ) -> Self {
         let output = Output { capture: Capture::new(spawn.keep), listener: None };
         let shared =
             Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
         let kill = spawn.until.child_token();
-        let group = tree.group();
-        let driver = tokio::spawn(drive(tree, reader, Arc::clone(&shared), kill.clone()));
-        Ok(Self {
+        let driver = tokio::spawn(driver(Arc::clone(&shared), kill.clone()));
+        Self {
             id,
             title: spawn.title.clone(),
-            started,
+            started: Instant::now(),
             group,
-            input: tokio::sync::Mutex::new(input),
-            terminal,
+            input: tokio::sync::Mutex::default(),
+            terminal: None,
             typed: Mutex::default(),
             shared,
             kill,
             driver,
-            confinement,
-        })
+            confinement: Confinement::default(),
+        }
     }
 
     /// The number by which a model speaks of it.
@@ -377,7 +407,12 @@ impl Shared {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, bytes: &[u8]) {
+    /// Tells that it has ended, after the last output.
+    pub(super) fn end(&self, exit: Exit) {
+        self.ended.send_replace(Some(exit));
+    }
+
+    pub(super) fn push(&self, bytes: &[u8]) {
         let mut output = self.output();
         output.capture.push(bytes);
         let Some(mut listener) = output.listener.take() else { return };
@@ -418,7 +453,12 @@ fn line_start(typed: &[u8]) -> usize {
 }
 
 /// Looks after a process until it has ended.
-async fn drive(mut tree: Tree, reader: Reader, shared: Arc<Shared>, kill: CancellationToken) {
+pub(super) async fn drive(
+    mut tree: Tree,
+    reader: Reader,
+    shared: Arc<Shared>,
+    kill: CancellationToken,
+) {
     let mut reading = pin!(read(reader, &shared).fuse());
     let status = beside(reading.as_mut(), async {
         tokio::select! {
@@ -431,10 +471,10 @@ async fn drive(mut tree: Tree, reader: Reader, shared: Arc<Shared>, kill: Cancel
         // What it left behind may hold the pipe open for ever.
         let _ = timeout(DRAIN, reading).await;
     }
-    shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));
+    shared.end(status.map_or(Exit::Unknown, Exit::of));
 }
 
-async fn read(mut reader: Reader, shared: &Shared) {
+pub(super) async fn read(mut reader: Reader, shared: &Shared) {
     let mut chunk = vec![0; CHUNK];
     // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
     while let Ok(count @ 1..) = reader.read(&mut chunk).await {
@@ -443,7 +483,7 @@ async fn read(mut reader: Reader, shared: &Shared) {
 }
 
 /// Waits for `main`, and lets `other` go on meanwhile.
-async fn beside<T>(
+pub(super) async fn beside<T>(
     mut other: Pin<&mut impl FusedFuture<Output = ()>>,
     main: impl Future<Output = T>,
 ) -> T {

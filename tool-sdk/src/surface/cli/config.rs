@@ -43,6 +43,7 @@ pub(super) struct Config {
     pub(super) rules: Vec<Rule>,
     pub(super) mode: Option<Mode>,
     pub(super) safe_commands: Option<bool>,
+    pub(super) kept_shell: Option<bool>,
     pub(super) agents: Vec<AgentProfile>,
     pub(super) hooks: Option<ExternalHooks>,
     /// Where decisions and runs are written down.
@@ -136,6 +137,7 @@ fn line(text: &str, byte: usize) -> usize {
 struct Written {
     mode: Option<Mode>,
     safe_commands: Option<bool>,
+    kept_shell: Option<bool>,
     #[serde(default)]
     allow: Vec<Spanned<String>>,
     #[serde(default)]
@@ -162,6 +164,7 @@ const KEYS: &[&str] = &[
     "audit",
     "deny",
     "hooks",
+    "kept_shell",
     "mcp",
     "mode",
     "rules",
@@ -221,6 +224,7 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
         rules,
         mode: written.mode,
         safe_commands: written.safe_commands,
+        kept_shell: written.kept_shell,
         agents: written.agents.into_iter().map(agent).collect::<std::result::Result<_, _>>()?,
         hooks: written.hooks.map(|entry| hooks(text, &entry)).transpose()?,
         audit: written.audit,
@@ -359,6 +363,7 @@ locked = true
         );
         assert!(config.rules.iter().all(|rule| rule.scope == Scope::User));
         assert_eq!((config.mode, config.safe_commands), (Some(Mode::Strict), Some(false)));
+        assert_eq!(parse("kept_shell = true", "f").unwrap().kept_shell, Some(true));
         assert!(parse("", "f").unwrap().rules.is_empty());
     }
 

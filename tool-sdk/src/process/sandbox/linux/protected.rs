@@ -141,23 +141,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "it measures time, so it wants a machine for itself"]
-    fn a_search_is_short() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        for number in 0..MOST_NAMES {
-            let inner = root.join(format!("crates/package-{}/src", number % (MOST_FOLDERS / 2)));
-            fs::create_dir_all(&inner).unwrap();
-            fs::write(inner.join(format!("module_{number}.rs")), "").unwrap();
-        }
-        let started = std::time::Instant::now();
-        for _ in 0..100 {
-            protected_in(&root).unwrap();
-        }
-        eprintln!("{MOST_NAMES} names: {:?} for each search", started.elapsed() / 100);
-    }
-
-    #[test]
     fn the_search_has_an_end() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
