@@ -149,8 +149,8 @@ pub use self::surface::provider;
 pub use self::tool::WorkspacePath;
 pub use self::tool::{
     Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, IntoOutput,
-    IntoTools, InvalidArgs, Json, Parallel, Param, Place, Prepared, Refinement, Running, Source,
-    Subject, Tool, ToolFn, ToolMethods, Truncate,
+    IntoTools, InvalidArgs, Json, Label, Parallel, Param, Place, Prepared, Refinement, Running,
+    Source, Subject, Tool, ToolFn, ToolMethods, Truncate,
 };
 pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Variants, View};
 pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};

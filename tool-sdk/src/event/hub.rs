@@ -23,8 +23,6 @@ use tokio::sync::Notify;
 
 use super::{EventKind, ToolEvent};
 use crate::call::CallId;
-use crate::context::{Context, Session};
-use crate::name::ToolName;
 
 /// Where events go out to their subscribers.
 #[derive(Default)]
@@ -56,18 +54,18 @@ impl Hub {
 
     /// Sends what happened to a call whose beginning has the number `begun`, or 0; gives the
     /// number of this event.
-    #[inline]
-    pub(crate) fn send(&self, about: About<'_>, begun: u64, kind: EventKind) -> u64 {
+    pub(crate) fn send(&self, begun: u64, mut event: ToolEvent) -> u64 {
         let mut outlets = lock(&self.outlets);
         // The number is taken under the lock, so that every subscriber sees them grow.
         let seq = outlets.next;
+        event.seq = seq;
         outlets.next += 1;
         let Some((last, others)) = outlets.queues.split_last_mut() else { return seq };
-        for queue in others.iter_mut().filter(|queue| queue.is_about(about.call)) {
-            queue.push(about, seq, begun, kind.clone());
+        for queue in others.iter_mut().filter(|queue| queue.is_about(&event.call)) {
+            queue.push(begun, event.clone());
         }
-        if last.is_about(about.call) {
-            last.push(about, seq, begun, kind);
+        if last.is_about(&event.call) {
+            last.push(begun, event);
         }
         seq
     }
@@ -152,32 +150,6 @@ impl Drop for Owned {
     }
 }
 
-/// Which call something happens to. An event is large, and is made where it stays.
-#[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
-    pub(crate) session: &'a Session,
-    pub(crate) tool: &'a ToolName,
-    pub(crate) call: &'a CallId,
-}
-
-impl<'a> About<'a> {
-    pub(crate) fn of(cx: &'a Context) -> Self {
-        Self { session: cx.session(), tool: cx.tool(), call: cx.call() }
-    }
-
-    #[inline(always)]
-    fn event(self, seq: u64, kind: EventKind) -> ToolEvent {
-        ToolEvent {
-            seq,
-            call: self.call.clone(),
-            tool: self.tool.clone(),
-            session: self.session.shared_id(),
-            severity: kind.severity(),
-            kind,
-        }
-    }
-}
-
 /// What a subscriber hears of its queue; also tells whose queue it is.
 #[derive(Default)]
 struct Bell {
@@ -251,13 +223,12 @@ impl Queue {
     }
 
     /// Takes an event in, or counts it as lost.
-    #[inline]
-    fn push(&mut self, about: About<'_>, seq: u64, begun: u64, kind: EventKind) {
+    fn push(&mut self, begun: u64, event: ToolEvent) {
         let was_empty = self.events.is_empty();
-        if self.has_place_for(&kind, begun) {
-            self.events.push_back(about.event(seq, kind));
+        if self.has_place_for(&event.kind, begun) {
+            self.events.push_back(event);
         } else {
-            self.lose(about, seq, &kind);
+            self.lose(event);
         }
         // Whoever waits has seen an empty queue.
         if was_empty {
@@ -281,13 +252,13 @@ impl Queue {
 
     /// Counts what is lost where the loss began, in the place of the first event that is.
     #[cold]
-    fn lose(&mut self, about: About<'_>, seq: u64, kind: &EventKind) {
-        if kind.is_beginning() {
-            self.lost.insert(seq);
+    fn lose(&mut self, event: ToolEvent) {
+        if event.kind.is_beginning() {
+            self.lost.insert(event.seq);
         }
         match self.events.back_mut() {
             Some(ToolEvent { kind: EventKind::Lost { count }, .. }) => *count += 1,
-            _ => self.events.push_back(about.event(seq, EventKind::Lost { count: 1 })),
+            _ => self.events.push_back(event.with(EventKind::Lost { count: 1 })),
         }
     }
 

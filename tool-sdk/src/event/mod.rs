@@ -12,39 +12,87 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use self::arguments::Arguments;
 pub use self::hub::Events;
-pub(crate) use self::hub::{About, Hub, HubOwner};
+pub(crate) use self::hub::{Hub, HubOwner};
 use crate::call::{CallId, Note, Truncated};
 use crate::content::Attachment;
-use crate::context::Signal;
-use crate::error::ErrorKind;
+use crate::context::{Session, Signal};
+use crate::error::{ErrorKind, ToolError};
 use crate::hook::HookRun;
 use crate::loop_guard::Finding;
 use crate::name::ToolName;
 use crate::permission::{Ask, AskId, Decision};
-use crate::tool::{Display, Source};
+use crate::tool::{Display, Label, Source};
 
 /// Something that happened to a call.
-#[derive(Clone, Debug, Serialize)]
+///
+/// As JSON it is one object: `tool` is the tool's name, and how the tool is shown and where it
+/// comes from stand beside it where a call begins and where it ends.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolEvent {
     /// Grows with every event of the pipeline.
     pub seq: u64,
     /// The call.
     pub call: CallId,
-    /// The tool's name, as the registry has it.
-    pub tool: ToolName,
+    /// The tool.
+    pub tool: Arc<Label>,
     /// The session's id.
     pub session: Arc<str>,
     /// How much it matters to whoever only looks for trouble.
     pub severity: Severity,
     /// What happened.
-    #[serde(flatten)]
     pub kind: EventKind,
+}
+
+impl ToolEvent {
+    /// What happened to a call; it gets its number when it is sent.
+    #[inline]
+    pub(crate) fn new(session: &Session, tool: Arc<Label>, call: &CallId, kind: EventKind) -> Self {
+        let (call, session, severity) = (call.clone(), session.shared_id(), kind.severity());
+        Self { seq: 0, call, tool, session, severity, kind }
+    }
+
+    /// Something else that happened to the call then.
+    fn with(self, kind: EventKind) -> Self {
+        Self { severity: kind.severity(), kind, ..self }
+    }
+}
+
+impl Serialize for ToolEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Written<'a> {
+            seq: u64,
+            call: &'a CallId,
+            tool: &'a ToolName,
+            session: &'a str,
+            severity: Severity,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            display: Option<&'a Display>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            source: Option<&'a Source>,
+            #[serde(flatten)]
+            kind: &'a EventKind,
+        }
+        let label = &*self.tool;
+        let is_labelled = self.kind.is_beginning() || self.kind.is_terminal();
+        Written {
+            seq: self.seq,
+            call: &self.call,
+            tool: &label.name,
+            session: &self.session,
+            severity: self.severity,
+            display: is_labelled.then_some(&*label.display),
+            source: is_labelled.then_some(&label.source),
+            kind: &self.kind,
+        }
+        .serialize(serializer)
+    }
 }
 
 /// How much an event matters to whoever only looks for trouble.
@@ -67,17 +115,13 @@ pub enum Severity {
 pub enum EventKind {
     /// The call was understood.
     Pending {
-        /// How the tool is shown.
-        display: Arc<Display>,
-        /// Where the tool comes from.
-        source: Source,
         /// The arguments, sensitive values masked.
         arguments: Arguments,
         /// One line for people.
         summary: Option<String>,
         /// What was accepted beyond the contract.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        notes: Vec<Note>,
+        #[serde(skip_serializing_if = "<[Note]>::is_empty")]
+        notes: Box<[Note]>,
     },
     /// A hook looks at the call.
     HookStarted {
@@ -102,7 +146,7 @@ pub enum EventKind {
         message: String,
     },
     /// The call may not run; its end follows.
-    Denied(Decision),
+    Denied(Box<Decision>),
     /// The call repeats what was done before.
     Looped {
         /// How often.
@@ -131,15 +175,15 @@ pub enum EventKind {
     Metadata {
         /// Its name.
         key: String,
-        /// Its value.
-        value: Value,
+        /// Its value; shared, like all values in events, because it may be large.
+        value: Arc<Value>,
     },
     /// The tool sends an event of its own kind.
     Emitted {
         /// The kind.
         kind: String,
         /// What belongs to it.
-        data: Value,
+        data: Arc<Value>,
     },
     /// A part of the output.
     Output {
@@ -147,24 +191,20 @@ pub enum EventKind {
         text: String,
     },
     /// The result's text was cut.
-    Truncated(Truncated),
+    Truncated(Box<Truncated>),
     /// The end: the tool gave a result.
     Completed {
-        /// How the tool is shown.
-        display: Arc<Display>,
-        /// Where the tool comes from.
-        source: Source,
         /// How long it took.
         elapsed_ms: u64,
         /// A short title.
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,
-        /// Typed data for a screen; shared, because it may be large.
+        /// Typed data for a screen.
         #[serde(skip_serializing_if = "Option::is_none")]
         data: Option<Arc<Value>>,
         /// The attachments, by media type and name.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        artifacts: Vec<Artifact>,
+        #[serde(skip_serializing_if = "<[Artifact]>::is_empty")]
+        artifacts: Box<[Artifact]>,
     },
     /// The end: the call failed.
     Failed(Ending),
@@ -184,8 +224,8 @@ impl From<Signal> for EventKind {
     fn from(signal: Signal) -> Self {
         match signal {
             Signal::Progress { done, total, message } => Self::Progress { done, total, message },
-            Signal::Metadata { key, value } => Self::Metadata { key, value },
-            Signal::Emitted { kind, data } => Self::Emitted { kind, data },
+            Signal::Metadata { key, value } => Self::Metadata { key, value: value.into() },
+            Signal::Emitted { kind, data } => Self::Emitted { kind, data: data.into() },
             Signal::Output { text } => Self::Output { text },
         }
     }
@@ -250,10 +290,6 @@ impl EventKind {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Ending {
-    /// How the tool is shown.
-    pub display: Arc<Display>,
-    /// Where the tool comes from.
-    pub source: Source,
     /// What kind of failure it was.
     pub error: ErrorKind,
     /// What the model reads.
@@ -263,14 +299,9 @@ pub struct Ending {
 }
 
 impl Ending {
-    pub(crate) fn new(
-        display: Arc<Display>,
-        source: Source,
-        error: ErrorKind,
-        message: String,
-        elapsed: Duration,
-    ) -> Self {
-        Self { display, source, error, message, elapsed_ms: millis(elapsed) }
+    pub(crate) fn new(error: &ToolError, elapsed: Duration) -> Self {
+        let (error, message) = (error.kind(), error.to_string());
+        Self { error, message, elapsed_ms: millis(elapsed) }
     }
 }
 

@@ -26,7 +26,7 @@ impl EventKind {
             Self::Denied(decision) => redact_decision(decision, redactor),
             Self::Warned { message } | Self::Progress { message, .. } => redactor.scrub(message),
             Self::Metadata { value, .. } | Self::Emitted { data: value, .. } => {
-                redactor.redact_value(value);
+                redactor.redact_value(Arc::make_mut(value));
             }
             Self::Output { text } => redactor.scrub(text),
             Self::Completed { title, data, artifacts, .. } => {

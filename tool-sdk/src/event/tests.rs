@@ -6,19 +6,16 @@ use std::collections::{HashMap, HashSet};
 use serde_json::json;
 
 use super::*;
-use crate::context::Session;
 use crate::redact::Redactor;
 
 fn pending() -> EventKind {
-    let display = Arc::new(Display::default());
-    let arguments = Arguments::new(r#"{"key": "hunter2hunter2"}"#, &display);
+    let arguments = Arguments::new(r#"{"key": "hunter2hunter2"}"#, &Display::default());
     let summary = Some("with hunter2hunter2".to_owned());
-    EventKind::Pending { display, source: Source::Native, arguments, summary, notes: Vec::new() }
+    EventKind::Pending { arguments, summary, notes: Box::default() }
 }
 
 fn ending() -> Ending {
-    let kind = ErrorKind::Failed;
-    Ending::new(Arc::default(), Source::Native, kind, "it failed".to_owned(), Duration::ZERO)
+    Ending::new(&ToolError::failed("it failed"), Duration::ZERO)
 }
 
 /// A hub, and a way to send: what happens to which call, and whether that had a beginning.
@@ -26,14 +23,14 @@ fn hub() -> (Arc<Hub>, impl Fn(u64, EventKind, bool)) {
     let hub = Arc::<Hub>::default();
     let sending = Arc::clone(&hub);
     let session = Session::new("s");
+    let tool = Arc::new(Label::named(ToolName::from_static("t")));
     let beginnings = RefCell::new(HashMap::new());
     let send = move |call: u64, kind: EventKind, begun: bool| {
-        let (id, tool) = (CallId::given(&call.to_string()), ToolName::from_static("t"));
-        let about = About { session: &session, tool: &tool, call: &id };
+        let id = CallId::given(&call.to_string());
         let mut beginnings = beginnings.borrow_mut();
         let began = if begun { beginnings[&call] } else { 0 };
         let is_beginning = kind.is_beginning();
-        let seq = sending.send(about, began, kind);
+        let seq = sending.send(began, ToolEvent::new(&session, Arc::clone(&tool), &id, kind));
         if is_beginning {
             beginnings.insert(call, seq);
         }
@@ -129,12 +126,10 @@ fn what_a_redactor_finds_is_in_no_event() {
     decision.rules = vec![format!("deny t({secret})").parse().unwrap()];
     let failed = || Ending { message: text(), ..ending() };
     let completed = EventKind::Completed {
-        display: Arc::default(),
-        source: Source::Native,
         elapsed_ms: 0,
         title: Some(text()),
         data: Some(Arc::new(value())),
-        artifacts: vec![Artifact { mime: "text/plain".to_owned(), name: Some(text()) }],
+        artifacts: [Artifact { mime: "text/plain".to_owned(), name: Some(text()) }].into(),
     };
     let run = HookRun { hook: "h".to_owned(), outcome: text(), elapsed_ms: 0 };
     let arguments = match pending() {
@@ -146,11 +141,11 @@ fn what_a_redactor_finds_is_in_no_event() {
         pending(),
         EventKind::Started { arguments },
         EventKind::HookFinished(run),
-        EventKind::Denied(decision),
+        EventKind::Denied(decision.into()),
         EventKind::Warned { message: text() },
         EventKind::Progress { done: 0, total: None, message: text() },
-        EventKind::Metadata { key: "k".to_owned(), value: value() },
-        EventKind::Emitted { kind: "k".to_owned(), data: value() },
+        EventKind::Metadata { key: "k".to_owned(), value: value().into() },
+        EventKind::Emitted { kind: "k".to_owned(), data: value().into() },
         EventKind::Output { text: text() },
         completed,
         EventKind::Failed(failed()),
@@ -163,4 +158,10 @@ fn what_a_redactor_finds_is_in_no_event() {
         assert!(!shown.contains(secret), "{shown}");
         assert!(shown.contains("[redacted]"));
     }
+}
+
+// Copying an event is a good part of sending it.
+#[test]
+fn an_event_is_small() {
+    assert!(size_of::<ToolEvent>() <= 128, "{}", size_of::<ToolEvent>());
 }

@@ -13,7 +13,7 @@ use super::frame::Frame;
 use super::turn::{Stop, Turn};
 use crate::context::{Context, Session};
 use crate::error::ToolError;
-use crate::event::{About, EventKind};
+use crate::event::EventKind;
 use crate::permission::{
     Action, Answering, Approver, Ask, AskId, By, Decision, Grant, GrantSource, Reply, ReplyError,
     Settled, Taken, Waiting,
@@ -266,8 +266,7 @@ async fn store(core: &Core, taken: &Taken, grants: Vec<Grant>) {
             Err(defect) => defect.to_string(),
         };
         let message = format!("the approval holds for this session only: {error}");
-        let about = About { session: taken.session(), tool: &ask.tool, call: &ask.call };
-        core.tell(about, EventKind::Warned { message });
+        core.tell(taken.session(), &ask.tool, &ask.call, EventKind::Warned { message });
     }
     keep(core, taken, grants);
 }

@@ -11,14 +11,15 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
-use crate::call::Call;
+use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Session, Sight, Signal, Sink, ToolFacts};
-use crate::event::{About, EventKind, Hub};
+use crate::event::{EventKind, Hub, ToolEvent};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
+use crate::name::ToolName;
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk};
 use crate::redact::Redactor;
-use crate::tool::Definition;
+use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
@@ -69,16 +70,26 @@ impl Core {
     }
 
     /// Sends an event to whoever listens.
-    pub(super) fn tell(&self, about: About<'_>, kind: EventKind) {
-        self.tell_of(about, 0, kind);
+    pub(super) fn tell(&self, session: &Session, tool: &ToolName, call: &CallId, kind: EventKind) {
+        let tool = self.label(session, tool);
+        self.tell_of(0, ToolEvent::new(session, tool, call, kind));
+    }
+
+    /// What is told of a tool that is known by its name.
+    fn label(&self, session: &Session, name: &ToolName) -> Arc<Label> {
+        let view = self.toolset.view_for(session);
+        match view.find(name.as_str()).and_then(|at| view.at(at)) {
+            Some((tool, policy)) => Arc::clone(policy.label(tool.definition())),
+            None => Arc::new(Label::named(name.clone())),
+        }
     }
 
     /// The same of a call whose beginning has the number `begun`; gives the number of this.
-    pub(super) fn tell_of(&self, about: About<'_>, begun: u64, mut kind: EventKind) -> u64 {
+    pub(super) fn tell_of(&self, begun: u64, mut event: ToolEvent) -> u64 {
         if let Some(redactor) = &self.redactor {
-            kind.redact(redactor);
+            event.kind.redact(redactor);
         }
-        self.hub.send(about, begun, kind)
+        self.hub.send(begun, event)
     }
 
     /// What this pipeline keeps for a session.
@@ -127,7 +138,7 @@ impl Sink for Core {
     }
 
     fn signal(&self, cx: &Context, signal: Signal) {
-        self.tell(About::of(cx), signal.into());
+        self.tell(cx.session(), cx.tool(), cx.call(), signal.into());
     }
 
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {

@@ -288,7 +288,7 @@ pub(super) fn suggestions(
 pub(super) fn denied(frame: &Frame<'_>, decision: Decision) -> ToolError {
     let name = &frame.definition.name;
     let error = ToolError::denied(format_args!("`{name}` may not run: {}", decision.reason));
-    frame.event(|| EventKind::Denied(decision.clone()));
+    frame.event(|| EventKind::Denied(decision.clone().into()));
     match decision.by {
         By::Nobody => error.hint(how_to_allow(frame, &decision)),
         By::Rule | By::Mode | By::Roots => {

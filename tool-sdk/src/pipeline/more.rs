@@ -12,7 +12,7 @@ use super::decide::grantee;
 use crate::audit::{Answer, AuditRecord, Audited};
 use crate::context::Context;
 use crate::effect::RiskClass;
-use crate::event::{About, EventKind};
+use crate::event::EventKind;
 use crate::permission::{Action, Ask, By, Case, Decision, Fingerprint, Pattern, Reply, Settled};
 use crate::tool::{Subject, Tool};
 use crate::toolset::names_of;
@@ -49,7 +49,7 @@ impl Wish {
         };
         let mut vigil = Vigil::begin(core, ask, cx.session(), &approver);
         let id = vigil.ask().id.clone();
-        let tell = |kind| core.tell(About::of(&cx), kind);
+        let tell = |kind| core.tell(cx.session(), cx.tool(), cx.call(), kind);
         let told = |reply: &'static str| {
             let ask = id.clone();
             tell(EventKind::PermissionReplied { ask, reply: reply.into() });

@@ -12,6 +12,7 @@ mod definition;
 pub(crate) mod digest;
 mod display;
 mod dynamic;
+mod label;
 pub(crate) mod native;
 mod output;
 mod param;
@@ -31,6 +32,7 @@ pub use self::args::{Fault, FaultKind, InvalidArgs};
 pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Source, Truncate};
 pub use self::display::Display;
 pub use self::dynamic::DynamicTool;
+pub use self::label::Label;
 pub use self::native::{
     ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParallelSpec, ParamOptions, ParamSpec, Range,
     Ready, Table, ToolFn, ToolMethods, ToolOptions, ToolSpec,

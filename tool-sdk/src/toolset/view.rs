@@ -18,7 +18,7 @@ use crate::effect::RiskClass;
 use crate::name::ToolName;
 use crate::permission::{Action, Mode, Rule, Ruleset};
 use crate::registry::Index;
-use crate::tool::{Definition, Flags, Subject, Tool};
+use crate::tool::{Definition, Flags, Label, Subject, Tool};
 
 /// What an audience sees at one moment: it never changes.
 pub struct View {
@@ -39,6 +39,8 @@ pub(crate) struct Policy {
     pub(crate) settled: Option<Action>,
     /// Whether every call is denied, so that there is no use in telling models of the tool.
     hidden: bool,
+    /// What is told of the tool, made for the first who listens.
+    label: OnceLock<Arc<Label>>,
 }
 
 impl Policy {
@@ -49,7 +51,13 @@ impl Policy {
         let settled = own.settled(mode, class);
         // What may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
-        Self { hidden: banned || own.hides(&names), rules: own, settled }
+        let label = OnceLock::new();
+        Self { hidden: banned || own.hides(&names), rules: own, settled, label }
+    }
+
+    /// What is told of the tool, which has this definition.
+    pub(crate) fn label(&self, definition: &Definition) -> &Arc<Label> {
+        self.label.get_or_init(|| Arc::new(Label::of(definition)))
     }
 }
 

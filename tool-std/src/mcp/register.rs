@@ -192,7 +192,7 @@ mod tests {
                 _ => {}
             }
         };
-        assert_eq!(told, json!({ "server": "greeter", "tools": ["mcp__greeter__hello"] }));
+        assert_eq!(*told, json!({ "server": "greeter", "tools": ["mcp__greeter__hello"] }));
     }
 
     // F126

@@ -49,7 +49,7 @@ pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> 
     let fitted = budget.fit(text, direction).or_else(|| dropped.map(|_| Fitted::whole(text)))?;
     let (text, truncated) = cut(frame, text, &fitted, dropped.unwrap_or_default());
     output.replace_text(text);
-    frame.event(|| EventKind::Truncated(truncated.clone()));
+    frame.event(|| EventKind::Truncated(truncated.clone().into()));
     Some(truncated)
 }
 

@@ -59,7 +59,7 @@ impl Frame<'_> {
         }
         let reason = error.message().to_owned();
         let decision = Decision::new(Action::Deny, By::Hook, reason);
-        self.event(|| EventKind::Denied(decision.clone()));
+        self.event(|| EventKind::Denied(decision.clone().into()));
         match self.record(prepared, &decision, None) {
             Ok(()) => error,
             Err(unwritten) => unwritten,

@@ -10,9 +10,9 @@ use super::Frame;
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
-use crate::event::{About, Arguments, Artifact, Ending, EventKind, millis};
+use crate::event::{Arguments, Artifact, Ending, EventKind, ToolEvent, millis};
 use crate::pipeline::fit;
-use crate::tool::Prepared;
+use crate::tool::{Label, Prepared};
 
 /// A call that is dropped half-way was cancelled by whoever dropped it.
 impl Drop for Frame<'_> {
@@ -30,11 +30,9 @@ impl Frame<'_> {
     pub(in crate::pipeline) fn announce(&mut self, prepared: &dyn Prepared) {
         let display = &self.definition.display;
         let begun = self.event(|| EventKind::Pending {
-            display: Arc::clone(display),
-            source: self.definition.source.clone(),
             arguments: Arguments::new(self.arguments(), display),
             summary: catch_unwind(AssertUnwindSafe(|| prepared.summary())).ok().flatten(),
-            notes: prepared.notes().to_vec(),
+            notes: prepared.notes().into(),
         });
         self.begun = Some(begun);
     }
@@ -77,22 +75,18 @@ impl Frame<'_> {
 
     fn terminal(&self, result: &Result<Output, ToolError>) -> EventKind {
         let elapsed = self.started().elapsed();
-        let display = Arc::clone(&self.definition.display);
-        let source = self.definition.source.clone();
         match result {
             Ok(output) => EventKind::Completed {
-                display,
-                source,
                 elapsed_ms: millis(elapsed),
                 title: output.title_text().map(str::to_owned),
                 data: output.display_data().cloned().map(Arc::new),
                 artifacts: match output.attachments() {
-                    [] => Vec::new(),
+                    [] => Box::default(),
                     some => some.iter().map(Artifact::of).collect(),
                 },
             },
             Err(error) => {
-                let ending = Ending::new(display, source, error.kind(), error.to_string(), elapsed);
+                let ending = Ending::new(error, elapsed);
                 match error.kind() {
                     ErrorKind::Aborted => EventKind::Aborted(ending),
                     ErrorKind::Timeout => EventKind::TimedOut(ending),
@@ -123,7 +117,10 @@ impl Frame<'_> {
     /// Apart, so that calls that nobody listens to do not carry it.
     #[inline(never)]
     fn tell(&self, begun: u64, kind: impl FnOnce() -> EventKind) -> u64 {
-        let about = About { session: self.session, tool: &self.definition.name, call: &self.id };
-        self.core.tell_of(about, begun, kind())
+        let tool = match &self.known {
+            Some(known) => Arc::clone(known.policy.label(self.definition)),
+            None => Arc::new(Label::of(self.definition)),
+        };
+        self.core.tell_of(begun, ToolEvent::new(self.session, tool, &self.id, kind()))
     }
 }

@@ -83,8 +83,9 @@ impl Live {
 
     fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
         match &event.kind {
-            EventKind::Pending { display, arguments, .. } => {
-                let headline = display.headline(event.tool.as_str(), arguments);
+            EventKind::Pending { arguments, .. } => {
+                let tool = &event.tool;
+                let headline = tool.display.headline(tool.name.as_str(), arguments);
                 self.headlines.insert(event.call.clone(), headline);
                 return;
             }
@@ -104,7 +105,7 @@ impl Live {
     /// A call whose arguments were not understood has a name and no headline.
     fn headline(&self, event: &ToolEvent) -> String {
         let known = self.headlines.get(&event.call).cloned();
-        known.unwrap_or_else(|| event.tool.to_string())
+        known.unwrap_or_else(|| event.tool.name.to_string())
     }
 
     fn show(&mut self, event: &ToolEvent, message: &str) {

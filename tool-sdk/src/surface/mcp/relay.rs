@@ -86,7 +86,7 @@ impl Teller {
             EventKind::Warned { message } => (LoggingLevel::Warning, message.into()),
             _ => return,
         };
-        self.log(level, event.tool.as_str(), data).await;
+        self.log(level, event.tool.name.as_str(), data).await;
     }
 
     async fn progress(&mut self, done: u64, total: Option<u64>, message: String) {
