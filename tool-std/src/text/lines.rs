@@ -53,7 +53,7 @@ pub(crate) fn line_end(text: &str) -> Option<&'static str> {
 /// How a new line of a file with this text ends. Where other lines end with LF, a CR by itself
 /// is a slip or a part of the line, and nothing to go by.
 pub(crate) fn new_line_end(text: &str) -> &'static str {
-    line_end(text).unwrap_or(if text.contains('\r') { "\r" } else { "\n" })
+    line_end(text).unwrap_or_else(|| if text.contains('\r') { "\r" } else { "\n" })
 }
 
 /// The mark before a text, empty when there is none, and the text.
