@@ -5,7 +5,7 @@
 
 use std::iter;
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr_iter, memchr2};
 
 /// What some editors put before a text.
 const BOM: &str = "\u{feff}";
@@ -44,6 +44,13 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
+/// The same as a list, for which room is made at once.
+pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
+    let mut all = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
+    all.extend(lines(text));
+    all
+}
+
 /// How lines of `text` end: the first LF decides, and whether a CR stands before it.
 pub(crate) fn line_end(text: &str) -> Option<&'static str> {
     let at = memchr(b'\n', text.as_bytes())?;
@@ -53,7 +60,7 @@ pub(crate) fn line_end(text: &str) -> Option<&'static str> {
 /// How a new line of a file with this text ends. Where other lines end with LF, a CR by itself
 /// is a slip or a part of the line, and nothing to go by.
 pub(crate) fn new_line_end(text: &str) -> &'static str {
-    line_end(text).unwrap_or(if text.contains('\r') { "\r" } else { "\n" })
+    line_end(text).unwrap_or_else(|| if text.contains('\r') { "\r" } else { "\n" })
 }
 
 /// The mark before a text, empty when there is none, and the text.
