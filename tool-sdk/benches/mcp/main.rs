@@ -66,10 +66,11 @@ fn serve_http(server: Option<Server>) -> Result<(), Box<dyn Error>> {
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         println!("{}", listener.local_addr()?);
-        Ok(match server {
+        match server {
             Some(server) => server.serve_http(listener, Http::new(web::TOKEN.parse()?)).await?,
             None => hand::serve_http(listener).await?,
-        })
+        }
+        Ok(())
     })
 }
 

@@ -178,7 +178,8 @@ impl<R: AsyncRead + Unpin> Front<R> {
         let ending = self.ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(PATIENCE)));
         while let Poll::Ready(Some(_)) = self.desk.running.poll_join_next(cx) {}
         let is_over = ending.as_mut().poll(cx).is_ready();
-        if !(self.desk.running.is_empty() && self.held.is_empty()) && !is_over {
+        let is_done = self.desk.running.is_empty() && self.held.is_empty();
+        if !is_done && !is_over {
             return Poll::Pending;
         }
         self.desk.running.abort_all();

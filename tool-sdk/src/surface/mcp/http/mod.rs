@@ -228,7 +228,8 @@ impl Door {
             Told::Begun(call) => drop(head.extensions.insert(call)),
             Told::Nothing => {}
         }
-        let (request, kind) = judged(head, body, owner.clone())?;
+        let judged = judged(head, body, owner.clone());
+        let (request, kind) = judged.map_err(|fault| wrong(&fault))?;
         let answer = match kind {
             Kind::Hello => self.open(request, owner).await,
             Kind::Call(_) | Kind::Other => self.service.handle(request).await,
@@ -323,9 +324,9 @@ fn judged(
     mut head: Parts,
     body: Bytes,
     owner: Owner,
-) -> Result<(Request<Full<Bytes>>, Kind), Answer> {
+) -> Result<(Request<Full<Bytes>>, Kind), Fault> {
     let kind = match head.method {
-        Method::POST => message::judge(&body).map_err(|fault| wrong(&fault))?,
+        Method::POST => message::judge(&body)?,
         _ => Kind::Other,
     };
     let body = match message::readable(&body, &kind) {
@@ -333,7 +334,7 @@ fn judged(
         Cow::Owned(body) => body.into(),
     };
     if let Ok(message) = serde_json::from_slice(&body) {
-        message::known(&message).map_err(|fault| wrong(&fault))?;
+        message::known(&message)?;
     }
     if let Kind::Call(written) = &kind {
         head.extensions.insert(written.clone());

@@ -123,6 +123,10 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Session;
+    use crate::pipeline::Pipeline;
+    use crate::registry::Registry;
+    use crate::surface::mcp::page::Shows;
 
     fn sessions() -> Sessions {
         Sessions::new(Arc::default())
@@ -169,5 +173,32 @@ mod tests {
         assert!(sessions.enter("used", &None, now + IDLE));
         let later = now + IDLE + Duration::from_secs(1);
         assert_eq!(sessions.note("new", owner("ada"), later), ["old".into()]);
+    }
+
+    // rmcp ends sessions of which it hears nothing.
+    #[test]
+    fn now_and_then_a_request_goes_to_rmcp() {
+        let (sessions, now) = (sessions(), Instant::now());
+        let single = || Single {
+            pipeline: Pipeline::new(Registry::builder().build().unwrap()),
+            listing: Arc::default(),
+            session: Session::default(),
+            shows: Shows::Text,
+            level: Arc::default(),
+        };
+        let head = hyper::Request::builder().header("mcp-session-id", "a").body(()).unwrap();
+        let (head, ()) = head.into_parts();
+        sessions.note("a", None, now);
+        assert!(sessions.single("a", now).is_none(), "it is not open yet");
+        sessions.answer(&head, single());
+        assert!(sessions.single("b", now).is_none());
+        let late = now + IDLE / 2 + Duration::from_secs(1);
+        let direct = |at| sessions.single("a", at).is_some();
+        assert_eq!([now, now + IDLE / 2, late, late].map(direct), [true, true, false, true]);
+        assert!(sessions.enter("a", &None, late));
+        sessions.forget(late + IDLE);
+        assert!(direct(late));
+        sessions.forget(late + IDLE + Duration::from_secs(1));
+        assert!(!direct(late), "nobody has heard of it");
     }
 }

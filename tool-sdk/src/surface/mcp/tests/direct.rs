@@ -234,3 +234,36 @@ async fn answers_wait_for_a_peer_that_writes_first() {
         }
     }
 }
+
+// A list of several pages is the same list, however often it is asked for.
+#[tokio::test]
+async fn a_long_list_is_told_page_by_page() {
+    let mut told = Vec::new();
+    for directly in [true, false] {
+        let mut registry = Registry::builder();
+        for nth in 0..1001 {
+            let name = ToolName::new(format!("tool_{nth:04}")).unwrap();
+            let definition = Definition::new(name, "Does it.", Schema::default());
+            registry = registry.add(DynamicTool::new(definition, |_: Value, _: Context| async {}));
+        }
+        let pipeline = Pipeline::new(registry.build().unwrap());
+        let server = Server::new(pipeline, Session::default()).answering_directly(directly);
+        let mut peer = Peer::legacy(&server, json!({})).await;
+        let mut pages = Vec::new();
+        for _ in 0..2 {
+            let mut params = json!({});
+            loop {
+                let page = peer.request("tools/list", params).await["result"].take();
+                let cursor = page["nextCursor"].clone();
+                pages.push(page);
+                if cursor.is_null() {
+                    break;
+                }
+                params = json!({ "cursor": cursor });
+            }
+        }
+        told.push(pages);
+    }
+    assert_eq!(told[0].len(), 6);
+    assert!(told[0] == told[1], "the pages are those of rmcp");
+}
