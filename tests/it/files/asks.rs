@@ -1,0 +1,99 @@
+//! What is shown before a file is written, and that nothing else is written.
+
+use super::*;
+
+// F174
+#[tokio::test]
+async fn every_ask_carries_the_difference() {
+    let diff = "--- f\n+++ f\n@@ -1 +1 @@\n-old\n+new\n";
+    for (tool, arguments) in [
+        ("write_file", json!({ "path": "f", "content": "new\n" })),
+        ("edit_file", json!({ "path": "f", "old_string": "old", "new_string": "new" })),
+        ("apply_patch", json!({ "input": patch("*** Update File: f\n@@\n-old\n+new") })),
+    ] {
+        let desk = Desk::with_rules(&[("f", "old\n")], &[]).answering(false);
+        assert_eq!(desk.error(tool, arguments).await.kind(), ErrorKind::Denied);
+        let preview = desk.preview();
+        assert_eq!(preview["unified"], diff, "{tool}");
+        assert_eq!((&preview["added"], &preview["removed"]), (&json!(1), &json!(1)));
+        assert_eq!(desk.text("f"), "old\n");
+    }
+    let desk = Desk::with_rules(&[("f", "old\n")], &[]).answering(false);
+    let edit = json!({ "path": "f", "old_string": "nope", "new_string": "new" });
+    desk.error("edit_file", edit).await;
+    assert!(desk.preview()["error"].as_str().unwrap().contains("not in the file"));
+}
+
+/// Says yes, after it changed the file that it was asked about.
+struct Meddling(PathBuf, &'static str);
+
+impl Approver for Meddling {
+    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        fs::write(&self.0, self.1).unwrap();
+        Box::pin(std::future::ready(Some(Reply::Once)))
+    }
+}
+
+// F174, F142: the text that the preview showed is the one that is replaced, and no other.
+#[tokio::test]
+async fn what_was_shown_is_what_is_replaced() {
+    for (files, meanwhile) in [(&[("f", "old\n")][..], "theirs\n"), (&[], "theirs\n")] {
+        let mut desk = Desk::with_rules(files, &[]);
+        let meddling = Meddling(desk.path("f"), meanwhile);
+        desk.pipeline = desk.pipeline.approver(meddling);
+        let write = json!({ "path": "f", "content": "new\n" });
+        let error = desk.error("write_file", write.clone()).await;
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert_eq!(desk.files(), named(&[("f", meanwhile)]));
+        // Asked again, they see what is there now.
+        desk.ok("write_file", write).await;
+        assert_eq!(desk.text("f"), "new\n");
+    }
+    // An edit quotes what it replaces, and so it may go on.
+    let mut desk = Desk::with_rules(&[("f", "old\n")], &[]);
+    let meddling = Meddling(desk.path("f"), "more\nold\n");
+    desk.pipeline = desk.pipeline.approver(meddling);
+    let edit = json!({ "path": "f", "old_string": "old", "new_string": "new" });
+    desk.ok("edit_file", edit).await;
+    assert_eq!(desk.text("f"), "more\nnew\n");
+}
+
+// F140: one ask for all files of a patch.
+#[tokio::test]
+async fn a_patch_asks_once() {
+    let desk = Desk::with_rules(&[("a", "1\n"), ("b", "1\n")], &[]).answering(true);
+    let body =
+        "*** Update File: a\n@@\n-1\n+2\n*** Update File: b\n@@\n-1\n+2\n*** Add File: c\n+3";
+    desk.patch(body).await.unwrap();
+    let asks = desk.asked.asks.lock().unwrap();
+    let subjects: Vec<_> = asks[0].subjects.iter().map(|subject| subject.text()).collect();
+    assert_eq!((asks.len(), subjects), (1, vec!["a", "b", "c"]));
+}
+
+// PA7: to allow edits is not to allow what runs later.
+#[tokio::test]
+async fn what_runs_later_is_asked_about_whatever_is_allowed() {
+    let calls = [
+        ("write_file", json!({ "path": ".git/hooks/pre-commit", "content": "x" })),
+        ("edit_file", json!({ "path": ".envrc", "old_string": "a", "new_string": "b" })),
+        (
+            "apply_patch",
+            json!({ "input": patch("*** Add File: x\n+x\n*** Add File: .git/config\n+x") }),
+        ),
+    ];
+    for (tool, arguments) in calls {
+        let desk = Desk::new(&[(".envrc", "a")]);
+        let before = desk.files();
+        assert_eq!(desk.error(tool, arguments.clone()).await.kind(), ErrorKind::Denied, "{tool}");
+        assert_eq!(desk.files(), before);
+        let decision = serde_json::to_value(desk.check(tool, arguments.clone()).await).unwrap();
+        assert_eq!(decision["decision"], "ask", "{tool}");
+
+        let desk = desk.answering(true);
+        desk.ok(tool, arguments).await;
+        let asks = desk.asked.asks.lock().unwrap();
+        assert_eq!(asks[0].subjects[0].permission(), Some("protected_path"), "{tool}");
+    }
+    let desk = Desk::with_rules(&[], &["allow edit", "allow protected_path(.vscode/*)"]);
+    desk.ok("write_file", json!({ "path": ".vscode/tasks.json", "content": "{}" })).await;
+}

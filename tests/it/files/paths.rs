@@ -1,0 +1,80 @@
+//! Where files may be written.
+
+use super::*;
+
+// PA2: a path outside is asked about by its own name, and then it is that path and no other.
+#[tokio::test]
+async fn what_is_outside_is_asked_about() {
+    let other = TempDir::new().unwrap();
+    let file = other.path().canonicalize().unwrap().join("new/file");
+    let write = json!({ "path": file, "content": "x" });
+    let desk = Desk::new(&[]);
+    let error = desk.error("write_file", write.clone()).await;
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.to_string().contains("external_directory("), "{error}");
+    assert!(!file.exists());
+
+    let desk = desk.answering(true);
+    let output = desk.ok("write_file", write.clone()).await;
+    assert_eq!(output.as_text(), format!("Created `{}` (+1 -0 lines).", file.display()));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "x");
+
+    let rule = format!("allow external_directory({}/*)", other.path().display());
+    let desk = Desk::with_rules(&[], &["allow edit", &rule]);
+    desk.ok("write_file", write.clone()).await;
+    let desk =
+        Desk::with_rules(&[], &["allow external_directory", "allow edit", "deny edit(file)"]);
+    assert_eq!(desk.error("write_file", write.clone()).await.kind(), ErrorKind::Denied);
+
+    // F92: the folders that may be written are a limit for everybody.
+    let mut desk = Desk::with_rules(&[], &["allow *"]);
+    let root = desk.folder.path().canonicalize().unwrap();
+    desk.pipeline = desk.pipeline.writable_roots([root]);
+    assert_eq!(desk.error("write_file", write).await.kind(), ErrorKind::Denied);
+    desk.ok("write_file", json!({ "path": "inside", "content": "x" })).await;
+}
+
+// PA6: a rule on a file holds for every way to name it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_denial_holds_through_links() {
+    let desk = Desk::with_rules(&[("secret", "x")], &["allow edit", "deny edit(secret)"]);
+    std::os::unix::fs::symlink("secret", desk.path("link")).unwrap();
+    for path in ["secret", "./secret", "link", "a/../link"] {
+        let write = json!({ "path": path, "content": "y" });
+        desk.error("write_file", write).await;
+        assert_eq!(desk.text("secret"), "x", "{path}");
+    }
+}
+
+// F92
+#[tokio::test]
+async fn a_folder_that_may_only_be_read_says_so() {
+    let lent = TempDir::new().unwrap();
+    let mut desk = Desk::with_rules(&[], &["allow *"]);
+    let workspace = Workspace::open([desk.folder.path()]).unwrap().readable(lent.path()).unwrap();
+    desk.session = Session::new("s").lend(workspace);
+    let path = lent.path().canonicalize().unwrap().join("page");
+    let error = desk.error("write_file", json!({ "path": path, "content": "x" })).await;
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().ends_with("is in a folder that may only be read"), "{error}");
+    assert!(!path.exists());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn pipes_and_folders_are_refused_at_once() {
+    let desk = Desk::new(&[("dir/f", "x")]);
+    let made = std::process::Command::new("mkfifo").arg(desk.path("pipe")).status().unwrap();
+    assert!(made.success());
+    for path in ["pipe", "dir", "."] {
+        for (tool, arguments) in [
+            ("write_file", json!({ "path": path, "content": "x" })),
+            ("edit_file", json!({ "path": path, "old_string": "x", "new_string": "y" })),
+            ("apply_patch", json!({ "input": patch(&format!("*** Delete File: {path}")) })),
+        ] {
+            let error = desk.error(tool, arguments).await;
+            assert_eq!(error.kind(), ErrorKind::Failed, "{tool} {path}: {error}");
+        }
+    }
+}
