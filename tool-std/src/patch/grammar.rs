@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use memchr::memchr;
+use memchr::memchr_iter;
 
 use super::{Chunk, ChunkLine, Hunk, Patch, plain_path};
 
@@ -49,20 +49,17 @@ impl std::error::Error for ParseError {}
 /// Reads a patch that nothing is wrapped around.
 pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     let whole = |message: &str| ParseError { line: None, message: message.to_owned() };
-    let (first, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
-    if first.trim() != BEGIN {
-        return Err(whole("The first line of the patch must be '*** Begin Patch'"));
-    }
-    // Nothing between the first line and the last is not the same as an empty line.
-    let (body, last) = match rest.rsplit_once('\n') {
-        Some((body, last)) => (Some(body), last),
-        None => (None, rest),
+    let lines = lines(text.trim());
+    let body = match &lines[..] {
+        [first, rest @ ..] if first.trim() == BEGIN => rest,
+        _ => return Err(whole("The first line of the patch must be '*** Begin Patch'")),
     };
-    if last.trim() != END {
-        return Err(whole("The last line of the patch must be '*** End Patch'"));
-    }
+    let body = match body {
+        [body @ .., last] if last.trim() == END => body,
+        _ => return Err(whole("The last line of the patch must be '*** End Patch'")),
+    };
 
-    let mut parser = Parser::new(body);
+    let mut parser = Parser { lines: body, at: 0 };
     let environment = parser.environment();
     if environment == Some("") {
         return Err(whole("apply_patch environment_id cannot be empty"));
@@ -74,35 +71,33 @@ pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     Ok(Patch { environment, hunks })
 }
 
-/// The lines between the first and the last, from one of them on.
-struct Parser<'p> {
-    /// The next line, without its end.
-    line: Option<&'p str>,
-    /// How many lines are before it.
-    at: usize,
-    /// The lines behind it, of which the last has no end.
-    rest: Option<&'p str>,
+/// The lines of a text, without their ends.
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
+    let mut start = 0;
+    for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        let line = &text[start..end];
+        lines.push(line.strip_suffix('\r').unwrap_or(line));
+        start = end + 1;
+    }
+    lines
 }
 
-impl<'p> Parser<'p> {
-    fn new(body: Option<&'p str>) -> Self {
-        let (line, rest) = split(body);
-        Self { line, at: 0, rest }
-    }
+/// The lines between the first and the last, and how many of them are read.
+struct Parser<'p, 'l> {
+    lines: &'l [&'p str],
+    at: usize,
+}
 
+impl<'p> Parser<'p, '_> {
     fn peek(&self) -> Option<&'p str> {
-        self.line
-    }
-
-    fn advance(&mut self) {
-        (self.line, self.rest) = split(self.rest);
-        self.at += 1;
+        self.lines.get(self.at).copied()
     }
 
     /// The next line, when `wanted` makes something of it.
     fn take<T>(&mut self, wanted: impl FnOnce(&'p str) -> Option<T>) -> Option<T> {
         let found = self.peek().and_then(wanted)?;
-        self.advance();
+        self.at += 1;
         Some(found)
     }
 
@@ -118,7 +113,7 @@ impl<'p> Parser<'p> {
 
     fn hunk(&mut self, header: &'p str) -> Result<Hunk<'p>, ParseError> {
         let at = self.at;
-        self.advance();
+        self.at += 1;
         if let Some(path) = header.strip_prefix(ADD) {
             Ok(Hunk::Add { path, content: self.content() })
         } else if let Some(path) = header.strip_prefix(DELETE) {
@@ -198,16 +193,6 @@ impl<'p> Parser<'p> {
             _ => Ok(lines),
         }
     }
-}
-
-/// The first line of a text, without its end, and the lines behind it.
-fn split(text: Option<&str>) -> (Option<&str>, Option<&str>) {
-    let Some(text) = text else { return (None, None) };
-    let (line, rest) = match memchr(b'\n', text.as_bytes()) {
-        Some(end) => (&text[..end], Some(&text[end + 1..])),
-        None => (text, None),
-    };
-    (Some(line.strip_suffix('\r').unwrap_or(line)), rest)
 }
 
 fn chunk_line(line: &str) -> Option<ChunkLine<'_>> {

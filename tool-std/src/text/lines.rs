@@ -5,7 +5,7 @@
 
 use std::iter;
 
-use memchr::{memchr, memchr_iter, memchr2};
+use memchr::{memchr, memchr2};
 
 /// What some editors put before a text.
 const BOM: &str = "\u{feff}";
@@ -42,13 +42,6 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
         rest = &rest[end..];
         Some(line)
     })
-}
-
-/// The same as a list, for which room is made at once.
-pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
-    let mut all = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
-    all.extend(lines(text));
-    all
 }
 
 /// How lines of `text` end: the first LF decides, and whether a CR stands before it.
