@@ -30,8 +30,9 @@ use crate::tool::{Display, Label, Source};
 
 /// Something that happened to a call.
 ///
-/// As JSON it is one object: `tool` is the tool's name, and how the tool is shown and where it
-/// comes from stand beside it where a call begins and where it ends.
+/// As JSON it is one object: `tool` is the tool's name, `severity` says how much the event
+/// matters, and how the tool is shown and where it comes from stand beside them where a call
+/// begins and where it ends.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolEvent {
@@ -43,8 +44,6 @@ pub struct ToolEvent {
     pub tool: Arc<Label>,
     /// The session's id.
     pub session: Arc<str>,
-    /// How much it matters to whoever only looks for trouble.
-    pub severity: Severity,
     /// What happened.
     pub kind: EventKind,
 }
@@ -53,13 +52,12 @@ impl ToolEvent {
     /// What happened to a call; it gets its number when it is sent.
     #[inline]
     pub(crate) fn new(session: &Session, tool: Arc<Label>, call: &CallId, kind: EventKind) -> Self {
-        let (call, session, severity) = (call.clone(), session.shared_id(), kind.severity());
-        Self { seq: 0, call, tool, session, severity, kind }
+        Self { seq: 0, call: call.clone(), tool, session: session.shared_id(), kind }
     }
 
     /// Something else that happened to the call then.
     fn with(self, kind: EventKind) -> Self {
-        Self { severity: kind.severity(), kind, ..self }
+        Self { kind, ..self }
     }
 }
 
@@ -86,7 +84,7 @@ impl Serialize for ToolEvent {
             call: &self.call,
             tool: &label.name,
             session: &self.session,
-            severity: self.severity,
+            severity: self.kind.severity(),
             display: is_labelled.then_some(&*label.display),
             source: is_labelled.then_some(&label.source),
             kind: &self.kind,

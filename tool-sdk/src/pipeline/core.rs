@@ -85,11 +85,12 @@ impl Core {
     }
 
     /// The same of a call whose beginning has the number `begun`; gives the number of this.
-    pub(super) fn tell_of(&self, begun: u64, mut event: ToolEvent) -> u64 {
-        if let Some(redactor) = &self.redactor {
-            event.kind.redact(redactor);
+    #[inline]
+    pub(super) fn tell_of(&self, begun: u64, event: ToolEvent) -> u64 {
+        match &self.redactor {
+            None => self.hub.send(begun, event),
+            Some(redactor) => self.hub.send(begun, event.redacted(redactor)),
         }
-        self.hub.send(begun, event)
     }
 
     /// What this pipeline keeps for a session.
