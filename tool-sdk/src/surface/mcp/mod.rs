@@ -4,8 +4,9 @@
 //! keep beside their tools that of `resources`.
 //!
 //! ```text
-//! stdio ─▶ direct · message                                what can be answered at once
-//!     http ─▶ connection ─▶ listing · page                 what a peer is told
+//! stdio · http ─▶ direct · message                         what can be answered at once
+//!               ▼
+//!             connection ─▶ listing · page                 what a peer is told
 //!                            ├▶ library ─▶ offer           resources and prompts of the host
 //!                            └▶ call ─▶ pipeline ─▶ result  what became of a call
 //!                                  ├▶ relay                 progress and log messages
@@ -157,8 +158,8 @@ impl Server {
         self
     }
 
-    /// Sets whether calls over two streams are answered without a detour; true unless set.
-    /// What peers see is the same.
+    /// Sets whether calls are answered without a detour; true unless set. What peers see is the
+    /// same, but over HTTP an answer that needs no stream of events is none.
     #[must_use]
     pub fn answering_directly(mut self, directly: bool) -> Self {
         self.answers_directly = directly;

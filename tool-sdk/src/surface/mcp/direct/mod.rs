@@ -12,6 +12,8 @@
 //! it stands, and gets a task of its own only when it has to wait. Where there are more
 //! threads it gets one at once, so that a tool that blocks its thread stops nobody else.
 //!
+//! Requests over HTTP come without a front, see [`Single`].
+//!
 //! **Invariant:** the answers are those that rmcp would give, and nothing is answered here
 //! before rmcp has opened the session.
 

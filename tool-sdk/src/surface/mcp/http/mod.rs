@@ -2,7 +2,8 @@
 //!
 //! rmcp speaks the protocol; this is the door in front of it. Who may not enter is sent away
 //! before a body is read, see [`guard`], a session is there for whoever opened it, and what
-//! is no message does not come in.
+//! is no message does not come in. What an open session asks for that needs no stream of
+//! events is answered at the door.
 
 mod guard;
 mod lasting;
