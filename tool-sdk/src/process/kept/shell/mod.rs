@@ -10,8 +10,9 @@
 mod idle;
 mod talk;
 
-use std::fs;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::pin::pin;
 use std::process::ExitStatus;
@@ -57,6 +58,8 @@ const LET_GO: Duration = Duration::from_secs(2);
 struct Shell {
     tree: Tree,
     talk: Talk,
+    /// Lists its children.
+    children: File,
     env: ChildEnv,
     limits: Limits,
     /// Its streams are bound to it.
@@ -88,16 +91,19 @@ fn is_for_kept_shell(spawn: &Spawn) -> bool {
 impl Shell {
     fn start(spawn: &Spawn, mark: Mark) -> io::Result<Self> {
         let mut program = Program::new("bash", ["--noprofile", "--norc", "-c", READER]);
-        program.env = spawn.program.env.clone();
+        let env = spawn.program.env().into_owned();
+        program.env = Some(env.clone());
         program.limits = spawn.program.limits;
         program.folder = Some("/".into());
         // What a script leaves behind is then seen.
         program.adopts = true;
         let (talk, ends) = Talk::new()?;
+        let tree = Tree::start_on(&program, mark, &ends, spawn.grace)?;
         Ok(Self {
-            tree: Tree::start_on(&program, mark, &ends, spawn.grace)?,
+            children: children(&tree)?,
+            tree,
             talk,
-            env: program.env,
+            env,
             limits: program.limits,
             runtime: Handle::current().id(),
             idle_since: Instant::now(),
@@ -105,7 +111,7 @@ impl Shell {
     }
 
     fn fits(&self, spawn: &Spawn) -> bool {
-        self.env == spawn.program.env
+        self.env == *spawn.program.env()
             && self.limits == spawn.program.limits
             && self.runtime == Handle::current().id()
             && !self.tree.has_ended()
@@ -131,11 +137,7 @@ impl Shell {
 
     /// Whether nothing is left of what it started: whatever lost its parents is its own child.
     fn is_alone(&self) -> bool {
-        let number = self.tree.group().and_then(|group| group.number());
-        number.is_some_and(|number| {
-            let children = fs::read(format!("/proc/{number}/task/{number}/children"));
-            children.is_ok_and(|children| children.is_empty())
-        })
+        matches!(self.children.read_at(&mut [0], 0), Ok(0))
     }
 
     /// Lets it end by itself, so that what it started lives on.
@@ -144,6 +146,12 @@ impl Shell {
         // What does not end is ended when it is dropped.
         let _ = timeout(LET_GO, self.tree.wait()).await;
     }
+}
+
+/// Where the system lists the children of a shell, which has one thread.
+fn children(tree: &Tree) -> io::Result<File> {
+    let number = tree.group().and_then(|group| group.number()).unwrap_or_default();
+    File::open(format!("/proc/{number}/task/{number}/children"))
 }
 
 /// Looks after a script until it has ended.
