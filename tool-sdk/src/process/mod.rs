@@ -109,7 +109,7 @@ impl Run {
 
     /// The environment; [`ChildEnv::inherited`] when nothing is said.
     pub fn env(mut self, env: ChildEnv) -> Self {
-        self.program.env = Some(env);
+        self.program.env = env;
         self
     }
 

@@ -14,8 +14,7 @@ pub(super) struct Program {
     pub(super) args: Vec<OsString>,
     /// The host's own when nothing is said.
     pub(super) folder: Option<PathBuf>,
-    /// What this program passes on when nothing is said.
-    pub(super) env: Option<ChildEnv>,
+    pub(super) env: ChildEnv,
     pub(super) limits: Limits,
     pub(super) sandbox: Policy,
     /// Whether what its children leave behind becomes its own child.
@@ -32,15 +31,11 @@ impl Program {
             name: name.into(),
             args: args.into_iter().map(Into::into).collect(),
             folder: None,
-            env: None,
+            env: ChildEnv::inherited(),
             limits: Limits::default(),
             sandbox: Policy::default(),
             adopts: false,
         }
-    }
-
-    pub(super) fn env(&self) -> Cow<'_, ChildEnv> {
-        self.env.as_ref().map_or_else(|| Cow::Owned(ChildEnv::inherited()), Cow::Borrowed)
     }
 
     /// What is started in its place so that it is confined, and how far that holds.

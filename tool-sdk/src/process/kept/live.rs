@@ -73,7 +73,7 @@ impl Spawn {
 
     /// The environment; [`ChildEnv::inherited`] when nothing is said.
     pub fn env(mut self, env: ChildEnv) -> Self {
-        self.program.env = Some(env);
+        self.program.env = env;
         self
     }
 
@@ -475,11 +475,10 @@ pub(super) async fn drive(
 }
 
 pub(super) async fn read(mut reader: Reader, shared: &Shared) {
-    let mut chunk = Vec::with_capacity(CHUNK);
+    let mut chunk = vec![0; CHUNK];
     // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
-    while let Ok(1..) = reader.read_buf(&mut chunk).await {
-        shared.push(&chunk);
-        chunk.clear();
+    while let Ok(count @ 1..) = reader.read(&mut chunk).await {
+        shared.push(&chunk[..count]);
     }
 }
 

@@ -10,9 +10,8 @@
 mod idle;
 mod talk;
 
-use std::fs::File;
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::pin::pin;
 use std::process::ExitStatus;
@@ -58,8 +57,6 @@ const LET_GO: Duration = Duration::from_secs(2);
 struct Shell {
     tree: Tree,
     talk: Talk,
-    /// Lists its children.
-    children: File,
     env: ChildEnv,
     limits: Limits,
     /// Its streams are bound to it.
@@ -91,19 +88,16 @@ fn is_for_kept_shell(spawn: &Spawn) -> bool {
 impl Shell {
     fn start(spawn: &Spawn, mark: Mark) -> io::Result<Self> {
         let mut program = Program::new("bash", ["--noprofile", "--norc", "-c", READER]);
-        let env = spawn.program.env().into_owned();
-        program.env = Some(env.clone());
+        program.env = spawn.program.env.clone();
         program.limits = spawn.program.limits;
         program.folder = Some("/".into());
         // What a script leaves behind is then seen.
         program.adopts = true;
         let (talk, ends) = Talk::new()?;
-        let tree = Tree::start_on(&program, mark, &ends, spawn.grace)?;
         Ok(Self {
-            children: children(&tree)?,
-            tree,
+            tree: Tree::start_on(&program, mark, &ends, spawn.grace)?,
             talk,
-            env,
+            env: program.env,
             limits: program.limits,
             runtime: Handle::current().id(),
             idle_since: Instant::now(),
@@ -111,7 +105,7 @@ impl Shell {
     }
 
     fn fits(&self, spawn: &Spawn) -> bool {
-        self.env == *spawn.program.env()
+        self.env == spawn.program.env
             && self.limits == spawn.program.limits
             && self.runtime == Handle::current().id()
             && !self.tree.has_ended()
@@ -137,7 +131,11 @@ impl Shell {
 
     /// Whether nothing is left of what it started: whatever lost its parents is its own child.
     fn is_alone(&self) -> bool {
-        matches!(self.children.read_at(&mut [0], 0), Ok(0))
+        let number = self.tree.group().and_then(|group| group.number());
+        number.is_some_and(|number| {
+            let children = fs::read(format!("/proc/{number}/task/{number}/children"));
+            children.is_ok_and(|children| children.is_empty())
+        })
     }
 
     /// Lets it end by itself, so that what it started lives on.
@@ -146,12 +144,6 @@ impl Shell {
         // What does not end is ended when it is dropped.
         let _ = timeout(LET_GO, self.tree.wait()).await;
     }
-}
-
-/// Where the system lists the children of a shell, which has one thread.
-fn children(tree: &Tree) -> io::Result<File> {
-    let number = tree.group().and_then(|group| group.number()).unwrap_or_default();
-    File::open(format!("/proc/{number}/task/{number}/children"))
 }
 
 /// Looks after a script until it has ended.
