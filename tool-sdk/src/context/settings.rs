@@ -25,14 +25,11 @@ pub struct Settings {
     /// Whether a command that is known to do nothing but read may count as reading, so
     /// that nobody is asked about it.
     pub safe_commands: bool,
-    /// Whether scripts that leave a shell as it was may be run by one that is kept, which saves
-    /// its start. Only Linux keeps one.
-    pub kept_shell: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { safe_commands: true, kept_shell: false }
+        Self { safe_commands: true }
     }
 }
 

@@ -26,19 +26,6 @@ impl Group {
         Self(Arc::new(Mutex::new(id.and_then(Pid::from_raw))))
     }
 
-    /// One that leads nowhere.
-    #[cfg(target_os = "linux")]
-    pub(super) fn none() -> Self {
-        Self(Arc::default())
-    }
-
-    /// Stands for what `other` stands for, which leads nowhere any more.
-    #[cfg(target_os = "linux")]
-    pub(super) fn take_over(&self, other: &Self) {
-        let leader = other.leader().take();
-        *self.leader() = leader;
-    }
-
     /// The number of the group and of its leader.
     pub(super) fn number(&self) -> Option<i32> {
         self.leader().map(|group| group.as_raw_nonzero().get())

@@ -17,9 +17,6 @@ pub(super) struct Program {
     pub(super) env: ChildEnv,
     pub(super) limits: Limits,
     pub(super) sandbox: Policy,
-    /// Whether what its children leave behind becomes its own child.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has that"))]
-    pub(super) adopts: bool,
 }
 
 impl Program {
@@ -34,7 +31,6 @@ impl Program {
             env: ChildEnv::inherited(),
             limits: Limits::default(),
             sandbox: Policy::default(),
-            adopts: false,
         }
     }
 

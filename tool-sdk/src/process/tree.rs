@@ -14,8 +14,6 @@ use super::group::Group;
 use super::mark::Mark;
 use super::program::Program;
 use super::start::{Child, Started, Streams, Wiring, start};
-#[cfg(target_os = "linux")]
-use super::start::{start_on, wires::Ends};
 
 /// How long a killed child is waited for. One that hangs in the kernel is left to the
 /// runtime, which reaps it when it goes.
@@ -39,44 +37,12 @@ impl Tree {
         grace: Duration,
     ) -> io::Result<(Self, Streams)> {
         let Started { child, streams } = start(program, &mark, wiring)?;
-        Ok((Self::of(child, mark, grace), streams))
-    }
-
-    /// The same on streams of the caller's.
-    #[cfg(target_os = "linux")]
-    pub(super) fn start_on(
-        program: &Program,
-        mark: Mark,
-        ends: &Ends,
-        grace: Duration,
-    ) -> io::Result<Self> {
-        let child = start_on(program, &mark, ends)?;
-        Ok(Self::of(child, mark, grace))
-    }
-
-    fn of(child: Child, mark: Mark, grace: Duration) -> Self {
         let group = Group::of(&child);
-        Self { running: Some(Running { child, group, mark }), grace }
+        Ok((Self { running: Some(Running { child, group, mark }), grace }, streams))
     }
 
     pub(super) fn group(&self) -> Option<Group> {
         self.running.as_ref().map(|running| running.group.clone())
-    }
-
-    /// Has `group` stand for this one's, and `grace` count; what did before leads nowhere.
-    #[cfg(target_os = "linux")]
-    pub(super) fn lend(&mut self, group: &Group, grace: Duration) {
-        self.grace = grace;
-        if let Some(running) = &mut self.running {
-            group.take_over(&running.group);
-            running.group = group.clone();
-        }
-    }
-
-    /// Whether the child has ended.
-    #[cfg(target_os = "linux")]
-    pub(super) fn has_ended(&self) -> bool {
-        self.running.as_ref().is_none_or(|running| running.child.has_ended())
     }
 
     /// Waits for the child, not for what it started.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! processes             all tables
-//! processes start       only those of one kind: start, kept, confine, drain, check
+//! processes start       only those of one kind: start, confine, drain, check
 //! ```
 //!
 //! `docs/PERFORMANCE.md` says how to read the figures.
@@ -13,15 +13,14 @@
 #[path = "../files/measure.rs"]
 mod measure;
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tool_sdk::process::sandbox::{self, Level, Mode as Confining, Policy};
 use tool_sdk::process::{Run, run};
-use tool_sdk::{Call, Mode, Pipeline, Registry, Session, Settings, Workspace, tools};
+use tool_sdk::{Call, Mode, Pipeline, Registry, Session, Workspace, tools};
 use tool_std::exec::{exec_command, shell, shell_command};
 
 use self::measure::{Lane, ROUNDS, table};
@@ -36,13 +35,8 @@ fn main() {
     sandbox::run_helper_if_asked();
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let host = Host::new();
-    let tables: [(&str, Table); 5] = [
-        ("start", start),
-        ("kept", kept),
-        ("confine", confine),
-        ("drain", drain),
-        ("check", check),
-    ];
+    let tables: [(&str, Table); 4] =
+        [("start", start), ("confine", confine), ("drain", drain), ("check", check)];
     for (name, table) in tables {
         if wanted.is_empty() || wanted.iter().any(|it| it == name) {
             table(&host);
@@ -71,19 +65,6 @@ impl Host {
             session: Session::new("bench").lend(Workspace::open([folder.path()]).unwrap()),
             folder,
         }
-    }
-
-    fn lending(mut self, settings: Settings) -> Self {
-        self.session = self.session.lend(settings);
-        self
-    }
-
-    /// The number of the shell that runs scripts.
-    fn kept_shell(&self) -> u32 {
-        let arguments = json!({ "command": "true; sh -c 'echo $PPID'; true" }).to_string();
-        let call = self.pipeline.call(&self.session, Call::new("shell_command", arguments));
-        let output = self.runtime.block_on(call).result.unwrap();
-        output.as_text().lines().last().unwrap().parse().unwrap()
     }
 
     /// Calls a tool again and again.
@@ -151,83 +132,6 @@ fn start(host: &Host) {
     drop(std::hint::black_box(large));
 }
 
-/// S9: a script over a shell that is there already.
-fn kept(host: &Host) {
-    let mut settings = Settings::default();
-    settings.kept_shell = true;
-    let keeping = Host::new().lending(settings);
-    let mut bash = Bash::start();
-    let script = ["--noprofile", "--norc", "-c", "true; true"];
-    let (line, command) = (json!({ "cmd": "true; true" }), json!({ "command": "true; true" }));
-    let mut lanes = vec![
-        Lane::new("kept bash by hand", || bash.ask("true; true")),
-        Lane::new("exec_command, kept", || keeping.call("exec_command", &line)),
-        Lane::new("shell_command, kept", || keeping.call("shell_command", &command)),
-        Lane::new("bash by hand", || by_hand("/bin/bash", &script)),
-        Lane::new("exec_command", || host.call("exec_command", &line)),
-    ];
-    table(&format!("S9: a script over a kept shell, {STARTS} times"), &mut lanes);
-    drop(lanes);
-    let shell = keeping.kept_shell();
-    let ours = processor_time(shell, || keeping.call("exec_command", &line));
-    let by_hand = processor_time(bash.child.id(), || bash.ask("true; true"));
-    println!("  processor time of both sides, each: {ours:.3} ms, by hand {by_hand:.3} ms");
-}
-
-/// The processor time of one command, of this thread and of the shell `shell`, in the best of
-/// many turns: what else the machine does has no part in it.
-fn processor_time(shell: u32, mut turn: impl FnMut() -> usize) -> f64 {
-    let now = || {
-        let times = ["thread-self".to_owned(), shell.to_string()].map(|who| {
-            let schedstat = std::fs::read_to_string(format!("/proc/{who}/schedstat")).unwrap();
-            schedstat.split(' ').next().unwrap().parse::<u64>().unwrap()
-        });
-        times.iter().sum::<u64>()
-    };
-    let of_turn = |_| {
-        let before = now();
-        let count = turn();
-        (now() - before) as f64 / count as f64 / 1e6
-    };
-    (0..10 * ROUNDS).map(of_turn).fold(f64::INFINITY, f64::min)
-}
-
-/// A bash that somebody writes lines to, and reads from until a mark comes.
-struct Bash {
-    child: Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Bash {
-    fn start() -> Self {
-        let mut command = Command::new("/bin/bash");
-        command.args(["--noprofile", "--norc"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, output }
-    }
-
-    fn ask(&mut self, line: &str) -> usize {
-        let mut said = String::new();
-        for _ in 0..STARTS {
-            let stdin = self.child.stdin.as_mut().unwrap();
-            stdin.write_all(format!("{line}; echo mark $?\n").as_bytes()).unwrap();
-            said.clear();
-            while !said.ends_with("mark 0\n") {
-                assert!(self.output.read_line(&mut said).unwrap() > 0);
-            }
-        }
-        STARTS
-    }
-}
-
-impl Drop for Bash {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
-}
-
 /// What the sandbox adds to a command.
 fn confine(host: &Host) {
     let policy = |level| Policy::new(Confining::BestEffort, level);
@@ -288,7 +192,7 @@ fn drain(host: &Host) {
 fn check(host: &Host) {
     let long = "git status && ls -la src; ".repeat(100);
     let hostile = format!("echo {}", "$(".repeat(30_000));
-    let endless = repeated("ls a@;", 1_000_000);
+    let endless = repeated("ls a@;", 1024 * 1024);
     let mut lanes = vec![
         Lane::new("git status", || (0..100).map(|_| host.judge("git status")).sum()),
         Lane::new("with a redirection", || (0..100).map(|_| host.judge("ls > out")).sum()),

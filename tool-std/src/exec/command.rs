@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tool_sdk::process::Processes;
-use tool_sdk::{Context, Output, Settings, Subject, ToolError, tool};
+use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::confined::{self, Confinement};
 use super::program::{Line, base, folder};
@@ -57,7 +57,7 @@ pub async fn exec_command(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env };
-    let spawn = line.spawn(Settings::of(cx.session()))?.folder(folder(cx, &workdir)?);
+    let spawn = line.spawn()?.folder(folder(cx, &workdir)?);
     let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(confined::policy(cx));
     let processes = Processes::of(cx.session());
     let started = Instant::now();

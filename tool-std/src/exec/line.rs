@@ -1,7 +1,7 @@
 //! `shell_command`: a command line that ends with the call.
 
 use serde_json::Value;
-use tool_sdk::{Context, Output, Settings, Subject, ToolError, tool};
+use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::judged::Judged;
 use super::program::{Line, base, folder};
@@ -32,8 +32,8 @@ pub async fn shell_command(
     timeout_ms: u64,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let spawn = line(&command).spawn(Settings::of(cx.session()))?;
-    let spawn = spawn.folder(folder(cx, &workdir)?).sandbox(confined::policy(cx));
+    let spawn = line(&command).spawn()?.folder(folder(cx, &workdir)?);
+    let spawn = spawn.sandbox(confined::policy(cx));
     once::run(spawn, timeout_ms, cx).await
 }
 

@@ -7,11 +7,11 @@
 #[cfg(feature = "mcp")]
 use tool_sdk::Subject;
 use tool_sdk::process::{ChildEnv, Spawn};
-use tool_sdk::{Context, Settings, ToolError, Workspace};
+use tool_sdk::{Context, ToolError, Workspace};
 
 use super::files::Base;
 use super::judged::Judged;
-use crate::shell::{Understood, Why};
+use crate::shell::Why;
 
 /// What programs are told, so that they write plain text and never wait at a pager.
 ///
@@ -62,24 +62,15 @@ impl Line<'_> {
     }
 
     /// What to start.
-    pub(super) fn spawn(&self, settings: Settings) -> Result<Spawn, ToolError> {
+    pub(super) fn spawn(&self) -> Result<Spawn, ToolError> {
         let is_plain = !self.login && self.shell.is_none();
         let judged = self.judged();
         judged.whole()?;
-        let script = judged.understood();
-        let spawn = match script.direct().filter(|_| is_plain) {
+        let spawn = match judged.understood().direct().filter(|_| is_plain) {
             Some([program, args @ ..]) => Spawn::exec(program, args),
-            _ if is_plain && self.may_be_kept(script, settings) => {
-                Spawn::exec(BASH, self.args()).over_kept_shell(self.script)
-            }
             _ => Spawn::exec(self.shell.unwrap_or(BASH), self.args()),
         };
         Ok(spawn.env(environment(self.env)?).title(self.script))
-    }
-
-    /// Whether a shell that runs others as well runs it just as one of its own would.
-    fn may_be_kept(&self, script: &Understood, settings: Settings) -> bool {
-        settings.kept_shell && self.env.is_empty() && script.leaves_shell()
     }
 
     fn args(&self) -> Vec<&str> {
@@ -143,7 +134,7 @@ mod tests {
     }
 
     fn started(line: &Line<'_>) -> String {
-        let shown = format!("{:?}", line.spawn(Settings::default()).unwrap());
+        let shown = format!("{:?}", line.spawn().unwrap());
         let (program, rest) = shown.split_once("args: ").unwrap();
         let args = rest.split_once("]").unwrap().0;
         format!("{} {args}]", program.trim_start_matches("Spawn { program: Program { name: "))

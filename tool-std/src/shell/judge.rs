@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
 use super::word::{Word, bare_name};
-use super::{Simple, Understood, Why, builtin, danger, find, hidden, known, lex, rawcheck, rich};
+use super::{Simple, Understood, Why, danger, find, hidden, known, lex, rawcheck, rich};
 
 /// How many layers of commands and scripts are taken off.
 const MAX_DEPTH: usize = 8;
@@ -35,6 +35,63 @@ const WORD: usize = 16;
 
 /// How many words are listed of a script that is not understood.
 const MAX_FOUND: usize = 10 * 1024;
+
+/// Builtins that no program stands for.
+const BUILTINS: &[&str] = &[
+    ".",
+    ":",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "times",
+    "trap",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
 
 /// A script that waits.
 struct Script {
@@ -112,8 +169,6 @@ impl Judge {
             place: Place::START,
         });
         self.answer.direct = self.answer.plain && self.is_direct();
-        self.answer.leaves_shell =
-            self.answer.plain && self.jobs.iter().all(|job| builtin::leaves_shell(&job.words));
     }
 
     pub(super) fn argv(mut self, argv: &[String]) -> Understood {
@@ -154,7 +209,7 @@ impl Judge {
     /// Whether the only command so far can be run without a shell.
     fn is_direct(&self) -> bool {
         let Some(job) = self.jobs.front().filter(|_| self.jobs.len() == 1) else { return false };
-        job.words.iter().all(Word::is_literal) && !builtin::is_only_builtin(&job.words[0].value)
+        job.words.iter().all(Word::is_literal) && !BUILTINS.contains(&&*job.words[0].value)
     }
 
     /// Works until nothing waits.

@@ -11,7 +11,6 @@
 //! **Invariant:** pure and linear. Nothing here starts a process, looks at a file or knows
 //! a rule.
 
-mod builtin;
 mod danger;
 mod find;
 mod hidden;
@@ -49,7 +48,6 @@ pub struct Understood {
     /// Whether it consists of plain words and `;`, `&&`, `||`, `|` only.
     pub plain: bool,
     direct: bool,
-    leaves_shell: bool,
     unsettled: bool,
     cut: bool,
 }
@@ -69,22 +67,6 @@ impl Understood {
     pub fn direct(&self) -> Option<&[String]> {
         let command = self.commands.first()?;
         self.direct.then_some(command.argv.as_slice())
-    }
-
-    /// Whether a bash that has run it is as it was before: it is plain, and all of it are
-    /// programs, or builtins that change nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tool_std::shell::understand;
-    ///
-    /// assert!(understand("ls | wc -l && echo done").leaves_shell());
-    /// assert!(!understand("cd src && ls").leaves_shell());
-    /// ```
-    #[must_use]
-    pub fn leaves_shell(&self) -> bool {
-        self.leaves_shell
     }
 
     /// Whether it removes by force, or destroys what cannot be brought back.

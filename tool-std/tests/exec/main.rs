@@ -4,8 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
 
 mod decisions;
-#[cfg(target_os = "linux")]
-mod kept;
 mod once;
 mod sessions;
 mod support;

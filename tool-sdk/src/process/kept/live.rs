@@ -38,14 +38,11 @@ use super::super::{Captured, ChildEnv, DRAIN, Exit, Limits, RunError, planted};
 #[must_use]
 pub struct Spawn {
     pub(super) program: Program,
-    pub(super) terminal: bool,
+    terminal: bool,
     title: String,
     keep: usize,
-    pub(super) grace: Duration,
+    grace: Duration,
     until: CancellationToken,
-    /// What a kept shell may run in its place.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no shell is kept"))]
-    pub(super) script: Option<String>,
 }
 
 impl Spawn {
@@ -61,7 +58,6 @@ impl Spawn {
             keep: 1 << 20,
             grace: Duration::from_secs(2),
             until: CancellationToken::new(),
-            script: None,
         }
     }
 
@@ -121,19 +117,7 @@ impl Spawn {
         self
     }
 
-    /// Lets a kept shell run it, where there can be one: a bash that runs one script after
-    /// another, and saves its start. `script` is what a bash that reads no start-up files
-    /// would run here; it must leave a shell as it was, and it must be of no matter whether the
-    /// shell ran others before.
-    ///
-    /// Only Linux keeps shells, and only for what is not confined, has no terminal, and says in
-    /// which folder it runs. Whatever else happens, the program itself is started.
-    pub fn over_kept_shell(mut self, script: impl Into<String>) -> Self {
-        self.script = Some(script.into());
-        self
-    }
-
-    pub(super) fn wiring(&self) -> Wiring {
+    fn wiring(&self) -> Wiring {
         if self.terminal { Wiring::Terminal } else { Wiring::Together }
     }
 
@@ -159,7 +143,7 @@ pub struct Process {
 }
 
 /// What a process and the task that looks after it share.
-pub(super) struct Shared {
+struct Shared {
     output: Mutex<Output>,
     ended: watch::Sender<Option<Exit>>,
 }
@@ -202,44 +186,30 @@ const STUCK: Duration = Duration::from_secs(1);
 impl Process {
     /// Starts `spawn`; `mark` is what it and everything below it carries.
     pub(super) fn start(id: u32, spawn: &Spawn, mark: Mark) -> Result<Self, RunError> {
+        let started = Instant::now();
         let (confined, confinement) = spawn.program.confined()?;
         let (tree, streams) = Tree::start(&confined, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
-        let Streams { input, output, terminal, .. } = streams;
-        let group = tree.group();
-        let mut process =
-            Self::driven(id, spawn, group, |shared, kill| drive(tree, output, shared, kill));
-        process.input = tokio::sync::Mutex::new(input);
-        process.terminal = terminal;
-        process.confinement = confinement;
-        Ok(process)
-    }
-
-    /// What `driver` looks after, which has nothing to read.
-    pub(super) fn driven<F: Future<Output = ()> + Send + 'static>(
-        id: u32,
-        spawn: &Spawn,
-        group: Option<Group>,
-        driver: impl FnOnce(Arc<Shared>, CancellationToken) -> F,
-    ) -> Self {
+        let Streams { input, output: reader, terminal, .. } = streams;
         let output = Output { capture: Capture::new(spawn.keep), listener: None };
         let shared =
             Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
         let kill = spawn.until.child_token();
-        let driver = tokio::spawn(driver(Arc::clone(&shared), kill.clone()));
-        Self {
+        let group = tree.group();
+        let driver = tokio::spawn(drive(tree, reader, Arc::clone(&shared), kill.clone()));
+        Ok(Self {
             id,
             title: spawn.title.clone(),
-            started: Instant::now(),
+            started,
             group,
-            input: tokio::sync::Mutex::default(),
-            terminal: None,
+            input: tokio::sync::Mutex::new(input),
+            terminal,
             typed: Mutex::default(),
             shared,
             kill,
             driver,
-            confinement: Confinement::default(),
-        }
+            confinement,
+        })
     }
 
     /// The number by which a model speaks of it.
@@ -407,12 +377,7 @@ impl Shared {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells that it has ended, after the last output.
-    pub(super) fn end(&self, exit: Exit) {
-        self.ended.send_replace(Some(exit));
-    }
-
-    pub(super) fn push(&self, bytes: &[u8]) {
+    fn push(&self, bytes: &[u8]) {
         let mut output = self.output();
         output.capture.push(bytes);
         let Some(mut listener) = output.listener.take() else { return };
@@ -453,12 +418,7 @@ fn line_start(typed: &[u8]) -> usize {
 }
 
 /// Looks after a process until it has ended.
-pub(super) async fn drive(
-    mut tree: Tree,
-    reader: Reader,
-    shared: Arc<Shared>,
-    kill: CancellationToken,
-) {
+async fn drive(mut tree: Tree, reader: Reader, shared: Arc<Shared>, kill: CancellationToken) {
     let mut reading = pin!(read(reader, &shared).fuse());
     let status = beside(reading.as_mut(), async {
         tokio::select! {
@@ -471,10 +431,10 @@ pub(super) async fn drive(
         // What it left behind may hold the pipe open for ever.
         let _ = timeout(DRAIN, reading).await;
     }
-    shared.end(status.map_or(Exit::Unknown, Exit::of));
+    shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));
 }
 
-pub(super) async fn read(mut reader: Reader, shared: &Shared) {
+async fn read(mut reader: Reader, shared: &Shared) {
     let mut chunk = vec![0; CHUNK];
     // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
     while let Ok(count @ 1..) = reader.read(&mut chunk).await {
@@ -483,7 +443,7 @@ pub(super) async fn read(mut reader: Reader, shared: &Shared) {
 }
 
 /// Waits for `main`, and lets `other` go on meanwhile.
-pub(super) async fn beside<T>(
+async fn beside<T>(
     mut other: Pin<&mut impl FusedFuture<Output = ()>>,
     main: impl Future<Output = T>,
 ) -> T {

@@ -6,8 +6,6 @@
 //! program that left its parents, its session and its environment behind is not found any more.
 
 mod live;
-#[cfg(target_os = "linux")]
-mod shell;
 
 use std::collections::HashMap;
 use std::io;
@@ -70,8 +68,6 @@ pub struct Processes(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     table: Mutex<Table>,
-    #[cfg(target_os = "linux")]
-    shells: Arc<shell::Idle>,
     turns: Arc<Semaphore>,
 }
 
@@ -128,11 +124,8 @@ impl Processes {
         let mut table = self.0.table();
         let removed = table.make_room().map_err(cannot)?;
         let id = table.free_id().map_err(cannot)?;
-        let process = match self.0.over_shell(id, spawn, &mut table) {
-            Some(process) => process,
-            None => Process::start(id, spawn, table.next_mark().map_err(cannot)?)?,
-        };
-        let process = Arc::new(process);
+        let mark = table.next_mark().map_err(cannot)?;
+        let process = Arc::new(Process::start(id, spawn, mark)?);
         if let Some(stand_ins) = process.stand_ins() {
             table.stand_ins.insert(spawn.program.sandbox.clone(), stand_ins);
         }
@@ -164,7 +157,6 @@ impl Processes {
     pub fn end_all(&self) {
         let table = std::mem::take(&mut *self.0.table());
         drop(table);
-        self.0.end_shells();
     }
 
     /// All of them, the least recently used first.
@@ -176,34 +168,8 @@ impl Processes {
 
 impl Default for Inner {
     fn default() -> Self {
-        Self {
-            table: Mutex::default(),
-            #[cfg(target_os = "linux")]
-            shells: Arc::default(),
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
-        }
+        Self { table: Mutex::default(), turns: Arc::new(Semaphore::new(AT_ONCE)) }
     }
-}
-
-#[cfg(target_os = "linux")]
-impl Inner {
-    /// Runs `spawn` over a kept shell, where it wants one and can have one.
-    fn over_shell(&self, id: u32, spawn: &Spawn, table: &mut Table) -> Option<Process> {
-        self.shells.start(id, spawn, || table.next_mark())
-    }
-
-    fn end_shells(&self) {
-        self.shells.end();
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Inner {
-    fn over_shell(&self, _: u32, _: &Spawn, _: &mut Table) -> Option<Process> {
-        None
-    }
-
-    fn end_shells(&self) {}
 }
 
 impl Inner {

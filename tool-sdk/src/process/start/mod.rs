@@ -79,10 +79,3 @@ pub(super) fn start(program: &Program, mark: &Mark, wiring: Wiring) -> io::Resul
     super::guardian::watch()?;
     start_wired(program, mark, wiring)
 }
-
-/// Starts `program`, which carries `mark`, on streams of the caller's.
-#[cfg(target_os = "linux")]
-pub(super) fn start_on(program: &Program, mark: &Mark, ends: &wires::Ends) -> io::Result<Child> {
-    super::guardian::watch()?;
-    linux::start_on(program, mark, ends)
-}

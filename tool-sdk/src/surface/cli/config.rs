@@ -43,7 +43,6 @@ pub(super) struct Config {
     pub(super) rules: Vec<Rule>,
     pub(super) mode: Option<Mode>,
     pub(super) safe_commands: Option<bool>,
-    pub(super) kept_shell: Option<bool>,
     pub(super) agents: Vec<AgentProfile>,
     pub(super) hooks: Option<ExternalHooks>,
     /// Where decisions and runs are written down.
@@ -137,7 +136,6 @@ fn line(text: &str, byte: usize) -> usize {
 struct Written {
     mode: Option<Mode>,
     safe_commands: Option<bool>,
-    kept_shell: Option<bool>,
     #[serde(default)]
     allow: Vec<Spanned<String>>,
     #[serde(default)]
@@ -164,7 +162,6 @@ const KEYS: &[&str] = &[
     "audit",
     "deny",
     "hooks",
-    "kept_shell",
     "mcp",
     "mode",
     "rules",
@@ -224,7 +221,6 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
         rules,
         mode: written.mode,
         safe_commands: written.safe_commands,
-        kept_shell: written.kept_shell,
         agents: written.agents.into_iter().map(agent).collect::<std::result::Result<_, _>>()?,
         hooks: written.hooks.map(|entry| hooks(text, &entry)).transpose()?,
         audit: written.audit,
@@ -363,7 +359,6 @@ locked = true
         );
         assert!(config.rules.iter().all(|rule| rule.scope == Scope::User));
         assert_eq!((config.mode, config.safe_commands), (Some(Mode::Strict), Some(false)));
-        assert_eq!(parse("kept_shell = true", "f").unwrap().kept_shell, Some(true));
         assert!(parse("", "f").unwrap().rules.is_empty());
     }
 

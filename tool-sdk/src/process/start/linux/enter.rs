@@ -15,7 +15,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::io::Errno;
-use rustix::process::{WaitIdOptions, chdir, getpid, ioctl_tiocsctty, set_child_subreaper, setsid};
+use rustix::process::{WaitIdOptions, chdir, ioctl_tiocsctty, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
 use super::super::super::Limits;
@@ -42,7 +42,6 @@ pub(super) struct Plan<'a> {
     pub(super) folder: Option<&'a CStr>,
     pub(super) ends: &'a Ends,
     pub(super) limits: Limits,
-    pub(super) adopts: bool,
 }
 
 /// A plan as the system reads it.
@@ -136,9 +135,6 @@ impl Prepared<'_> {
             chdir(folder)?;
         }
         self.plan.limits.apply()?;
-        if self.plan.adopts {
-            set_child_subreaper(Some(getpid()))?;
-        }
         close_others();
         default_signals();
         #[expect(unsafe_code, reason = "nothing else becomes another program")]

@@ -51,17 +51,14 @@ pub(in crate::process) struct Handle {
 }
 
 pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
-    let (ends, streams) = wires(wiring)?;
-    Ok(Started { child: start_on(program, mark, &ends)?, streams })
-}
-
-pub(super) fn start_on(program: &Program, mark: &Mark, ends: &Ends) -> io::Result<Child> {
     if !hears_of_children() {
         let what = "this program ignores the ends of its children (SIGCHLD), so nobody could \
                     tell how they end";
         return Err(io::Error::other(what));
     }
-    Child::new(launch(program, Some(mark.as_str().as_ref()), ends)?)
+    let (ends, streams) = wires(wiring)?;
+    let handle = launch(program, Some(mark.as_str().as_ref()), &ends)?;
+    Ok(Started { child: Child::new(handle)?, streams })
 }
 
 /// Starts `program`, without anything that looks after it.
@@ -87,7 +84,6 @@ pub(in crate::process) fn launch(
             folder: folder.as_deref(),
             ends,
             limits: program.limits,
-            adopts: program.adopts,
         })
     };
     match plan(&path, &words) {
@@ -162,12 +158,6 @@ impl Child {
     /// Its number, until its end is known.
     pub(in crate::process) fn id(&self) -> Option<u32> {
         u32::try_from(self.number).ok().filter(|_| self.status.is_none())
-    }
-
-    /// Whether it has ended, as far as anybody can tell.
-    pub(in crate::process) fn has_ended(&self) -> bool {
-        let how = WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        !self.handle.as_ref().is_some_and(|handle| matches!(handle.get_ref().status(how), Ok(None)))
     }
 
     /// Waits for its end; a wait that is dropped loses nothing.

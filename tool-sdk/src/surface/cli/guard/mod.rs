@@ -67,8 +67,6 @@ impl Guard {
         let safe = pair(levels, grammar::SAFE_COMMANDS, grammar::NO_SAFE_COMMANDS)?;
         let safe = safe.or(switch(io, "TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
         settings.safe_commands = safe.unwrap_or(settings.safe_commands);
-        let kept = switch(io, "TOOL_SDK_KEPT_SHELL")?.or(config.kept_shell);
-        settings.kept_shell = kept.unwrap_or(settings.kept_shell);
         let budget = Budget::from_env(io.env).map_err(Failure::config)?;
         let audit = io.var("TOOL_SDK_AUDIT").map(PathBuf::from).or(config.audit);
         Ok(Self {
