@@ -42,10 +42,11 @@ impl Capture {
     /// Reads `stream` to its end. Whatever was read stays when this is dropped before.
     pub(super) async fn drain(&mut self, stream: Option<impl AsyncRead + Unpin>) {
         let Some(mut stream) = stream else { return };
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = Vec::with_capacity(CHUNK);
         // A pipe that cannot be read any more has ended.
-        while let Ok(count @ 1..) = stream.read(&mut chunk).await {
-            self.push(&chunk[..count]);
+        while let Ok(1..) = stream.read_buf(&mut chunk).await {
+            self.push(&chunk);
+            chunk.clear();
         }
     }
 

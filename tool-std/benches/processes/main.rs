@@ -192,7 +192,7 @@ fn drain(host: &Host) {
 fn check(host: &Host) {
     let long = "git status && ls -la src; ".repeat(100);
     let hostile = format!("echo {}", "$(".repeat(30_000));
-    let endless = repeated("ls a@;", 1024 * 1024);
+    let endless = repeated("ls a@;", 1_000_000);
     let mut lanes = vec![
         Lane::new("git status", || (0..100).map(|_| host.judge("git status")).sum()),
         Lane::new("with a redirection", || (0..100).map(|_| host.judge("ls > out")).sum()),
