@@ -86,8 +86,9 @@ impl Hub {
         let mut outlets = lock(&self.outlets);
         let since = outlets.next;
         outlets.queues.push(Queue::new(Arc::clone(&bell), since, only));
-        drop(outlets);
+        // Under the lock: whoever hears of a beginning is counted when its end is sent.
         self.open.fetch_add(1, Ordering::Relaxed);
+        drop(outlets);
         Events { bell, hub: Arc::clone(self), taken: VecDeque::new() }
     }
 

@@ -187,7 +187,6 @@ pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, Too
     let call = HookedCall::new(&ran);
     for registered in &*core.hooks {
         let Some(waits) = look(frame, &call, registered, result) else { continue };
-        ran.is_done();
         if let Err(aborted) = Box::pin(done(waits)).await {
             return *result = Err(aborted);
         }
@@ -289,7 +288,12 @@ async fn done<T: Told>(waits: Box<Waits<'_, T>>) -> Result<Answer<T>, ToolError>
         answer = AssertUnwindSafe(later).catch_unwind() => {
             answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
         }
-        () = frame.given_up() => return Err(aborted()),
+        () = frame.given_up() => {
+            if let Some(run) = run {
+                run.finish(&Answer::<T>::Err(aborted()));
+            }
+            return Err(aborted());
+        }
         () = tokio::time::sleep(limit) => {
             Err(ToolError::timeout(format_args!("no answer within {limit:?}")))
         }

@@ -254,7 +254,8 @@ impl Pipeline {
         async move {
             let call = call.borrow();
             // Whoever traces pays for the span; nobody else does.
-            if spanned == Spanned::No && trace::is_on() {
+            let is_traced = trace::is_on();
+            if is_traced && spanned == Spanned::No {
                 return self.spanned(session, call, turn).await;
             }
 
@@ -267,7 +268,7 @@ impl Pipeline {
 
             let result = 'gates: {
                 // admit, prepare
-                let is_slow = turn.is_some() || spanned == Spanned::Yes;
+                let is_slow = turn.is_some() || is_traced;
                 let at_once = poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task)));
                 let mut heard = match at_once.await {
                     AtOnce::Ended(result) => break 'gates result,

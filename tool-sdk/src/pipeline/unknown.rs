@@ -2,12 +2,26 @@
 
 use super::Pipeline;
 use super::frame::Frame;
-use crate::call::{Call, Outcome};
+use crate::call::{Call, Outcome, RawArgs};
 use crate::context::Session;
 use crate::error::{ErrorKind, ToolError};
 use crate::name::ToolName;
 use crate::schema::Schema;
-use crate::tool::Definition;
+use crate::tool::{Definition, InvalidArgs, Prepared, Tool};
+use crate::toolset::Policy;
+
+/// Stands where there is no tool; it takes no arguments at all.
+struct Nothing(Definition);
+
+impl Tool for Nothing {
+    fn definition(&self) -> &Definition {
+        &self.0
+    }
+
+    fn prepare(&self, _: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+        Err(InvalidArgs::new(self.0.name.as_str().to_owned(), "there is no such tool"))
+    }
+}
 
 impl Pipeline {
     /// Ends a call of a tool that there is not.
@@ -17,8 +31,8 @@ impl Pipeline {
         // A name that no tool can have does not go into an event either.
         let name = ToolName::new(call.name.clone().into_owned());
         let name = name.unwrap_or(const { ToolName::from_static("_") });
-        let nothing = Definition::new(name, "", Schema::default());
-        Frame::of(&self.core, session, call, &nothing).end(Err(error))
+        let nothing = Nothing(Definition::new(name, "", Schema::default()));
+        Frame::new(&self.core, session, call, &nothing, &Policy::of_nothing()).end(Err(error))
     }
 
     #[cold]

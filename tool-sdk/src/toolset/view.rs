@@ -55,6 +55,12 @@ impl Policy {
         Self { hidden: banned || own.hides(&names), rules: own, settled, label }
     }
 
+    /// Of a tool that there is not: nothing holds for its calls.
+    pub(crate) fn of_nothing() -> Self {
+        let (rules, label) = Default::default();
+        Self { rules, settled: None, hidden: true, label }
+    }
+
     /// What is told of the tool, which has this definition.
     pub(crate) fn label(&self, definition: &Definition) -> &Arc<Label> {
         self.label.get_or_init(|| Arc::new(Label::of(definition)))

@@ -49,9 +49,8 @@ impl Hooked for Frame<'_> {
 /// The call, to those who look at its result.
 pub(in crate::pipeline) struct Ran<'a> {
     frame: &'a Frame<'a>,
-    /// When the tool was done, as far as anybody can tell: when a hook asked first, or was
-    /// waited for.
-    done: OnceLock<Instant>,
+    /// When the tool was done.
+    done: Instant,
     /// Why the model's turn ends with this call.
     halted: OnceLock<String>,
 }
@@ -59,12 +58,7 @@ pub(in crate::pipeline) struct Ran<'a> {
 impl<'a> Ran<'a> {
     #[inline]
     pub(in crate::pipeline) fn new(frame: &'a Frame<'a>) -> Self {
-        Self { frame, done: OnceLock::new(), halted: OnceLock::new() }
-    }
-
-    /// When the tool was done, which is known from here on.
-    pub(in crate::pipeline) fn is_done(&self) -> Instant {
-        *self.done.get_or_init(Instant::now)
+        Self { frame, done: Instant::now(), halted: OnceLock::new() }
     }
 
     /// Why the model's turn ends with this call, if it does.
@@ -96,7 +90,7 @@ impl Hooked for Ran<'_> {
     }
 
     fn elapsed(&self) -> Option<Duration> {
-        Some(self.is_done().saturating_duration_since(self.frame.started()))
+        Some(self.done.saturating_duration_since(self.frame.started()))
     }
 
     fn halt(&self, reason: String) {

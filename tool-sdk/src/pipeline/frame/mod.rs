@@ -32,7 +32,8 @@ pub(super) struct Frame<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) definition: &'a Definition,
     pub(super) id: CallId,
-    known: Option<Known<'a>>,
+    tool: &'a dyn Tool,
+    policy: &'a Policy,
     /// When the time of the call began; unknown until somebody wants to know.
     started: Option<Instant>,
     /// Where a beginning was told whose end was not: the number of that event, or 0 where
@@ -44,13 +45,6 @@ pub(super) struct Frame<'a> {
     ran: bool,
     /// What only few calls have.
     extra: Option<Box<Extra>>,
-}
-
-/// What is known of a call whose tool was found.
-#[derive(Clone, Copy)]
-struct Known<'a> {
-    tool: &'a dyn Tool,
-    policy: &'a Policy,
 }
 
 /// What only few calls have.
@@ -75,28 +69,16 @@ impl<'a> Frame<'a> {
         tool: &'a dyn Tool,
         policy: &'a Policy,
     ) -> Self {
-        let mut frame = Self::of(core, session, call, tool.definition());
-        frame.known = Some(Known { tool, policy });
-        frame
-    }
-
-    /// A call without a tool.
-    #[inline]
-    pub(super) fn of(
-        core: &'a Arc<Core>,
-        session: &'a Session,
-        call: &'a Call<'a>,
-        definition: &'a Definition,
-    ) -> Self {
         let id = call.id.clone().unwrap_or_else(CallId::next);
         let started = core.hub.is_open().then(Instant::now);
         Self {
             core,
             session,
             call,
-            definition,
+            definition: tool.definition(),
             id,
-            known: None,
+            tool,
+            policy,
             started,
             begun: None,
             guarded: None,
@@ -123,10 +105,9 @@ impl<'a> Frame<'a> {
     /// The arguments, decoded; a panic while that is done is the call's failure.
     #[inline]
     pub(super) fn prepare(&self) -> Result<Box<dyn Prepared>, ToolError> {
-        let Some(known) = self.known else { return Err(ToolError::internal("there is no tool")) };
         let prepare = AssertUnwindSafe(|| match self.core.guard {
-            Some(_) => known.tool.prepare(&self.raw().to_digest()),
-            None => known.tool.prepare(self.raw()),
+            Some(_) => self.tool.prepare(&self.raw().to_digest()),
+            None => self.tool.prepare(self.raw()),
         });
         match catch_unwind(prepare) {
             Ok(prepared) => prepared.map_err(ToolError::from),
@@ -137,7 +118,7 @@ impl<'a> Frame<'a> {
     /// Whether, but for hooks, nothing has a say in this call but what allows it anyway.
     #[inline(always)]
     pub(super) fn is_settled(&self, prepared: &dyn Prepared) -> bool {
-        self.known.is_some_and(|known| known.policy.settled == Some(Action::Allow))
+        self.policy.settled == Some(Action::Allow)
             && self.core.audit.is_none()
             && self.session.policy().is_none()
             && catch_unwind(AssertUnwindSafe(|| prepared.has_no_wish())).unwrap_or(false)
@@ -205,16 +186,15 @@ impl<'a> Frame<'a> {
 
     /// Whether the call is one of this very tool.
     pub(super) fn is_of(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.known.is_some_and(|known| std::ptr::addr_eq(known.tool, Arc::as_ptr(tool)))
+        std::ptr::addr_eq(self.tool, Arc::as_ptr(tool))
     }
 
     /// The value of the argument `name`, under whichever name it came, or its default.
     pub(super) fn argument(&self, arguments: &Value, name: &str) -> Option<Value> {
-        let known = self.known?;
         let lenient = self.call.arguments.lenient;
-        let sent = known.tool.spellings(name).into_iter().find_map(|name| arguments.get(name));
+        let sent = self.tool.spellings(name).into_iter().find_map(|name| arguments.get(name));
         match sent {
-            Some(Value::Null) if lenient.null_is_absent => known.tool.default_of(name),
+            Some(Value::Null) if lenient.null_is_absent => self.tool.default_of(name),
             Some(Value::String(text)) if lenient.stringified => {
                 let text = Value::String(text.clone());
                 // Whichever way the tool takes it, a rule sees both.
@@ -227,7 +207,7 @@ impl<'a> Frame<'a> {
                 })
             }
             Some(sent) => Some(sent.clone()),
-            None => known.tool.default_of(name),
+            None => self.tool.default_of(name),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{Arguments, Artifact, Ending, EventKind, ToolEvent, millis};
 use crate::pipeline::fit;
-use crate::tool::{Label, Prepared};
+use crate::tool::Prepared;
 
 /// A call that is dropped half-way was cancelled by whoever dropped it.
 impl Drop for Frame<'_> {
@@ -61,9 +61,11 @@ impl Frame<'_> {
         if let Some(truncated) = fit::fit(self, &mut result) {
             self.aside().truncated = Some(truncated);
         }
-        let begun = self.begun.take().unwrap_or_default();
-        self.event_of(begun, || self.terminal(&result));
-        let aside = self.extra.take().and_then(|extra| extra.aside);
+        if self.is_heard() {
+            self.tell(self.begun.unwrap_or_default(), || self.terminal(&result));
+        }
+        self.begun = None;
+        let aside = self.extra.as_mut().and_then(|extra| extra.aside.take());
         Outcome { call: self.id.clone(), result, aside }
     }
 
@@ -117,10 +119,7 @@ impl Frame<'_> {
     /// Apart, so that calls that nobody listens to do not carry it.
     #[inline(never)]
     fn tell(&self, begun: u64, kind: impl FnOnce() -> EventKind) -> u64 {
-        let tool = match &self.known {
-            Some(known) => Arc::clone(known.policy.label(self.definition)),
-            None => Arc::new(Label::of(self.definition)),
-        };
+        let tool = Arc::clone(self.policy.label(self.definition));
         self.core.tell_of(begun, ToolEvent::new(self.session, tool, &self.id, kind()))
     }
 }

@@ -111,6 +111,9 @@ impl Quick {
             Some(node) => (types::ANY, node.fast()),
             None => (types::ANY, Fast::Tree),
         };
+        // A range of its own may look like that of another type, which enforces it.
+        let is_ranged = spec.options.range.is_some() && after == Fast::Nothing;
+        let after = if is_ranged { Fast::Tree } else { after };
         let usual = if after == Fast::Tree { 0 } else { kinds & !types::NULL };
         let key = format!("\"{}\":", spec.name).into();
         Self { spec, place, key, kinds, usual, after }

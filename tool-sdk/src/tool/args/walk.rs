@@ -37,6 +37,16 @@ pub(crate) fn take(
     walk(table, raw, slots, left, digest)
 }
 
+/// As [`take`], without the usual way.
+#[cfg(test)]
+pub(super) fn take_the_long_way(
+    table: &Table,
+    raw: &RawArgs<'_>,
+    slots: &mut [&mut dyn Any],
+) -> Result<Taken, InvalidArgs> {
+    walk(table, raw, slots, Left::default(), raw.is_digested().then(Digest::default))
+}
+
 /// The long way, from where the usual one ended.
 #[inline(never)]
 fn walk(
