@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::ArgMatches;
+use clap::{ArgMatches, Command};
 
 use super::exit::{Failure, UntilClosed};
 use super::guard::Guard;
@@ -42,6 +42,7 @@ pub struct App {
     pub(super) registry: Registry,
     /// Conflicts between linked tools are told when the program runs.
     conflicts: Option<RegistryError>,
+    version: Option<&'static str>,
     lend: Vec<Box<dyn Fn(Session) -> Session>>,
     shape: Vec<Box<dyn Fn(Toolset) -> Toolset>>,
 }
@@ -56,7 +57,7 @@ impl App {
     /// A program of these tools.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
-        Self { registry, conflicts: None, lend: Vec::new(), shape: Vec::new() }
+        Self { registry, conflicts: None, version: None, lend: Vec::new(), shape: Vec::new() }
     }
 
     /// A program of every tool that is linked into it.
@@ -66,6 +67,13 @@ impl App {
             Ok(registry) => Self::new(registry),
             Err(conflicts) => Self { conflicts: Some(conflicts), ..Self::new(Registry::default()) },
         }
+    }
+
+    /// What the program answers to `--version`; without one it has no such option.
+    #[must_use]
+    pub fn version(mut self, version: &'static str) -> Self {
+        self.version = Some(version);
+        self
     }
 
     /// Changes the session in which every call is made, for example by lending a service.
@@ -127,12 +135,21 @@ impl App {
             Some(conflicts) => {
                 Err(Failure::new(exit::FAILED, crate::error::ToolError::config(conflicts)))
             }
-            None => grammar::command(&program)
+            None => self
+                .grammar(&program)
                 .try_get_matches_from(args)
                 .map_err(Failure::from)
                 .and_then(|matches| self.dispatch(&program, &matches, &mut io)),
         };
         exit::finish(result, json, &mut io)
+    }
+
+    fn grammar(&self, program: &str) -> Command {
+        let command = grammar::command(program);
+        match self.version {
+            Some(version) => command.version(version),
+            None => command,
+        }
     }
 
     fn dispatch(&self, program: &str, matches: &ArgMatches, io: &mut Io<'_>) -> exit::Result {
@@ -226,6 +243,16 @@ mod tests {
         let args = [&["toy", "call", "tell", "--yes"], options].concat();
         let code = app.run(args.into_iter().map(Into::into), &mut io);
         (code, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn a_program_says_its_version_when_it_has_one() {
+        let setting = toy::Setting::default();
+        let args = ["--version"];
+        let ran = setting.run_app(&App::new(toy::registry()).version("1.2.3"), &args);
+        assert_eq!((ran.code, ran.out.as_str()), (0, "toy 1.2.3\n"));
+        let ran = setting.run_app(&App::new(toy::registry()), &args);
+        assert_eq!(ran.code, 2, "{}", ran.out);
     }
 
     #[test]

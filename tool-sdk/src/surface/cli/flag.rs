@@ -104,9 +104,9 @@ impl Flag<'_> {
             None => arg,
         };
         match self.kind {
-            Kind::Boolean => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
-            Kind::List(_) => arg.action(ArgAction::Append).allow_negative_numbers(true),
-            _ => arg.allow_negative_numbers(true),
+            Kind::Boolean => arg.num_args(0..=1).default_missing_value("true"),
+            Kind::List(_) => arg.action(ArgAction::Append).allow_hyphen_values(true),
+            _ => arg.allow_hyphen_values(true),
         }
     }
 
@@ -361,6 +361,32 @@ mod tests {
     #[test]
     fn names_that_cannot_be_flags_are_left_to_json() {
         check_flags(json!({"": {}, "a b": {}, "-x": {}, "a=b": {}, "é": {}, "ok": {}}), &["ok"]);
+    }
+
+    #[test]
+    fn values_may_look_like_options_and_switches_may_be_spelled_out() {
+        let parameters = json!({
+            "text": {"type": "string"},
+            "on": {"type": "boolean"},
+            "many": {"type": "array", "items": {"type": "string"}},
+        });
+        let definition = toy::definition("t", parameters);
+        let flags = flags(&definition);
+        let given = |args: &[&str]| -> Vec<Option<String>> {
+            let command = grammar::tool("toy", grammar::Verb::Call, &definition, &flags);
+            let matches = command.try_get_matches_from(args).unwrap();
+            flags.iter().map(|flag| flag.value(&matches)).collect()
+        };
+        let of = |values: [&str; 3]| values.map(|text| Some(text.to_owned())).to_vec();
+        assert_eq!(
+            given(&["--text", "-x", "--on", "true", "--many", "-y", "--many=-z"]),
+            of([r#""-x""#, "true", r#"["-y","-z"]"#])
+        );
+        assert_eq!(
+            given(&["--on", "--text=--on", "--many", "a"]),
+            of([r#""--on""#, "true", r#"["a"]"#])
+        );
+        assert_eq!(given(&["--on=false"]), [None, Some("false".to_owned()), None]);
     }
 
     #[track_caller]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 
-use super::{Console, Io};
+use super::{App, Console, Io};
 use crate::content::{Attachment, Output};
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
@@ -80,6 +80,10 @@ impl Setting {
     }
 
     pub(super) fn run_with(&self, registry: Registry, args: &[&str]) -> Ran {
+        self.run_app(&App::new(registry), args)
+    }
+
+    pub(super) fn run_app(&self, app: &App, args: &[&str]) -> Ran {
         let (mut stdin, mut out, mut err) = (&*self.stdin, Vec::new(), Vec::new());
         let env = |name: &str| {
             let found = self.env.iter().find(|(key, _)| *key == name);
@@ -94,7 +98,7 @@ impl Setting {
             ..Io::new(&mut stdin, &mut out, &mut err)
         };
         let args = std::iter::once("/usr/bin/toy").chain(args.iter().copied()).map(OsString::from);
-        let code = super::run(registry, args, &mut io);
+        let code = app.run(args, &mut io);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Ran { code, out: text(out), err: text(err) }
     }
