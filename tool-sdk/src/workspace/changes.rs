@@ -2,13 +2,16 @@
 
 use super::each::each;
 use super::staged::{Change, Folders, Staged};
-use super::turns::Turns;
+use super::turns::{Patience, Turns};
 use super::underway::Underway;
 use super::{Located, Snapshot};
 use crate::error::ToolError;
 
 /// How many files are written or replaced before it is asked again whether anybody still wants it.
 const TOGETHER: usize = 256;
+
+/// How many bytes are replaced in one turn, so that it ends before the others lose patience.
+const BYTES: usize = 64 * 1024 * 1024;
 
 /// Changes of files that are made together, or not at all.
 ///
@@ -125,7 +128,7 @@ impl Changes {
             go_on(&stopped)?;
             each(some, |change| change.write(self.durable))?;
         }
-        commit(&mut staged, &stopped).map_err(|error| undo(&staged, error))?;
+        commit(&mut staged, &stopped).map_err(|error| undo(staged, error))?;
         folders.keep(self.durable);
         Ok(())
     }
@@ -136,17 +139,31 @@ fn commit(staged: &mut [Staged], stopped: &impl Fn() -> bool) -> Result<(), Tool
     staged.sort_by_key(Staged::removes);
     let written = staged.partition_point(|change| !change.removes());
     let (written, removed) = staged.split_at_mut(written);
-    for some in written.chunks_mut(TOGETHER) {
+    let mut patience = Patience::default();
+    for some in in_turns(written) {
+        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, stopped);
         go_on(stopped)?;
-        let _turns = Turns::take(some.iter().map(Staged::dir));
         each(some, Staged::commit)?;
     }
-    for some in removed.chunks_mut(TOGETHER) {
+    for some in in_turns(removed) {
+        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, stopped);
         go_on(stopped)?;
-        let _turns = Turns::take(some.iter().map(Staged::dir));
         some.iter_mut().try_for_each(Staged::commit)?;
     }
     Ok(())
+}
+
+/// The changes in parts, each of which is made in one turn.
+fn in_turns(mut rest: &mut [Staged]) -> impl Iterator<Item = &mut [Staged]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |change: &&Staged| {
+            bytes += change.bytes();
+            bytes <= BYTES
+        };
+        let count = rest.iter().take(TOGETHER).take_while(fits).count();
+        rest.split_off_mut(..count.max(1))
+    })
 }
 
 fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
@@ -157,17 +174,18 @@ fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
 }
 
 /// Undoes what was done, the last first; says what could not be.
-fn undo(staged: &[Staged], error: ToolError) -> ToolError {
-    let _turns = Turns::take(staged.iter().filter(|change| change.is_done()).map(Staged::dir));
-    let stuck: Vec<String> = staged
-        .iter()
-        .rev()
-        .filter(|change| change.is_done())
-        .filter_map(|change| {
+fn undo(mut staged: Vec<Staged>, error: ToolError) -> ToolError {
+    staged.retain(Staged::is_done);
+    staged.reverse();
+    let mut patience = Patience::default();
+    let mut stuck = Vec::new();
+    for some in in_turns(&mut staged) {
+        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, &|| false);
+        stuck.extend(some.iter().filter_map(|change| {
             let error = change.undo().err()?;
             Some(format!("`{}` ({error})", change.place().display()))
-        })
-        .collect();
+        }));
+    }
     match stuck.is_empty() {
         true => error,
         false => error.hint(format_args!(

@@ -13,6 +13,7 @@ use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 
 use super::temporary::{Expected, Temporary};
+use super::turns::lockable;
 use super::{Access, Located, Snapshot};
 use crate::error::ToolError;
 
@@ -66,6 +67,12 @@ impl Staged {
     /// The file.
     pub(super) fn place(&self) -> &Located {
         &self.change.place
+    }
+
+    /// How many bytes are compared and put in place.
+    pub(super) fn bytes(&self) -> usize {
+        let Change { before, after, .. } = &self.change;
+        before.content().map_or(0, <[u8]>::len) + after.as_ref().map_or(0, Vec::len)
     }
 
     /// The folder of the file.
@@ -170,6 +177,7 @@ impl Folders {
             };
             dir = Arc::new(opened.map_err(failed)?);
         }
+        let dir = Arc::new(lockable(&dir).map_err(failed)?);
         self.open.insert(path, Arc::clone(&dir));
         Ok(dir)
     }

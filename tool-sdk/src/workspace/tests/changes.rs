@@ -12,7 +12,7 @@ fn at(workspace: &Workspace, path: &str) -> Located {
     workspace.resolve(path).unwrap()
 }
 
-fn read(workspace: &Workspace, path: &str) -> (Located, Snapshot) {
+pub(super) fn read(workspace: &Workspace, path: &str) -> (Located, Snapshot) {
     let place = at(workspace, path);
     let before = place.snapshot(LIMIT).unwrap();
     (place, before)
@@ -24,7 +24,7 @@ fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), ToolErr
 }
 
 /// Every file and folder below a folder, with the text of the files.
-fn tree(folder: &TempDir) -> Vec<String> {
+pub(super) fn tree(folder: &TempDir) -> Vec<String> {
     fn walk(folder: &Path, top: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
