@@ -17,8 +17,8 @@ const BYTES: usize = 64 * 1024 * 1024;
 ///
 /// Each file changes at once: its new content is written beside it and takes its name, so
 /// that a reader sees the old file or the new one, and a disk that is full keeps the old
-/// one. A file that is no longer what the [`Snapshot`] says is a `conflict`. When one change
-/// fails, those before it are undone.
+/// one. A file that is no longer what the [`Snapshot`] says, also in its mode or owner, is a
+/// `conflict`. When one change fails, those before it are undone.
 ///
 /// Nothing is removed before all that is written is in its place. Folders on the way are
 /// made. Each place belongs to one change. A file that is replaced keeps its mode, and its owner where
@@ -198,5 +198,38 @@ fn undo(mut staged: Vec<Staged>, error: ToolError) -> ToolError {
 impl std::fmt::Debug for Changes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.list.iter().map(|change| &change.place)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn a_turn_has_so_many_files_and_so_many_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open([folder.path()]).unwrap();
+        let mut folders = Folders::default();
+        let mut stage = |len| {
+            let change = Change {
+                place: workspace.resolve("file").unwrap(),
+                before: Snapshot::absent(),
+                after: Some(vec![0; len]),
+                like: Snapshot::absent(),
+            };
+            Staged::new(change, &mut folders).unwrap()
+        };
+        let cases: [(&[usize], &[usize]); 4] = [
+            (&[], &[]),
+            (&[1; TOGETHER + 1], &[TOGETHER, 1]),
+            (&[BYTES, 1, BYTES - 1, 1], &[1, 2, 1]),
+            (&[BYTES + 1, BYTES + 1], &[1, 1]),
+        ];
+        for (lens, expected) in cases {
+            let mut staged: Vec<_> = lens.iter().map(|len| stage(*len)).collect();
+            let counts: Vec<usize> = in_turns(&mut staged).map(|some| some.len()).collect();
+            assert_eq!(counts, expected);
+        }
     }
 }

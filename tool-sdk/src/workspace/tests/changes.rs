@@ -351,6 +351,27 @@ mod unix {
         assert_eq!((mode(&script), fs::read_to_string(&script).unwrap()), (0o700, "old".into()));
     }
 
+    // What was made private in the meantime is not made public again.
+    #[test]
+    fn a_mode_that_changed_meanwhile_is_kept() {
+        let (folder, workspace) = folder();
+        let file = folder.path().join("src/main.rs");
+        for theirs in [0o600, 0o400] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+            let (place, before) = read(&workspace, "src/main.rs");
+            fs::set_permissions(&file, fs::Permissions::from_mode(theirs)).unwrap();
+            for changes in [
+                Changes::new().write(place.clone(), before.clone(), "fn us() {}"),
+                Changes::new().remove(place.clone(), before.clone()),
+            ] {
+                let error = changes.apply(|| false).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                assert_eq!(mode(&file), theirs);
+                assert_eq!(tree(&folder), UNTOUCHED);
+            }
+        }
+    }
+
     #[test]
     fn a_file_that_is_marked_read_only_stays() {
         let (folder, workspace) = folder();
