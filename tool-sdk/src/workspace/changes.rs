@@ -2,7 +2,7 @@
 
 use super::each::each;
 use super::staged::{Change, Folders, Staged};
-use super::turns::Turns;
+use super::turns::{Patience, Turns};
 use super::underway::Underway;
 use super::{Located, Snapshot};
 use crate::error::ToolError;
@@ -10,12 +10,15 @@ use crate::error::ToolError;
 /// How many files are written or replaced before it is asked again whether anybody still wants it.
 const TOGETHER: usize = 256;
 
+/// How many bytes are replaced in one turn, so that it ends before the others lose patience.
+const BYTES: usize = 64 * 1024 * 1024;
+
 /// Changes of files that are made together, or not at all.
 ///
 /// Each file changes at once: its new content is written beside it and takes its name, so
 /// that a reader sees the old file or the new one, and a disk that is full keeps the old
-/// one. A file that is no longer what the [`Snapshot`] says is a `conflict`. When one change
-/// fails, those before it are undone.
+/// one. A file that is no longer what the [`Snapshot`] says, also in its mode or owner, is a
+/// `conflict`. When one change fails, those before it are undone.
 ///
 /// Nothing is removed before all that is written is in its place. Folders on the way are
 /// made. Each place belongs to one change. A file that is replaced keeps its mode, and its owner where
@@ -125,7 +128,7 @@ impl Changes {
             go_on(&stopped)?;
             each(some, |change| change.write(self.durable))?;
         }
-        commit(&mut staged, &stopped).map_err(|error| undo(&staged, error))?;
+        commit(&mut staged, &stopped).map_err(|error| undo(staged, error))?;
         folders.keep(self.durable);
         Ok(())
     }
@@ -136,17 +139,31 @@ fn commit(staged: &mut [Staged], stopped: &impl Fn() -> bool) -> Result<(), Tool
     staged.sort_by_key(Staged::removes);
     let written = staged.partition_point(|change| !change.removes());
     let (written, removed) = staged.split_at_mut(written);
-    for some in written.chunks_mut(TOGETHER) {
+    let mut patience = Patience::default();
+    for some in in_turns(written) {
+        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, stopped);
         go_on(stopped)?;
-        let _turns = Turns::take(some.iter().map(Staged::dir));
         each(some, Staged::commit)?;
     }
-    for some in removed.chunks_mut(TOGETHER) {
+    for some in in_turns(removed) {
+        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, stopped);
         go_on(stopped)?;
-        let _turns = Turns::take(some.iter().map(Staged::dir));
         some.iter_mut().try_for_each(Staged::commit)?;
     }
     Ok(())
+}
+
+/// The changes in parts, each of which is made in one turn.
+fn in_turns(mut rest: &mut [Staged]) -> impl Iterator<Item = &mut [Staged]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |change: &&Staged| {
+            bytes += change.bytes();
+            bytes <= BYTES
+        };
+        let count = rest.iter().take(TOGETHER).take_while(fits).count();
+        rest.split_off_mut(..count.max(1))
+    })
 }
 
 fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
@@ -157,17 +174,18 @@ fn go_on(stopped: &impl Fn() -> bool) -> Result<(), ToolError> {
 }
 
 /// Undoes what was done, the last first; says what could not be.
-fn undo(staged: &[Staged], error: ToolError) -> ToolError {
-    let _turns = Turns::take(staged.iter().filter(|change| change.is_done()).map(Staged::dir));
-    let stuck: Vec<String> = staged
-        .iter()
-        .rev()
-        .filter(|change| change.is_done())
-        .filter_map(|change| {
+fn undo(mut staged: Vec<Staged>, error: ToolError) -> ToolError {
+    staged.retain(Staged::is_done);
+    staged.reverse();
+    let mut patience = Patience::default();
+    let mut stuck = Vec::new();
+    for some in in_turns(&mut staged) {
+        let _turns = Turns::take(some.iter().map(Staged::dir), &mut patience, &|| false);
+        stuck.extend(some.iter().filter_map(|change| {
             let error = change.undo().err()?;
             Some(format!("`{}` ({error})", change.place().display()))
-        })
-        .collect();
+        }));
+    }
     match stuck.is_empty() {
         true => error,
         false => error.hint(format_args!(
@@ -180,5 +198,38 @@ fn undo(staged: &[Staged], error: ToolError) -> ToolError {
 impl std::fmt::Debug for Changes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.list.iter().map(|change| &change.place)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn a_turn_has_so_many_files_and_so_many_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open([folder.path()]).unwrap();
+        let mut folders = Folders::default();
+        let mut stage = |len| {
+            let change = Change {
+                place: workspace.resolve("file").unwrap(),
+                before: Snapshot::absent(),
+                after: Some(vec![0; len]),
+                like: Snapshot::absent(),
+            };
+            Staged::new(change, &mut folders).unwrap()
+        };
+        let cases: [(&[usize], &[usize]); 4] = [
+            (&[], &[]),
+            (&[1; TOGETHER + 1], &[TOGETHER, 1]),
+            (&[BYTES, 1, BYTES - 1, 1], &[1, 2, 1]),
+            (&[BYTES + 1, BYTES + 1], &[1, 1]),
+        ];
+        for (lens, expected) in cases {
+            let mut staged: Vec<_> = lens.iter().map(|len| stage(*len)).collect();
+            let counts: Vec<usize> = in_turns(&mut staged).map(|some| some.len()).collect();
+            assert_eq!(counts, expected);
+        }
     }
 }

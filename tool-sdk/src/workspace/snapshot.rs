@@ -122,7 +122,7 @@ fn read(mut file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
 }
 
 impl Facts {
-    fn of(metadata: &std::fs::Metadata) -> Self {
+    pub(super) fn of(metadata: &std::fs::Metadata) -> Self {
         #[cfg(unix)]
         use cap_std::fs::MetadataExt as _;
 
@@ -133,6 +133,18 @@ impl Facts {
             owner: (metadata.uid(), metadata.gid()),
             stamp: Stamp::of(&metadata),
         }
+    }
+
+    /// Whether a file has what its successor gets of it.
+    pub(super) fn fit(&self, metadata: &Metadata) -> bool {
+        #[cfg(unix)]
+        use cap_std::fs::MetadataExt as _;
+
+        #[cfg(unix)]
+        if self.owner != (metadata.uid(), metadata.gid()) {
+            return false;
+        }
+        self.permissions == metadata.permissions()
     }
 }
 

@@ -13,6 +13,7 @@ use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 
 use super::temporary::{Expected, Temporary};
+use super::turns::lockable;
 use super::{Access, Located, Snapshot};
 use crate::error::ToolError;
 
@@ -68,6 +69,12 @@ impl Staged {
         &self.change.place
     }
 
+    /// How many bytes are compared and put in place.
+    pub(super) fn bytes(&self) -> usize {
+        let Change { before, after, .. } = &self.change;
+        before.content().map_or(0, <[u8]>::len) + after.as_ref().map_or(0, Vec::len)
+    }
+
     /// The folder of the file.
     pub(super) fn dir(&self) -> &Arc<Dir> {
         &self.dir
@@ -76,10 +83,10 @@ impl Staged {
     /// Puts the change in its place, unless the file is no longer what it was. Whoever calls
     /// this has the turn in its folder, and so for [`undo`](Self::undo).
     pub(super) fn commit(&mut self) -> Result<(), ToolError> {
-        let next = self.temporary.take();
-        let Change { place, before, .. } = &self.change;
-        let stamp = before.facts().map(|facts| &facts.stamp);
-        let expected = before.content().map(|content| Expected { content, stamp });
+        let Change { place, before, after, .. } = &self.change;
+        let next = self.temporary.take().zip(after.as_deref());
+        let facts = before.facts();
+        let expected = before.content().map(|content| Expected { content, facts });
         let is_put = self.put(next, expected).map_err(|error| place.error("write", error));
         if !is_put? {
             return Err(ToolError::conflict(format_args!(
@@ -95,19 +102,26 @@ impl Staged {
     /// Puts back what was there before [`commit`](Self::commit).
     pub(super) fn undo(&self) -> io::Result<()> {
         let Change { before, after, .. } = &self.change;
-        let write = |content| Temporary::write(&self.dir, content, before.facts(), false);
-        let expected = after.as_deref().map(|content| Expected { content, stamp: None });
+        let write = |content| -> io::Result<_> {
+            Ok((Temporary::write(&self.dir, content, before.facts(), false)?, content))
+        };
+        let expected = after.as_deref().map(|content| Expected { content, facts: None });
         match self.put(before.content().map(write).transpose()?, expected)? {
             true => Ok(()),
             false => Err(io::Error::other("it was changed again")),
         }
     }
 
-    /// Puts `next` in its place, or nothing; says whether the file held what was expected.
-    fn put(&self, next: Option<Temporary>, expected: Option<Expected<'_>>) -> io::Result<bool> {
+    /// Puts `next` with its content in its place, or nothing; says whether the file held what
+    /// was expected.
+    fn put(
+        &self,
+        next: Option<(Temporary, &[u8])>,
+        expected: Option<Expected<'_>>,
+    ) -> io::Result<bool> {
         let name = self.change.place.last_name();
         match (next, expected) {
-            (Some(next), _) => next.put(name, expected),
+            (Some((next, content)), _) => next.put(content, name, expected),
             (None, Some(expected)) => Temporary::take_out(&self.dir, name, expected),
             (None, None) => Err(io::ErrorKind::NotFound.into()),
         }
@@ -170,6 +184,7 @@ impl Folders {
             };
             dir = Arc::new(opened.map_err(failed)?);
         }
+        let dir = Arc::new(lockable(&dir).map_err(failed)?);
         self.open.insert(path, Arc::clone(&dir));
         Ok(dir)
     }

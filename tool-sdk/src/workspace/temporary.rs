@@ -10,6 +10,10 @@
 //! replaced for a moment. So a file of which the system says that nobody touched it is not
 //! read then.
 //!
+//! For the moment until it goes back, others may write into the new file as they found it
+//! under that name. What they wrote is kept beside it. Only who begins to write then, and has
+//! not written yet when it goes back, writes into a file that has no name any more.
+//!
 //! [turn]: super::turns
 //!
 //! **Invariant:** what is removed was compared, or is of our own making.
@@ -48,8 +52,9 @@ pub(super) struct Temporary {
 #[derive(Clone, Copy)]
 pub(super) struct Expected<'e> {
     pub(super) content: &'e [u8],
-    /// What the system said of it when it held that, where somebody asked.
-    pub(super) stamp: Option<&'e Stamp>,
+    /// What the system said of it when it held that, where somebody asked. Who changed its
+    /// mode or owner meant the successor, too.
+    pub(super) facts: Option<&'e Facts>,
 }
 
 impl Temporary {
@@ -79,21 +84,27 @@ impl Temporary {
         Ok(temporary)
     }
 
-    /// Gives it the name `place`, if what has that name is `expected`; says whether it was.
-    pub(super) fn put(mut self, place: &Path, expected: Option<Expected<'_>>) -> io::Result<bool> {
+    /// Gives it, with the `content` it was written with, the name `place`, if what has that
+    /// name is `expected`; says whether it was.
+    pub(super) fn put(
+        mut self,
+        content: &[u8],
+        place: &Path,
+        expected: Option<Expected<'_>>,
+    ) -> io::Result<bool> {
         let Some(expected) = expected else { return self.put_new(place) };
         if !seems(&self.dir, place, expected)? {
             return Ok(false);
         }
         let own = identity(&self.dir, self.name.as_ref())?;
         match rename(&self.dir, self.name.as_ref(), place, How::Exchange)? {
-            Renamed::Unable if !holds(&self.dir, place, expected.content)? => Ok(false),
+            Renamed::Unable if !holds(&self.dir, place, expected)? => Ok(false),
             Renamed::Unable => self.replace(place),
             Renamed::Not => Ok(false),
             Renamed::Done => {
-                let is_expected = holds(&self.dir, self.name.as_ref(), expected.content);
+                let is_expected = holds(&self.dir, self.name.as_ref(), expected);
                 if !matches!(is_expected, Ok(true)) {
-                    self.put_back(place, own)?;
+                    self.put_back(place, own, content)?;
                 }
                 is_expected
             }
@@ -131,11 +142,11 @@ impl Temporary {
         }
         let mut out = Self { dir: Arc::clone(dir), name: new_name()? };
         match rename(dir, place, out.name.as_ref(), How::New)? {
-            Renamed::Unable if !holds(dir, place, expected.content)? => Ok(false),
+            Renamed::Unable if !holds(dir, place, expected)? => Ok(false),
             Renamed::Unable => dir.remove_file(place).map(|()| true),
             Renamed::Not => Ok(false),
             Renamed::Done => {
-                let is_expected = holds(dir, out.name.as_ref(), expected.content);
+                let is_expected = holds(dir, out.name.as_ref(), expected);
                 if !matches!(is_expected, Ok(true)) {
                     out.leave_at(place)?;
                 }
@@ -145,14 +156,19 @@ impl Temporary {
     }
 
     /// Lets what came out go back, until the own file comes out: what else comes out is of
-    /// others who do the same at this moment.
-    fn put_back(&mut self, place: &Path, own: Identity) -> io::Result<()> {
+    /// others who do the same at this moment. It goes, unless others wrote into it: then it
+    /// is no longer what it was with its `content`.
+    fn put_back(&mut self, place: &Path, own: Identity, content: &[u8]) -> io::Result<()> {
+        let untouched = Expected { content, facts: None };
         for _ in 0..TRIES {
             let back = rename(&self.dir, self.name.as_ref(), place, How::Exchange);
             if matches!(back, Ok(Renamed::Done))
                 && identity(&self.dir, self.name.as_ref()).is_ok_and(|out| out == own)
             {
-                return Ok(());
+                return match holds(&self.dir, self.name.as_ref(), untouched) {
+                    Ok(true) => Ok(()),
+                    _ => self.leave_at(place),
+                };
             }
             sleep(PAUSE);
         }
@@ -182,11 +198,11 @@ impl Drop for Temporary {
 
 /// Whether the file is probably what is expected: nobody touched it, or it holds the same.
 fn seems(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
-    let is_untouched = match (expected.stamp, dir.symlink_metadata(name)) {
-        (Some(stamp), Ok(metadata)) => Stamp::of(&metadata) == *stamp,
+    let is_untouched = match (expected.facts, dir.symlink_metadata(name)) {
+        (Some(facts), Ok(metadata)) => Stamp::of(&metadata) == facts.stamp,
         _ => false,
     };
-    Ok(is_untouched || holds(dir, name, expected.content)?)
+    Ok(is_untouched || holds(dir, name, expected)?)
 }
 
 /// Whether something has the name.
@@ -198,10 +214,14 @@ fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether there is a file that holds `expected` and nothing else.
-fn holds(dir: &Dir, name: &Path, expected: &[u8]) -> io::Result<bool> {
+/// Whether there is a file that holds what is expected and nothing else, with its mode and
+/// owner.
+fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
+    let Expected { content, facts } = expected;
     let file = dir.symlink_metadata(name).and_then(|metadata| {
-        if !metadata.is_file() || metadata.len() != expected.len() as u64 {
+        let fits = metadata.len() == content.len() as u64
+            && facts.is_none_or(|facts| facts.fit(&metadata));
+        if !metadata.is_file() || !fits {
             return Ok(None);
         }
         let mut options = OpenOptions::new();
@@ -209,7 +229,7 @@ fn holds(dir: &Dir, name: &Path, expected: &[u8]) -> io::Result<bool> {
         dir.open_with(name, &options).map(Some)
     });
     match file {
-        Ok(Some(file)) => same(file.into_std(), expected),
+        Ok(Some(file)) => same(file.into_std(), content),
         Ok(None) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
@@ -336,15 +356,36 @@ mod tests {
         let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
         let number = fs::metadata(&file).unwrap().ino();
         let place = Path::new("file");
-        let stamp = || Stamp::of(&dir.metadata(place).unwrap());
+        let facts = || Facts::of(&fs::metadata(&file).unwrap());
 
         let next = Temporary::write(&dir, b"ours", None, false).unwrap();
-        let expected = Expected { content: b"read", stamp: Some(&stamp()) };
-        assert!(!next.put(place, Some(expected)).unwrap());
-        let expected = Expected { content: b"read", stamp: Some(&stamp()) };
+        let expected = Expected { content: b"read", facts: Some(&facts()) };
+        assert!(!next.put(b"ours", place, Some(expected)).unwrap());
+        let expected = Expected { content: b"read", facts: Some(&facts()) };
         assert!(!Temporary::take_out(&dir, place, expected).unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"THEM");
         assert_eq!(fs::metadata(&file).unwrap().ino(), number);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    // PA5: who found our file under that name, and wrote into it, finds what he wrote.
+    #[test]
+    fn what_others_wrote_into_ours_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "THEM").unwrap();
+        let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
+        let place = Path::new("file");
+
+        let mut next = Temporary::write(&dir, b"ours", None, false).unwrap();
+        let name = next.name.clone();
+        let own = identity(&dir, name.as_ref()).unwrap();
+        assert!(matches!(rename(&dir, name.as_ref(), place, How::Exchange), Ok(Renamed::Done)));
+        fs::write(&file, "late").unwrap();
+        let error = next.put_back(place, own, b"ours").unwrap_err();
+        drop(next);
+        assert!(error.to_string().contains(name.to_str().unwrap()), "{error}");
+        assert_eq!(fs::read(&file).unwrap(), b"THEM");
+        assert_eq!(fs::read(folder.path().join(name)).unwrap(), b"late");
     }
 }

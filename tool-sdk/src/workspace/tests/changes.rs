@@ -12,7 +12,7 @@ fn at(workspace: &Workspace, path: &str) -> Located {
     workspace.resolve(path).unwrap()
 }
 
-fn read(workspace: &Workspace, path: &str) -> (Located, Snapshot) {
+pub(super) fn read(workspace: &Workspace, path: &str) -> (Located, Snapshot) {
     let place = at(workspace, path);
     let before = place.snapshot(LIMIT).unwrap();
     (place, before)
@@ -24,7 +24,7 @@ fn write(workspace: &Workspace, path: &str, content: &str) -> Result<(), ToolErr
 }
 
 /// Every file and folder below a folder, with the text of the files.
-fn tree(folder: &TempDir) -> Vec<String> {
+pub(super) fn tree(folder: &TempDir) -> Vec<String> {
     fn walk(folder: &Path, top: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -349,6 +349,27 @@ mod unix {
         let changes = Changes::new().remove(place, before).write(stale, Snapshot::absent(), "x");
         assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!((mode(&script), fs::read_to_string(&script).unwrap()), (0o700, "old".into()));
+    }
+
+    // What was made private in the meantime is not made public again.
+    #[test]
+    fn a_mode_that_changed_meanwhile_is_kept() {
+        let (folder, workspace) = folder();
+        let file = folder.path().join("src/main.rs");
+        for theirs in [0o600, 0o400] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+            let (place, before) = read(&workspace, "src/main.rs");
+            fs::set_permissions(&file, fs::Permissions::from_mode(theirs)).unwrap();
+            for changes in [
+                Changes::new().write(place.clone(), before.clone(), "fn us() {}"),
+                Changes::new().remove(place.clone(), before.clone()),
+            ] {
+                let error = changes.apply(|| false).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                assert_eq!(mode(&file), theirs);
+                assert_eq!(tree(&folder), UNTOUCHED);
+            }
+        }
     }
 
     #[test]

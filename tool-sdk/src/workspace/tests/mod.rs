@@ -1,6 +1,8 @@
 //! Paths that stay inside, and paths that would lead out.
 
 mod changes;
+#[cfg(target_os = "linux")]
+mod many;
 
 use std::fs;
 use std::io::Read;

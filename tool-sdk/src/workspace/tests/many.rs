@@ -1,0 +1,66 @@
+//! Changes of very many files, and changes while others hold the folder.
+
+use std::cell::Cell;
+use std::process::Command;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::changes::{read, tree};
+use super::*;
+
+/// How many folders, with one file each.
+const COUNT: usize = 300;
+
+/// Changes one file in each of many folders.
+fn everywhere(workspace: &Workspace) -> Changes {
+    (0..COUNT).fold(Changes::new().durable(false), |changes, at| {
+        let (place, before) = read(workspace, &format!("{at}/file"));
+        changes.write(place, before, "new")
+    })
+}
+
+// F140: a turn takes no handles that the change, or undoing it, would need.
+#[test]
+fn a_handle_for_each_folder_is_enough() {
+    const LIMIT: &str = "TOOL_SDK_HANDLES";
+    let Ok(limit) = std::env::var(LIMIT) else {
+        for limit in [COUNT + 100, 2 * COUNT - 20] {
+            let again = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "workspace::tests::many::a_handle_for_each_folder_is_enough"])
+                .env(LIMIT, limit.to_string())
+                .output()
+                .unwrap();
+            let report = String::from_utf8_lossy(&again.stdout);
+            assert!(again.status.success() && report.contains("1 passed"), "{limit}: {report}");
+        }
+        return;
+    };
+    let limit = Rlimit { current: limit.parse().ok(), ..getrlimit(Resource::Nofile) };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let (folder, workspace) = folder();
+    for at in 0..COUNT {
+        fs::create_dir(folder.path().join(at.to_string())).unwrap();
+        fs::write(folder.path().join(format!("{at}/file")), "old").unwrap();
+    }
+    let before = tree(&folder);
+    let stale = workspace.resolve("src/main.rs").unwrap();
+    let changes = everywhere(&workspace).write(stale, Snapshot::absent(), "is there already");
+    let error = changes.apply(|| false).unwrap_err();
+    assert_eq!((error.kind(), tree(&folder)), (ErrorKind::Conflict, before), "{error:?}");
+    everywhere(&workspace).apply(|| false).unwrap();
+    assert_eq!(tree(&folder).iter().filter(|it| it.ends_with("=new")).count(), COUNT);
+}
+
+#[test]
+fn whoever_waits_for_others_may_give_up() {
+    let (folder, workspace) = folder();
+    let theirs = fs::File::open(folder.path().join("src")).unwrap();
+    flock(&theirs, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let asked = Cell::new(0);
+    let stopped = || asked.replace(asked.get() + 1) >= 10;
+    let (place, before) = read(&workspace, "src/main.rs");
+    let error = Changes::new().write(place, before, "ours").apply(stopped).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Aborted);
+    assert_eq!(tree(&folder), ["src/", "src/main.rs=fn main() {}"]);
+}
