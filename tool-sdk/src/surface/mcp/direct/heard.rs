@@ -47,7 +47,7 @@ impl Listener for Heard {
 }
 
 /// What is said, as a log message for those who want it at this level.
-pub(super) fn message(wanted: u8, cx: &Context, signal: &Signal) -> Option<Value> {
+fn message(wanted: u8, cx: &Context, signal: &Signal) -> Option<Value> {
     let (level, data) = match signal {
         Signal::Emitted { kind, data } if wanted <= Level::INFO => {
             ("info", json!({ "kind": kind, "data": data }))
