@@ -336,17 +336,9 @@ impl Context {
     }
 
     fn signal(&self, signal: impl FnOnce() -> Signal) {
-        let open = self.sink.as_ref().filter(|sink| sink.is_open());
-        let listener = self.session.listener();
-        if open.is_none() && listener.is_none() {
-            return;
-        }
-        let signal = signal();
-        if let Some(listener) = listener {
-            listener.hear(self, &signal);
-        }
-        if let Some(sink) = open {
-            sink.signal(self, signal);
+        let Some(sink) = &self.sink else { return };
+        if sink.is_open() || self.session.listener().is_some() {
+            sink.signal(self, signal());
         }
     }
 }

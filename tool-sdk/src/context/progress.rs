@@ -9,6 +9,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Sight, ToolFacts};
+use crate::name::ToolName;
+use crate::redact::Redactor;
 
 /// Something that a tool says while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,10 +81,27 @@ pub trait Sink: Send + Sync {
     }
 }
 
-/// Hears what the tools of one session say while they run, as they say it. It must not
+impl Signal {
+    /// The same without what `redactor` finds.
+    pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
+        match &mut self {
+            Self::Progress { message: text, .. } | Self::Output { text } => redactor.scrub(text),
+            Self::Metadata { value, .. } | Self::Emitted { data: value, .. } => {
+                redactor.redact_value(value);
+            }
+        }
+        self
+    }
+}
+
+/// Hears what happens to the calls of one session while they run, as it happens. It must not
 /// block.
 pub(crate) trait Listener: Send + Sync {
-    fn hear(&self, cx: &Context, signal: &Signal);
+    /// What a tool says.
+    fn hear(&self, tool: &ToolName, signal: &Signal);
+
+    /// What whoever made the call should know.
+    fn warn(&self, tool: &ToolName, message: &str);
 }
 
 /// The answer that a running tool waits for.

@@ -328,6 +328,19 @@ impl Events {
     }
 }
 
+#[cfg(feature = "mcp")]
+impl Events {
+    /// Whether something that is `wanted` waits; all of it goes on waiting.
+    pub(crate) fn has(&mut self, wanted: impl Fn(&EventKind) -> bool) -> bool {
+        if self.bell.rung.load(Ordering::Acquire) {
+            let mut more = VecDeque::new();
+            self.hub.take(&self.bell, &mut more);
+            self.taken.append(&mut more);
+        }
+        self.taken.iter().any(|event| wanted(&event.kind))
+    }
+}
+
 impl Drop for Events {
     fn drop(&mut self) {
         self.hub.unsubscribe(&self.bell);

@@ -266,7 +266,7 @@ async fn store(core: &Core, taken: &Taken, grants: Vec<Grant>) {
             Err(defect) => defect.to_string(),
         };
         let message = format!("the approval holds for this session only: {error}");
-        core.tell(taken.session(), &ask.tool, &ask.call, EventKind::Warned { message });
+        core.warn(taken.session(), &ask.tool, &ask.call, message);
     }
     keep(core, taken, grants);
 }

@@ -75,6 +75,18 @@ impl Core {
         self.tell_of(0, ToolEvent::new(session, tool, call, kind));
     }
 
+    /// Tells whoever listens, and whoever made the call, what they should know.
+    #[cold]
+    pub(super) fn warn(&self, session: &Session, tool: &ToolName, call: &CallId, message: String) {
+        if let Some(listener) = session.listener() {
+            match &self.redactor {
+                None => listener.warn(tool, &message),
+                Some(redactor) => listener.warn(tool, &redactor.redact(&message)),
+            }
+        }
+        self.tell(session, tool, call, EventKind::Warned { message });
+    }
+
     /// What is told of a tool that is known by its name.
     fn label(&self, session: &Session, name: &ToolName) -> Arc<Label> {
         let view = self.toolset.view_for(session);
@@ -139,7 +151,15 @@ impl Sink for Core {
     }
 
     fn signal(&self, cx: &Context, signal: Signal) {
-        self.tell(cx.session(), cx.tool(), cx.call(), signal.into());
+        if let Some(listener) = cx.session().listener() {
+            match &self.redactor {
+                None => listener.hear(cx.tool(), &signal),
+                Some(redactor) => listener.hear(cx.tool(), &signal.clone().redacted(redactor)),
+            }
+        }
+        if self.hub.is_open() {
+            self.tell(cx.session(), cx.tool(), cx.call(), signal.into());
+        }
     }
 
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {

@@ -207,7 +207,7 @@ fn approved(
     let approvals = &frame.core.kept(frame.session).approvals;
     let stored = stored.get_or_init(|| frame.core.store.as_ref().map(|store| store.grants()));
     if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
-        frame.event(|| EventKind::Warned { message: warning });
+        frame.core.warn(frame.session, &frame.definition.name, &frame.id, warning);
     }
     if subject.is_opaque() {
         // Nobody knows what a pattern would cover, but one for everything.

@@ -7,8 +7,7 @@ use rmcp::model::{
     InputRequests, InputRequiredResult, InputResponses,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use tokio::task::JoinHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::ask;
 use super::connection::{Connection, begun, principal, written};
@@ -16,10 +15,11 @@ use super::direct::Begun;
 use super::input::{Abilities, Desk, Inbox, Wanted, desk, lacks};
 use super::listing::Era;
 use super::parked::{Request, Waiting};
-use super::relay::{Audience, Relay, severity, tell};
+use super::relay::{Audience, Relay, severity};
 use super::result::result;
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
+use crate::event::Events;
 use crate::permission::{AskChannel, AskInbox, PendingAsk, ask_channel};
 use crate::toolset::View;
 
@@ -35,8 +35,8 @@ pub(super) async fn call(
     let request = Request::of(&params, principal(&cx).as_deref());
     let era = Era::of(cx.protocol_version().as_ref());
     let talk = Talk { connection, request, era, cx };
-    if let Some(begun) = begun(&talk.cx) {
-        return talk.go_on(begun).await;
+    if let Some((begun, events)) = begun(&talk.cx) {
+        return talk.go_on(begun, events).await;
     }
     let given = params.input_responses.take().unwrap_or_default();
     let Some(handle) = params.request_state.take() else {
@@ -64,16 +64,16 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     fn relay(&self, call: &CallId) -> Option<Relay> {
+        Relay::start(&self.connection.server.pipeline, call, self.audience())
+    }
+
+    fn audience(&self) -> Audience {
         let level = match self.era {
             Era::Legacy => Some(self.connection.level()),
             Era::Modern => self.cx.meta.log_level().map(severity),
         };
-        let audience = Audience {
-            peer: self.cx.peer.clone(),
-            token: self.cx.meta.get_progress_token(),
-            level,
-        };
-        Relay::start(&self.connection.server.pipeline, call, audience)
+        let token = self.cx.meta.get_progress_token();
+        Audience { peer: self.cx.peer.clone(), token, level }
     }
 
     async fn begin(self, given: InputResponses) -> Result<CallToolResponse, ErrorData> {
@@ -86,14 +86,13 @@ impl Talk<'_> {
         self.hold(running, relay).await
     }
 
-    /// Goes on with a call that has begun before it came here.
-    async fn go_on(self, mut begun: Begun) -> Result<CallToolResponse, ErrorData> {
-        tell(&self.cx.peer, begun.said.drain(..)).await;
-        let relay = self.relay(&begun.id);
+    /// Goes on with a call that has begun before it came here, and of which nothing was told.
+    async fn go_on(self, begun: Begun, events: Events) -> Result<CallToolResponse, ErrorData> {
+        let relay = Relay::of(events, self.audience());
         // A legacy peer is asked directly, so that nothing comes here.
         let (_, asks) = ask_channel();
         let (_, inbox) = desk(Abilities::default(), InputResponses::default());
-        self.hold(Running::of(begun, asks, inbox), relay).await
+        self.hold(Running { begun, asks, inbox }, Some(relay)).await
     }
 
     /// A legacy peer is asked directly, a modern one by way of its requests.
@@ -120,7 +119,7 @@ impl Talk<'_> {
         call.id = Some(id.clone());
         let view = pipeline.toolset().view_for(&session);
         let running = Box::pin(async move { pipeline.call(&session, call).await });
-        Running::of(Begun { id, view, running, cancel, said: Vec::new() }, asks, inbox)
+        Running { begun: Begun::start(id, view, running, cancel), asks, inbox }
     }
 
     /// Goes on with a call that waited, where the peer has answered.
@@ -130,7 +129,7 @@ impl Talk<'_> {
         wants: Wants,
         given: &InputResponses,
     ) -> Result<CallToolResponse, ErrorData> {
-        let relay = self.relay(&running.id);
+        let relay = self.relay(&running.begun.id);
         match wants {
             Wants::Approval(pending) => {
                 let Some(answer) = approval(given) else {
@@ -165,7 +164,7 @@ impl Talk<'_> {
         if let (Some(kind), true) = (running.inbox.lacking(), outcome.result.is_err()) {
             return Err(lacks(kind));
         }
-        self.response(outcome, &running.view)
+        self.response(outcome, &running.begun.view)
     }
 
     /// Tells a modern peer what the call waits for.
@@ -204,15 +203,9 @@ fn approval(given: &InputResponses) -> Option<ElicitResult> {
 
 /// A call, for as many requests as it takes.
 pub(super) struct Running {
-    id: CallId,
-    /// The tools as they were when the call came.
-    view: Arc<View>,
-    outcome: JoinHandle<Outcome>,
+    begun: Begun,
     asks: AskInbox,
     inbox: Inbox,
-    cancel: CancellationToken,
-    /// Cancels a call that nobody waits for any more.
-    _guard: DropGuard,
 }
 
 /// What a call does next.
@@ -222,34 +215,24 @@ enum Step {
 }
 
 impl Running {
-    fn of(begun: Begun, asks: AskInbox, inbox: Inbox) -> Self {
-        let Begun { id, view, running, cancel, .. } = begun;
-        let outcome = tokio::spawn(running);
-        Self { id, view, outcome, asks, inbox, _guard: cancel.clone().drop_guard(), cancel }
-    }
-
     async fn next(&mut self, stop: &CancellationToken) -> Result<Step, ErrorData> {
         tokio::select! {
             biased;
             Some(pending) = self.asks.recv() => Ok(Step::Wants(Wants::Approval(pending))),
             Some(wanted) = self.inbox.recv() => Ok(Step::Wants(Wants::Input(wanted))),
-            outcome = ended(&mut self.outcome, &self.cancel, stop) => outcome.map(Step::Ended),
+            outcome = ended(&mut self.begun, stop) => outcome.map(Step::Ended),
         }
     }
 }
 
 /// Waits for the end of a call, and cancels it when `stop` says so.
-async fn ended(
-    outcome: &mut JoinHandle<Outcome>,
-    cancel: &CancellationToken,
-    stop: &CancellationToken,
-) -> Result<Outcome, ErrorData> {
+async fn ended(call: &mut Begun, stop: &CancellationToken) -> Result<Outcome, ErrorData> {
     let outcome = tokio::select! {
         biased;
-        outcome = &mut *outcome => outcome,
+        outcome = &mut call.outcome => outcome,
         () = stop.cancelled() => {
-            cancel.cancel();
-            outcome.await
+            call.cancel.cancel();
+            (&mut call.outcome).await
         }
     };
     outcome.map_err(|_| ErrorData::internal_error("the call came to no end", None))

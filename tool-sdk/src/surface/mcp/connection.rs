@@ -37,6 +37,7 @@ use super::relay::severity;
 use super::user::User;
 use super::{Principal, Server};
 use crate::context::{Client, Session};
+use crate::event::Events;
 use crate::toolset::View;
 
 type Result<T> = std::result::Result<T, ErrorData>;
@@ -429,7 +430,7 @@ pub(super) fn written(cx: &RequestContext<RoleServer>) -> Option<&str> {
 }
 
 /// The call, where it has begun before its request came here.
-pub(super) fn begun(cx: &RequestContext<RoleServer>) -> Option<Begun> {
+pub(super) fn begun(cx: &RequestContext<RoleServer>) -> Option<(Begun, Events)> {
     cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get::<Handed>()?.take()
 }
 

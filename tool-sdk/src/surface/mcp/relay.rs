@@ -37,12 +37,15 @@ pub(super) struct Relay {
 impl Relay {
     /// Starts before the call, where there is anybody to tell.
     pub(super) fn start(pipeline: &Pipeline, call: &CallId, audience: Audience) -> Option<Self> {
-        if audience.token.is_none() && audience.level.is_none() {
-            return None;
-        }
+        let is_heard = audience.token.is_some() || audience.level.is_some();
+        is_heard.then(|| Self::of(pipeline.subscribe_to(call), audience))
+    }
+
+    /// Tells what there is to tell of a call already, and goes on.
+    pub(super) fn of(events: Events, audience: Audience) -> Self {
         let (done, end) = oneshot::channel();
-        let relaying = relay(pipeline.subscribe_to(call), audience, end);
-        Some(Self { done, task: AbortOnDropHandle::new(tokio::spawn(relaying)) })
+        let relaying = relay(events, audience, end);
+        Self { done, task: AbortOnDropHandle::new(tokio::spawn(relaying)) }
     }
 
     /// Tells the rest of what happened until now.
@@ -75,18 +78,18 @@ struct Teller {
 impl Teller {
     /// A peer that is gone need not be told.
     async fn tell(&mut self, event: ToolEvent) {
-        let (level, data) = match event.kind {
+        let level = level(&event.kind);
+        let data = match event.kind {
             EventKind::Progress { done, total, message } => {
                 return self.progress(done, total, message).await;
             }
-            EventKind::Emitted { kind, data } => {
-                (LoggingLevel::Info, json!({ "kind": kind, "data": data }))
-            }
-            EventKind::Output { text } => (LoggingLevel::Debug, text.into()),
-            EventKind::Warned { message } => (LoggingLevel::Warning, message.into()),
+            EventKind::Emitted { kind, data } => json!({ "kind": kind, "data": data }),
+            EventKind::Output { text: said } | EventKind::Warned { message: said } => said.into(),
             _ => return,
         };
-        self.log(level, event.tool.name.as_str(), data).await;
+        if let Some(level) = level {
+            self.log(level, event.tool.name.as_str(), data).await;
+        }
     }
 
     async fn progress(&mut self, done: u64, total: Option<u64>, message: String) {
@@ -110,11 +113,19 @@ impl Teller {
     }
 }
 
-/// Tells of log messages that are written already. A peer that is gone need not be told.
-pub(super) async fn tell(peer: &Peer<RoleServer>, messages: impl Iterator<Item = Value>) {
-    for message in messages.filter_map(|message| serde_json::from_value(message).ok()) {
-        let _ = peer.notify_logging_message(message).await;
+/// How important what happened is as a log message; nothing where it is none.
+const fn level(kind: &EventKind) -> Option<LoggingLevel> {
+    match kind {
+        EventKind::Output { .. } => Some(LoggingLevel::Debug),
+        EventKind::Emitted { .. } => Some(LoggingLevel::Info),
+        EventKind::Warned { .. } => Some(LoggingLevel::Warning),
+        _ => None,
     }
+}
+
+/// Whether what happened is a log message for those who want none less important than `least`.
+pub(super) fn is_logged(kind: &EventKind, least: u8) -> bool {
+    level(kind).is_some_and(|level| severity(level) >= least)
 }
 
 /// The levels in the order in which the protocol names them.

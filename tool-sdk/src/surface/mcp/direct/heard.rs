@@ -7,14 +7,16 @@ use serde_json::{Value, json};
 
 use super::answer;
 use super::out::Out;
-use crate::context::{Context, Listener, Signal};
+use crate::context::{Listener, Signal};
+use crate::name::ToolName;
 
 /// The least important log message that a peer wants, in the order of the protocol.
 pub(in super::super) struct Level(AtomicU8);
 
 impl Level {
-    pub(in super::super) const DEBUG: u8 = 0;
-    pub(in super::super) const INFO: u8 = 1;
+    const DEBUG: u8 = 0;
+    const INFO: u8 = 1;
+    const WARNING: u8 = 3;
 
     pub(in super::super) fn get(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
@@ -39,21 +41,28 @@ pub(super) struct Heard {
 }
 
 impl Listener for Heard {
-    fn hear(&self, cx: &Context, signal: &Signal) {
-        if let Some(said) = message(self.level.get(), cx, signal) {
-            self.out.say(|queue| answer::notification(queue, "notifications/message", &said));
+    fn hear(&self, tool: &ToolName, signal: &Signal) {
+        match signal {
+            Signal::Emitted { kind, data } if self.level.get() <= Level::INFO => {
+                self.log("info", tool, &json!({ "kind": kind, "data": data }));
+            }
+            Signal::Output { text } if self.level.get() <= Level::DEBUG => {
+                self.log("debug", tool, &json!(text));
+            }
+            _ => {}
+        }
+    }
+
+    fn warn(&self, tool: &ToolName, message: &str) {
+        if self.level.get() <= Level::WARNING {
+            self.log("warning", tool, &json!(message));
         }
     }
 }
 
-/// What is said, as a log message for those who want it at this level.
-pub(super) fn message(wanted: u8, cx: &Context, signal: &Signal) -> Option<Value> {
-    let (level, data) = match signal {
-        Signal::Emitted { kind, data } if wanted <= Level::INFO => {
-            ("info", json!({ "kind": kind, "data": data }))
-        }
-        Signal::Output { text } if wanted == Level::DEBUG => ("debug", json!(text)),
-        _ => return None,
-    };
-    Some(json!({ "level": level, "logger": cx.tool().as_str(), "data": data }))
+impl Heard {
+    fn log(&self, level: &str, tool: &ToolName, data: &Value) {
+        let said = json!({ "level": level, "logger": tool.as_str(), "data": data });
+        self.out.say(|queue| answer::notification(queue, "notifications/message", &said));
+    }
 }

@@ -1,27 +1,30 @@
 //! Requests that come one by one, over HTTP, answered without rmcp where nothing has to be
 //! waited for.
 //!
-//! A call is polled once where it stands. When it has ended by then, and has said nothing
-//! meanwhile, this is its answer. Otherwise rmcp's handler goes on with the very same call, so
-//! that questions, messages and cancellation are what they always are.
+//! A call is polled once where it stands. When it has ended by then, and nothing happened that
+//! the peer is told of, this is its answer. Otherwise it runs on in a task of its own, and
+//! rmcp's handler waits for it with all that was heard since it began, so that questions,
+//! messages and cancellation are what they always are.
 //!
-//! **Invariant:** a call begins once, whoever ends it.
+//! **Invariant:** a call begins once, and never stands still for want of somebody who waits.
 
 use std::future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::listing::Listing;
 use super::super::page::Shows;
+use super::super::relay::is_logged;
 use super::answer;
 use super::envelope::{Simple, ToolCall};
-use super::heard::{Level, message};
+use super::heard::Level;
 use crate::call::{CallId, Outcome};
-use crate::context::{Context, Listener, Session, Signal};
+use crate::context::Session;
+use crate::event::Events;
 use crate::pipeline::Pipeline;
 use crate::toolset::View;
 
@@ -64,16 +67,15 @@ impl Single {
     async fn call(&self, id: &str, call: &ToolCall<'_>) -> Told {
         let view = self.pipeline.toolset().view_for(&self.session);
         let Some(definition) = view.definition(&call.name) else { return Told::Nothing };
-        let said = Arc::new(Said::new(&self.level));
-        let session = self.session.clone().with_listener(Arc::clone(&said) as _);
         let cancel = CancellationToken::new();
         let mut call = call.call(&cancel);
         let call_id = CallId::next();
         call.id = Some(call_id.clone());
-        let pipeline = self.pipeline.clone();
+        let mut events = self.pipeline.subscribe_to(&call_id);
+        let (pipeline, session) = (self.pipeline.clone(), self.session.clone());
         let mut running: Running = Box::pin(async move { pipeline.call(&session, call).await });
         match future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await {
-            Poll::Ready(outcome) if said.is_empty() => {
+            Poll::Ready(outcome) if !events.has(|kind| is_logged(kind, self.level.get())) => {
                 let mut out = Vec::new();
                 answer::outcome(&mut out, id, outcome, definition, self.shows);
                 return Told::Whole(out);
@@ -81,67 +83,44 @@ impl Single {
             Poll::Ready(outcome) => running = Box::pin(future::ready(outcome)),
             Poll::Pending => {}
         }
-        let begun = Begun { id: call_id, view, running, cancel, said: said.take() };
-        Told::Begun(Handed(Arc::new(Mutex::new(Some(begun)))))
+        let begun = Begun::start(call_id, view, running, cancel);
+        Told::Begun(Handed(Arc::new(Mutex::new(Some((begun, events))))))
     }
 }
 
 type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// A call that has begun.
+/// A call that runs.
 pub(in super::super) struct Begun {
     pub(in super::super) id: CallId,
     /// The tools as they were when the call came.
     pub(in super::super) view: Arc<View>,
-    pub(in super::super) running: Running,
+    pub(in super::super) outcome: JoinHandle<Outcome>,
     pub(in super::super) cancel: CancellationToken,
-    /// The log messages that nobody was told of yet.
-    pub(in super::super) said: Vec<Value>,
+    /// Cancels a call that nobody waits for any more.
+    _guard: DropGuard,
 }
 
-/// A call on its way to rmcp's handler, beside the request that it is of.
+impl Begun {
+    pub(in super::super) fn start(
+        id: CallId,
+        view: Arc<View>,
+        running: Running,
+        cancel: CancellationToken,
+    ) -> Self {
+        let outcome = tokio::spawn(running);
+        Self { id, view, outcome, _guard: cancel.clone().drop_guard(), cancel }
+    }
+}
+
+/// A call on its way to rmcp's handler, beside the request that it is of, with what is to be
+/// told of it.
 #[derive(Clone)]
-pub(in super::super) struct Handed(Arc<Mutex<Option<Begun>>>);
+pub(in super::super) struct Handed(Arc<Mutex<Option<(Begun, Events)>>>);
 
 impl Handed {
     /// The call, for whoever comes first.
-    pub(in super::super) fn take(&self) -> Option<Begun> {
+    pub(in super::super) fn take(&self) -> Option<(Begun, Events)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-/// Keeps the log messages of a call until somebody can tell them.
-struct Said {
-    level: Arc<Level>,
-    /// Nothing when somebody else listens to the call.
-    kept: Mutex<Option<Vec<Value>>>,
-}
-
-impl Said {
-    fn new(level: &Arc<Level>) -> Self {
-        Self { level: Arc::clone(level), kept: Mutex::new(Some(Vec::new())) }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.kept().as_ref().is_none_or(Vec::is_empty)
-    }
-
-    /// What was said; nothing more is kept.
-    fn take(&self) -> Vec<Value> {
-        self.kept().take().unwrap_or_default()
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Option<Vec<Value>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Listener for Said {
-    fn hear(&self, cx: &Context, signal: &Signal) {
-        if let Some(message) = message(self.level.get(), cx, signal)
-            && let Some(kept) = &mut *self.kept()
-        {
-            kept.push(message);
-        }
     }
 }

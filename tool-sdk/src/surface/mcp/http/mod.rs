@@ -196,7 +196,7 @@ impl Door {
             .with_max_request_body_bytes(MAX_BODY);
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
-        manager.session_config.keep_alive = Some(sessions::IDLE);
+        manager.session_config.keep_alive = Some(sessions::KEPT);
         let manager = Arc::new(manager);
         let sessions = Arc::new(Sessions::new(Arc::clone(&manager)));
         let known = Arc::clone(&sessions);
@@ -221,22 +221,24 @@ impl Door {
         if !self.may_enter(request.headers(), &owner) {
             return Err(said(StatusCode::NOT_FOUND, "there is no such session"));
         }
-        let ends = (request.method() == Method::DELETE).then(|| session(request.headers()));
-        let ends = ends.flatten().map(str::to_owned);
+        let is_end = request.method() == Method::DELETE;
         let (mut head, body) = whole(request).await?;
         match self.directly(&head, &body).await {
             Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
             Told::Begun(call) => drop(head.extensions.insert(call)),
             Told::Nothing => {}
         }
+        let id = session(&head.headers).map(str::to_owned);
         let judged = judged(head, body, owner.clone());
         let (request, kind) = judged.map_err(|fault| wrong(&fault))?;
         let answer = match kind {
             Kind::Hello => self.open(request, owner).await,
             Kind::Call(_) | Kind::Other => self.service.handle(request).await,
         };
-        if let Some(id) = ends {
-            self.sessions.closed(&id);
+        match id {
+            Some(id) if is_end => self.sessions.closed(&id),
+            Some(id) if answer.status().is_success() => self.sessions.heard(&id, Instant::now()),
+            _ => {}
         }
         Ok(answer)
     }

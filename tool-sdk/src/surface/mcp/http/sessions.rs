@@ -16,8 +16,12 @@ use super::{Principal, session};
 
 /// How many sessions one principal may have. The one that was not used for longest gives way.
 const ROOM: usize = 256;
-/// How long a session lives of which nobody hears.
+/// How long a session lives that nobody uses.
 pub(super) const IDLE: Duration = Duration::from_secs(30 * 60);
+/// How much of that may pass before a request goes to rmcp, which hears nothing of the others.
+const UNHEARD: Duration = Duration::from_secs(15 * 60);
+/// After how long rmcp may end a session of which it hears nothing: not before nobody uses it.
+pub(super) const KEPT: Duration = IDLE.saturating_add(UNHEARD);
 
 /// Nobody in particular is somebody too: whoever has the token that all share.
 pub(in super::super) type Owner = Option<Arc<Principal>>;
@@ -33,10 +37,17 @@ struct Open {
     id: Arc<str>,
     owner: Owner,
     used: Instant,
-    /// When rmcp heard of it for the last time that is known.
+    /// When rmcp heard of it for the last time.
     heard: Instant,
     /// What answers its requests.
     single: Option<Arc<Single>>,
+}
+
+impl Open {
+    /// Whether nobody has used it for too long.
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.used) > IDLE
+    }
 }
 
 impl Sessions {
@@ -48,7 +59,7 @@ impl Sessions {
     pub(super) fn enter(&self, id: &str, owner: &Owner, now: Instant) -> bool {
         let mut open = self.open();
         let found = open.iter().position(|session| *session.id == *id && session.owner == *owner);
-        let Some(at) = found else { return false };
+        let Some(at) = found.filter(|at| !open[*at].is_over(now)) else { return false };
         open[at].used = now;
         open[at..].rotate_left(1);
         true
@@ -68,11 +79,12 @@ impl Sessions {
         let ended = open.extract_if(.., |session| {
             let crowded = session.owner == owner && own >= ROOM;
             own -= usize::from(crowded);
-            crowded || now.duration_since(session.used) > IDLE
+            crowded || session.is_over(now)
         });
-        let ended = ended.map(|session| session.id).collect();
+        let ended: Vec<_> = ended.collect();
         open.push(Open { id: id.into(), owner, used: now, heard: now, single: None });
-        ended
+        drop(open);
+        ended.into_iter().map(|session| session.id).collect()
     }
 
     /// Lets requests of the session that is named be answered without rmcp.
@@ -86,19 +98,23 @@ impl Sessions {
     /// What answers requests of a session. Now and then rmcp has to hear of it as well, which
     /// ends those of which it hears nothing.
     pub(super) fn single(&self, id: &str, now: Instant) -> Option<Arc<Single>> {
-        let mut open = self.open();
-        let session = open.iter_mut().rfind(|session| *session.id == *id)?;
-        if now.saturating_duration_since(session.heard) > IDLE / 2 {
+        let open = self.open();
+        let session = open.iter().rfind(|session| *session.id == *id)?;
+        let is_heard = now.saturating_duration_since(session.heard) <= UNHEARD;
+        session.single.clone().filter(|_| is_heard)
+    }
+
+    /// Writes down that rmcp has heard of a session.
+    pub(super) fn heard(&self, id: &str, now: Instant) {
+        if let Some(session) = self.open().iter_mut().rfind(|session| *session.id == *id) {
             session.heard = now;
-            return None;
         }
-        session.single.clone()
     }
 
     /// Lets go of what answered requests of sessions of which nobody hears.
     pub(super) fn forget(&self, now: Instant) {
         let mut open = self.open();
-        let old = open.iter_mut().filter(|it| now.saturating_duration_since(it.used) > IDLE);
+        let old = open.iter_mut().filter(|session| session.is_over(now));
         let ended: Vec<_> = old.filter_map(|session| session.single.take()).collect();
         drop(open);
         // What ends with a session may take its time, and nobody waits for it here.
@@ -107,7 +123,9 @@ impl Sessions {
 
     /// Forgets a session that its owner has ended.
     pub(super) fn closed(&self, id: &str) {
-        self.open().retain(|session| *session.id != *id);
+        let ended: Vec<_> = self.open().extract_if(.., |session| *session.id == *id).collect();
+        // What ends with it may take its time, and the others do not wait for it.
+        drop(ended);
     }
 
     /// What fails here has ended already.
@@ -172,6 +190,7 @@ mod tests {
         sessions.note("used", None, now);
         assert!(sessions.enter("used", &None, now + IDLE));
         let later = now + IDLE + Duration::from_secs(1);
+        assert!(!sessions.enter("old", &None, later));
         assert_eq!(sessions.note("new", owner("ada"), later), ["old".into()]);
     }
 
@@ -192,9 +211,11 @@ mod tests {
         assert!(sessions.single("a", now).is_none(), "it is not open yet");
         sessions.answer(&head, single());
         assert!(sessions.single("b", now).is_none());
-        let late = now + IDLE / 2 + Duration::from_secs(1);
+        let late = now + UNHEARD + Duration::from_secs(1);
         let direct = |at| sessions.single("a", at).is_some();
-        assert_eq!([now, now + IDLE / 2, late, late].map(direct), [true, true, false, true]);
+        assert_eq!([now, now + UNHEARD, late, late].map(direct), [true, true, false, false]);
+        sessions.heard("a", late);
+        assert!(direct(late));
         assert!(sessions.enter("a", &None, late));
         sessions.forget(late + IDLE);
         assert!(direct(late));

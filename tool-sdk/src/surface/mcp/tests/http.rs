@@ -1,6 +1,8 @@
 //! Several people at one server over HTTP.
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines,
+};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
@@ -57,6 +59,20 @@ impl Served {
     pub(super) async fn post(&self, token: &str, session: Option<&str>, message: &Value) -> String {
         let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
         self.ask("POST", token, &session, &message.to_string()).await
+    }
+
+    /// What a session is told beside its answers, from now on, line by line.
+    pub(super) async fn listen(&self, token: &str, session: &str) -> Lines<BufReader<TcpStream>> {
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
+             Accept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n",
+            self.address
+        );
+        let mut stream = self.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        while lines.next_line().await.unwrap().is_some_and(|line| !line.is_empty()) {}
+        lines
     }
 
     /// The id of a new session.

@@ -6,6 +6,7 @@ mod crowd;
 mod direct;
 mod http;
 mod inquiries;
+mod messages;
 mod pages;
 mod peer;
 mod single;

@@ -7,6 +7,10 @@ use tokio::time::timeout;
 
 use super::http::{ADA, Served, status};
 use super::*;
+use crate::surface::mcp::direct::{Handed, Single, Told};
+use crate::surface::mcp::page::Shows;
+
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// The answer in the body of a response, which is JSON or a stream of events, and whether it
 /// is the former.
@@ -119,7 +123,7 @@ async fn a_call_that_waits_can_be_taken_back() {
             answer = &mut calling => panic!("{answer}"),
         }
     };
-    timeout(Duration::from_secs(20), both).await.expect("the call ends");
+    timeout(LIMIT, both).await.expect("the call ends");
 }
 
 // What is unusual in a head is for rmcp to judge.
@@ -144,4 +148,46 @@ async fn what_rmcp_refuses_is_refused() {
     let named = format!("Mcp-Session-Id: {id}\r\n");
     assert_eq!(status(&served.ask("DELETE", ADA, &named, "").await), "202");
     assert_eq!(status(&served.post(ADA, Some(&id), &call).await), "404");
+}
+
+/// What rmcp would have to go on with.
+async fn begun(server: &Server, name: &str) -> Handed {
+    let single = Single {
+        pipeline: server.pipeline.clone(),
+        listing: Arc::default(),
+        session: Session::default(),
+        shows: Shows::Text,
+        level: Arc::default(),
+    };
+    let call = request("tools/call", json!({ "name": name, "arguments": {} }));
+    match single.answer(call.to_string().as_bytes()).await {
+        Told::Begun(handed) => handed,
+        Told::Whole(_) | Told::Nothing => panic!("it has to wait"),
+    }
+}
+
+// A call that has begun runs on, also when rmcp takes nothing for as long as it runs.
+#[tokio::test]
+async fn a_call_that_nobody_has_taken_yet_runs_on() {
+    let (server, gate, _) = crowd::gate();
+    let handed = begun(&server, "wait").await;
+    gate.add_permits(1);
+    let freed = async {
+        while gate.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LIMIT, freed).await.expect("it goes on");
+    let (begun, _) = handed.take().unwrap();
+    assert_eq!(begun.outcome.await.unwrap().text(), "it went on");
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_takes_is_cancelled() {
+    let seen = Arc::<Seen>::default();
+    let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
+    let handed = begun(&server, "wait").await;
+    seen.started.notified().await;
+    drop(handed);
+    timeout(LIMIT, seen.ended.notified()).await.expect("the call ends");
 }
