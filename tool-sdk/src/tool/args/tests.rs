@@ -68,15 +68,13 @@ static TABLE: Table = Table::new(ToolSpec {
 });
 
 type Values = (String, u32, Option<Vec<String>>, Option<Spot>);
+type Take = fn(&Table, &RawArgs<'_>, &mut [&mut dyn Any]) -> Result<Taken, InvalidArgs>;
 
 fn look(raw: &RawArgs<'_>) -> Result<(Values, Taken), InvalidArgs> {
     look_by(take, raw)
 }
 
-fn look_by(
-    take: fn(&Table, &RawArgs<'_>, &mut [&mut dyn Any]) -> Result<Taken, InvalidArgs>,
-    raw: &RawArgs<'_>,
-) -> Result<(Values, Taken), InvalidArgs> {
+fn look_by(take: Take, raw: &RawArgs<'_>) -> Result<(Values, Taken), InvalidArgs> {
     let mut path: Option<String> = None;
     let mut limit: Option<u32> = None;
     let mut tags: Option<Option<Vec<String>>> = None;
