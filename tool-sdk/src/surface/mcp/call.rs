@@ -154,7 +154,7 @@ impl Talk<'_> {
         mut running: Running,
         relay: Option<Relay>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let outcome = match running.next(&self.cx.ct).await? {
+        let outcome = match running.next(&self.cx.ct, &self.connection.over).await? {
             Step::Wants(wants) => return self.park(running, wants),
             Step::Ended(outcome) => outcome,
         };
@@ -215,22 +215,35 @@ enum Step {
 }
 
 impl Running {
-    async fn next(&mut self, stop: &CancellationToken) -> Result<Step, ErrorData> {
+    async fn next(
+        &mut self,
+        stop: &CancellationToken,
+        over: &CancellationToken,
+    ) -> Result<Step, ErrorData> {
         tokio::select! {
             biased;
             Some(pending) = self.asks.recv() => Ok(Step::Wants(Wants::Approval(pending))),
             Some(wanted) = self.inbox.recv() => Ok(Step::Wants(Wants::Input(wanted))),
-            outcome = ended(&mut self.begun, stop) => outcome.map(Step::Ended),
+            outcome = ended(&mut self.begun, stop, over) => outcome.map(Step::Ended),
         }
     }
 }
 
-/// Waits for the end of a call, and cancels it when `stop` says so.
-async fn ended(call: &mut Begun, stop: &CancellationToken) -> Result<Outcome, ErrorData> {
+/// Waits for the end of a call, and cancels it when one of the others says so.
+async fn ended(
+    call: &mut Begun,
+    stop: &CancellationToken,
+    over: &CancellationToken,
+) -> Result<Outcome, ErrorData> {
     let outcome = tokio::select! {
         biased;
-        outcome = &mut call.outcome => outcome,
-        () = stop.cancelled() => {
+        outcome = &mut call.outcome => Some(outcome),
+        () = stop.cancelled() => None,
+        () = over.cancelled() => None,
+    };
+    let outcome = match outcome {
+        Some(outcome) => outcome,
+        None => {
             call.cancel.cancel();
             (&mut call.outcome).await
         }

@@ -62,6 +62,8 @@ pub(super) struct Connection {
     opened: Option<Arc<Opened>>,
     /// Triggered when the peer says nothing any more.
     hung_up: CancellationToken,
+    /// Triggered when calls have had their time after that.
+    pub(super) over: CancellationToken,
     /// Triggered when the peer is gone.
     gone: CancellationToken,
     _guard: DropGuard,
@@ -82,6 +84,7 @@ impl Connection {
             level: Arc::default(),
             opened: None,
             hung_up: CancellationToken::new(),
+            over: CancellationToken::new(),
             listening: AtomicBool::new(false),
             watched: Arc::default(),
             _guard: gone.clone().drop_guard(),
@@ -92,7 +95,7 @@ impl Connection {
     /// Lets calls be answered elsewhere, once the session is open.
     pub(super) fn opening(mut self, opened: &Arc<Opened>) -> Self {
         self.opened = self.server.answers_directly.then(|| Arc::clone(opened));
-        (self.level, self.hung_up) = opened.shared();
+        (self.level, self.hung_up, self.over) = opened.shared();
         self
     }
 

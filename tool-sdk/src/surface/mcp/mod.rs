@@ -158,8 +158,9 @@ impl Server {
         self
     }
 
-    /// Sets whether calls are answered without a detour; true unless set. What peers see is the
-    /// same, but over HTTP an answer that needs no stream of events is none.
+    /// Sets whether pings, lists and calls are answered without a detour; true unless set. Over
+    /// two streams peers see no difference. Over HTTP an answer that nothing goes before comes
+    /// as JSON, where it would come in a stream of events; both are what the protocol knows.
     #[must_use]
     pub fn answering_directly(mut self, directly: bool) -> Self {
         self.answers_directly = directly;

@@ -46,7 +46,7 @@ impl Listener for Heard {
             Signal::Emitted { kind, data } if self.level.get() <= Level::INFO => {
                 self.log("info", tool, &json!({ "kind": kind, "data": data }));
             }
-            Signal::Output { text } if self.level.get() <= Level::DEBUG => {
+            Signal::Output { text } if self.level.get() == Level::DEBUG => {
                 self.log("debug", tool, &json!(text));
             }
             _ => {}

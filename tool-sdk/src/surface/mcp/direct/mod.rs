@@ -68,13 +68,15 @@ pub(super) struct Opened {
     level: Arc<Level>,
     /// Triggered when the peer says nothing any more.
     hung_up: CancellationToken,
+    /// Triggered when calls have had their time after that.
+    over: CancellationToken,
     session: OnceLock<(Session, Shows)>,
 }
 
 impl Opened {
     /// What the connection has as well.
-    pub(super) fn shared(&self) -> (Arc<Level>, CancellationToken) {
-        (Arc::clone(&self.level), self.hung_up.clone())
+    pub(super) fn shared(&self) -> (Arc<Level>, CancellationToken, CancellationToken) {
+        (Arc::clone(&self.level), self.hung_up.clone(), self.over.clone())
     }
 
     /// From now on calls are answered here.
@@ -100,6 +102,7 @@ where
         out: Arc::clone(&out),
         level: Arc::default(),
         hung_up: CancellationToken::new(),
+        over: CancellationToken::new(),
         session: OnceLock::new(),
     });
     let desk = Desk {
@@ -133,7 +136,7 @@ impl<R: AsyncRead + Unpin> Front<R> {
                 Some(line) => self.desk.take(&line),
                 None => match self.lines.next()? {
                     Line::Whole(line) if has_room => self.desk.take(line),
-                    Line::Whole(line) => match self.held.take(line) {
+                    Line::Whole(line) => match self.held.take(line, &self.desk.open) {
                         Ok(false) => self.desk.take(line),
                         Ok(true) => Ok(None),
                         Err(fault) => Err(fault),
@@ -184,7 +187,13 @@ impl<R: AsyncRead + Unpin> Front<R> {
         if !is_done && !is_over {
             return Poll::Pending;
         }
+        if is_over {
+            self.desk.opened.over.cancel();
+        }
         self.desk.running.abort_all();
+        for fault in self.held.refuse() {
+            self.desk.out.say(|queue| answer::message(queue, &fault.answer()));
+        }
         // Who does not read has had its time as well.
         match self.desk.out.poll_flush(cx) {
             Poll::Pending if !is_over => Poll::Pending,

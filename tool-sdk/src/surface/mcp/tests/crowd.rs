@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::context::Inquiry;
@@ -135,6 +135,54 @@ async fn what_waits_is_answered_after_the_peer_has_hung_up() {
         }
         gate.add_permits(2 * FULL as usize);
         assert_eq!(peer.hang_up().await.len() as u64, 2 * FULL);
+    }
+}
+
+// Calls that come to no end keep nobody waiting who has hung up, and whoever waits is refused.
+#[tokio::test(start_paused = true)]
+async fn what_comes_to_no_end_is_given_up() {
+    let (server, _gate, _) = gate();
+    for params in ways("wait") {
+        let mut peer = Peer::legacy(&server, json!({})).await;
+        peer.request("ping", json!({})).await;
+        for _ in 0..FULL + 10 {
+            peer.send("tools/call", params.clone()).await;
+        }
+        settled().await;
+        let start = Instant::now();
+        let rest = peer.hang_up().await;
+        assert!(start.elapsed() < Duration::from_secs(6), "{params}: {:?}", start.elapsed());
+        let refused = rest.iter().filter(|answer| !answer["error"].is_null()).count();
+        assert_eq!(refused, 10, "{params}");
+    }
+}
+
+// A ping is answered at once, and an id that waits is not given again.
+#[tokio::test]
+async fn what_waits_holds_its_id_and_no_ping() {
+    let (server, gate, _) = gate();
+    for params in ways("wait") {
+        let mut peer = Peer::legacy(&server, json!({})).await;
+        peer.request("ping", json!({})).await;
+        let first = peer.send("tools/call", params.clone()).await;
+        for _ in 0..FULL {
+            peer.send("tools/call", params.clone()).await;
+        }
+        settled().await;
+        assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
+        for (id, method) in [(first, "tools/call"), (first + FULL, "tools/call"), (first, "ping")] {
+            let again = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+            peer.line(&again.to_string()).await;
+            let refused = peer.refusal().await;
+            let message = refused["error"]["message"].as_str().unwrap();
+            assert!(message.contains("still open"), "{refused}");
+            assert_eq!(refused["id"], id);
+        }
+        gate.add_permits(FULL as usize + 1);
+        for id in first..=first + FULL {
+            assert_eq!(text(&peer.answer(id).await["result"]), "it went on");
+        }
+        assert_eq!(peer.hang_up().await, Vec::<Value>::new());
     }
 }
 
