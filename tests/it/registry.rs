@@ -237,7 +237,7 @@ async fn tools_come_from_a_file_and_go_into_one() {
     let one = r#"[{"name": "a", "description": "A.", "parameters": {"type": "object", "properties": {}}}]"#;
     let message =
         ToolsFile::parse("t.json", one).expect("it is right").finish().unwrap_err().to_string();
-    assert_eq!(message, "t.json: tool `a`: has no handler");
+    assert_eq!(message, "t.json#/0: tool `a`: has no handler");
 }
 
 // F9: a tool that cannot use the macro is treated exactly alike.

@@ -41,7 +41,8 @@ use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 #[derive(Debug)]
 pub struct ToolsFile {
     file: String,
-    definitions: BTreeMap<String, Definition>,
+    /// With the place in the file.
+    definitions: BTreeMap<String, (Definition, String)>,
     tools: Vec<DynamicTool>,
     problems: Vec<Problem>,
 }
@@ -104,7 +105,8 @@ impl ToolsFile {
             }
             Ok(mut definition) => {
                 definition.parameters = parameters;
-                if self.definitions.insert(name.clone(), definition).is_some() {
+                let found = (definition, path.to_owned());
+                if self.definitions.insert(name.clone(), found).is_some() {
                     self.problem(&name, path, "the name comes twice".to_owned());
                 }
             }
@@ -121,7 +123,7 @@ impl ToolsFile {
         F::Output: IntoOutput + 'static,
     {
         match self.definitions.remove(name) {
-            Some(definition) => self.tools.push(DynamicTool::new(definition, handler)),
+            Some((definition, _)) => self.tools.push(DynamicTool::new(definition, handler)),
             None if self.tools.iter().any(|tool| tool.definition().name.as_str() == name) => {
                 self.problem(name, "", "two handlers are given".to_owned());
             }
@@ -136,8 +138,8 @@ impl ToolsFile {
     ///
     /// Names every definition without a handler, and every handler without a definition.
     pub fn finish(mut self) -> Result<impl IntoTools + fmt::Debug, FileError> {
-        for name in std::mem::take(&mut self.definitions).into_keys() {
-            self.problem(&name, "", "has no handler".to_owned());
+        for (name, (_, path)) in std::mem::take(&mut self.definitions) {
+            self.problem(&name, &path, "has no handler".to_owned());
         }
         if self.problems.is_empty() { Ok(Loaded(self.tools)) } else { Err(self.error()) }
     }

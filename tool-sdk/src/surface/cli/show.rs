@@ -9,6 +9,7 @@ use super::exit::{Failure, USAGE};
 use super::style::{Style, plain};
 use super::{Io, audience, exit, flag, grammar};
 use crate::error::ToolError;
+use crate::name::ToolName;
 use crate::tool::{Definition, Parallel, Truncate};
 use crate::toolset::Toolset;
 
@@ -38,7 +39,9 @@ pub(super) fn find(program: &str, toolset: &Toolset, name: &str) -> exit::Result
     let view = toolset.view();
     view.definition(name).cloned().ok_or_else(|| {
         // Wrong usage, other than a file that a tool cannot find.
-        let error = ToolError::not_found(format_args!("there is no tool `{name}`"));
+        let shown: String = name.chars().take(ToolName::MAX).collect();
+        let shown = shown.escape_debug();
+        let error = ToolError::not_found(format_args!("there is no tool `{shown}`"));
         let error = match view.close_names(name).as_slice() {
             [] => error.hint(format_args!("`{program} list` names the tools")),
             close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),

@@ -12,8 +12,6 @@ use crate::error::{ErrorKind, ToolError};
 
 /// The longest message, in bytes.
 const MAX_MESSAGE: usize = 4096;
-/// How many faults are written out; the rest are counted.
-const MAX_FAULTS: usize = 16;
 
 /// One fault of the arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -117,7 +115,7 @@ impl Found {
         text.push_str("`:");
         let room = MAX_MESSAGE.saturating_sub(self.expected.len() + 64);
         let mut shown = 0;
-        for fault in self.faults.iter().take(MAX_FAULTS) {
+        for fault in &self.faults {
             if text.len() + fault.message.len() + 3 > room {
                 break;
             }
@@ -171,21 +169,26 @@ impl Faults {
     }
 
     pub(super) fn push(&mut self, fault: Fault) {
-        if self.0.len() < Self::MAX {
+        // What is wrong in the same way again and again is said once.
+        if !self.is_full() && self.0.last() != Some(&fault) {
             self.0.push(fault);
         }
     }
 
+    fn is_full(&self) -> bool {
+        self.0.len() == Self::MAX
+    }
+
     pub(super) fn add(&mut self, kind: FaultKind, place: &Place<'_>, words: impl fmt::Display) {
-        if self.0.len() < Self::MAX {
+        if !self.is_full() {
             let mut message = String::with_capacity(96);
             let _ = write!(message, "{place} {words}");
-            self.0.push(Fault::new(kind, place.pointer(), message));
+            self.push(Fault::new(kind, place.pointer(), message));
         }
     }
 
     pub(super) fn unknown(&mut self, place: &Place<'_>, known: &[&str]) {
-        let Some(name) = place.key() else { return };
+        let Some(name) = place.key().filter(|_| !self.is_full()) else { return };
         let mut message = format!("unknown argument `{}`", Escaped(name));
         if place.is_nested() {
             let _ = write!(message, " in {}", place.parent());

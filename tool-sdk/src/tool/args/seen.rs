@@ -27,12 +27,6 @@ impl Seen {
         is_new
     }
 
-    pub(super) fn remove(&mut self, index: usize) {
-        let (word, bit) = Self::place(index);
-        self.count -= usize::from(self.bits[word] & bit != 0);
-        self.bits[word] &= !bit;
-    }
-
     pub(super) fn contains(&self, index: usize) -> bool {
         let (word, bit) = Self::place(index);
         self.bits[word] & bit != 0

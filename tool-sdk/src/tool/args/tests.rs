@@ -447,3 +447,22 @@ fn a_range_holds_for_numbers_of_any_width() {
     assert_eq!(number(r#"{"number": 18446744073709551615}"#), Ok(u128::from(u64::MAX)));
     assert!(number(r#"{"number": 18446744073709551616}"#).is_err());
 }
+
+// A key comes twice also where its first value counts as absent, and is told once.
+#[test]
+fn a_null_is_a_value_when_keys_are_counted() {
+    let text = r#"{"path": "a", "limit": null, "limit": 5, "limit": 6}"#;
+    let raw = RawArgs::new(text).lenient(Lenient::default().null_is_absent());
+    let messages: Vec<String> =
+        look(&raw).unwrap_err().faults().iter().map(|fault| fault.message.clone()).collect();
+    assert_eq!(messages, ["`limit` comes twice"]);
+}
+
+// F38: every fault that has room.
+#[test]
+fn as_many_faults_are_told_as_have_room() {
+    let members: Vec<String> = (0..40).map(|at| format!(r#""unknown_{at}": 1"#)).collect();
+    let message =
+        look(&RawArgs::new(format!("{{{}}}", members.join(",")))).unwrap_err().to_string();
+    assert!(message.contains("`unknown_39`") && message.len() <= 4096, "{message}");
+}

@@ -70,6 +70,7 @@ fn walk(
         raw,
         slots,
         seen: Seen::first(left.taken),
+        nulls: Seen::default(),
         faults: Faults::default(),
         digest,
         notes: Vec::new(),
@@ -99,6 +100,8 @@ struct Walk<'w, 'r, 's> {
     raw: &'w RawArgs<'r>,
     slots: &'w mut [&'s mut dyn Any],
     seen: Seen,
+    /// Those that came as `null`, which is taken as absent.
+    nulls: Seen,
     faults: Faults,
     digest: Option<Digest>,
     notes: Vec<Note>,
@@ -266,7 +269,7 @@ impl Walk<'_, '_, '_> {
         let start = self.at;
         self.skip()?;
         if self.raw.lenient.null_is_absent {
-            self.seen.remove(index);
+            self.nulls.insert(index);
             self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
         } else {
             self.check(index, start);
@@ -352,11 +355,12 @@ impl Walk<'_, '_, '_> {
 
     /// Every parameter that was not seen.
     fn absent(&mut self) {
-        if self.seen.len() == self.params.len() {
+        if self.seen.len() == self.params.len() && self.nulls.len() == 0 {
             return;
         }
         for (index, param) in self.params.iter().enumerate() {
-            if self.seen.contains(index) || param.default.is_some() {
+            let came = self.seen.contains(index) && !self.nulls.contains(index);
+            if came || param.default.is_some() {
                 continue;
             }
             if !(param.ty.fill_absent)(self.slots[index]) {
