@@ -412,4 +412,64 @@ mod tests {
         let outcome = pipeline.call(&Session::default(), call).await;
         assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
     }
+
+    /// Never makes up its mind about a call, and takes its time before it asks how long one took.
+    #[derive(Default)]
+    struct Slow {
+        waits: bool,
+        /// When it began to look, and what it was told then.
+        looked: OnceLock<(Instant, Option<Duration>)>,
+    }
+
+    impl Hook for Arc<Slow> {
+        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+            match self.waits {
+                true => Step::later(std::future::pending()),
+                false => Step::now(Ok(Opinion::none())),
+            }
+        }
+
+        fn after<'a>(
+            &'a self,
+            call: &'a HookedCall<'_>,
+            _: &'a mut Result<Output, ToolError>,
+        ) -> Step<'a, Result<(), ToolError>> {
+            let began = Instant::now();
+            std::thread::sleep(Duration::from_millis(5));
+            let _ = self.looked.set((began, call.elapsed()));
+            Step::now(Ok(()))
+        }
+    }
+
+    // What a hook takes itself is not the tool's time.
+    #[tokio::test]
+    async fn hooks_are_told_how_long_the_tool_took_and_no_more() {
+        let hook = Arc::<Slow>::default();
+        let pipeline = pipeline().hook("*", Priority::DEFAULT, Arc::clone(&hook));
+        let before = Instant::now();
+        pipeline.call(&Session::default(), Call::new("look", "{}")).await.result.unwrap();
+        let (began, elapsed) = hook.looked.get().unwrap();
+        assert!(elapsed.unwrap() <= *began - before);
+    }
+
+    // Whatever began is told to have ended, also when the call is cancelled meanwhile.
+    #[tokio::test]
+    async fn a_hook_that_nobody_waits_for_any_more_is_told_to_be_done() {
+        let hook = Arc::new(Slow { waits: true, ..Slow::default() });
+        let pipeline = pipeline().hook("*", Priority::DEFAULT, hook);
+        let mut events = pipeline.subscribe();
+        let token = tokio_util::sync::CancellationToken::new();
+        let call = Call::new("look", "{}").cancelled_by(token.clone());
+        let session = Session::default();
+        let (outcome, ()) = tokio::join!(pipeline.call(&session, call), async {
+            while !matches!(events.recv().await.unwrap().kind, EventKind::HookStarted { .. }) {}
+            token.cancel();
+        });
+        assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+        let rest: Vec<_> = std::iter::from_fn(|| events.try_recv()).map(|it| it.kind).collect();
+        assert!(
+            matches!(rest.as_slice(), [EventKind::HookFinished(_), EventKind::Aborted(_)]),
+            "{rest:?}"
+        );
+    }
 }
