@@ -1,7 +1,9 @@
 //! What goes into the pipeline and what comes out: a call and its outcome.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -34,9 +36,29 @@ impl CallId {
     #[must_use]
     #[inline]
     pub fn next() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(Id::Own(NEXT.fetch_add(1, Ordering::Relaxed)))
+        let own = NUMBERS.try_with(|numbers| {
+            let Range { start, end } = numbers.take();
+            let Range { start, end } = if start < end { start..end } else { fresh_numbers() };
+            numbers.set(start + 1..end);
+            start
+        });
+        // A thread on its way out has no numbers of its own any more.
+        Self(Id::Own(own.unwrap_or_else(|_| fresh_numbers().start)))
     }
+}
+
+thread_local! {
+    /// The numbers that are this thread's to give, so that threads do not meet for each call.
+    static NUMBERS: Cell<Range<u64>> = const { Cell::new(0..0) };
+}
+
+/// Numbers that nobody had.
+#[cold]
+fn fresh_numbers() -> Range<u64> {
+    const AT_ONCE: u64 = 256;
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let first = NEXT.fetch_add(AT_ONCE, Ordering::Relaxed);
+    first..first + AT_ONCE
 }
 
 impl fmt::Display for CallId {

@@ -24,15 +24,23 @@ pub(super) enum AtOnce {
 
 /// Takes a call as far as it comes: prepared, and to its result when nobody has a say in it;
 /// no further than that when it `is_slow`, for it waits for its turn or is traced.
+///
+/// A panic on the way is the call's failure.
 #[inline(always)]
 pub(super) fn go(frame: &mut Frame<'_>, is_slow: bool, task: &mut task::Context<'_>) -> AtOnce {
+    run::contained(|| straight(frame, is_slow, task))
+        .unwrap_or_else(|error| AtOnce::Ended(Err(error)))
+}
+
+#[inline(always)]
+fn straight(frame: &mut Frame<'_>, is_slow: bool, task: &mut task::Context<'_>) -> AtOnce {
     // admit
     if let Err(error) = frame.admit() {
         return AtOnce::Ended(Err(error));
     }
 
     // prepare
-    let prepared = match frame.prepare() {
+    let prepared = match frame.decode() {
         Ok(prepared) => prepared,
         Err(error) => return AtOnce::Ended(Err(error)),
     };
@@ -41,7 +49,7 @@ pub(super) fn go(frame: &mut Frame<'_>, is_slow: bool, task: &mut task::Context<
     // hooks, guard, decide, ask
     let is_let_through = !is_slow
         && !frame.is_hooked()
-        && frame.is_settled(&*prepared)
+        && frame.lets_run(&*prepared)
         && frame.is_no_loop(&*prepared);
     if !is_let_through {
         return AtOnce::Stands(Heard::new(prepared));

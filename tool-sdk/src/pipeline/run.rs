@@ -20,25 +20,22 @@ pub(super) enum First {
     Waiting(Waiting),
 }
 
-/// Begins to run `prepared`; most calls are done then.
+/// Begins to run `prepared`, for who contains panics; most calls are done then.
 #[inline(always)]
 pub(super) fn begin(
     frame: &mut Frame<'_>,
     prepared: Box<dyn Prepared>,
     task: &mut task::Context<'_>,
 ) -> First {
-    let first = contained(|| {
-        let mut context = || {
-            let started = frame.begun();
-            frame.context(started)
-        };
-        let mut running = prepared.run(Approved::by_pipeline(&mut context));
-        match running.as_mut().poll(task) {
-            Poll::Ready(result) => First::Done(result),
-            Poll::Pending => First::Waiting(Waiting(Some(running))),
-        }
-    });
-    first.unwrap_or_else(|error| First::Done(Err(error)))
+    let mut context = || {
+        let started = frame.begun();
+        frame.context(started)
+    };
+    let mut running = prepared.run(Approved::by_pipeline(&mut context));
+    match running.as_mut().poll(task) {
+        Poll::Ready(result) => First::Done(result),
+        Poll::Pending => First::Waiting(Waiting(Some(running))),
+    }
 }
 
 /// The same for who has no task at hand.
@@ -49,7 +46,8 @@ pub(super) fn first(
     let mut prepared = Some(prepared);
     poll_fn(move |task| {
         Poll::Ready(match prepared.take() {
-            Some(prepared) => begin(frame, prepared, task),
+            Some(prepared) => contained(|| begin(frame, prepared, task))
+                .unwrap_or_else(|error| First::Done(Err(error))),
             None => First::Done(Err(ToolError::internal("the call was begun twice"))),
         })
     })
@@ -94,7 +92,7 @@ impl Drop for Waiting {
 
 /// What `work` gives; a panic in it is an error of this call.
 #[inline(always)]
-fn contained<T>(work: impl FnOnce() -> T) -> std::result::Result<T, ToolError> {
+pub(super) fn contained<T>(work: impl FnOnce() -> T) -> std::result::Result<T, ToolError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
 }
 

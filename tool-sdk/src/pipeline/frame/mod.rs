@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::hooked::Ran;
 use self::repeats::Guarded;
 use super::core::Core;
-use super::run::{aborted, panicked};
+use super::run::{aborted, contained};
 use super::turn::{Facts, Permit, Stop, Turn};
 use crate::call::{Aside, Call, CallId, RawArgs};
 use crate::context::{Context, Session};
@@ -103,25 +103,32 @@ impl<'a> Frame<'a> {
     }
 
     /// The arguments, decoded; a panic while that is done is the call's failure.
-    #[inline]
     pub(super) fn prepare(&self) -> Result<Box<dyn Prepared>, ToolError> {
-        let prepare = AssertUnwindSafe(|| match self.core.guard {
+        contained(|| self.decode()).flatten()
+    }
+
+    /// The same for who contains panics.
+    #[inline]
+    pub(super) fn decode(&self) -> Result<Box<dyn Prepared>, ToolError> {
+        let prepared = match self.core.guard {
             Some(_) => self.tool.prepare(&self.raw().to_digest()),
             None => self.tool.prepare(self.raw()),
-        });
-        match catch_unwind(prepare) {
-            Ok(prepared) => prepared.map_err(ToolError::from),
-            Err(panic) => Err(panicked(&*panic)),
-        }
+        };
+        prepared.map_err(ToolError::from)
     }
 
     /// Whether, but for hooks, nothing has a say in this call but what allows it anyway.
-    #[inline(always)]
     pub(super) fn is_settled(&self, prepared: &dyn Prepared) -> bool {
+        contained(|| self.lets_run(prepared)).unwrap_or(false)
+    }
+
+    /// The same for who contains panics.
+    #[inline(always)]
+    pub(super) fn lets_run(&self, prepared: &dyn Prepared) -> bool {
         self.policy.settled == Some(Action::Allow)
             && self.core.audit.is_none()
             && self.session.policy().is_none()
-            && catch_unwind(AssertUnwindSafe(|| prepared.has_no_wish())).unwrap_or(false)
+            && prepared.has_no_wish()
     }
 
     /// Whether a hook looks at the call.
