@@ -60,6 +60,13 @@ const INTERPRETERS: &[Interpreter] = &[
         "ecsz",
         &["!", "--exec", "--sh-exec"],
     ),
+    reads(&["cc", "gcc", "g++", "c++", "clang", "clang++", "gfortran"], "", &["-wrapper"]),
+    reads(&["java"], "", &["-XX:OnError", "-XX:OnOutOfMemoryError"]),
+    reads(&["apt", "apt-get", "aptitude", "dpkg"], "o", &["--option", "--post-", "--pre-"]),
+    reads(&["rpm", "rpmbuild"], "DE", &["--define", "--eval"]),
+    reads(&["fzf", "sk"], "", &["--bind", "--preview"]),
+    reads(&["gnuplot", "octave", "emacsclient"], "e", &["--eval"]),
+    reads(&["tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex"], "", &["\\"]),
 ];
 
 /// Programs that run a command somewhere else, and the words of which one must be there for
@@ -117,7 +124,7 @@ fn interpreter(name: &str) -> Option<&'static Interpreter> {
 
 /// The name without the digits of a version.
 fn family(name: &str) -> &str {
-    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
 }
 
 fn is_interpreter(name: &str, rest: &[Word]) -> bool {

@@ -203,6 +203,14 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: false,
     },
     Profile {
+        names: &["split", "gsplit"],
+        letters: "",
+        harmless: "\
+            additional-suffix bytes elide-empty-files help hex-suffixes line-bytes lines number \
+            numeric-suffixes separator suffix-length unbuffered verbose version",
+        single_dash: false,
+    },
+    Profile {
         names: &["scp", "sftp", "ssh"],
         letters: "oFESIJLRDwWOPAb",
         harmless: "",

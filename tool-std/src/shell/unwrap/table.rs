@@ -216,6 +216,9 @@ pub(super) const UNCERTAIN: &[(&[&str], &[&str])] = &[
     (&["nodemon"], &["-x", "--exec"]),
     (&["git"], &["foreach"]),
     (&["ip"], &["exec"]),
+    (&["cargo"], &["watch"]),
+    (&["cmake"], &["chdir", "env", "time"]),
+    (&["capsh"], &[]),
     (&["xterm", "gnome-terminal", "konsole", "alacritty", "kitty"], &[]),
 ];
 
