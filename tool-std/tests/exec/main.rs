@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
 
 mod decisions;
+#[cfg(target_os = "linux")]
+mod load;
 mod once;
 mod sessions;
 mod support;

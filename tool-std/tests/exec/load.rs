@@ -1,0 +1,110 @@
+//! Very many calls at once, many of which run a program: afterwards nothing of them is left.
+//!
+//! They are made in a process of their own, because other tests open files meanwhile.
+
+use std::fs;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::runtime::Handle;
+use tool_sdk::process::Processes;
+
+use super::support::*;
+
+const CALLS: usize = 10_000;
+/// Each tenth call runs a program.
+const PROGRAMS: usize = CALLS / 10;
+
+/// What must be the same before and after.
+#[derive(Debug, PartialEq)]
+struct Held {
+    tasks: usize,
+    descriptors: usize,
+    children: usize,
+}
+
+impl Held {
+    fn now() -> Self {
+        let tasks = Handle::current().metrics().num_alive_tasks();
+        let count = |folder: &str| fs::read_dir(folder).map_or(0, Iterator::count);
+        let of_task = |task: fs::DirEntry| fs::read_to_string(task.path().join("children"));
+        let children = fs::read_dir("/proc/self/task").map_or(0, |tasks| {
+            let texts = tasks.flatten().filter_map(|task| of_task(task).ok());
+            texts.map(|text| text.split_whitespace().count()).sum()
+        });
+        Self { tasks, descriptors: count("/proc/self/fd"), children }
+    }
+
+    /// What is held once the runtime has put away what has ended.
+    async fn at_rest(tasks: usize) -> Self {
+        for _ in 0..1000 {
+            if Self::now().tasks <= tasks {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Self::now()
+    }
+}
+
+/// The most memory that this process ever held, in KiB.
+fn peak_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+async fn call(host: Arc<Host>, number: usize, ended: Arc<Mutex<Vec<usize>>>) {
+    if !number.is_multiple_of(10) {
+        host.call("list_sessions", json!({})).await;
+        return;
+    }
+    let report = host.call("shell", json!({ "command": ["echo", number.to_string()] })).await;
+    assert_eq!(output(&report), format!("{number}\n"));
+    ended.lock().unwrap().push(number / 10);
+}
+
+async fn call_at_once(host: &Arc<Host>, calls: usize) -> Vec<usize> {
+    let ended = Arc::<Mutex<Vec<usize>>>::default();
+    let all: Vec<_> = (0..calls)
+        .map(|number| tokio::spawn(call(Arc::clone(host), number, Arc::clone(&ended))))
+        .collect();
+    for one in all {
+        one.await.unwrap();
+    }
+    std::mem::take(&mut *ended.lock().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "the next test starts it as a process of its own"]
+async fn a_thousand_programs_among_ten_thousand_calls() {
+    let host = Arc::new(Host::open());
+    call_at_once(&host, 1).await;
+    let before = Held::at_rest(0).await;
+
+    let ended = call_at_once(&host, CALLS).await;
+    assert_eq!(Held::at_rest(before.tasks).await, before);
+    assert!(Processes::of(&host.session).list().is_empty());
+    assert_eq!(ended.len(), PROGRAMS);
+    // They had their turns in the order in which they came, and some took longer than others.
+    let last = &ended[PROGRAMS - 100..];
+    assert!(last.iter().all(|&number| number >= PROGRAMS / 2), "{last:?}");
+    let peak = peak_memory();
+    assert!(peak <= 200 << 10, "{peak} KiB were held");
+}
+
+// F8 of the reliability list: no descriptor, no task, no program stays, and nobody is passed
+// over.
+#[test]
+fn a_thousand_programs_among_ten_thousand_calls_leave_nothing_behind() {
+    let test = "load::a_thousand_programs_among_ten_thousand_calls";
+    let ended = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&ended.stdout);
+    let cause = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && told.contains("1 passed"), "{told}{cause}");
+}
