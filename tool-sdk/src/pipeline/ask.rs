@@ -1,6 +1,5 @@
 //! Asking about a call, and what becomes of the answer.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -30,7 +29,7 @@ pub(super) struct Answered {
 /// Asks whoever can be asked.
 pub(super) async fn ask(
     frame: &Frame<'_>,
-    heard: Heard,
+    mut heard: Heard,
     decision: Decision,
     cx: &Context,
     turn: Option<&dyn Turn>,
@@ -41,8 +40,7 @@ pub(super) async fn ask(
         let nobody = Decision { action: Action::Deny, by: By::Nobody, ..decision };
         return answered(nobody, None, heard);
     };
-    let stopped = || turn.and_then(Turn::stopped);
-    if let Some(stop) = stopped() {
+    if let Some(stop) = turn.and_then(Turn::stopped) {
         return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
     }
     let ask = make(frame, &heard, &decision, cx)?;
@@ -53,62 +51,77 @@ pub(super) async fn ask(
     }
     let shown = ask.fingerprint.clone();
     let mut vigil = Vigil::begin(frame.core, ask, frame.session, &approver);
-    let id = vigil.ask().id.clone();
-    let replied = |reply: &'static str| {
-        frame.event(|| EventKind::PermissionReplied { ask: id.clone(), reply: reply.into() });
-    };
     frame.event(|| EventKind::PermissionAsked(Arc::clone(vigil.ask())));
-    let settled = loop {
-        if let Some(settled) = vigil.next().await {
-            break settled;
-        }
-        if let Some(stop) = stopped() {
-            replied("aborted");
+    let end = wait(&mut vigil, frame, &mut heard, cx, turn).await;
+    let reply = match &end {
+        End::Settled(settled) => settled.as_str(),
+        End::Stopped(_) => "aborted",
+        End::Decided(_) => "covered",
+    };
+    let id = vigil.ask().id.clone();
+    frame.event(|| EventKind::PermissionReplied { ask: id, reply: reply.into() });
+    let settled = match end {
+        End::Settled(settled) => settled,
+        End::Stopped(stop) => {
             return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
         }
-        let now = decide(frame, &heard, cx);
+        End::Decided(now) => return answered(now, None, heard),
+    };
+    let reason = settled.reason();
+    let Settled::Reply(reply) = settled else {
+        return answered(decision.replied(Action::Deny, reason), None, heard);
+    };
+    if !reply.is_yes() {
+        kept.reject(frame.call, shown);
+        if let (Reply::Reject, Some(turn)) = (&reply, turn) {
+            turn.stop(Stop::Rejected);
+        }
+        return answered(decision.replied(Action::Deny, reason), Some(reply), heard);
+    }
+    // What was shown is what runs, and only when nothing forbids it by now.
+    let now = decide(frame, &heard, cx);
+    let decision = if now.action == Action::Deny {
+        now
+    } else if String::from(frame.fingerprint(&*heard.prepared)) == shown {
+        decision.replied(Action::Allow, reason)
+    } else {
+        let changed = "what the call touches changed while somebody was asked";
+        decision.replied(Action::Deny, changed)
+    };
+    answered(decision, Some(reply), heard)
+}
+
+/// How an ask came to its end.
+enum End {
+    /// It has its answer, or will have none.
+    Settled(Settled),
+    /// The turn ended.
+    Stopped(Stop),
+    /// Something else decides the call by now.
+    Decided(Decision),
+}
+
+/// Waits until nobody needs to answer any more. The call is borrowed for this alone, because
+/// what is prepared can be looked at by one thread only.
+async fn wait(
+    vigil: &mut Vigil<'_>,
+    frame: &Frame<'_>,
+    heard: &mut Heard,
+    cx: &Context,
+    turn: Option<&dyn Turn>,
+) -> End {
+    loop {
+        if let Some(settled) = vigil.next().await {
+            return End::Settled(settled);
+        }
+        if let Some(stop) = turn.and_then(Turn::stopped) {
+            return End::Stopped(stop);
+        }
+        let now = decide(frame, heard, cx);
         if now.action != Action::Ask {
-            replied("covered");
-            return answered(now, None, heard);
+            return End::Decided(now);
         }
-    };
-    replied(settled.as_str());
-    let reason: Cow<'static, str> = match &settled {
-        Settled::Reply(reply) if reply.is_yes() => "somebody was asked and said yes".into(),
-        Settled::Reply(Reply::RejectWith { feedback }) => {
-            format!("the user rejected it and says: {feedback}").into()
-        }
-        Settled::Reply(_) => "the user rejected it".into(),
-        Settled::RejectedBeside => {
-            "the user rejected another call that was asked at the same time".into()
-        }
-        Settled::Expired => "nobody answered in time".into(),
-        Settled::Gone => "whoever was asked is gone".into(),
-    };
-    let reply = match settled {
-        Settled::Reply(reply) => Some(reply),
-        _ => None,
-    };
-    let yes = reply.as_ref().is_some_and(Reply::is_yes);
-    if !yes && reply.is_some() {
-        kept.reject(frame.call, shown.clone());
     }
-    if let (Some(Reply::Reject), Some(turn)) = (&reply, turn) {
-        turn.stop(Stop::Rejected);
-    }
-    if yes {
-        // What was shown is what runs, and only when nothing forbids it by now.
-        let now = decide(frame, &heard, cx);
-        if now.action == Action::Deny {
-            return answered(now, reply, heard);
-        }
-        if String::from(frame.fingerprint(&*heard.prepared)) != shown {
-            let changed = "what the call touches changed while somebody was asked";
-            return answered(decision.replied(Action::Deny, changed), reply, heard);
-        }
-        return answered(decision.replied(Action::Allow, reason), reply, heard);
-    }
-    answered(decision.replied(Action::Deny, reason), reply, heard)
 }
 
 /// Waits for the answer to one ask.

@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** whatever goes wrong here is a no.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -40,6 +41,23 @@ impl Settled {
             Self::Expired => "expired",
             Self::Gone => "aborted",
         }
+    }
+
+    /// Why the call is decided as it is, in words for whoever made it.
+    pub(crate) fn reason(&self) -> Cow<'static, str> {
+        let reason = match self {
+            Self::Reply(reply) if reply.is_yes() => "somebody was asked and said yes",
+            Self::Reply(Reply::RejectWith { feedback }) => {
+                return format!("the user rejected it and says: {feedback}").into();
+            }
+            Self::Reply(_) => "the user rejected it",
+            Self::RejectedBeside => {
+                "the user rejected another call that was asked at the same time"
+            }
+            Self::Expired => "nobody answered in time",
+            Self::Gone => "whoever was asked is gone",
+        };
+        reason.into()
     }
 }
 

@@ -3,10 +3,13 @@
 //! Scripts and commands wait in queues, so that no depth of nesting costs stack. What is
 //! deeper than [`MAX_DEPTH`] is still listed, but asks.
 
-use std::collections::{HashSet, VecDeque};
-use std::ops::Range;
-use std::rc::Rc;
+mod builtins;
+mod job;
 
+use std::collections::{HashSet, VecDeque};
+
+use self::builtins::BUILTINS;
+use self::job::{Job, Script};
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
 use super::word::{Word, bare_name};
@@ -35,86 +38,6 @@ const WORD: usize = 16;
 
 /// How many words are listed of a script that is not understood.
 const MAX_FOUND: usize = 10 * 1024;
-
-/// Builtins that no program stands for.
-const BUILTINS: &[&str] = &[
-    ".",
-    ":",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "compopt",
-    "continue",
-    "declare",
-    "dirs",
-    "disown",
-    "enable",
-    "eval",
-    "exec",
-    "exit",
-    "export",
-    "fc",
-    "fg",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "jobs",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "popd",
-    "pushd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "times",
-    "trap",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unset",
-    "wait",
-];
-
-/// A script that waits.
-struct Script {
-    text: String,
-    language: Language,
-    inner: bool,
-    depth: usize,
-    place: Place,
-}
-
-/// A command that waits.
-#[derive(Clone)]
-struct Job {
-    words: Rc<[Word]>,
-    range: Range<usize>,
-    inner: bool,
-    depth: usize,
-    place: Place,
-    /// Whether more words may come at the end.
-    open_end: bool,
-    /// Whether it is only possible that it is a command.
-    is_guess: bool,
-}
 
 /// What is known so far.
 #[derive(Default)]
@@ -445,25 +368,6 @@ impl Judge {
         }
         // In what order commands run is not known then.
         self.answer.unsettled |= self.answer.opaque.is_some() && self.places.is_renamed();
-    }
-}
-
-impl Job {
-    /// Takes out the words that stand for something else.
-    fn without(mut self, placeholder: Option<&str>) -> Self {
-        let Some(placeholder) = placeholder else { return self };
-        let mut words = self.words[self.range.clone()].to_vec();
-        for word in words.iter_mut().filter(|word| word.value.contains(placeholder)) {
-            word.unknown = true;
-        }
-        if words.iter().skip(1).any(|word| word.value == placeholder) {
-            let head = words.remove(0);
-            words.retain(|word| word.value != placeholder);
-            words.insert(0, head);
-        }
-        self.range = 0..words.len();
-        self.words = words.into();
-        self
     }
 }
 
