@@ -6,6 +6,7 @@
 //! program that left its parents, its session and its environment behind is not found any more.
 
 mod live;
+mod spawn;
 
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +16,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use self::live::{Look, Process, Spawn, TypeError};
+pub use self::live::{Look, Process, TypeError};
+pub use self::spawn::Spawn;
 use super::RunError;
 use super::mark::Mark;
 use super::sandbox::{Policy, StandIns};
