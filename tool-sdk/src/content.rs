@@ -46,6 +46,10 @@ struct Beside {
     attachments: Vec<Attachment>,
     display: Option<Value>,
     dropped: Option<Dropped>,
+    /// How many bytes of the text are a heading.
+    heading: usize,
+    /// The most bytes of the text after the heading.
+    limit: Option<usize>,
 }
 
 /// What a tool could not take in: it is not in the text and in no file.
@@ -128,6 +132,49 @@ impl Output {
         self
     }
 
+    /// Says that the first `bytes` of the text are a heading, such as how long a command took.
+    ///
+    /// A heading stays when the text is cut, and tells nothing of whether two results are the
+    /// same; [metadata](Self::metadata) then does, beside the rest of the text.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Output;
+    ///
+    /// let heading = "took 12 ms\n";
+    /// let output = Output::text(format!("{heading}all is well\n")).heading(heading.len());
+    /// assert_eq!(output.as_text(), "took 12 ms\nall is well\n");
+    /// ```
+    #[must_use]
+    pub fn heading(mut self, bytes: usize) -> Self {
+        self.beside_mut().heading = bytes;
+        self
+    }
+
+    /// Asks that the text after the [heading](Self::heading) is cut to so many bytes, where the
+    /// host would allow more.
+    ///
+    /// The whole text is kept like that of any result that is cut, so a tool that is told how
+    /// much its caller wants to read loses nothing by it.
+    #[must_use]
+    pub fn limit(mut self, bytes: usize) -> Self {
+        self.beside_mut().limit = Some(bytes);
+        self
+    }
+
+    /// The heading, and the text after it.
+    pub(crate) fn parts(&self) -> (&str, &str) {
+        let heading = self.beside.as_ref().map_or(0, |beside| beside.heading);
+        self.text.split_at_checked(heading).unwrap_or(("", &self.text))
+    }
+
+    /// The most bytes of the text after the heading, where the tool wants less than it may.
+    #[inline]
+    pub(crate) fn own_limit(&self) -> Option<usize> {
+        self.beside.as_ref()?.limit
+    }
+
     /// What the tool said that it lost.
     pub(crate) fn dropped_counts(&self) -> Option<Dropped> {
         self.beside.as_ref()?.dropped
@@ -205,6 +252,9 @@ impl Output {
             self.beside_mut().structured = structured;
             self.form = Form::Text;
         }
+        if !text.starts_with(self.parts().0) {
+            self.beside_mut().heading = 0;
+        }
         self.text = text;
     }
 
@@ -223,7 +273,9 @@ impl fmt::Debug for Output {
                 .field("metadata", &beside.metadata)
                 .field("attachments", &beside.attachments)
                 .field("display", &beside.display)
-                .field("dropped", &beside.dropped);
+                .field("dropped", &beside.dropped)
+                .field("heading", &beside.heading)
+                .field("limit", &beside.limit);
         }
         out.finish()
     }

@@ -222,12 +222,15 @@ impl History {
         }
     }
 
-    /// The call ran, and gave this text.
+    /// The call ran, and gave this text, and these facts where the text does not say all.
     #[inline]
-    pub(crate) fn end(&self, ticket: Ticket, result: Result<&str, &str>) {
+    pub(crate) fn end(&self, ticket: Ticket, result: Result<&str, &str>, facts: &str) {
         let Some(number) = ticket.0 else { return };
         // Before the lock, since a result may be long.
-        let result = key_of(result);
+        let result = match facts {
+            "" => key_of(result),
+            facts => digest::mixed(key_of(result), digest::hash(2, facts.as_bytes())),
+        };
         if let Some(call) = self.recent().call(number) {
             call.result = Some(result);
         }

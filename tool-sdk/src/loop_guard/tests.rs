@@ -33,11 +33,11 @@ const fn repeated(times: u32, cycle: usize) -> Finding {
 fn step(guard: &LoopGuard, history: &History, tool: &str, arguments: &str, then: Then) -> Finding {
     let (ticket, finding) = guard.begin(history, tool, arguments, None);
     match then {
-        Gives(text) => history.end(ticket, Ok(text)),
-        Fails(text) => history.end(ticket, Err(text)),
+        Gives(text) => history.end(ticket, Ok(text), ""),
+        Fails(text) => history.end(ticket, Err(text), ""),
         AllowedGives(text) => {
             history.allow(&ticket);
-            history.end(ticket, Ok(text));
+            history.end(ticket, Ok(text), "");
         }
         Refused => history.forget(ticket),
         Pending => {}
@@ -61,7 +61,7 @@ fn a_known_digest_is_not_worked_out_again() {
     let (guard, history) = (LoopGuard::default(), History::default());
     let found = |tool, arguments, digest| {
         let (ticket, finding) = guard.begin(&history, tool, arguments, digest);
-        history.end(ticket, Ok("same"));
+        history.end(ticket, Ok("same"), "");
         finding
     };
     for arguments in [r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#] {
@@ -118,7 +118,7 @@ fn a_poll_whose_answer_changes_is_no_loop() {
     for round in 0..40 {
         let (ticket, finding) = guard.begin(&history, "poll", "{}", None);
         assert_eq!(finding, Fine, "poll {round}");
-        history.end(ticket, Ok(&round.to_string()));
+        history.end(ticket, Ok(&round.to_string()), "");
     }
     check(
         &guard,
@@ -212,7 +212,7 @@ fn what_left_the_window_is_forgotten() {
     for other in 0..WINDOW - 1 {
         let (ticket, finding) = guard.begin(&history, "look", &format!("[{other}]"), None);
         assert_eq!(finding, Fine);
-        history.end(ticket, Ok(""));
+        history.end(ticket, Ok(""), "");
     }
     let again = |expected| {
         let (ticket, finding) = guard.begin(&history, "look", r#"["old"]"#, None);
@@ -221,7 +221,7 @@ fn what_left_the_window_is_forgotten() {
     };
     // It has just pushed the first one out, and its ticket means no other call.
     again(Fine);
-    history.end(first, Ok("late"));
+    history.end(first, Ok("late"), "");
     again(Stopped { times: 2 });
 }
 

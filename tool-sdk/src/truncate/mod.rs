@@ -109,6 +109,13 @@ impl Budget {
         self.bytes
     }
 
+    /// Those of its limits that are less than by default.
+    pub(crate) fn lowered(self) -> Self {
+        let usual = Self::default();
+        let lowered = |limit: usize, usual: usize| if limit < usual { limit } else { usize::MAX };
+        Self::new(lowered(self.lines, usual.lines), lowered(self.bytes, usual.bytes))
+    }
+
     /// Whether `text` fits as it is.
     #[must_use]
     #[inline]
@@ -160,6 +167,11 @@ impl<'t> Fitted<'t> {
             omitted_lines: count_lines(omitted).saturating_sub(partial),
             omitted_bytes: omitted.len(),
         }
+    }
+
+    /// The same with the heading of so many bytes that `text` begins with, which does not count.
+    pub(crate) fn below(self, heading: usize, text: &'t str) -> Self {
+        Self { head: &text[..heading + self.head.len()], ..self }
     }
 
     /// A text of which everything is kept.

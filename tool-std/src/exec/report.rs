@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tool_sdk::process::{Captured, Exit, Look, RunError};
-use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
+use tool_sdk::{Budget, Context, Output, ToolError};
 
 use super::confined::Confinement;
 use super::plain::plain;
@@ -40,12 +40,15 @@ impl Chunk<'_> {
         };
         let _ = writeln!(report, "Original token count: {}", tokens(&self.look.output));
         report.push_str("Output:\n");
-        report.push_str(&fitted(&text, self.max_tokens));
+        let heading = report.len();
+        report.push_str(&text);
         remark(&mut report, &self.confinement, self.look.exit, &text);
         let session = self.look.exit.is_none().then_some(self.session);
         let exit = self.look.exit.and_then(code);
         finished(report, self.look, self.title, exit, self.wall, &self.confinement)
             .metadata("session_id", session)
+            .heading(heading)
+            .limit(Budget::tokens(self.max_tokens).max_bytes())
     }
 }
 
@@ -78,9 +81,10 @@ pub(super) fn once(
         let _ = writeln!(report, "Total output lines: {lines}");
     }
     report.push_str("Output:\n");
+    let heading = report.len();
     report.push_str(if text.is_empty() { "(no output)" } else { &text });
     remark(&mut report, confinement, look.exit, &text);
-    finished(report, look, title, exit, wall, confinement)
+    finished(report, look, title, exit, wall, confinement).heading(heading)
 }
 
 fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
@@ -138,17 +142,6 @@ fn in_words(exit: Exit) -> String {
 fn tokens(captured: &Captured) -> u64 {
     let kept = (captured.head.len() + captured.tail.len()) as u64;
     (kept + captured.omitted).div_ceil(TOKEN as u64)
-}
-
-/// Both ends of a text that is longer than the caller wants.
-fn fitted(text: &str, max_tokens: usize) -> String {
-    match Budget::tokens(max_tokens).fit(text, Truncate::Middle) {
-        None => text.to_owned(),
-        Some(fitted) => format!(
-            "{}\n... {} bytes omitted ...\n{}",
-            fitted.head, fitted.omitted_bytes, fitted.tail
-        ),
-    }
 }
 
 /// Six digits by which people can speak of one part of a long output.
@@ -221,14 +214,5 @@ mod tests {
         ] {
             assert_eq!(unfinished(bytes), expected, "{bytes:?}");
         }
-    }
-
-    #[test]
-    fn long_output_keeps_both_ends() {
-        let text = "line\n".repeat(100);
-        let fitted = fitted(&text, 10);
-        assert!(fitted.starts_with("line\n") && fitted.ends_with("line\n"), "{fitted}");
-        assert!(fitted.contains("bytes omitted"), "{fitted}");
-        assert_eq!(super::fitted("short", 10), "short");
     }
 }

@@ -1,7 +1,7 @@
 //! Commands that run on between calls.
 
 use serde_json::json;
-use tool_sdk::{Session, Workspace};
+use tool_sdk::{LoopGuard, Session, Workspace};
 
 use crate::support::{Host, field, output, session_of};
 
@@ -227,6 +227,30 @@ async fn long_output_loses_its_middle_and_says_how_much() {
     assert!(report.contains(&format!("{lost} bytes were never captured")), "{report}");
     assert!(report.len() < 2000, "{report}");
 
+    // F95, F99: one cut, whose counts are those of the command.
+    let numbers = json!({ "cmd": "seq 1 9000", "max_output_tokens": 50 });
+    let report = host.call("exec_command", numbers).await;
+    let notice = "[8952 of 9000 lines and 43694 of 43893 bytes left out]";
+    assert!(report.contains(notice), "{report}");
+
     let colours = json!({ "cmd": r"printf '\033[31mred\033[0m\0\r\n\377'" });
     assert_eq!(output(&host.call("exec_command", colours).await), "red\n\u{fffd}");
+}
+
+// F34: neither the number of a part nor the time that it took makes another result of it.
+#[tokio::test]
+async fn the_same_command_again_and_again_is_a_loop() {
+    let mut host = Host::open();
+    host.pipeline = host.pipeline.loop_guard(LoopGuard::default());
+    for _ in 0..2 {
+        host.call("exec_command", json!({ "cmd": "cat missing; exit 3" })).await;
+    }
+    let looped = host.error("exec_command", json!({ "cmd": "cat missing; exit 3" })).await;
+    assert!(looped.message().contains("3 times"), "{looped}");
+
+    // How it ended is a part of the result, also where it wrote nothing.
+    let count = json!({ "cmd": "echo >> count; exit $(wc -l < count)" });
+    for _ in 0..4 {
+        host.call("exec_command", count.clone()).await;
+    }
 }

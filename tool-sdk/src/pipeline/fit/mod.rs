@@ -36,18 +36,26 @@ pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> 
         Some(bytes) => frame.core.budget.with_bytes(bytes),
         None => frame.core.budget,
     };
+    let own_limit = output.own_limit();
     let text = output.as_text();
     let dropped = output.dropped_counts();
-    if dropped.is_none() && budget.surely_admits(text) {
+    if dropped.is_none() && own_limit.is_none() && budget.surely_admits(text) {
         return None;
     }
-    // A limit that the caller sets binds tools too that keep themselves short.
-    let direction = match (frame.definition.truncate, max_output) {
-        (Some(Truncate::None), Some(_)) | (None, _) => Truncate::Head,
-        (Some(direction), _) => direction,
+    let (heading, body) = output.parts();
+    let budget = match own_limit {
+        Some(bytes) => budget.with_bytes(bytes.min(budget.max_bytes())),
+        None => budget,
     };
-    let fitted = budget.fit(text, direction).or_else(|| dropped.map(|_| Fitted::whole(text)))?;
-    let (text, truncated) = cut(frame, text, &fitted, dropped.unwrap_or_default());
+    let (budget, direction) = match (frame.definition.truncate, max_output) {
+        // Tools that keep themselves short are bound by what somebody set, not by the default.
+        (Some(Truncate::None), None) => (budget.lowered(), Truncate::Head),
+        (Some(Truncate::None), Some(_)) | (None, _) => (budget, Truncate::Head),
+        (Some(direction), _) => (budget, direction),
+    };
+    let fitted = budget.fit(body, direction).or_else(|| dropped.map(|_| Fitted::whole(body)))?;
+    let fitted = fitted.below(heading.len(), text);
+    let (text, truncated) = cut(frame, text, body.len(), &fitted, dropped.unwrap_or_default());
     output.replace_text(text);
     frame.event(|| EventKind::Truncated(truncated.clone().into()));
     Some(truncated)
@@ -57,6 +65,7 @@ pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> 
 fn cut(
     frame: &Frame<'_>,
     whole: &str,
+    counted: usize,
     fitted: &Fitted<'_>,
     dropped: Dropped,
 ) -> (String, Truncated) {
@@ -68,7 +77,7 @@ fn cut(
     let lost = matches!(kept, Some(Err(_)));
     let truncated = Truncated {
         original_lines: fitted.original_lines.saturating_add(dropped.lines),
-        original_bytes: whole.len().saturating_add(dropped.bytes),
+        original_bytes: counted.saturating_add(dropped.bytes),
         omitted_lines: fitted.omitted_lines.saturating_add(dropped.lines),
         omitted_bytes: fitted.omitted_bytes.saturating_add(dropped.bytes),
         dropped_lines: dropped.lines,

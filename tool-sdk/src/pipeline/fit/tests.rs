@@ -72,12 +72,12 @@ fn notice(outcome: &Outcome) -> String {
 async fn a_limit_bounds_every_text() {
     let texts = ["x".repeat(5000), "ä\n".repeat(5000), "🦀".repeat(900), "\n".repeat(5000)];
     for text in texts {
-        for keep in [Truncate::Head, Truncate::Tail, Truncate::Middle] {
+        for keep in [Truncate::Head, Truncate::Tail, Truncate::Middle, Truncate::None] {
             for limit in [100, 1000] {
                 let mut tool = definition("t", &[]);
                 tool.truncate = Some(keep);
-                tool.max_output = Some(limit);
-                let outcome = call(&pipeline(tool, text.clone().into(), Vec::new())).await;
+                let pipeline = pipeline(tool, text.clone().into(), Vec::new());
+                let outcome = call(&pipeline.budget(Budget::default().with_bytes(limit))).await;
                 let notice = notice(&outcome);
                 // The notice comes with the ends of its own line.
                 assert!(outcome.text().len() <= limit + notice.len() + 2, "{}", outcome.text());
@@ -102,6 +102,38 @@ async fn the_nearest_limit_counts() {
     let of_call = Call::new("t", "{}").max_output(Budget::tokens(2).max_bytes());
     let outcome = of_tool.call(&Session::new("s"), of_call).await;
     assert_eq!(truncated(&outcome).omitted_bytes, 192);
+}
+
+// F45, F95: a tool that keeps itself short is not cut by the default, and by a host's limit.
+#[tokio::test]
+async fn what_keeps_itself_short_is_cut_by_what_was_set() {
+    let mut tool = definition("t", &[]);
+    tool.truncate = Some(Truncate::None);
+    let text = "x\n".repeat(3000);
+    let of = |budget| pipeline(tool.clone(), text.as_str().into(), Vec::new()).budget(budget);
+    assert!(call(&of(Budget::default())).await.truncated().is_none());
+    assert!(call(&of(Budget::default().with_bytes(100_000))).await.truncated().is_none());
+    assert_eq!(truncated(&call(&of(Budget::default().with_lines(7))).await).omitted_lines, 2993);
+}
+
+// F95, F99: a tool that is told how much is wanted leaves the cut to the pipeline, so that the
+// file has everything; its heading stays, and is not counted.
+#[tokio::test]
+async fn a_limit_of_the_result_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (heading, body) = ("took 12 ms\n", "line\n".repeat(100));
+    let whole = format!("{heading}{body}");
+    let output = Output::text(whole.as_str()).heading(heading.len()).limit(50);
+    let mut tool = definition("t", &[]);
+    tool.truncate = Some(Truncate::Middle);
+    let outcome = call(&pipeline(tool, output, Vec::new()).output_dir(folder.path())).await;
+    let cut = truncated(&outcome);
+    assert_eq!((cut.original_lines, cut.original_bytes), (100, 500));
+    assert_eq!((cut.omitted_lines, cut.omitted_bytes), (90, 450));
+    let start = format!("{heading}line\nline\n[90 of 100 lines and 450 of 500 bytes left out");
+    assert!(outcome.text().starts_with(&start), "{}", outcome.text());
+    assert!(outcome.text().ends_with(&format!("]\n{}", "line\n".repeat(8))), "{}", outcome.text());
+    assert_eq!(fs::read_to_string(cut.full_output_path.as_ref().unwrap()).unwrap(), whole);
 }
 
 // F96: the notice stands where the text was cut.

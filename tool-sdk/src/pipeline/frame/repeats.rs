@@ -56,8 +56,19 @@ impl Frame<'_> {
         let Some(Guarded { kept, ticket, .. }) = self.guarded.take() else { return };
         match result {
             _ if !self.ran => kept.history.forget(ticket),
-            Ok(output) => kept.history.end(ticket, Ok(output.as_text())),
-            Err(error) => kept.history.end(ticket, Err(error.message())),
+            Ok(output) => match output.parts() {
+                ("", text) => kept.history.end(ticket, Ok(text), ""),
+                // What a heading says is never the same, and its facts stand beside the text.
+                (_, text) => kept.history.end(ticket, Ok(text), &facts(output)),
+            },
+            Err(error) => kept.history.end(ticket, Err(error.message()), ""),
         }
     }
+}
+
+/// The facts of a result, as one text.
+#[cold]
+fn facts(output: &Output) -> String {
+    let facts = output.metadata_map().map(serde_json::to_string);
+    facts.and_then(Result::ok).unwrap_or_default()
 }
