@@ -16,6 +16,9 @@ const TOKEN: usize = 4;
 /// How much of the output of one call is shown while it runs.
 const MOST_SHOWN: usize = 1 << 20;
 
+/// How many tokens of the output a screen gets that draws the result.
+const MOST_DISPLAYED: usize = 4096;
+
 /// The code that says that the time was up.
 pub(super) const TIMED_OUT: i32 = 124;
 
@@ -44,7 +47,7 @@ impl Chunk<'_> {
         remark(&mut report, &self.confinement, self.look.exit, &text);
         let session = self.look.exit.is_none().then_some(self.session);
         let exit = self.look.exit.and_then(code);
-        finished(report, self.look, self.title, exit, self.wall, &self.confinement)
+        finished(report, &text, self.look, self.title, exit, self.wall, &self.confinement)
             .metadata("session_id", session)
     }
 }
@@ -80,7 +83,7 @@ pub(super) fn once(
     report.push_str("Output:\n");
     report.push_str(if text.is_empty() { "(no output)" } else { &text });
     remark(&mut report, confinement, look.exit, &text);
-    finished(report, look, title, exit, wall, confinement)
+    finished(report, &text, look, title, exit, wall, confinement)
 }
 
 fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
@@ -93,6 +96,7 @@ fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, ou
 
 fn finished(
     report: String,
+    text: &str,
     look: &Look,
     title: &str,
     exit: Option<i32>,
@@ -105,6 +109,9 @@ fn finished(
         "type": "shell",
         "command": title,
         "exit_code": exit,
+        "stdout": fitted(text, MOST_DISPLAYED),
+        // Both go to one pipe, which keeps their order.
+        "stderr": "",
         "duration_ms": u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         "is_background": look.exit.is_none(),
         "sandbox": confinement.json(),

@@ -296,7 +296,7 @@ async fn failures_are_cut_too() {
     let registry = Registry::builder().add(tool).build().unwrap();
     let outcome = call(&Pipeline::new(registry).mode(Mode::Bypass)).await;
     let text = outcome.text();
-    assert!(text.ends_with("x [952 more bytes left out]") && text.len() <= 4096, "{text}");
+    assert!(text.ends_with("x [947 more bytes left out]") && text.len() <= 4096, "{text}");
     assert_eq!(outcome.truncated(), None);
 }
 
