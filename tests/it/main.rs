@@ -7,6 +7,7 @@ mod dodges;
 mod files;
 mod guards;
 mod kept;
+mod linear;
 mod registry;
 mod schema;
 mod tidy;

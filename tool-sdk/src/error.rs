@@ -206,15 +206,17 @@ impl ToolError {
         self.0.message.push_str(text);
     }
 
-    /// Cuts message and hint to `max` bytes each; their starts are kept.
+    /// Cuts what the model reads to `max` bytes in all; the starts of message and hint are
+    /// kept, and the hint has a quarter of the room at least.
     pub(crate) fn shorten(&mut self, max: usize) {
-        for text in self.0.hint.iter_mut().chain([&mut self.0.message]) {
-            if text.len() > max {
-                let left_out = text.len() - text.floor_char_boundary(max);
-                text.truncate(text.floor_char_boundary(max));
-                text.push_str(&format!(" [{left_out} more bytes left out]"));
-            }
+        let Inner { message, hint, .. } = &mut *self.0;
+        let mut room = max;
+        if let Some(hint) = hint {
+            room = room.saturating_sub(HINT.len());
+            cut(hint, room.saturating_sub(message.len()).max(room / 4));
+            room = room.saturating_sub(hint.len());
         }
+        cut(message, room);
     }
 
     /// What kind of failure it is.
@@ -236,11 +238,25 @@ impl ToolError {
     }
 }
 
+/// What stands between message and hint.
+const HINT: &str = "\nhint: ";
+
+/// Cuts a text to `max` bytes, with a note of how much is missing.
+fn cut(text: &mut String, max: usize) {
+    const NOTE: usize = " [18446744073709551615 more bytes left out]".len();
+    if text.len() > max {
+        let kept = text.floor_char_boundary(max.saturating_sub(NOTE));
+        let left_out = text.len() - kept;
+        text.truncate(kept);
+        text.push_str(&format!(" [{left_out} more bytes left out]"));
+    }
+}
+
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
         match &self.0.hint {
-            Some(hint) => write!(f, "\nhint: {hint}"),
+            Some(hint) => write!(f, "{HINT}{hint}"),
             None => Ok(()),
         }
     }
@@ -274,6 +290,26 @@ mod tests {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
             assert!((400..600).contains(&kind.http_status()));
         }
+    }
+
+    #[test]
+    fn message_and_hint_share_their_room() {
+        let both = |message: usize, hint: usize| {
+            let mut error = ToolError::failed("é".repeat(message)).hint("h".repeat(hint));
+            error.shorten(4096);
+            (error.to_string().len(), error.message().len(), error.suggestion().unwrap().len())
+        };
+        assert_eq!(both(10, 10), (37, 20, 10));
+        assert_eq!(both(1000, 2089), (4096, 2000, 2089));
+        for (message, hint) in [(3000, 10), (10, 9000), (3000, 9000), (1000, 3000)] {
+            let (all, of_message, of_hint) = both(message, hint);
+            assert!((3900..=4096).contains(&all), "{message} {hint}: {all}");
+            assert!(of_message >= (message * 2).min(2900) && of_hint >= hint.min(900));
+        }
+        let mut plain = ToolError::failed("m".repeat(5000));
+        plain.shorten(4096);
+        let text = plain.to_string();
+        assert!(text.len() <= 4096 && text.ends_with(" more bytes left out]"), "{text}");
     }
 
     #[test]

@@ -151,8 +151,6 @@ fn mutate(value: &mut Value, dice: &mut Dice) {
                 _ => mutate(&mut items[at], dice),
             }
         }
-        // A whole number never becomes `5.0`: JSON Schema counts that as an integer, and
-        // this project does not.
         other => {
             let strange = [
                 Value::Null,
@@ -163,6 +161,8 @@ fn mutate(value: &mut Value, dice: &mut Dice) {
                 json!(-1),
                 json!(0),
                 json!(1.5),
+                json!(5.0),
+                json!(-0.0),
                 json!(256),
                 json!(5_000_000_000_u64),
                 json!(u64::MAX),
@@ -173,5 +173,32 @@ fn mutate(value: &mut Value, dice: &mut Dice) {
             ];
             *other = dice.pick(&strange).clone();
         }
+    }
+}
+
+/// The value as JSON text, where one whole number or another is written as nobody writes it.
+pub(crate) fn respelt(value: &Value, dice: &mut Dice) -> String {
+    match value {
+        // What a float has no exact room for, the second opinion reads as another number.
+        Value::Number(number) => match number.as_i64().filter(|n| n.unsigned_abs() < 1 << 50) {
+            Some(whole) => match dice.roll(5) {
+                0 => format!("{whole}.0"),
+                1 => format!("{whole}e0"),
+                2 => format!("{}e-1", whole * 10),
+                _ => whole.to_string(),
+            },
+            None => number.to_string(),
+        },
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| respelt(item, dice)).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(members) => {
+            let member = |(key, value): (&String, &Value)| {
+                format!("{}:{}", Value::from(key.as_str()), respelt(value, dice))
+            };
+            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(","))
+        }
+        other => other.to_string(),
     }
 }

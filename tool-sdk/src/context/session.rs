@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::progress::Listener;
@@ -38,6 +38,7 @@ struct Inner {
     model: Option<String>,
     client: Client,
     permissions: BTreeSet<String>,
+    metadata: Map<String, Value>,
     messages: Arc<[Message]>,
     lent: Lent,
     listener: Option<Arc<dyn Listener>>,
@@ -188,6 +189,19 @@ impl Session {
     #[must_use]
     pub fn permissions(&self) -> &BTreeSet<String> {
         &self.0.permissions
+    }
+
+    /// Adds a fact of the host's own, for tools that know of it.
+    #[must_use]
+    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.inner().metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// The facts that the host added.
+    #[must_use]
+    pub fn metadata(&self) -> &Map<String, Value> {
+        &self.0.metadata
     }
 
     /// Shows tools the conversation so far.

@@ -286,6 +286,12 @@ pub(super) fn suggestions(
 
 /// The failure of a call that may not run.
 pub(super) fn denied(frame: &Frame<'_>, decision: Decision) -> ToolError {
+    // What the tool itself refuses is a failure like any other.
+    if decision.by == By::Tool
+        && let Some(error) = decision.subjects.iter().find_map(Subject::refusal)
+    {
+        return error;
+    }
     let name = &frame.definition.name;
     let error = ToolError::denied(format_args!("`{name}` may not run: {}", decision.reason));
     frame.event(|| EventKind::Denied(decision.clone().into()));

@@ -50,7 +50,10 @@ impl Pipeline {
                     .take(20)
                     .map(|definition| definition.name.as_str())
                     .collect();
-                error.hint(format_args!("the tools are: {}", names.join(", ")))
+                match names.as_slice() {
+                    [] => error.hint("there are no tools here"),
+                    names => error.hint(format_args!("the tools are: {}", names.join(", "))),
+                }
             }
             close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),
         }

@@ -2,13 +2,20 @@
 
 use serde_json::Value;
 
+use super::examples::Examples;
 use crate::call::RawArgs;
+use crate::context::Session;
 use crate::registry::Registry;
 use crate::surface::provider::{self, Dialect};
 use crate::tool::{Definition, Tool};
 
 /// Checks every tool of `registry`: described, documented, with examples that its own
-/// contract accepts, and acceptable to every provider.
+/// contract accepts and that run, and acceptable to every provider.
+///
+/// Examples run where nothing can be harmed: those of tools that only read, and reach nothing
+/// outside, in an empty folder of their own. What such a tool does not find there is no
+/// finding; a panic is, and arguments that its own body refuses, and a run without an end.
+/// [`Checks::examples_in`] lends what the examples need, [`Checks::writing`] runs the others.
 ///
 /// # Panics
 ///
@@ -34,11 +41,12 @@ pub fn check_all(registry: &Registry) {
 #[derive(Clone, Debug)]
 pub struct Checks {
     dialects: Vec<Dialect>,
+    examples: Examples,
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Self { dialects: Dialect::ALL.to_vec() }
+        Self { dialects: Dialect::ALL.to_vec(), examples: Examples::default() }
     }
 }
 
@@ -50,21 +58,40 @@ impl Checks {
         self
     }
 
+    /// Runs the examples in `session`, which lends tools what they need, such as a `Workspace`
+    /// over a folder of the test. There every example has to succeed.
+    #[must_use]
+    pub fn examples_in(mut self, session: Session) -> Self {
+        self.examples.session = Some(session);
+        self
+    }
+
+    /// Runs the examples of all tools, also of those that write, execute, or reach the outside
+    /// world. Only say so where they can do no harm.
+    #[must_use]
+    pub fn writing(mut self) -> Self {
+        self.examples.writing = true;
+        self
+    }
+
     /// Everything that is wrong, a line each.
     #[must_use]
     pub fn findings(&self, registry: &Registry) -> Vec<String> {
         let mut findings = Vec::new();
+        let ran = self.examples.run(registry);
         for tool in registry {
             let definition = tool.definition();
             let mut found = Vec::new();
             documented(definition, &mut found);
             displayed(definition, &mut found);
-            examples(&**tool, &mut found);
+            accepted(&**tool, &mut found);
             for &dialect in &self.dialects {
                 let lints = provider::lint(definition, dialect);
                 found.extend(lints.into_iter().map(|finding| format!("{dialect}: {finding}")));
             }
             let name = &definition.name;
+            let own = ran.iter().filter(|(tool, _)| tool == name.as_str());
+            found.extend(own.map(|(_, failure)| failure.clone()));
             findings.extend(
                 found.into_iter().map(|it| format!("`{name}` ({}): {it}", definition.origin())),
             );
@@ -105,10 +132,96 @@ fn displayed(definition: &Definition, found: &mut Vec<String>) {
     }
 }
 
-fn examples(tool: &dyn Tool, found: &mut Vec<String>) {
+fn accepted(tool: &dyn Tool, found: &mut Vec<String>) {
     for example in &tool.definition().examples {
         if let Err(invalid) = tool.prepare(&RawArgs::new(example.as_ref())) {
             found.push(format!("the example {example} is not accepted: {invalid}"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::context::{Context, FromContext as _, State};
+    use crate::effect::{Risk, RiskClass};
+    use crate::error::ToolError;
+    use crate::name::ToolName;
+    use crate::schema::Schema;
+    use crate::tool::DynamicTool;
+
+    /// A tool of this risk whose one example is run by `run`.
+    fn registry(
+        class: RiskClass,
+        run: impl Fn(&Context) -> Result<&'static str, ToolError> + Send + Sync + 'static,
+    ) -> Registry {
+        let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let schema = Schema::from_value(schema).unwrap();
+        let mut definition =
+            Definition::new(ToolName::from_static("ring"), "Rings.", schema).risk(Risk::new(class));
+        definition.examples = vec!["{}".into()];
+        let run = Arc::new(run);
+        let tool = DynamicTool::new(definition, move |_: Value, cx: Context| {
+            let run = Arc::clone(&run);
+            async move { run(&cx) }
+        });
+        Registry::builder().add(tool).build().unwrap()
+    }
+
+    #[track_caller]
+    fn check(checks: &Checks, registry: &Registry, expected: &[&str]) {
+        let findings = checks.findings(registry);
+        assert_eq!(findings.len(), expected.len(), "{findings:?}");
+        for (finding, words) in findings.iter().zip(expected) {
+            assert!(finding.contains(words), "{finding}");
+        }
+    }
+
+    #[test]
+    fn an_example_that_the_body_refuses_is_a_finding() {
+        let refusing = registry(RiskClass::Read, |_| Err(ToolError::invalid("a", "is odd")));
+        check(&Checks::default(), &refusing, &["the example {} fails: `a`: is odd"]);
+        let panicking = registry(RiskClass::Read, |_| panic!("no bell"));
+        check(&Checks::default(), &panicking, &["the example {} fails"]);
+    }
+
+    #[test]
+    fn what_an_empty_place_lacks_is_a_finding_only_where_it_was_lent() {
+        let looking = || {
+            registry(RiskClass::Read, |cx| {
+                let bell = State::<&'static str>::from_context(cx)?;
+                if bell.is_empty() { Err(ToolError::not_found("no bell")) } else { Ok(*bell) }
+            })
+        };
+        check(&Checks::default(), &looking(), &[]);
+        let lent = |bell: &'static str| Checks::default().examples_in(Session::new("t").lend(bell));
+        check(&lent("ding"), &looking(), &[]);
+        check(&lent(""), &looking(), &["the example {} fails: no bell"]);
+    }
+
+    #[test]
+    fn what_writes_runs_only_where_that_was_said() {
+        for class in [RiskClass::Write, RiskClass::Execute] {
+            let rings = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&rings);
+            let ringing = registry(class, move |_| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Ok("ding")
+            });
+            check(&Checks::default(), &ringing, &[]);
+            assert_eq!(rings.load(Ordering::Relaxed), 0);
+            check(&Checks::default().writing(), &ringing, &[]);
+            assert_eq!(rings.load(Ordering::Relaxed), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn checks_run_in_a_runtime_too() {
+        check(&Checks::default(), &registry(RiskClass::Read, |_| Ok("ding")), &[]);
     }
 }

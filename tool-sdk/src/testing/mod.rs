@@ -24,7 +24,13 @@
 //! ```
 
 mod check;
+mod examples;
 mod harness;
+#[cfg(feature = "workspace")]
+mod place;
+#[cfg(not(feature = "workspace"))]
+#[path = "place_nothing.rs"]
+mod place;
 mod schemas;
 
 pub use self::check::{Checks, check_all};

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
 use crate::context::Context;
 use crate::effect::RiskClass;
+use crate::error::{ErrorKind, ToolError};
 use crate::redact::Redactor;
 
 /// The proof that a call went through every gate, and the way to its context; only a
@@ -65,6 +67,16 @@ pub struct Subject {
     only_forbidden: bool,
     nameless: bool,
     forbidden_as: Option<Cow<'static, str>>,
+    note: Option<Cow<'static, str>>,
+    refusal: Option<Arc<Refusal>>,
+}
+
+/// Why a tool would not do what the call asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Refusal {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
 }
 
 impl Subject {
@@ -98,6 +110,8 @@ impl Subject {
             only_forbidden: false,
             nameless: false,
             forbidden_as: None,
+            note: None,
+            refusal: None,
         }
     }
 
@@ -204,11 +218,36 @@ impl Subject {
         self.opaque()
     }
 
+    /// Says that the call will fail on it with this error, whoever allows it: nobody is asked,
+    /// and what would be decided is a denial.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Subject, ToolError};
+    ///
+    /// let gone = ToolError::not_found("there is no `shed`");
+    /// let subject = Subject::new("shed").refused(&gone);
+    /// assert_eq!(subject.refusal().unwrap().message(), "there is no `shed`");
+    /// ```
+    #[must_use]
+    pub fn refused(mut self, error: &ToolError) -> Self {
+        let (message, hint) = (error.message().to_owned(), error.suggestion().map(str::to_owned));
+        self.refusal = Some(Arc::new(Refusal { kind: error.kind(), message, hint }));
+        self
+    }
+
+    /// Says what is special about it, for whoever reads why it may not be touched.
+    pub(crate) fn noted(mut self, note: impl Into<Cow<'static, str>>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
     /// The subject without what `redactor` finds, for those who only read of it.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
         if self.spellings().chain(self.forbidden_as()).any(secret) {
-            (self.path, self.forbidden_as) = (None, None);
+            (self.path, self.forbidden_as, self.note, self.refusal) = Default::default();
             redactor.scrub(self.text.to_mut());
         }
         self
@@ -252,6 +291,22 @@ impl Subject {
     /// The spelling for rules that forbid or ask.
     pub(crate) fn forbidden_as(&self) -> Option<&str> {
         self.forbidden_as.as_deref()
+    }
+
+    /// The error with which the call will fail on it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<ToolError> {
+        let refusal = self.refusal.as_ref()?;
+        let error = ToolError::new(refusal.kind, &refusal.message);
+        Some(match &refusal.hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        })
+    }
+
+    /// What is special about it.
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// Whether somebody is asked about it where no rule speaks of it.

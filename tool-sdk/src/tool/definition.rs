@@ -259,6 +259,24 @@ impl Definition {
         }
     }
 
+    /// Whether it works on files, whatever it is called: its category is `filesystem`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::{Definition, Schema, ToolName};
+    ///
+    /// let mut shred = Definition::new(ToolName::new("shred")?, "Shreds.", Schema::default());
+    /// assert!(!shred.is_file_operation());
+    /// shred.category = Some("filesystem".into());
+    /// assert!(shred.is_file_operation());
+    /// # Ok::<(), tool_sdk::InvalidName>(())
+    /// ```
+    #[must_use]
+    pub fn is_file_operation(&self) -> bool {
+        self.is_in("filesystem")
+    }
+
     /// Whether the tool belongs to `category`, such as `filesystem`.
     #[must_use]
     pub fn is_in(&self, category: &str) -> bool {

@@ -127,7 +127,7 @@ impl WorkspacePath {
 
     fn subjects(&self, cx: &Context, writes: bool) -> Vec<Subject> {
         match self.judged.get_or_init(|| self.places(cx).ok()) {
-            Some(places) => self.about(places, writes),
+            Some(places) => self.about(places, writes, cx),
             // The call will say what is wrong, and touch nothing: nobody has to be asked.
             None => vec![Subject::new(&self.text).class(RiskClass::Read)],
         }
@@ -143,7 +143,7 @@ impl WorkspacePath {
         Ok(Places { asked, real })
     }
 
-    fn about(&self, Places { asked, real }: &Places, writes: bool) -> Vec<Subject> {
+    fn about(&self, Places { asked, real }: &Places, writes: bool, cx: &Context) -> Vec<Subject> {
         let path = |place: &Located| Subject::path(place.display(), place.absolute());
         let sent = asked.as_ref().map_or_else(|| Subject::new(plain(&self.text)), path);
         let target = path(real);
@@ -155,18 +155,33 @@ impl WorkspacePath {
         if asked.is_none() {
             // Reading there is no more a matter of course than writing, but it is no writing.
             let class = if writes { RiskClass::Write } else { RiskClass::Read };
-            let under =
-                |it: &Subject| it.clone().under(Subject::OUTSIDE).class(class).always_asks();
+            let note = outside(cx);
+            let under = |it: &Subject| {
+                let subject = it.clone().under(Subject::OUTSIDE).class(class);
+                subject.always_asks().noted(note.clone())
+            };
             also.extend(subjects.iter().map(under));
         }
         if writes {
             let places = asked.iter().chain([real]).filter(|place| place.is_protected());
-            also.extend(places.map(|place| path(place).under(Subject::PROTECTED)));
+            let obeyed = "is a file that something executes or obeys later";
+            let under = |place| path(place).under(Subject::PROTECTED).noted(obeyed);
+            also.extend(places.map(under));
             also.dedup();
         }
         subjects.extend(also);
         subjects
     }
+}
+
+/// That a path is outside, and of what.
+fn outside(cx: &Context) -> String {
+    const MOST: usize = 4;
+    let roots: Vec<String> = match cx.state::<Workspace>() {
+        Ok(workspace) => workspace.roots().take(MOST).map(|it| it.display().to_string()).collect(),
+        Err(_) => Vec::new(),
+    };
+    format!("is outside the workspace, which is `{}`", roots.join("` and `"))
 }
 
 /// The path without `.` and doubled separators: rules know one way to write it.
@@ -246,6 +261,19 @@ mod tests {
     fn said(subjects: &[Subject]) -> Vec<String> {
         let said = |it: &Subject| format!("{}:{}", it.permission().unwrap_or("-"), it.text());
         subjects.iter().map(said).collect()
+    }
+
+    #[test]
+    fn what_is_outside_says_so_and_where_inside_is() {
+        let (folder, _, cx) = folder();
+        let elsewhere = TempDir::new().unwrap();
+        let path = elsewhere.path().canonicalize().unwrap().join("a");
+        let subjects = WorkspacePath::from(path.to_str().unwrap()).read(&cx);
+        let notes: Vec<&str> = subjects.iter().filter_map(Subject::note).collect();
+        let root = folder.path().canonicalize().unwrap();
+        let note = format!("is outside the workspace, which is `{}`", root.display());
+        assert_eq!(notes, [note.as_str()]);
+        assert!(WorkspacePath::from("src/a").read(&cx).iter().all(|it| it.note().is_none()));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tool_sdk::{Context, RiskClass, Subject, WorkspacePath};
+use tool_sdk::{Context, RiskClass, Subject, ToolError, WorkspacePath};
 
 use crate::shell::{self, Simple, Understood};
 
@@ -32,11 +32,18 @@ const SEARCHES: &[&str] = &["cd", "find", "grep", "ls", "rg", "stat"];
 pub(super) struct Base<'a> {
     cx: &'a Context,
     folder: Option<PathBuf>,
+    /// Why nothing is run there.
+    refused: Option<Subject>,
 }
 
 impl<'a> Base<'a> {
     pub(super) fn new(cx: &'a Context, folder: Option<PathBuf>) -> Self {
-        Self { cx, folder }
+        Self { cx, folder, refused: None }
+    }
+
+    /// A folder in which nothing can be run.
+    pub(super) fn refused(cx: &'a Context, folder: &str, error: &ToolError) -> Self {
+        Self { refused: Some(Subject::new(folder).refused(error)), ..Self::new(cx, None) }
     }
 
     /// A subject for each file and permission.
@@ -50,7 +57,7 @@ impl<'a> Base<'a> {
         let looked_at = of.commands.iter().filter(|command| command.safe);
         let looked_at = looked_at.flat_map(|command| self.operands(command));
         let looked_at = looked_at.flat_map(|path| self.about(path, is_certain(path), false));
-        writes.chain(reads).chain(looked_at).collect()
+        writes.chain(reads).chain(looked_at).chain(self.refused.clone()).collect()
     }
 
     /// The files that a command is given which needs no rule, because it only looks. Another

@@ -87,8 +87,11 @@ impl Judged {
             );
         }
         // There is always something to judge.
-        if self.understood.is_cut() || subjects.is_empty() {
-            subjects.push(Subject::new(self.script.clone()).opaque());
+        let whole = || Subject::new(self.script.clone()).opaque();
+        match self.whole() {
+            Err(error) => subjects.push(whole().refused(&error)),
+            Ok(()) if subjects.is_empty() => subjects.push(whole()),
+            Ok(()) => {}
         }
         subjects
     }

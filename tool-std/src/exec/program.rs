@@ -112,8 +112,10 @@ pub(crate) fn subjects_of_argv(argv: &[String], has_variables: bool, cx: &Contex
 
 /// Where the relative paths of a command start that is run in `workdir`.
 pub(super) fn base<'a>(cx: &'a Context, workdir: &str) -> Base<'a> {
-    // Elsewhere it is not run at all.
-    Base::new(cx, folder(cx, workdir).ok())
+    match folder(cx, workdir) {
+        Ok(folder) => Base::new(cx, Some(folder)),
+        Err(error) => Base::refused(cx, workdir, &error),
+    }
 }
 
 /// The folder to run in, which must be in the workspace.

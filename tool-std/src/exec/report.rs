@@ -16,6 +16,9 @@ const TOKEN: usize = 4;
 /// How much of the output of one call is shown while it runs.
 const MOST_SHOWN: usize = 1 << 20;
 
+/// How many tokens of the output a screen gets that draws the result.
+const MOST_DISPLAYED: usize = 4096;
+
 /// The code that says that the time was up.
 pub(super) const TIMED_OUT: i32 = 124;
 
@@ -45,7 +48,7 @@ impl Chunk<'_> {
         remark(&mut report, &self.confinement, self.look.exit, &text);
         let session = self.look.exit.is_none().then_some(self.session);
         let exit = self.look.exit.and_then(code);
-        finished(report, self.look, self.title, exit, self.wall, &self.confinement)
+        finished(report, &text, self.look, self.title, exit, self.wall, &self.confinement)
             .metadata("session_id", session)
             .heading(heading)
             .limit(Budget::tokens(self.max_tokens).max_bytes())
@@ -84,7 +87,7 @@ pub(super) fn once(
     let heading = report.len();
     report.push_str(if text.is_empty() { "(no output)" } else { &text });
     remark(&mut report, confinement, look.exit, &text);
-    finished(report, look, title, exit, wall, confinement).heading(heading)
+    finished(report, &text, look, title, exit, wall, confinement).heading(heading)
 }
 
 fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
@@ -97,6 +100,7 @@ fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, ou
 
 fn finished(
     report: String,
+    text: &str,
     look: &Look,
     title: &str,
     exit: Option<i32>,
@@ -109,6 +113,9 @@ fn finished(
         "type": "shell",
         "command": title,
         "exit_code": exit,
+        "stdout": fitted(text, MOST_DISPLAYED),
+        // Both go to one pipe, which keeps their order.
+        "stderr": "",
         "duration_ms": u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         "is_background": look.exit.is_none(),
         "sandbox": confinement.json(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tool_sdk::Action::{self, Allow, Ask, Deny};
 use tool_sdk::process::{Processes, Spawn};
-use tool_sdk::{Call, Checked, Mode, RiskClass, ToolError};
+use tool_sdk::{Call, Checked, ErrorKind, Mode, RiskClass, ToolError};
 
 use crate::support::Host;
 
@@ -251,7 +251,7 @@ async fn a_denied_line_cannot_be_typed_in_parts() {
     let session = crate::support::session_of(&host.call("exec_command", cmd).await);
     host.call("write_stdin", json!({ "session_id": session, "chars": "r" })).await;
     let error = host.error("write_stdin", json!({ "session_id": session, "chars": "m x\n" })).await;
-    assert_eq!(error.kind(), tool_sdk::ErrorKind::Denied);
+    assert_eq!(error.kind(), ErrorKind::Denied);
     host.call("kill_session", json!({ "session_id": session })).await;
 }
 
@@ -439,4 +439,27 @@ async fn a_redirection_through_an_open_link_asks() {
     }
     let checked = check(&host, "exec_command", &json!({ "cmd": "echo x > plain" })).await;
     assert_eq!(checked.decision.action, Allow);
+}
+
+// What is decided about a call is what becomes of it: nothing is asked about, and nothing is
+// allowed, that would not run.
+#[tokio::test]
+async fn what_cannot_run_is_denied_before_anybody_is_asked() {
+    let long = format!("echo {}", "a".repeat(200_000));
+    let elsewhere = tempfile::tempdir().unwrap();
+    for mode in [Mode::Auto, Mode::Bypass] {
+        let host = Host::new(mode, ALL);
+        std::fs::write(host.folder.path().join("file"), "").unwrap();
+        for (arguments, kind) in [
+            (json!({ "cmd": long }), ErrorKind::Denied),
+            (json!({ "cmd": "true", "workdir": elsewhere.path() }), ErrorKind::Denied),
+            (json!({ "cmd": "true", "workdir": "none" }), ErrorKind::NotFound),
+            (json!({ "cmd": "true", "workdir": "file" }), ErrorKind::InvalidArgs),
+        ] {
+            let checked = check(&host, "exec_command", &arguments).await;
+            let error = host.error("exec_command", arguments).await;
+            assert_eq!((checked.decision.action, error.kind()), (Deny, kind), "{error}");
+            assert_eq!(checked.decision.reason, error.message());
+        }
+    }
 }

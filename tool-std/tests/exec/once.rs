@@ -153,3 +153,21 @@ async fn no_folder_becomes_a_repository_by_what_lies_in_it() {
         assert!(!owned.exists());
     }
 }
+
+// F168: a screen draws a command from its display data alone.
+#[tokio::test]
+async fn the_display_of_a_command_has_what_it_wrote() {
+    let host = Host::open();
+    let arguments = json!({ "command": "echo out; echo err >&2; exit 3" });
+    let outcome = host.outcome("shell_command", &arguments).await;
+    let output = outcome.result.unwrap();
+    let display = output.display_data().unwrap();
+    assert_eq!(display["type"], "shell");
+    assert_eq!(display["command"], arguments["command"]);
+    assert_eq!((&display["exit_code"], &display["stdout"]), (&json!(3), &json!("out\nerr\n")));
+    assert_eq!((&display["stderr"], &display["is_background"]), (&json!(""), &json!(false)));
+    let long = host.outcome("shell_command", &json!({ "command": "seq 100000" })).await;
+    let output = long.result.unwrap();
+    let shown = output.display_data().unwrap()["stdout"].as_str().unwrap();
+    assert!(shown.len() < 20_000 && shown.starts_with("1\n") && shown.ends_with("100000\n"));
+}

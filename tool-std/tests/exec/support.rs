@@ -41,7 +41,7 @@ impl Host {
         self
     }
 
-    async fn outcome(&self, tool: &'static str, arguments: &Value) -> Outcome {
+    pub(crate) async fn outcome(&self, tool: &'static str, arguments: &Value) -> Outcome {
         self.pipeline.call(&self.session, Call::new(tool, arguments.to_string())).await
     }
 

@@ -133,12 +133,16 @@ impl Case<'_> {
     }
 
     fn about(&self, subject: &Subject, alone: bool) -> Decision {
+        if let Some(error) = subject.refusal() {
+            let refused = Decision::new(Action::Deny, By::Tool, error.message().to_owned());
+            return Decision { subjects: vec![subject.clone()], ..refused };
+        }
         let class = subject.class_when(self.trusting).unwrap_or(self.class);
         let decided = self.by_rules(subject, class, alone);
         let lifted =
             if decided.action == Action::Ask { self.lifted(subject, decided) } else { decided };
         let bound = self.bound(subject, class, self.unnamed(subject, lifted));
-        Decision { subjects: vec![subject.clone()], ..bound }
+        Decision { subjects: vec![subject.clone()], ..noted(subject, bound) }
     }
 
     fn by_rules(&self, subject: &Subject, class: RiskClass, alone: bool) -> Decision {
@@ -299,6 +303,17 @@ impl Decision {
         }
         self
     }
+}
+
+/// Says first what is special about what may not be touched as a matter of course.
+fn noted(subject: &Subject, decided: Decision) -> Decision {
+    const MAX: usize = 256;
+    let Some(note) = subject.note().filter(|_| decided.action != Action::Allow) else {
+        return decided;
+    };
+    let text: String = subject.text().chars().take(MAX).collect();
+    let reason = format!("`{}` {note}; {}", text.escape_debug(), decided.reason);
+    Decision { reason: reason.into(), ..decided }
 }
 
 fn origin(rule: &Rule) -> String {

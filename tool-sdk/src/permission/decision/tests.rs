@@ -174,6 +174,32 @@ fn a_subject_may_be_asked_about_although_it_is_only_read() {
     }
 }
 
+// Nobody is asked about what would fail all the same.
+#[test]
+fn what_the_tool_refuses_is_denied_whatever_allows_it() {
+    let gone = crate::error::ToolError::not_found("there is no `x`");
+    let refused = Subject::new("x").refused(&gone);
+    for mode in Mode::ALL {
+        let subjects = vec!["y".into(), refused.clone()];
+        let approved = vec!["x".to_owned()];
+        let setup = Setup { mode, subjects, approved, ..Setup::new(&["allow run"], &[]) };
+        let decision = setup.decide_as(RiskClass::Read);
+        assert_eq!((decision.action, decision.by), (Action::Deny, By::Tool), "{mode}");
+        assert_eq!(decision.reason, "there is no `x`");
+    }
+}
+
+#[test]
+fn what_is_special_about_a_place_is_told_before_the_reason() {
+    let outside = Subject::new("/etc").under("external_directory").always_asks().noted("is far");
+    let decide = |rules: &[&str]| {
+        Setup { subjects: vec![outside.clone()], ..Setup::new(rules, &[]) }.decide().reason
+    };
+    assert!(decide(&[]).starts_with("`/etc` is far; it is nothing that the tool touches"));
+    assert!(decide(&["deny external_directory"]).starts_with("`/etc` is far; the rule `deny"));
+    assert!(!decide(&["allow external_directory"]).contains("is far"));
+}
+
 // F74: a denial says whose rule it was.
 #[test]
 fn a_denial_names_its_rule_and_where_it_stands() {

@@ -13,7 +13,7 @@ use super::exit::{Failure, UntilClosed};
 use super::guard::Guard;
 use super::mcp::{Foreign, Need};
 use super::{
-    Io, approvals, batch, call, check, doctor, exit, grammar, list, mcp, schema, serve, show,
+    Io, approvals, batch, call, check, doctor, exit, grammar, list, mcp, place, schema, serve, show,
 };
 use crate::context::Session;
 use crate::process::{self, sandbox};
@@ -186,16 +186,20 @@ impl App {
         need: Need<'_>,
         io: &mut Io<'_>,
     ) -> exit::Result<Toolset> {
-        let own = self.toolset(&Guard::load(&[top, sub], io)?);
+        let own = self.toolset(&place::heed(&[top, sub], io)?);
         Ok(Foreign::load(&[top, sub], io)?.beside(own, need, io))
     }
 
     /// The tools as the program shapes them, behind their guard.
     pub(super) fn toolset(&self, guard: &Guard) -> Toolset {
-        let tools = Toolset::new(self.registry.clone());
-        let tools = self.shape.iter().fold(tools, |tools, shape| shape(tools));
-        let tools = guard.agents.iter().cloned().fold(tools, Toolset::with_agent);
+        let tools = guard.agents.iter().cloned().fold(self.shaped(), Toolset::with_agent);
         tools.with_mode(guard.mode).with_rules(guard.rules.clone())
+    }
+
+    /// The tools as the program shapes them, whatever may run.
+    pub(super) fn shaped(&self) -> Toolset {
+        let tools = Toolset::new(self.registry.clone());
+        self.shape.iter().fold(tools, |tools, shape| shape(tools))
     }
 
     /// What the program lends to calls.

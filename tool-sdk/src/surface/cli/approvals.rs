@@ -14,6 +14,7 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
         return Err(Failure::usage("`list` or `revoke ID` is missing"));
     };
     let levels = [top, matches, behind];
+    place::heed(&levels, io)?;
     let store = place::approvals(&levels, io)
         .ok_or_else(|| Failure::config("there is no folder where approvals could be kept"))?;
     match command {

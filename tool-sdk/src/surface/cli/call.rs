@@ -9,11 +9,10 @@ use super::grammar::{self, Verb};
 use super::mcp::{Foreign, Need};
 use super::request::Request;
 use super::stage::Stage;
-use super::{App, Io, drive, exit, outcome, style};
+use super::{App, Io, drive, exit, outcome, show, style};
 use crate::call::{Call, CallId, Outcome};
 use crate::content::{Data, Output};
 use crate::error::ErrorKind;
-use crate::toolset::Toolset;
 
 /// `top` holds the options before the command, `matches` those between it and the name.
 pub(super) fn run(
@@ -50,12 +49,13 @@ fn attempt(
     id: &CallId,
     io: &mut Io<'_>,
 ) -> exit::Result<(String, Outcome)> {
-    let own = Toolset::new(app.registry.clone());
+    let own = app.shaped();
     let (foreign, need) = (Foreign::beyond(&own, request, io)?, Need::Tool(request.name));
     let known = foreign.beside(own, need, io);
     let parsed = request.parse(program, &known, io)?;
     let mut stage = Stage::set(app, &parsed.levels(), io)?;
     foreign.join(&mut stage, need, io);
+    show::find(program, &stage.view(), request.name)?;
     let watch = stage.watch(parsed.has(grammar::EVENTS), io);
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());
@@ -192,6 +192,35 @@ mod tests {
     }
 
     #[test]
+    fn every_fault_of_a_command_line_is_told_at_once() {
+        let flags = ["--txet", "x", "--times", "9", "--times", "8", "--mode", "fast"];
+        let ran = run(&[&["call", "echo"][..], &flags].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+        for words in [
+            "error: invalid arguments for `echo`:\n",
+            "- unknown argument `txet`; did you mean `text`?\n",
+            "- `times` comes twice\n",
+            "- invalid value 'fast' for '--mode <MODE>'",
+            "- `text` is required (string",
+            "\nexpected: {\"text\": string",
+            "hint: `toy call echo --help` lists the parameters\n",
+        ] {
+            assert!(ran.err.contains(words), "{words}: {}", ran.err);
+        }
+    }
+
+    #[test]
+    fn a_tool_that_this_setting_lacks_is_unknown() {
+        let app = App::new(super::super::toy::registry()).shaping(|tools| tools.without(["echo"]));
+        for verb in ["call", "check", "show"] {
+            let ran = Setting::default().run_app(&app, &[verb, "echo", "--json"]);
+            let document = parse(&ran);
+            assert_eq!((ran.code, ran.err.as_str()), (2, ""), "{verb}");
+            assert_eq!(document["error"]["message"], "there is no tool `echo`", "{verb}");
+        }
+    }
+
+    #[test]
     fn an_unknown_tool_is_wrong_usage() {
         check(&["ecko"], 2, "", "error: there is no tool `ecko`\nhint: did you mean `echo`?\n");
         let ran = run(&["call", "ecko", "{}", "--json"]);
@@ -208,7 +237,7 @@ mod tests {
         let document = parse(&ran);
         assert_eq!(document["error"]["kind"], "invalid_args");
         let message = document["error"]["message"].as_str().unwrap();
-        assert!(message.starts_with("unexpected argument '--txet'"), "{message}");
+        assert!(message.contains("unknown argument `txet`; did you mean `text`?"), "{message}");
     }
 
     #[test]

@@ -12,10 +12,9 @@ use super::grammar::{self, Verb};
 use super::mcp::{Foreign, Need};
 use super::request::Request;
 use super::stage::Stage;
-use super::{App, Io, drive, exit, style};
+use super::{App, Io, drive, exit, show, style};
 use crate::call::Call;
 use crate::pipeline::Checked;
-use crate::toolset::Toolset;
 
 pub(super) fn run(
     app: &App,
@@ -25,12 +24,13 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = Request::of(program, Verb::Check, top, matches)?;
-    let own = Toolset::new(app.registry.clone());
+    let own = app.shaped();
     let (foreign, need) = (Foreign::beyond(&own, &request, io)?, Need::Tool(request.name));
     let known = foreign.beside(own, need, io);
     let parsed = request.parse(program, &known, io)?;
     let mut stage = Stage::set(app, &parsed.levels(), io)?;
     foreign.join(&mut stage, need, io);
+    show::find(program, &stage.view(), request.name)?;
     let call = Call::new(request.name, parsed.arguments.as_str());
     let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?
         .map_err(|error| Failure::new(exit::code(error.kind()), error))?;

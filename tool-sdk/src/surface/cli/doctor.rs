@@ -7,7 +7,6 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::exit::{self, Failure, Result};
-use super::guard::Guard;
 use super::{Io, grammar, place, style};
 use crate::process;
 use crate::process::sandbox::{self, Attempt, Policy, SelfTest, Support};
@@ -18,7 +17,7 @@ const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "fish", "pwsh", "powershe
 /// `top` holds the options before the command, `matches` those behind it.
 pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let levels = [top, matches];
-    let policy = Guard::load(&levels, io)?.sandbox;
+    let policy = place::heed(&levels, io)?.sandbox;
     let report = Report {
         support: sandbox::probe(),
         shells: shells(io),

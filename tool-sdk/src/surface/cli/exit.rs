@@ -76,7 +76,9 @@ impl Failure {
             Self::Said { code, error } => Ok((code, error)),
             Self::Clap(usage) if usage.use_stderr() => {
                 let text = usage.to_string();
-                let words = text.split("\n\nUsage:").next().unwrap_or_default().trim();
+                let end =
+                    ["\n\nUsage:", "\n\nFor more"].into_iter().filter_map(|it| text.find(it)).min();
+                let words = text[..end.unwrap_or(text.len())].trim();
                 let words = words.strip_prefix("error: ").unwrap_or(words);
                 Ok((USAGE, ToolError::invalid_args(words)))
             }

@@ -79,6 +79,7 @@ mod toy;
 #[cfg(unix)]
 mod tty;
 mod watch;
+mod words;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -250,6 +251,50 @@ mod tests {
             let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
             assert_eq!(value["ok"], false, "{args:?}");
             assert!(value["error"]["message"].is_string(), "{value}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_wrong_with_an_option_ends_every_command() {
+        for command in [
+            &["list"][..],
+            &["show", "echo"],
+            &["schema"],
+            &["call", "echo", "--text", "x"],
+            &["check", "echo", "--text", "x"],
+            &["batch"],
+            &["approvals", "list"],
+            &["doctor"],
+            #[cfg(feature = "mcp")]
+            &["mcp", "list"],
+            #[cfg(feature = "mcp")]
+            &["serve", "mcp"],
+        ] {
+            for (wrong, words) in [
+                (["--root", "/no/such/folder"], "/no/such/folder"),
+                (["--config", "/no/such/file"], "/no/such/file"),
+                (["--allow", "a(b"], "is not a rule"),
+                (["--mode", "fast"], "invalid value 'fast'"),
+            ] {
+                let ran = check_code(&[command, &wrong].concat(), 2);
+                assert!(ran.err.contains(words), "{command:?} {wrong:?}: {}", ran.err);
+                assert_eq!(ran.out, "", "{command:?} {wrong:?}");
+            }
+        }
+    }
+
+    // Help is for people whatever else was asked for: text, and no failure.
+    #[test]
+    fn help_is_text_also_with_json() {
+        for args in [
+            &["--help", "--json"][..],
+            &["list", "--json", "--help"],
+            &["call", "echo", "--json", "--help"],
+            &["call", "--json", "echo", "-h"],
+        ] {
+            let ran = run(args);
+            let tail = ran.out.contains("Usage:");
+            assert_eq!((ran.code, tail, ran.err.as_str()), (0, true, ""), "{args:?}: {}", ran.out);
         }
     }
 

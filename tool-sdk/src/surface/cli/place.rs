@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 
 use super::exit::{Failure, Result};
+use super::guard::Guard;
 use super::{Io, grammar};
 use crate::permission::ApprovalStore;
 use crate::workspace::Workspace;
@@ -15,6 +16,13 @@ pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace
     Workspace::open(roots(levels, io)).map_err(|error| {
         Failure::config(error).hint("`--root` and TOOL_SDK_ROOT name folders that exist")
     })
+}
+
+/// The guard, and proof that the folders are there: whatever a command needs of its options,
+/// a mistake in any of them ends it.
+pub(super) fn heed(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Guard> {
+    workspace(levels, io)?;
+    Guard::load(levels, io)
 }
 
 pub(super) fn roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {

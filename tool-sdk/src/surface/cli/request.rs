@@ -7,10 +7,13 @@ use std::ffi::OsString;
 
 use clap::ArgMatches;
 
-use super::exit::{Failure, Result};
+use super::exit::{Failure, Result, USAGE};
 use super::grammar::{self, Verb};
-use super::{Io, flag, input, show};
-use crate::toolset::Toolset;
+use super::words::Words;
+use super::{Io, flag, show};
+use crate::call::RawArgs;
+use crate::tool::{Definition, Fault, InvalidArgs};
+use crate::toolset::{Toolset, View};
 
 /// The words of a call, up to the name of the tool and behind it.
 pub(super) struct Request<'m> {
@@ -64,13 +67,27 @@ impl<'m> Request<'m> {
         toolset: &Toolset,
         io: &mut Io<'_>,
     ) -> Result<Parsed<'m>> {
-        let definition = show::find(program, toolset, self.name)?;
+        let view = toolset.view();
+        let definition = show::find(program, &view, self.name)?;
         let flags = flag::flags(&definition);
-        let behind = grammar::tool(program, self.verb, &definition, &flags)
-            .try_get_matches_from(&self.behind)
-            .map_err(|error| flag::explain(error, &flags))?;
-        let arguments = input::arguments(&flags, &behind, io)?;
-        Ok(Parsed { tool: definition.name.into(), arguments, before: self.before, behind })
+        let command = grammar::tool(program, self.verb, &definition, &flags);
+        let mut words = Words::read(&self.behind, &flags, &command);
+        let options = words.options(command)?;
+        let (arguments, faults) = words.finish(io)?;
+        match options.filter(|_| faults.is_empty()) {
+            Some(behind) => {
+                let tool = definition.name.into();
+                Ok(Parsed { tool, arguments, before: self.before, behind })
+            }
+            None => {
+                let refused = refused(&view, &definition, &arguments, faults);
+                let verb = self.verb.as_str();
+                Err(Failure::new(USAGE, refused.into()).hint(format_args!(
+                    "`{program} {verb} {} --help` lists the parameters",
+                    definition.name
+                )))
+            }
+        }
     }
 }
 
@@ -85,4 +102,17 @@ impl Parsed<'_> {
     pub(super) fn has(&self, switch: &str) -> bool {
         self.before[1].get_flag(switch) || self.behind.get_flag(switch)
     }
+}
+
+/// What is wrong with the words, and with the arguments that they give: one does not hide the
+/// other.
+fn refused(view: &View, tool: &Definition, arguments: &str, words: Vec<Fault>) -> InvalidArgs {
+    let prepared = view.get(tool.name.as_str()).map(|tool| tool.prepare(&RawArgs::new(arguments)));
+    let mut faults = words;
+    if let Some(Err(invalid)) = prepared {
+        let told: Vec<String> = faults.iter().map(|fault| fault.pointer.clone()).collect();
+        let is_new = |fault: &&Fault| fault.pointer.is_empty() || !told.contains(&fault.pointer);
+        faults.extend(invalid.faults().iter().filter(is_new).cloned());
+    }
+    InvalidArgs::told(tool, faults)
 }

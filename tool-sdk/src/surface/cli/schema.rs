@@ -47,7 +47,8 @@ fn select(program: &str, toolset: &Toolset, names: &[&String]) -> exit::Result<V
     if names.is_empty() {
         return Ok(toolset.view().definitions().cloned().collect());
     }
-    let found = names.iter().map(|name| show::find(program, toolset, name));
+    let view = toolset.view();
+    let found = names.iter().map(|name| show::find(program, &view, name));
     let mut tools = found.collect::<exit::Result<Vec<_>>>()?;
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|a, b| a.name == b.name);

@@ -11,7 +11,7 @@ use super::{Io, audience, exit, flag, grammar};
 use crate::error::ToolError;
 use crate::name::ToolName;
 use crate::tool::{Definition, Parallel, Truncate};
-use crate::toolset::Toolset;
+use crate::toolset::{Toolset, View};
 
 /// How deep the fields of a parameter are listed.
 const MAX_DEPTH: usize = 4;
@@ -23,7 +23,8 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let name = matches.get_one::<String>(grammar::NAME).map_or("", String::as_str);
-    let definition = find(program, &audience::of(tools.into(), matches), name)?;
+    let view = audience::of(tools.into(), matches).view();
+    let definition = find(program, &view, name)?;
     if matches.get_flag(grammar::JSON) {
         let json = serde_json::to_string_pretty(&definition).map_err(std::io::Error::from)?;
         writeln!(io.stdout, "{json}")?;
@@ -34,9 +35,8 @@ pub(super) fn run(
     Ok(0)
 }
 
-/// The tool called `name`, as the toolset's audience sees it.
-pub(super) fn find(program: &str, toolset: &Toolset, name: &str) -> exit::Result<Definition> {
-    let view = toolset.view();
+/// The tool called `name`, as an audience sees it.
+pub(super) fn find(program: &str, view: &View, name: &str) -> exit::Result<Definition> {
     view.definition(name).cloned().ok_or_else(|| {
         // Wrong usage, other than a file that a tool cannot find.
         let shown: String = name.chars().take(ToolName::MAX).collect();

@@ -20,6 +20,7 @@ use crate::loop_guard::LoopGuard;
 use crate::permission::{Approver, Ask, Mode, Reply, Rule};
 use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
+use crate::toolset::View;
 use crate::truncate::prepare_outputs;
 use crate::workspace::Workspace;
 
@@ -104,6 +105,11 @@ impl Stage {
         let session = readable.lend(session).lend(sandbox);
         let session = app.equip(session).with_cancel(stop.clone());
         Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor })
+    }
+
+    /// The tools as this setting has them: not those that others stand in for.
+    pub(super) fn view(&self) -> Arc<View> {
+        self.pipeline.toolset().view_for(&self.session)
     }
 
     /// Tells of rules that speak of nothing that there is, nor of anything that `may_come`.

@@ -8,6 +8,7 @@
 //! the schema, the description says the rest in words and the tool still checks it.
 
 mod anthropic;
+mod content;
 mod gemini;
 mod lint;
 mod mcp;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use self::content::content;
 pub use self::lint::{Finding, lint, lint_all};
 pub use self::written::calls_in;
 use crate::tool::Definition;

@@ -57,6 +57,28 @@ impl Fault {
         )
     }
 
+    /// An argument `name` that the tool does not have.
+    #[cfg(feature = "cli")]
+    pub(crate) fn unknown_argument(name: &str, known: &[&str]) -> Self {
+        let root = Place::root();
+        Self::unknown(&Place::key_of(&root, name), name, known)
+    }
+
+    fn unknown(place: &Place<'_>, name: &str, known: &[&str]) -> Self {
+        let mut message = format!("unknown argument `{}`", Escaped(name));
+        if place.is_nested() {
+            let _ = write!(message, " in {}", place.parent());
+        }
+        match closest(name, known) {
+            Some(close) => {
+                let _ = write!(message, "; did you mean `{close}`?");
+            }
+            None if known.is_empty() => message.push_str("; there are none"),
+            None => {}
+        }
+        Self::new(FaultKind::Unknown, place.pointer(), message)
+    }
+
     pub(super) fn not_an_object(kind: &str) -> Self {
         Self::new(
             FaultKind::Malformed,
@@ -93,6 +115,13 @@ impl InvalidArgs {
     #[cfg(feature = "mcp")]
     pub(crate) fn found(tool: String, faults: Vec<Fault>, checks: &Checks) -> Self {
         Self::of(tool.into(), faults, checks.expected())
+    }
+
+    /// Faults that were found before the tool was asked, and its own, told as one.
+    #[cfg(feature = "cli")]
+    pub(crate) fn told(tool: &crate::tool::Definition, faults: Vec<Fault>) -> Self {
+        let expected = tool.parameters.signature().into();
+        Self::of(tool.name.as_str().to_owned().into(), faults, expected)
     }
 
     /// The faults.
@@ -188,19 +217,9 @@ impl Faults {
     }
 
     pub(super) fn unknown(&mut self, place: &Place<'_>, known: &[&str]) {
-        let Some(name) = place.key().filter(|_| !self.is_full()) else { return };
-        let mut message = format!("unknown argument `{}`", Escaped(name));
-        if place.is_nested() {
-            let _ = write!(message, " in {}", place.parent());
+        if let Some(name) = place.key().filter(|_| !self.is_full()) {
+            self.push(Fault::unknown(place, name, known));
         }
-        match closest(name, known) {
-            Some(close) => {
-                let _ = write!(message, "; did you mean `{close}`?");
-            }
-            None if known.is_empty() => message.push_str("; there are none"),
-            None => {}
-        }
-        self.push(Fault::new(FaultKind::Unknown, place.pointer(), message));
     }
 
     /// A value that only its own type refuses.

@@ -3,6 +3,7 @@
 //! serde_json does the reading; this adds what it leaves open.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -10,14 +11,16 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::{Number, Value};
 
 use super::fault::{Fault, FaultKind};
+use super::numeral::{self, Numeral};
 use super::{MAX_BYTES, MAX_DEPTH};
+use crate::escape::json_string;
 
 /// A JSON value that keeps what it can borrow.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Json<'a> {
     Null,
     Bool(bool),
-    Number(Number),
+    Number(Numeral<'a>),
     String(Cow<'a, str>),
     Array(Vec<Json<'a>>),
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
@@ -27,7 +30,8 @@ impl<'a> Json<'a> {
     /// Reads one value that fills the whole text.
     pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let value = Seed { depth: 0 }.deserialize(&mut deserializer)?;
+        let seed = Seed { depth: 0, text, numbers: &Cell::new(0) };
+        let value = seed.deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(value)
     }
@@ -61,7 +65,7 @@ impl<'a> Json<'a> {
         match self {
             Json::Null => Json::Null,
             Json::Bool(value) => Json::Bool(value),
-            Json::Number(value) => Json::Number(value),
+            Json::Number(number) => Json::Number(number.into_owned()),
             Json::String(text) => Json::String(Cow::Owned(text.into_owned())),
             Json::Array(items) => Json::Array(items.into_iter().map(Json::into_owned).collect()),
             Json::Object(members) => Json::Object(
@@ -73,9 +77,39 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The value as JSON text again.
+    /// The value as JSON text again, with its numbers as they were written.
     pub(super) fn to_text(&self) -> String {
-        self.to_value().to_string()
+        let mut text = String::new();
+        self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) {
+        let mut separator = "";
+        match self {
+            Json::Null => text.push_str("null"),
+            Json::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+            Json::Number(number) => text.push_str(number.as_str()),
+            Json::String(value) => text.push_str(&json_string(value)),
+            Json::Array(items) => {
+                text.push('[');
+                for item in items {
+                    text.push_str(std::mem::replace(&mut separator, ","));
+                    item.write(text);
+                }
+                text.push(']');
+            }
+            Json::Object(members) => {
+                text.push('{');
+                for (key, value) in members {
+                    text.push_str(std::mem::replace(&mut separator, ","));
+                    text.push_str(&json_string(key));
+                    text.push(':');
+                    value.write(text);
+                }
+                text.push('}');
+            }
+        }
     }
 
     /// The value as serde_json has it.
@@ -83,7 +117,7 @@ impl<'a> Json<'a> {
         match self {
             Json::Null => Value::Null,
             Json::Bool(value) => Value::Bool(*value),
-            Json::Number(value) => Value::Number(value.clone()),
+            Json::Number(number) => Value::Number(number.to_number()),
             Json::String(text) => Value::String(text.to_string()),
             Json::Array(items) => Value::Array(items.iter().map(Json::to_value).collect()),
             Json::Object(members) => Value::Object(
@@ -97,7 +131,7 @@ impl<'a> Json<'a> {
         match (self, value) {
             (Json::Null, Value::Null) => true,
             (Json::Bool(a), Value::Bool(b)) => a == b,
-            (Json::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+            (Json::Number(a), Value::Number(b)) => a.to_number() == *b || a.as_f64() == b.as_f64(),
             (Json::String(a), Value::String(b)) => a == b,
             (Json::Array(a), Value::Array(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.equals(b))
@@ -123,20 +157,28 @@ impl<'a> Json<'a> {
 
 /// Reads one value at a known depth.
 #[derive(Clone, Copy)]
-struct Seed {
+struct Seed<'de, 'n> {
     depth: usize,
+    text: &'de str,
+    /// Behind the last number: they come in the order in which they are written.
+    numbers: &'n Cell<usize>,
 }
 
-impl Seed {
+impl<'de> Seed<'de, '_> {
     fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth == MAX_DEPTH {
             return Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels")));
         }
-        Ok(Self { depth: self.depth + 1 })
+        Ok(Self { depth: self.depth + 1, ..self })
+    }
+
+    fn number(self, value: Number) -> Json<'de> {
+        let place = numeral::next(self.text, self.numbers).unwrap_or_default();
+        Json::Number(Numeral::new(&self.text[place], value))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Seed {
+impl<'de> DeserializeSeed<'de> for Seed<'de, '_> {
     type Value = Json<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
@@ -144,7 +186,7 @@ impl<'de> DeserializeSeed<'de> for Seed {
     }
 }
 
-impl<'de> Visitor<'de> for Seed {
+impl<'de> Visitor<'de> for Seed<'de, '_> {
     type Value = Json<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,15 +202,16 @@ impl<'de> Visitor<'de> for Seed {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
-        Ok(Json::Number(value.into()))
+        Ok(self.number(value.into()))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
-        Ok(Json::Number(value.into()))
+        Ok(self.number(value.into()))
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Json<'de>, E> {
-        Number::from_f64(value).map(Json::Number).ok_or_else(|| E::custom("number out of range"))
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("number out of range"))?;
+        Ok(self.number(number))
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Json<'de>, E> {
@@ -220,9 +263,19 @@ impl<'a> Seen<'a> {
     }
 }
 
+/// The most characters of a value that a message repeats.
+const MAX: usize = 60;
+
+/// The start of a number that may be of any length.
+pub(super) fn shortened(number: &str) -> Cow<'_, str> {
+    match number.get(..MAX) {
+        Some(start) if start.len() < number.len() => format!("{start}…").into(),
+        _ => number.into(),
+    }
+}
+
 /// A text for a message: quoted, escaped and short.
 pub(super) fn brief(text: &str) -> String {
-    const MAX: usize = 60;
     if text.len() <= MAX && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ') {
         return ["\"", text, "\""].concat();
     }

@@ -11,6 +11,7 @@ mod check;
 mod fault;
 mod json;
 mod node;
+mod numeral;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use self::fault::{Faults, Place};
 use self::json::Json;
 use self::node::Node;
 pub(crate) use self::node::unsupported;
+use self::numeral::with_whole_numbers;
 pub(super) use self::walk::take;
 use super::native::{ArgsSpec, Table};
 use crate::call::{Coercion, Note, RawArgs};
@@ -59,7 +61,11 @@ pub(super) fn take_struct(
         return Err(InvalidArgs::new(name, "the tool takes its arguments one by one"));
     };
     let (text, notes) = checked(name, checks, raw)?;
-    match (ty.decode)(&text, slot) {
+    let decoded = (ty.decode)(&text, slot).or_else(|error| match with_whole_numbers(&text) {
+        Some(text) => (ty.decode)(&text, slot),
+        None => Err(error),
+    });
+    match decoded {
         Ok(()) => Ok(Taken { notes: notes.into(), digest: None }),
         Err(error) => {
             let mut faults = Faults::default();
@@ -88,15 +94,8 @@ pub(crate) fn take_value(
         let words = format_args!("the tool cannot be called: its schema's {unsupported}");
         return Err(InvalidArgs::new(name.to_owned(), words));
     }
-    let (text, notes) = checked(name, checks, raw)?;
-    match serde_json::from_str(&text) {
-        Ok(value) => Ok((value, notes)),
-        Err(error) => {
-            let mut faults = Faults::default();
-            faults.malformed(&error);
-            Err(faults.finish(name.to_owned().into(), checks))
-        }
-    }
+    let (tree, notes) = accepted(name, checks, raw)?;
+    Ok((tree.to_value(), notes))
 }
 
 /// The text, once it keeps the schema; it differs from what came in only by declared
@@ -106,6 +105,17 @@ pub(crate) fn checked<'a>(
     checks: &Checks,
     raw: &'a RawArgs<'_>,
 ) -> Result<(std::borrow::Cow<'a, str>, Vec<Note>), InvalidArgs> {
+    let (tree, notes) = accepted(name, checks, raw)?;
+    let text = if notes.is_empty() { raw.text().into() } else { tree.to_text().into() };
+    Ok((text, notes))
+}
+
+/// The arguments as a tree, once they keep the schema.
+fn accepted<'a>(
+    name: &str,
+    checks: &Checks,
+    raw: &'a RawArgs<'_>,
+) -> Result<(Json<'a>, Vec<Note>), InvalidArgs> {
     let mut faults = Faults::default();
     let mut tree = match Json::parse_arguments(raw.text()) {
         Ok(tree) => tree,
@@ -122,8 +132,7 @@ pub(crate) fn checked<'a>(
     if !faults.is_empty() {
         return Err(faults.finish(name.to_owned().into(), checks));
     }
-    let text = if notes.is_empty() { raw.text().into() } else { tree.to_text().into() };
-    Ok((text, notes))
+    Ok((tree, notes))
 }
 
 /// Applies declared leniency to the top level.

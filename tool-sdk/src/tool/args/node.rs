@@ -336,9 +336,8 @@ pub(super) fn kind_of(value: &Json<'_>) -> u8 {
     match value {
         Json::Null => types::NULL,
         Json::Bool(_) => types::BOOL,
-        // A number with a fraction or an exponent is never read as a whole one.
-        Json::Number(number) if number.is_f64() => types::FRACTION,
-        Json::Number(_) => types::INTEGER,
+        Json::Number(number) if number.is_whole() => types::INTEGER,
+        Json::Number(_) => types::FRACTION,
         Json::String(_) => types::STRING,
         Json::Array(_) => types::ARRAY,
         Json::Object(_) => types::OBJECT,

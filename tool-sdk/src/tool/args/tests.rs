@@ -135,17 +135,14 @@ fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
             "`limit` is the string \"5\", but must be an integer between 1 and 5000",
         ),
         (
-            r#"{"path":"a","limit":5.0}"#,
-            "`limit` is 5.0, but must be an integer between 1 and 5000; write 5",
+            r#"{"path":"a","limit":5.5}"#,
+            "`limit` is 5.5, but must be an integer between 1 and 5000",
         ),
-        (
-            r#"{"path":"a","limit":1e3}"#,
-            "`limit` is 1000.0, but must be an integer between 1 and 5000; write 1000",
-        ),
+        (r#"{"path":"a","limit":1e4}"#, "`limit` is 1e4, but must be between 1 and 5000"),
         (r#"{"path":"a","limit":-1}"#, "`limit` is -1, but must be between 1 and 5000"),
         (
             r#"{"path":"a","limit":99999999999999999999999}"#,
-            "`limit` is 1e+23, but must be an integer between 1 and 5000",
+            "`limit` is 99999999999999999999999, but must be between 1 and 5000",
         ),
         (r#"{"path":7}"#, "`path` is 7, but must be a string"),
         (
@@ -465,4 +462,77 @@ fn as_many_faults_are_told_as_have_room() {
     let message =
         look(&RawArgs::new(format!("{{{}}}", members.join(",")))).unwrap_err().to_string();
     assert!(message.contains("`unknown_39`") && message.len() <= 4096, "{message}");
+}
+
+// F38: a value is told as it was sent.
+#[test]
+fn numbers_are_told_as_they_were_written() {
+    for (number, words) in [
+        ("-0", "is -0, but must be between 1 and 5000"),
+        ("100000000000000000000", "is 100000000000000000000, but must be between 1 and 5000"),
+        ("1e20", "is 1e20, but must be between 1 and 5000"),
+        ("6000.0", "is 6000.0, but must be between 1 and 5000"),
+        ("5.50", "is 5.50, but must be an integer between 1 and 5000"),
+    ] {
+        let text = format!(r#"{{"path": "a", "limit": {number}}}"#);
+        let message = look(&RawArgs::new(text)).unwrap_err().faults()[0].message.clone();
+        assert_eq!(message, format!("`limit` {words}"));
+    }
+    let long = format!(r#"{{"path": "a", "limit": 1{}}}"#, "0".repeat(100));
+    assert!(look(&RawArgs::new(long)).unwrap_err().faults()[0].message.len() < 120);
+}
+
+// F2: JSON Schema goes by the value of a number, and so does every integer type.
+#[test]
+fn whole_numbers_may_be_written_in_any_way() {
+    for number in ["7", "7.0", "7e0", "70e-1", "0.7E+1", "7.000"] {
+        let text = format!(r#"{{"path": "a", "limit": {number}, "spot": {{"line": {number}}}}}"#);
+        let (_, limit, _, spot) = taken(&text);
+        assert_eq!((limit, spot.unwrap().line), (7, 7), "{number}");
+    }
+    macro_rules! takes {
+        ($($number:ty: $($text:literal)*;)*) => {$({
+            static ONE: Table = Table::new(ToolSpec {
+                name: "one",
+                description: "Takes a number.",
+                args: ArgsSpec::Params(&[ParamSpec {
+                    name: "n",
+                    description: "",
+                    ty: param_type::<$number>(),
+                    default: None,
+                    options: ParamOptions::NONE,
+                }]),
+                ..ToolSpec::DEFAULT
+            });
+            for (text, expected) in [$(($text, $text.split('.').next().unwrap())),*] {
+                let mut slot: Option<$number> = None;
+                let raw = RawArgs::new(format!(r#"{{"n":{text}}}"#));
+                take(&ONE, &raw, &mut [&mut slot]).unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(slot.unwrap().to_string(), expected);
+            }
+            let mut slot: Option<$number> = None;
+            let raw = RawArgs::new(r#"{"n":1e40}"#);
+            assert!(take(&ONE, &raw, &mut [&mut slot]).is_err());
+        })*};
+    }
+    takes! {
+        i8: "-128.0"; u8: "255.0"; i16: "-32768.0"; u16: "65535.00"; i32: "-1.0"; u32: "0.0";
+        i64: "-9223372036854775808.0" "9223372036854775807.0"; u64: "18446744073709551615.0";
+        isize: "5.0"; usize: "5.0";
+        i128: "-170141183460469231731687303715884105728.0" "170141183460469231731687303715884105727";
+        u128: "340282366920938463463374607431768211455.0" "340282366920938463463374607431768211455";
+    }
+}
+
+// The same holds where only a schema describes the arguments.
+#[test]
+fn a_schema_alone_goes_by_the_value_too() {
+    let schema = Schema::from_json(
+        r#"{"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}"#,
+    );
+    let checks = Checks::of_schema(schema.unwrap(), &[]);
+    let take = |text| take_value("one", &checks, &RawArgs::new(text));
+    assert_eq!(take(r#"{"n": 9.0}"#).unwrap().0["n"].as_i64(), Some(9));
+    assert_eq!(take(r#"{"n": -0}"#).unwrap().0["n"].as_i64(), Some(0));
+    assert!(take(r#"{"n": 10.0}"#).is_err() && take(r#"{"n": 8.5}"#).is_err());
 }

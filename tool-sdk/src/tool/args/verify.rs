@@ -8,8 +8,9 @@ use std::fmt;
 use serde_json::{Number, Value};
 
 use super::fault::{FaultKind, Faults, Place, closest};
-use super::json::{Json, brief};
+use super::json::{Json, brief, shortened};
 use super::node::{Node, kind_of, types};
+use super::numeral::Numeral;
 
 impl Node {
     /// Whether `null` is a value of its own here.
@@ -65,10 +66,9 @@ impl Node {
         let must = if self.never { "must be left out" } else { "must be" };
         let words = if self.never { "" } else { self.worded.as_str() };
         let hint = match value {
-            _ if self.never => String::new(),
-            Json::Number(number) if self.types & types::INTEGER != 0 => whole(number),
-            Json::Null => "; leave it out to use the default".to_owned(),
-            _ => String::new(),
+            _ if self.never => "",
+            Json::Null => "; leave it out to use the default",
+            _ => "",
         };
         faults.add(
             FaultKind::Type,
@@ -110,11 +110,12 @@ impl Node {
         );
     }
 
-    fn check_number(&self, number: &Number, place: &Place<'_>, faults: &mut Faults) {
-        let fits = self.minimum.as_ref().is_none_or(|low| !less(number, low))
-            && self.maximum.as_ref().is_none_or(|high| !less(high, number))
-            && self.above.as_ref().is_none_or(|low| less(low, number))
-            && self.below.as_ref().is_none_or(|high| less(number, high));
+    fn check_number(&self, number: &Numeral<'_>, place: &Place<'_>, faults: &mut Faults) {
+        let value = Magnitude::of(number.as_i128(), number.as_f64());
+        let fits = self.minimum.as_ref().is_none_or(|low| !value.is_below(&low.into()))
+            && self.maximum.as_ref().is_none_or(|high| !Magnitude::from(high).is_below(&value))
+            && self.above.as_ref().is_none_or(|low| Magnitude::from(low).is_below(&value))
+            && self.below.as_ref().is_none_or(|high| value.is_below(&high.into()));
         if !fits {
             let value = Json::Number(number.clone());
             let said = self.said(&value);
@@ -218,7 +219,7 @@ impl Node {
         }
         if self.unique {
             let mut seen = std::collections::HashSet::new();
-            if !items.iter().all(|item| seen.insert(item.to_text())) {
+            if !items.iter().all(|item| seen.insert(item.to_value().to_string())) {
                 faults.add(FaultKind::Constraint, place, "must not hold the same item twice");
             }
         }
@@ -371,7 +372,7 @@ impl fmt::Display for Said<'_> {
             Json::Bool(value) if !self.sensitive => {
                 f.write_str(if *value { "true" } else { "false" })
             }
-            Json::Number(number) if !self.sensitive => number.fmt(f),
+            Json::Number(number) if !self.sensitive => f.write_str(&shortened(number.as_str())),
             Json::String(text) if !self.sensitive => {
                 f.write_str("the string ")?;
                 f.write_str(&brief(text))
@@ -381,24 +382,28 @@ impl fmt::Display for Said<'_> {
     }
 }
 
-/// How to write a whole number that came with a fraction of zero.
-fn whole(number: &Number) -> String {
-    match number.as_f64() {
-        #[expect(clippy::cast_possible_truncation, reason = "the bound makes it exact")]
-        Some(value) if value.fract() == 0.0 && value.abs() < 9e15 => {
-            format!("; write {}", value as i64)
+/// How large a number is: exactly where it is whole, and about that everywhere.
+struct Magnitude {
+    exactly: Option<i128>,
+    about: Option<f64>,
+}
+
+impl Magnitude {
+    fn of(exactly: Option<i128>, about: Option<f64>) -> Self {
+        Self { exactly, about }
+    }
+
+    fn is_below(&self, other: &Self) -> bool {
+        match (self.exactly, other.exactly) {
+            (Some(a), Some(b)) => a < b,
+            _ => self.about.zip(other.about).is_some_and(|(a, b)| a < b),
         }
-        _ => String::new(),
     }
 }
 
-fn less(a: &Number, b: &Number) -> bool {
-    match (a.as_i128(), b.as_i128()) {
-        (Some(a), Some(b)) => a < b,
-        _ => match (a.as_f64(), b.as_f64()) {
-            (Some(a), Some(b)) => a < b,
-            _ => false,
-        },
+impl From<&Number> for Magnitude {
+    fn from(bound: &Number) -> Self {
+        Self::of(bound.as_i128(), bound.as_f64())
     }
 }
 

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use super::check::Checks;
 use super::fault::{Fault, FaultKind, Faults, Place, without_position};
 use super::json::Json;
+use super::numeral::with_whole_numbers;
 use super::seen::Seen;
 use super::usual::{self, Left};
 use super::{InvalidArgs, MAX_BYTES, Taken};
@@ -319,6 +320,9 @@ impl Walk<'_, '_, '_> {
         }
         let found = self.faults.len();
         self.check(index, start);
+        if self.faults.len() == found && self.whole(index, start) {
+            return Ok(());
+        }
         if self.faults.len() == found {
             let root = Place::root();
             let param = &self.params[index];
@@ -331,6 +335,18 @@ impl Walk<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Decodes a value with whole numbers that are not written as such; says whether that
+    /// worked.
+    fn whole(&mut self, index: usize, start: usize) -> bool {
+        let text = &self.text[start..self.at];
+        let Some(text) = with_whole_numbers(text) else { return false };
+        let decoded = (self.params[index].ty.decode)(&text, self.slots[index]).is_ok();
+        if decoded {
+            self.digest(index, start);
+        }
+        decoded
     }
 
     /// Reads an object or a list that came as a string; says whether that worked.

@@ -18,7 +18,7 @@ use super::{App, Io, drive, exit, grammar, input, outcome, show};
 use crate::batch::Batch;
 use crate::call::{Call, CallId};
 use crate::error::ToolError;
-use crate::toolset::Toolset;
+use crate::toolset::View;
 
 /// The most that is read in all; this only ends what would never end.
 const MAX_BYTES: u64 = 64 << 20;
@@ -35,11 +35,11 @@ pub(super) fn run(
     let foreign = Foreign::load(&[top, matches], io)?;
     let mut stage = Stage::set(app, &[top, matches], io)?;
     foreign.join(&mut stage, Need::All, io);
-    let toolset = stage.pipeline.toolset();
+    let view = stage.view();
     let entries: Vec<Entry> = read(matches, io)?
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.trim_ascii().is_empty())
-        .map(|line| Entry::read(line, program, toolset))
+        .map(|line| Entry::read(line, program, &view))
         .collect();
 
     let results = results(entries, stage, matches.get_flag(grammar::EVENTS), io)?;
@@ -150,10 +150,10 @@ struct Line<'a> {
 }
 
 impl Entry {
-    fn read(line: &[u8], program: &str, toolset: &Toolset) -> Self {
+    fn read(line: &[u8], program: &str, view: &View) -> Self {
         let (id, what) = match parse(line) {
             Ok(line) => {
-                let what = wanted(&line, program, toolset);
+                let what = wanted(&line, program, view);
                 (line.id, what.map_err(|failure| Refused::new(line.name.into_owned(), failure)))
             }
             Err(failure) => (id_of(line), Err(Refused::new(String::new(), failure))),
@@ -199,8 +199,8 @@ fn parse(line: &[u8]) -> Result<Line<'_>> {
     }
 }
 
-fn wanted(line: &Line<'_>, program: &str, toolset: &Toolset) -> Result<Wanted> {
-    let tool = show::find(program, toolset, &line.name)?.name.into();
+fn wanted(line: &Line<'_>, program: &str, view: &View) -> Result<Wanted> {
+    let tool = show::find(program, view, &line.name)?.name.into();
     let arguments = match line.arguments.map(RawValue::get) {
         None => "{}".to_owned(),
         // As providers send them: the object as a text of its own.

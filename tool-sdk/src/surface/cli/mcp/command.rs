@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE};
 use super::super::guard::{Answers, Guard};
-use super::super::{Io, config, grammar, style};
+use super::super::{Io, config, grammar, place, style};
 use super::entry::{Entry, servers};
 use super::file::Document;
 use super::{Foreign, Need};
@@ -67,6 +67,7 @@ pub(in super::super) fn run(top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>)
         return Err(Failure::usage("`list`, `add`, `remove` or `inspect` is missing"));
     };
     let levels = [top, matches];
+    place::heed(&levels, io)?;
     match command {
         "add" => add(&levels, io),
         "remove" => remove(&levels, io),
@@ -94,14 +95,14 @@ fn list(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
             (Some(error), false) => error.clone(),
             (None, false) => "not connected".to_owned(),
         };
-        let line = format!("{}  {state}  {}", status.name, place(status));
+        let line = format!("{}  {state}  {}", status.name, reached(status));
         writeln!(io.stdout, "{}", style::plain(&line).replace('\n', " "))?;
     }
     Ok(0)
 }
 
 /// How a server is reached, in a line.
-fn place(status: &Status) -> String {
+fn reached(status: &Status) -> String {
     let reach = &status.reach;
     match reach.get("url").and_then(Value::as_str) {
         Some(url) => url.to_owned(),
@@ -141,7 +142,7 @@ fn inspect(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
 
 /// All that a server says of its tools: what is trusted is what was shown, to the last word.
 fn page(status: &Status, tools: &[Definition], shown: &BTreeMap<String, String>) -> String {
-    let mut lines = vec![format!("{}: {}", status.name, place(status))];
+    let mut lines = vec![format!("{}: {}", status.name, reached(status))];
     for tool in tools {
         lines.push(format!("\n{}  {}", tool.name, tool.parameters.signature()));
         let text = shown.get(tool.name.as_str()).map_or("", String::as_str);

@@ -1,0 +1,154 @@
+use super::super::{grammar, toy};
+use super::*;
+
+/// The JSON text of a command line and its faults, each on a line of its own.
+fn read_with(args: &[&str], stdin: &[u8], dir: &std::path::Path) -> Result<(String, String)> {
+    let definition = toy::kinds();
+    let flags = flag::flags(&definition);
+    let command = grammar::tool("toy", grammar::Verb::Call, &definition, &flags);
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    let (mut stdin, mut out, mut err) = (stdin, Vec::new(), Vec::new());
+    let mut io = Io::new(&mut stdin, &mut out, &mut err);
+    io.current_dir = dir.to_owned();
+    let mut words = Words::read(&args, &flags, &command);
+    words.options(command)?;
+    let (text, faults) = words.finish(&mut io)?;
+    let faults: Vec<String> = faults.into_iter().map(|fault| fault.message).collect();
+    Ok((text, faults.join("\n")))
+}
+
+fn read(args: &[&str], stdin: &[u8]) -> Result<(String, String)> {
+    read_with(args, stdin, ".".as_ref())
+}
+
+#[track_caller]
+fn check(args: &[&str], expected: &str) {
+    assert_eq!(read(args, b"").unwrap(), (expected.to_owned(), String::new()), "{args:?}");
+}
+
+/// What is wrong, line by line, where each line begins with what is expected.
+#[track_caller]
+fn check_faults(args: &[&str], expected: &[&str]) {
+    let (_, faults) = read(args, b"").unwrap();
+    let lines: Vec<&str> = faults.lines().collect();
+    assert_eq!(lines.len(), expected.len(), "{args:?}: {faults}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.contains(expected), "{args:?}: {line}");
+    }
+}
+
+#[track_caller]
+fn check_refused(args: &[&str], stdin: &[u8], expected: &str) {
+    let (code, error) = read(args, stdin).unwrap_err().into_error().unwrap();
+    assert_eq!(code, 2);
+    assert!(error.message().contains(expected), "{error}");
+}
+
+#[test]
+fn values_become_what_the_schema_says() {
+    check(&["--text", "5"], r#"{"text":"5"}"#);
+    check(&["--text", "say \"hi\"\n"], r#"{"text":"say \"hi\"\n"}"#);
+    check(&["--count", "5"], r#"{"count":5}"#);
+    check(&["--count=-5"], r#"{"count":-5}"#);
+    check(&["--count", "-5"], r#"{"count":-5}"#);
+    check(&["--ratio", "1e3"], r#"{"ratio":1e3}"#);
+    check(&["--tags", "a", "--tags=2"], r#"{"tags":["a","2"]}"#);
+    check(&["--sizes", "1", "--sizes", "x"], r#"{"sizes":[1,"x"]}"#);
+    check(&["--where", r#"{"a":1, "a":2}"#], r#"{"where":{"a":1, "a":2}}"#);
+    check(&["--either", "7"], r#"{"either":7}"#);
+    check(&["--either", "seven"], r#"{"either":"seven"}"#);
+}
+
+#[test]
+fn booleans_are_switches() {
+    check(&["--loud"], r#"{"loud":true}"#);
+    check(&["--loud=true"], r#"{"loud":true}"#);
+    check(&["--loud", "false"], r#"{"loud":false}"#);
+    check(&["--loud=maybe"], r#"{"loud":"maybe"}"#);
+    check(&["--loud", "--text", "x"], r#"{"text":"x","loud":true}"#);
+}
+
+#[test]
+fn a_value_of_another_kind_is_sent_as_text() {
+    check(&["--count", "five"], r#"{"count":"five"}"#);
+    check(&["--count", "05"], r#"{"count":"05"}"#);
+    check(&["--count", "NaN"], r#"{"count":"NaN"}"#);
+    check(&["--where", "{"], r#"{"where":"{"}"#);
+}
+
+#[test]
+fn values_may_look_like_options() {
+    check(&["--text", "-x", "--tags", "-y", "--tags=-z"], r#"{"text":"-x","tags":["-y","-z"]}"#);
+    check(&["--text=--loud", "--loud"], r#"{"text":"--loud","loud":true}"#);
+    check(&["--text", "--json"], r#"{"text":"--json"}"#);
+}
+
+#[test]
+fn flags_are_spelled_with_dashes_or_as_the_parameter_is() {
+    check(&["--dry-run"], r#"{"dry_run":true}"#);
+    check(&["--dry_run"], r#"{"dry_run":true}"#);
+    check(&["--arg-mode", "fast"], r#"{"mode":"fast"}"#);
+}
+
+#[test]
+fn json_goes_on_as_it_was_written() {
+    check(&[], "{}");
+    check(&[r#"{"a": 1, "a": 2}"#], r#"{"a": 1, "a": 2}"#);
+    check(&["not json"], "not json");
+    check(&[""], "");
+    check(&["--", "-x"], "-x");
+    check(&["--json", "{}", "--root", "/"], "{}");
+    assert_eq!(read(&["-"], b" {}\n").unwrap().0, " {}\n");
+}
+
+#[test]
+fn a_file_is_found_from_the_current_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("args.json"), r#"{"text":"é"}"#).unwrap();
+    let (text, _) = read_with(&["@args.json"], b"", dir.path()).unwrap();
+    assert_eq!(text, r#"{"text":"é"}"#);
+    check_refused(&["@no-such-file"], b"", "cannot open `no-such-file`");
+}
+
+#[test]
+fn what_cannot_be_meant_is_told() {
+    check_faults(&["{}", "--text", "x"], &["either as JSON or as flags"]);
+    check_faults(&["{}", "more"], &["`more` is one word too many"]);
+    check_faults(&["--text", "a", "--text", "b"], &["`text` comes twice"]);
+    check_faults(&["--txt", "a"], &["unknown argument `txt`; did you mean `text`?"]);
+    check_faults(&["--jsn"], &["unknown argument `jsn`; did you mean `--json`?"]);
+    check_faults(&["-x"], &["unknown argument `x`"]);
+    check_faults(&["--text"], &["`text` has no value"]);
+    check_faults(&["--root"], &["a value is required for '--root <DIR>'"]);
+    check_refused(&["-"], b"\xff", "standard input is not UTF-8");
+    check_refused(&["-"], &vec![b' '; (16 << 20) + 1], "longer than 16 MiB");
+}
+
+#[test]
+fn every_fault_is_told_at_once() {
+    check_faults(
+        &["--txt", "a", "--text", "b", "--text", "c", "--nope=1", "@none", "--count"],
+        &[
+            "unknown argument `txt`",
+            "`text` comes twice",
+            "unknown argument `nope`",
+            "`count` has no value",
+            "either as JSON or as flags",
+            "cannot open `none`",
+        ],
+    );
+}
+
+#[test]
+fn options_of_the_program_keep_the_words_of_its_parser() {
+    let (_, faults) = read(&["--mode", "fast", "--sandbox", "no", "--txt"], b"").unwrap();
+    for words in [
+        "unknown argument `txt`",
+        "invalid value 'fast' for '--mode <MODE>'",
+        "the tool's own parameter is '--arg-mode'",
+        "invalid value 'no' for '--sandbox <MODE>'",
+    ] {
+        assert!(faults.contains(words), "{words}: {faults}");
+    }
+    assert!(read(&["--txt", "--help"], b"").unwrap_err().into_error().is_err());
+}

@@ -1,0 +1,230 @@
+//! The result of a call, as the parts of a provider's message.
+//!
+//! **Invariant:** nothing is left out in silence: what a format has no part for is named in a
+//! part of text.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::Dialect;
+use crate::content::{Attachment, Data, Output};
+
+/// Images that every provider takes which takes any.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const PDF: &str = "application/pdf";
+
+/// A result as the parts of a message in `dialect`: its text first, then its attachments.
+///
+/// What the format cannot carry is named in a part of text. In the formats of OpenAI the parts
+/// are those of a message of the user, because a message of a tool takes text alone.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::provider::{self, Dialect};
+/// use tool_sdk::{Attachment, Output};
+///
+/// let output = Output::text("a dot").attach(Attachment::bytes("image/png", vec![1, 2, 3]));
+/// let parts = provider::content(&output, Dialect::Anthropic);
+/// assert_eq!(parts[0]["text"], "a dot");
+/// assert_eq!(parts[1]["source"]["data"], "AQID");
+/// ```
+#[must_use]
+pub fn content(output: &Output, dialect: Dialect) -> Vec<Value> {
+    let attachments = output.attachments();
+    let text = output.as_text();
+    // An empty text beside an image says nothing; alone it says that there is nothing.
+    let text = (!text.is_empty() || attachments.is_empty()).then(|| words(text, dialect));
+    let part = |it: &Attachment| part(it, dialect).unwrap_or_else(|| words(&named(it), dialect));
+    text.into_iter().chain(attachments.iter().map(part)).collect()
+}
+
+fn words(text: &str, dialect: Dialect) -> Value {
+    match dialect {
+        Dialect::Gemini => json!({ "text": text }),
+        _ => json!({ "type": "text", "text": text }),
+    }
+}
+
+/// What people and models can be told of an attachment in words.
+fn named(attachment: &Attachment) -> String {
+    let name = attachment.name.as_deref().unwrap_or("without a name");
+    let mime = &attachment.mime;
+    match &attachment.data {
+        Data::Bytes(bytes) => {
+            format!("[attachment {name}, {mime}, {} bytes: it cannot be shown here]", bytes.len())
+        }
+        Data::Uri(uri) => format!("[attachment {name}, {mime}: {uri}]"),
+    }
+}
+
+fn part(attachment: &Attachment, dialect: Dialect) -> Option<Value> {
+    match dialect {
+        Dialect::OpenAi | Dialect::OpenAiStrict | Dialect::OpenRouter => openai(attachment),
+        Dialect::Anthropic => anthropic(attachment),
+        Dialect::Gemini => Some(gemini(attachment)),
+        Dialect::Mcp | Dialect::ToolsJson => Some(mcp(attachment)),
+        Dialect::Portable => None,
+    }
+}
+
+fn openai(attachment: &Attachment) -> Option<Value> {
+    let mime = attachment.mime.as_str();
+    let is_image = IMAGES.contains(&mime);
+    match &attachment.data {
+        Data::Uri(uri) if is_image => Some(json!({
+            "type": "image_url", "image_url": { "url": uri },
+        })),
+        Data::Bytes(bytes) if is_image => Some(json!({
+            "type": "image_url", "image_url": { "url": inline(mime, bytes) },
+        })),
+        Data::Bytes(bytes) if mime == PDF => Some(json!({
+            "type": "file",
+            "file": { "filename": attachment.name, "file_data": inline(mime, bytes) },
+        })),
+        Data::Bytes(bytes) => {
+            let format = match mime {
+                "audio/wav" => "wav",
+                "audio/mpeg" | "audio/mp3" => "mp3",
+                _ => return None,
+            };
+            let data = STANDARD.encode(bytes);
+            Some(
+                json!({ "type": "input_audio", "input_audio": { "data": data, "format": format } }),
+            )
+        }
+        Data::Uri(_) => None,
+    }
+}
+
+fn anthropic(attachment: &Attachment) -> Option<Value> {
+    let mime = attachment.mime.as_str();
+    let kind = match mime {
+        PDF => "document",
+        mime if IMAGES.contains(&mime) => "image",
+        _ => return None,
+    };
+    let source = match &attachment.data {
+        Data::Uri(uri) => json!({ "type": "url", "url": uri }),
+        Data::Bytes(bytes) => {
+            json!({ "type": "base64", "media_type": mime, "data": STANDARD.encode(bytes) })
+        }
+    };
+    Some(json!({ "type": kind, "source": source }))
+}
+
+fn gemini(attachment: &Attachment) -> Value {
+    let mime = &attachment.mime;
+    match &attachment.data {
+        Data::Uri(uri) => json!({ "fileData": { "mimeType": mime, "fileUri": uri } }),
+        Data::Bytes(bytes) => {
+            json!({ "inlineData": { "mimeType": mime, "data": STANDARD.encode(bytes) } })
+        }
+    }
+}
+
+fn mcp(attachment: &Attachment) -> Value {
+    let mime = &attachment.mime;
+    let name = attachment.name.as_deref().unwrap_or("attachment");
+    let kind = mime.split('/').next().unwrap_or_default();
+    match &attachment.data {
+        Data::Uri(uri) => {
+            json!({ "type": "resource_link", "uri": uri, "name": name, "mimeType": mime })
+        }
+        Data::Bytes(bytes) if matches!(kind, "image" | "audio") => {
+            json!({ "type": kind, "data": STANDARD.encode(bytes), "mimeType": mime })
+        }
+        Data::Bytes(bytes) => {
+            let (uri, blob) = (format!("attachment:{name}"), STANDARD.encode(bytes));
+            json!({ "type": "resource", "resource": { "uri": uri, "blob": blob, "mimeType": mime } })
+        }
+    }
+}
+
+/// Bytes as an address that holds them.
+fn inline(mime: &str, bytes: &[u8]) -> String {
+    format!("data:{mime};base64,{}", STANDARD.encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An image, a document, an image elsewhere, and something odd.
+    fn output() -> Output {
+        Output::text("see")
+            .attach(Attachment::bytes("image/png", vec![1]))
+            .attach(Attachment::bytes("application/pdf", vec![2]).named("a.pdf"))
+            .attach(Attachment::uri("image/png", "https://example.com/b.png"))
+            .attach(Attachment::bytes("application/zip", vec![3, 4]).named("c.zip"))
+    }
+
+    // F8: a result is serialised into the parts of each provider.
+    #[test]
+    fn attachments_become_parts() {
+        let zip = "[attachment c.zip, application/zip, 2 bytes: it cannot be shown here]";
+        let link = "https://example.com/b.png";
+        let openai = json!([
+            {"type": "text", "text": "see"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AQ=="}},
+            {"type": "file", "file": {
+                "filename": "a.pdf", "file_data": "data:application/pdf;base64,Ag==",
+            }},
+            {"type": "image_url", "image_url": {"url": link}},
+            {"type": "text", "text": zip},
+        ]);
+        let anthropic = json!([
+            {"type": "text", "text": "see"},
+            {"type": "image", "source": {
+                "type": "base64", "media_type": "image/png", "data": "AQ==",
+            }},
+            {"type": "document", "source": {
+                "type": "base64", "media_type": "application/pdf", "data": "Ag==",
+            }},
+            {"type": "image", "source": {"type": "url", "url": link}},
+            {"type": "text", "text": zip},
+        ]);
+        let gemini = json!([
+            {"text": "see"},
+            {"inlineData": {"mimeType": "image/png", "data": "AQ=="}},
+            {"inlineData": {"mimeType": "application/pdf", "data": "Ag=="}},
+            {"fileData": {"mimeType": "image/png", "fileUri": link}},
+            {"inlineData": {"mimeType": "application/zip", "data": "AwQ="}},
+        ]);
+        let mcp = json!([
+            {"type": "text", "text": "see"},
+            {"type": "image", "data": "AQ==", "mimeType": "image/png"},
+            {"type": "resource", "resource": {
+                "uri": "attachment:a.pdf", "blob": "Ag==", "mimeType": "application/pdf",
+            }},
+            {"type": "resource_link", "uri": link, "name": "attachment", "mimeType": "image/png"},
+            {"type": "resource", "resource": {
+                "uri": "attachment:c.zip", "blob": "AwQ=", "mimeType": "application/zip",
+            }},
+        ]);
+        for (dialect, expected) in [
+            (Dialect::OpenAi, &openai),
+            (Dialect::OpenAiStrict, &openai),
+            (Dialect::OpenRouter, &openai),
+            (Dialect::Anthropic, &anthropic),
+            (Dialect::Gemini, &gemini),
+            (Dialect::Mcp, &mcp),
+            (Dialect::ToolsJson, &mcp),
+        ] {
+            assert_eq!(json!(content(&output(), dialect)), *expected, "{dialect}");
+        }
+        let portable = content(&output(), Dialect::Portable);
+        assert!(portable.iter().all(|part| part["type"] == "text"), "{portable:?}");
+        assert_eq!(portable[3]["text"], format!("[attachment without a name, image/png: {link}]"));
+    }
+
+    #[test]
+    fn there_is_a_part_even_when_there_is_nothing_to_say() {
+        for dialect in Dialect::ALL {
+            assert_eq!(content(&Output::text(""), dialect).len(), 1, "{dialect}");
+            let dot = Output::text("").attach(Attachment::bytes("image/png", vec![1]));
+            assert_eq!(content(&dot, dialect).len(), 1, "{dialect}");
+        }
+    }
+}

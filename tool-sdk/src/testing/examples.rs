@@ -1,0 +1,90 @@
+//! Runs the examples that tools declare.
+//!
+//! **Invariant:** nothing that writes, executes or reaches the outside world runs unless the
+//! author of the check asked for it.
+
+use std::borrow::Cow;
+
+use super::harness::Harness;
+use super::place::Place;
+use crate::call::RawArgs;
+use crate::context::Session;
+use crate::effect::RiskClass;
+use crate::error::ErrorKind;
+use crate::registry::Registry;
+use crate::tool::Definition;
+
+/// Where the examples run, and which of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Examples {
+    /// What the author lends, where they do.
+    pub(super) session: Option<Session>,
+    /// Whether tools may change what is lent.
+    pub(super) writing: bool,
+}
+
+impl Examples {
+    /// Runs what may be run; gives the example and the error of each that did badly.
+    pub(super) fn run(&self, registry: &Registry) -> Vec<(String, String)> {
+        let chosen: Vec<(String, String)> = registry
+            .into_iter()
+            .filter(|tool| self.may_run(tool.definition()))
+            .flat_map(|tool| {
+                let name = tool.definition().name.to_string();
+                let accepted =
+                    |it: &&Cow<'static, str>| tool.prepare(&RawArgs::new(&***it)).is_ok();
+                let examples = tool.definition().examples.iter().filter(accepted);
+                examples.map(move |it| (name.clone(), it.clone().into_owned()))
+            })
+            .collect();
+        if chosen.is_empty() {
+            return Vec::new();
+        }
+        // Whoever checks may be in a runtime already, which cannot wait for another.
+        let work = || self.outcomes(registry, chosen);
+        match std::thread::scope(|scope| scope.spawn(work).join()) {
+            Ok(failures) => failures,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn may_run(&self, definition: &Definition) -> bool {
+        let risk = definition.risk;
+        let is_harmless = risk.class == RiskClass::Read && !risk.open_world;
+        is_harmless && !definition.flags.requires_auth || self.writing
+    }
+
+    fn outcomes(
+        &self,
+        registry: &Registry,
+        chosen: Vec<(String, String)>,
+    ) -> Vec<(String, String)> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let (runtime, place) = match (runtime, Place::new()) {
+            (Ok(runtime), Ok(place)) => (runtime, place),
+            (Err(error), _) | (_, Err(error)) => {
+                return vec![(String::new(), format!("no example can be run: {error}"))];
+            }
+        };
+        let session = self.session.clone().unwrap_or_else(|| place.lend(Session::new("test")));
+        let harness = Harness::of(registry.clone()).session(session);
+        let mut failures = Vec::new();
+        for (name, example) in chosen {
+            let outcome = runtime.block_on(harness.call(&name, example.as_str()));
+            match outcome.result {
+                Err(error) if self.counts(error.kind()) => {
+                    failures.push((name, format!("the example {example} fails: {error}")));
+                }
+                _ => {}
+            }
+        }
+        failures
+    }
+
+    /// Whether a failure is the tool's own. In a place where nothing is, most examples find
+    /// nothing; only where the author lends what they need do they have to succeed.
+    fn counts(&self, kind: ErrorKind) -> bool {
+        let own = [ErrorKind::InvalidArgs, ErrorKind::Internal, ErrorKind::Timeout];
+        self.session.is_some() || own.contains(&kind)
+    }
+}

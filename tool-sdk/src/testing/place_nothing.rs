@@ -1,0 +1,18 @@
+//! Stands where tools have no folders.
+
+use std::io;
+
+use crate::context::Session;
+
+pub(super) struct Place;
+
+impl Place {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    #[expect(clippy::unused_self, reason = "where there are folders, one is lent")]
+    pub(super) fn lend(&self, session: Session) -> Session {
+        session
+    }
+}
