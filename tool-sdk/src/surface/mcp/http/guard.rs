@@ -10,13 +10,14 @@ use std::sync::Arc;
 use hyper::header::{AUTHORIZATION, HOST, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 
-use super::{Http, Principal, Token};
+use super::token::Print;
+use super::{Http, Principal};
 
 /// What is asked of a request before anything of it is read.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// The tokens, and whose they are; that of nobody in particular is the first.
-    tokens: Vec<(Token, Option<Arc<Principal>>)>,
+    tokens: Vec<(Print, Option<Arc<Principal>>)>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -61,8 +62,9 @@ impl Guard {
         hosts.extend(http.hosts.iter().map(|host| host.to_ascii_lowercase()));
         let origins = http.origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
         let own = http.principals.iter();
-        let own = own.map(|(token, it)| (token.clone(), Some(Arc::new(it.clone()))));
-        let tokens = [(http.token.clone(), None)].into_iter().chain(own).collect();
+        let own = own.map(|(token, it)| (token, Some(Arc::new(it.clone()))));
+        let tokens = [(&http.token, None)].into_iter().chain(own);
+        let tokens = tokens.map(|(token, whose)| (Print::of(token.reveal()), whose)).collect();
         Self { tokens, hosts, origins }
     }
 
@@ -91,9 +93,10 @@ impl Guard {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
+        let print = Print::of(token.trim());
         let mut found = None;
         for (known, whose) in &self.tokens {
-            if known.is(token.trim()) {
+            if known.is(&print) {
                 found = Some(whose.clone());
             }
         }
