@@ -130,6 +130,12 @@ impl Listing {
         shows: Shows,
         cursor: Option<&str>,
     ) -> Option<Arc<str>> {
+        if shows == Shows::Text && cursor.is_none() {
+            let whole = provider::listing(view, Dialect::Mcp);
+            if whole.len() <= PAGE {
+                return Some(whole);
+            }
+        }
         let start = match cursor {
             Some(_) => {
                 let tools = self.tools(view, Era::Legacy, shows);

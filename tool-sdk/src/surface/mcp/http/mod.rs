@@ -221,13 +221,24 @@ impl Door {
         if !self.may_enter(request.headers(), &owner) {
             return Err(said(StatusCode::NOT_FOUND, "there is no such session"));
         }
-        let is_end = request.method() == Method::DELETE;
         let (mut head, body) = whole(request).await?;
         match self.directly(&head, &body).await {
             Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
             Told::Begun(call) => drop(head.extensions.insert(call)),
             Told::Nothing => {}
         }
+        // Apart, so that requests that need no rmcp have no room for it.
+        Box::pin(self.pass(head, body, owner)).await
+    }
+
+    /// Lets rmcp answer.
+    async fn pass(
+        self: &Arc<Self>,
+        head: Parts,
+        body: Bytes,
+        owner: Owner,
+    ) -> Result<Answer, Answer> {
+        let is_end = head.method == Method::DELETE;
         let id = session(&head.headers).map(str::to_owned);
         let judged = judged(head, body, owner.clone());
         let (request, kind) = judged.map_err(|fault| wrong(&fault))?;
