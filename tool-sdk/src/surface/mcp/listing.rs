@@ -12,7 +12,7 @@ use rmcp::model::{
 
 use super::page::Shows;
 use crate::name::ToolName;
-use crate::surface::provider::{self, Dialect};
+use crate::surface::provider;
 use crate::tool::Definition;
 use crate::toolset::View;
 
@@ -131,7 +131,7 @@ impl Listing {
         cursor: Option<&str>,
     ) -> Option<Arc<str>> {
         if shows == Shows::Text && cursor.is_none() {
-            let whole = provider::listing(view, Dialect::Mcp);
+            let whole = provider::mcp_listing(view);
             if whole.len() <= PAGE {
                 return Some(whole);
             }
@@ -203,7 +203,7 @@ fn size(definition: &Definition) -> usize {
 /// A tool in the protocol's words. Modern peers take any value as a structured result, and
 /// are told its schema as it is.
 fn tool(definition: &Definition, era: Era, shows: Shows) -> Option<Tool> {
-    let mut tool: Tool = serde_json::from_value(provider::tool(definition, Dialect::Mcp)).ok()?;
+    let mut tool: Tool = serde_json::from_value(provider::mcp_tool(definition)).ok()?;
     if let (Era::Modern, Some(output)) = (era, &definition.output) {
         tool.output_schema = Some(Arc::new(output.as_map().clone()));
     }

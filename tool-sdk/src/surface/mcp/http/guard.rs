@@ -59,13 +59,12 @@ impl Guard {
             format!("[::1]:{port}"),
             address.to_string(),
         ];
-        hosts.extend(http.hosts.iter().map(|host| host.to_ascii_lowercase()));
-        let origins = http.origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        hosts.extend_from_slice(&http.hosts);
         let own = http.principals.iter();
         let own = own.map(|(token, it)| (token, Some(Arc::new(it.clone()))));
         let tokens = [(&http.token, None)].into_iter().chain(own);
         let tokens = tokens.map(|(token, whose)| (Print::of(token.reveal()), whose)).collect();
-        Self { tokens, hosts, origins }
+        Self { tokens, hosts, origins: http.origins.clone() }
     }
 
     /// Says who it is that enters; nothing where the token is nobody's in particular.
@@ -73,8 +72,8 @@ impl Guard {
         let one_of = |header, list: &[String]| {
             let mut values = headers.get_all(header).iter();
             let (value, another) = (values.next(), values.next());
-            let value = value.and_then(|value| value.to_str().ok()).map(str::to_ascii_lowercase);
-            another.is_none() && value.is_some_and(|value| list.contains(&value))
+            let value = value.and_then(|value| value.to_str().ok()).filter(|_| another.is_none());
+            value.is_some_and(|value| list.iter().any(|known| known.eq_ignore_ascii_case(value)))
         };
         if !one_of(HOST, &self.hosts) {
             return Err(Refused::Host);
