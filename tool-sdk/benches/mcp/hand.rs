@@ -39,9 +39,13 @@ struct Add {
 const HELLO: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"hand","version":"1"}}"#;
 const TOOL: &str = r#"{"name":"add","description":"Add two numbers.","inputSchema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]}}"#;
 
-/// Serves `tools` tools over two pipes; they all are the same one.
-pub(crate) fn serve(tools: usize) -> io::Result<()> {
-    let tools = format!(r#"{{"tools":[{}]}}"#, vec![TOOL; tools].join(","));
+/// The list of so many tools; they all are the same one.
+pub(crate) fn list(tools: usize) -> String {
+    format!(r#"{{"tools":[{}]}}"#, vec![TOOL; tools].join(","))
+}
+
+/// Serves over two pipes; `tools` is the list that is told.
+pub(crate) fn serve(tools: &str) -> io::Result<()> {
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let (mut buffer, mut answers) = (Vec::new(), Vec::new());
     let mut chunk = vec![0; 64 * 1024];
@@ -53,7 +57,7 @@ pub(crate) fn serve(tools: usize) -> io::Result<()> {
         buffer.extend_from_slice(&chunk[..count]);
         let mut start = 0;
         while let Some(length) = memchr::memchr(b'\n', &buffer[start..]) {
-            answer(&buffer[start..start + length], &tools, &mut answers)?;
+            answer(&buffer[start..start + length], tools, &mut answers)?;
             start += length + 1;
         }
         buffer.drain(..start);

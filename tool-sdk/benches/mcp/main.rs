@@ -12,10 +12,12 @@
 //! * `web`: the server as it is, in a session
 //! * `web-rmcp`: the same with every message going through rmcp
 //!
-//! and it lists a thousand tools over two pipes.
+//! and it lists a thousand tools over two pipes: by hand with what must be said of a tool, and
+//! by hand with the very bytes that the server writes.
 //!
 //! ```sh
 //! taskset --cpu-list 1 cargo bench --package tool-sdk --bench mcp --all-features
+//! taskset --cpu-list 1 cargo bench ... -- lists             # only the lists
 //! taskset --cpu-list 1 cargo bench ... -- program PROGRAM   # another program beside the floor
 //! ```
 //!
@@ -47,14 +49,16 @@ const WEB: [&str; 3] = ["web-hand", "web", "web-rmcp"];
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = env::args().skip(1);
     match args.next().as_deref() {
-        Some("hand") => Ok(hand::serve(1)?),
+        Some("hand") => Ok(hand::serve(&hand::list(1))?),
         Some("sdk") => sdk::serve(&sdk::server()?),
         Some("rmcp") => sdk::serve(&sdk::server()?.answering_directly(false)),
-        Some("hand-crowd") => Ok(hand::serve(crowd::TOOLS)?),
+        Some("hand-crowd") => Ok(hand::serve(&hand::list(crowd::TOOLS))?),
+        Some("hand-same") => Ok(hand::serve(&crowd::list()?)?),
         Some("sdk-crowd") => sdk::serve(&crowd::server()?),
         Some("web-hand") => serve_http(None),
         Some("web") => serve_http(Some(sdk::server()?)),
         Some("web-rmcp") => serve_http(Some(sdk::server()?.answering_directly(false))),
+        Some("lists") => Ok(lists()?),
         Some("program") => Ok(program(&args.next().unwrap_or_default())?),
         _ => Ok(compare()?),
     }
@@ -81,8 +85,17 @@ fn compare() -> io::Result<()> {
     );
     lanes(PIPES, client::measure)?;
     lanes(WEB, web::measure)?;
-    let ((hand, _), (sdk, tools)) = (client::list("hand-crowd")?, client::list("sdk-crowd")?);
-    println!("a list of {tools} tools: by hand {hand:.0} us, sdk {sdk:.0} us, {:.2}x", sdk / hand);
+    lists()
+}
+
+/// A list of many tools, beside the floor and beside the same bytes by hand.
+fn lists() -> io::Result<()> {
+    let (sdk, tools) = client::list("sdk-crowd")?;
+    println!("a list of {tools} tools: sdk {sdk:.0} us");
+    for lane in ["hand-crowd", "hand-same"] {
+        let (hand, _) = client::list(lane)?;
+        println!("{lane} {hand:.0} us, {:.2}x", sdk / hand);
+    }
     Ok(())
 }
 

@@ -27,7 +27,10 @@ use crate::call::CallId;
 /// Where events go out to their subscribers.
 #[derive(Default)]
 pub(crate) struct Hub {
+    /// How many listen to everything.
     open: AtomicUsize,
+    /// How many listen to what one call says.
+    near: AtomicUsize,
     closed: AtomicBool,
     outlets: Mutex<Outlets>,
 }
@@ -46,10 +49,16 @@ impl Default for Outlets {
 }
 
 impl Hub {
-    /// Whether anybody listens.
+    /// Whether anybody listens to everything.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether anybody listens to what running tools say.
+    #[inline]
+    pub(crate) fn is_near(&self) -> bool {
+        self.is_open() || self.near.load(Ordering::Relaxed) > 0
     }
 
     /// Sends what happened to a call whose beginning has the number `begun`, or 0; gives the
@@ -61,10 +70,10 @@ impl Hub {
         event.seq = seq;
         outlets.next += 1;
         let Some((last, others)) = outlets.queues.split_last_mut() else { return seq };
-        for queue in others.iter_mut().filter(|queue| queue.is_about(&event.call)) {
+        for queue in others.iter_mut().filter(|queue| queue.is_about(&event)) {
             queue.push_copy(begun, &event);
         }
-        if last.is_about(&event.call) {
+        if last.is_about(&event) {
             last.push(begun, event);
         }
         seq
@@ -75,7 +84,8 @@ impl Hub {
         self.listen(None)
     }
 
-    /// Listens to what happens to one call.
+    /// Listens to what one call says while it runs, until the subscription is dropped. For
+    /// those who tell a peer of its call, which is why its other events are not made for them.
     #[cfg(feature = "mcp")]
     pub(crate) fn subscribe_to(self: &Arc<Self>, call: &CallId) -> Events {
         self.listen(Some(call.clone()))
@@ -85,20 +95,28 @@ impl Hub {
         let bell = Arc::<Bell>::default();
         let mut outlets = lock(&self.outlets);
         let since = outlets.next;
-        outlets.queues.push(Queue::new(Arc::clone(&bell), since, only));
         // Under the lock: whoever hears of a beginning is counted when its end is sent.
-        self.open.fetch_add(1, Ordering::Relaxed);
+        self.listeners(only.as_ref()).fetch_add(1, Ordering::Relaxed);
+        outlets.queues.push(Queue::new(Arc::clone(&bell), since, only));
         drop(outlets);
         Events { bell, hub: Arc::clone(self), taken: VecDeque::new() }
     }
 
     fn unsubscribe(&self, bell: &Arc<Bell>) {
-        lock(&self.outlets).queues.retain(|queue| !Arc::ptr_eq(&queue.bell, bell));
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        let mut outlets = lock(&self.outlets);
+        let Some(at) = outlets.queues.iter().position(|it| Arc::ptr_eq(&it.bell, bell)) else {
+            return;
+        };
+        let left = outlets.queues.swap_remove(at);
+        self.listeners(left.only.as_ref()).fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn listeners(&self, only: Option<&CallId>) -> &AtomicUsize {
+        if only.is_some() { &self.near } else { &self.open }
     }
 
     /// Takes what waits for the subscriber who listens to `bell`; the empty `room` is left in
-    /// its place. Says whether a call is open that the subscriber saw begin.
+    /// its place. Says whether a call is open that the subscriber saw begin, or listens to.
     fn take(&self, bell: &Arc<Bell>, room: &mut VecDeque<ToolEvent>) -> bool {
         let mut outlets = lock(&self.outlets);
         let mut queues = outlets.queues.iter_mut();
@@ -106,7 +124,7 @@ impl Hub {
         bell.rung.store(false, Ordering::Relaxed);
         std::mem::swap(&mut queue.events, room);
         queue.kept = [0; Class::COUNT];
-        queue.open > 0
+        queue.open > 0 || queue.only.is_some()
     }
 
     /// Whether everything has ended.
@@ -172,7 +190,7 @@ struct Queue {
     open: usize,
     /// The open calls whose beginning was lost, by its number.
     lost: HashSet<u64>,
-    /// The only call whose events are taken in.
+    /// The only call of which anything is taken in: what it says.
     only: Option<CallId>,
 }
 
@@ -217,10 +235,10 @@ impl Queue {
         Self { bell, events, kept, since, open, lost, only }
     }
 
-    /// Whether what happens to the call is of interest.
+    /// Whether what happened is of interest.
     #[inline]
-    fn is_about(&self, call: &CallId) -> bool {
-        self.only.as_ref().is_none_or(|only| only == call)
+    fn is_about(&self, event: &ToolEvent) -> bool {
+        self.only.as_ref().is_none_or(|only| *only == event.call && event.kind.is_said())
     }
 
     /// Takes an event in, or counts it as lost.

@@ -278,6 +278,11 @@ impl EventKind {
         )
     }
 
+    /// Whether it is something that a call says, and no step on its way.
+    const fn is_said(&self) -> bool {
+        self.is_signal() || matches!(self, Self::Warned { .. })
+    }
+
     /// Whether it is the beginning of a call.
     const fn is_beginning(&self) -> bool {
         matches!(self, Self::Pending { .. })

@@ -95,23 +95,31 @@ fn a_stalled_subscriber_keeps_a_bounded_number_of_events() {
     assert_eq!((begun.len(), ended.len(), lost), (1, 1, 0));
 }
 
-// Whoever listens to one call is not sent the others.
+// Whoever listens to one call is sent what that one says, and nothing else is made for them.
 #[cfg(feature = "mcp")]
 #[test]
 fn one_call_may_be_listened_to() {
     let (hub, send) = hub();
-    let mut all = hub.subscribe();
     let mut one = hub.subscribe_to(&CallId::given("1"));
+    assert!(hub.is_near() && !hub.is_open());
+    let mut all = hub.subscribe();
     let mut last = hub.subscribe();
     for call in 0..3 {
         send(call, pending(), false);
+        send(call, EventKind::Warned { message: format!("by {call}") }, false);
         send(call, EventKind::Failed(ending()), true);
     }
-    let (begun, ended, _) = read(&mut one);
-    assert_eq!((begun.len(), ended), (1, vec![CallId::given("1")]));
+    let said = std::iter::from_fn(|| one.try_recv());
+    let said: Vec<_> = said.map(|event| (event.call, event.kind)).collect();
+    let [(call, EventKind::Warned { message })] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!((call, message.as_str()), (&CallId::given("1"), "by 1"));
     for other in [&mut all, &mut last] {
         assert_eq!(read(other).1.len(), 3);
     }
+    drop((all, last));
+    assert!(hub.is_near() && !hub.is_open());
+    drop(one);
+    assert!(!hub.is_near());
 }
 
 // LG1: what the host calls a secret is in no event, wherever it stands.

@@ -143,7 +143,7 @@ impl Kept {
 impl Sink for Core {
     #[inline]
     fn is_open(&self) -> bool {
-        self.hub.is_open()
+        self.hub.is_near()
     }
 
     fn closed(&self) -> CancellationToken {
@@ -157,7 +157,7 @@ impl Sink for Core {
                 Some(redactor) => listener.hear(cx.tool(), &signal.clone().redacted(redactor)),
             }
         }
-        if self.hub.is_open() {
+        if self.hub.is_near() {
             self.tell(cx.session(), cx.tool(), cx.call(), signal.into());
         }
     }

@@ -132,7 +132,7 @@ impl Pipeline {
         self.core.hub.subscribe()
     }
 
-    /// Listens to what happens to one call.
+    /// Listens to what one call says while it runs.
     #[cfg(feature = "mcp")]
     pub(crate) fn subscribe_to(&self, call: &CallId) -> Events {
         self.core.hub.subscribe_to(call)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::Server;
-use crate::surface::provider::{self, Dialect};
+use crate::surface::provider;
 
 /// How long a change waits for the next one.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -22,7 +22,7 @@ impl Changes {
     pub(super) fn of(server: &Arc<Server>) -> Self {
         let toolset = server.pipeline.toolset();
         let changed = toolset.changes();
-        let told = provider::listing(&toolset.view(), Dialect::Mcp);
+        let told = provider::mcp_listing(&toolset.view());
         Self { server: Arc::clone(server), changed, told }
     }
 
@@ -32,7 +32,7 @@ impl Changes {
             // Several changes in a row are told as one.
             tokio::time::sleep(SETTLE).await;
             self.changed.mark_unchanged();
-            let now = provider::listing(&self.server.pipeline.toolset().view(), Dialect::Mcp);
+            let now = provider::mcp_listing(&self.server.pipeline.toolset().view());
             if now != self.told {
                 self.told = now;
                 return true;

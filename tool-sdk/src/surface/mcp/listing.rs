@@ -12,7 +12,7 @@ use rmcp::model::{
 
 use super::page::Shows;
 use crate::name::ToolName;
-use crate::surface::provider::{self, Dialect};
+use crate::surface::provider;
 use crate::tool::Definition;
 use crate::toolset::View;
 
@@ -35,8 +35,9 @@ impl Era {
     }
 }
 
-/// How many tools stand on a page.
-const PAGE: usize = 500;
+/// How many bytes a page has at most, about, but for one with a single tool. Some clients never
+/// ask for a second page, so the first holds all that a message can well hold.
+const PAGE: usize = 1024 * 1024;
 
 /// For how long a modern peer may take a list for current without asking again. Those that
 /// listen are told of a change at once.
@@ -56,7 +57,47 @@ type Text = (Arc<View>, Arc<str>);
 /// The tools of one view.
 struct Kept {
     view: Arc<View>,
-    tools: Arc<[Tool]>,
+    tools: Arc<Tools>,
+}
+
+/// Tools by their names.
+#[derive(Default)]
+struct Tools {
+    all: Vec<Tool>,
+    /// About how many bytes there are up to the end of each.
+    ends: Vec<usize>,
+}
+
+impl Tools {
+    fn of(view: &View, era: Era, shows: Shows) -> Self {
+        let listed = view.permitted().filter(|definition| shows.lists(definition));
+        let mut tools = Self::default();
+        let mut end = 0;
+        for definition in listed {
+            if let Some(tool) = tool(definition, era, shows) {
+                end += size(definition);
+                tools.all.push(tool);
+                tools.ends.push(end);
+            }
+        }
+        tools
+    }
+
+    /// Where the page that begins with the tool at `start` ends.
+    fn page_end(&self, start: usize) -> usize {
+        let before = start.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let fitting = self.ends.partition_point(|end| *end <= before + PAGE);
+        fitting.max(start + 1).min(self.all.len())
+    }
+
+    /// Whether a page begins at `start` when one is read after the other.
+    fn begins_page(&self, start: usize) -> bool {
+        let mut at = 0;
+        while at < start {
+            at = self.page_end(at);
+        }
+        at == start
+    }
 }
 
 impl Listing {
@@ -68,9 +109,10 @@ impl Listing {
         from: Option<PaginatedRequestParams>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = self.tools(view, era, shows);
-        let start = start(&tools, from.and_then(|params| params.cursor).as_deref())?;
-        let page = &tools[start..tools.len().min(start + PAGE)];
-        let more = start + page.len() < tools.len();
+        let start = start(&tools.all, from.and_then(|params| params.cursor).as_deref())?;
+        let end = tools.page_end(start);
+        let page = &tools.all[start..end];
+        let more = end < tools.all.len();
         let last = page.last().filter(|_| more).map(|tool| tool.name.clone().into_owned());
         let mut result = ListToolsResult::with_all_items(page.to_vec());
         result.next_cursor = last;
@@ -88,13 +130,19 @@ impl Listing {
         shows: Shows,
         cursor: Option<&str>,
     ) -> Option<Arc<str>> {
+        if shows == Shows::Text && cursor.is_none() {
+            let whole = provider::mcp_listing(view);
+            if whole.len() <= PAGE {
+                return Some(whole);
+            }
+        }
         let start = match cursor {
-            Some(_) => start(&self.tools(view, Era::Legacy, shows), cursor).ok()?,
+            Some(_) => {
+                let tools = self.tools(view, Era::Legacy, shows);
+                start(&tools.all, cursor).ok().filter(|start| tools.begins_page(*start))?
+            }
             None => 0,
         };
-        if !start.is_multiple_of(PAGE) {
-            return None;
-        }
         let mut kept = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, text)) = kept.get(&(shows, start))
             && Arc::ptr_eq(known, view)
@@ -102,10 +150,10 @@ impl Listing {
             return Some(Arc::clone(text));
         }
         let from = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
-        let page = self.page(view, (Era::Legacy, shows), Some(from)).ok()?;
-        let mut page = serde_json::to_value(page).ok()?;
-        page.as_object_mut()?.remove("resultType");
-        let text: Arc<str> = page.to_string().into();
+        let mut page = self.page(view, (Era::Legacy, shows), Some(from)).ok()?;
+        // Peers of this era do not know it.
+        page.result_type = None;
+        let text: Arc<str> = serde_json::to_string(&page).ok()?.into();
         kept.insert((shows, start), (Arc::clone(view), Arc::clone(&text)));
         Some(text)
     }
@@ -113,18 +161,16 @@ impl Listing {
     /// One tool.
     pub(super) fn tool(&self, view: &Arc<View>, era: Era, name: &str) -> Option<Tool> {
         let tools = self.tools(view, era, Shows::Text);
-        let at = tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
-        Some(tools[at].clone())
+        let at = tools.all.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
+        Some(tools.all[at].clone())
     }
 
-    fn tools(&self, view: &Arc<View>, era: Era, shows: Shows) -> Arc<[Tool]> {
+    fn tools(&self, view: &Arc<View>, era: Era, shows: Shows) -> Arc<Tools> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.get(&(era, shows)) {
             Some(kept) if Arc::ptr_eq(&kept.view, view) => Arc::clone(&kept.tools),
             _ => {
-                let listed = view.permitted().filter(|definition| shows.lists(definition));
-                let tools: Arc<[Tool]> =
-                    listed.filter_map(|definition| tool(definition, era, shows)).collect();
+                let tools = Arc::new(Tools::of(view, era, shows));
                 kept.insert(
                     (era, shows),
                     Kept { view: Arc::clone(view), tools: Arc::clone(&tools) },
@@ -147,10 +193,17 @@ fn start(tools: &[Tool], cursor: Option<&str>) -> Result<usize, ErrorData> {
     }
 }
 
+/// About how many bytes a tool is in the protocol's words.
+fn size(definition: &Definition) -> usize {
+    const REST: usize = 200;
+    let output = definition.output.as_ref().map_or(0, |output| output.as_str().len());
+    REST + definition.description.len() + definition.parameters.as_str().len() + output
+}
+
 /// A tool in the protocol's words. Modern peers take any value as a structured result, and
 /// are told its schema as it is.
 fn tool(definition: &Definition, era: Era, shows: Shows) -> Option<Tool> {
-    let mut tool: Tool = serde_json::from_value(provider::tool(definition, Dialect::Mcp)).ok()?;
+    let mut tool: Tool = serde_json::from_value(provider::mcp_tool(definition)).ok()?;
     if let (Era::Modern, Some(output)) = (era, &definition.output) {
         tool.output_schema = Some(Arc::new(output.as_map().clone()));
     }

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, RequestId};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -183,19 +183,19 @@ const REMOVED: &[&str] =
     &["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// Whether a request says itself of which revision it is, as those of 2026-07-28 do.
-fn is_modern(request: &impl Serialize) -> bool {
-    let written = serde_json::to_value(request).unwrap_or_default();
+fn is_modern(text: &[u8]) -> bool {
+    let written: Value = serde_json::from_slice(text).unwrap_or_default();
     let version = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
     written.pointer(version).is_some()
 }
 
 /// Refuses a request whose method is known and whose parameters are not: the library takes it
-/// for one that it does not know.
-pub(super) fn known(message: &ClientJsonRpcMessage) -> Result<(), Fault> {
+/// for one that it does not know. `text` is what it read.
+pub(super) fn known(message: &ClientJsonRpcMessage, text: &[u8]) -> Result<(), Fault> {
     if let JsonRpcMessage::Request(request) = message
         && let ClientRequest::CustomRequest(custom) = &request.request
         && METHODS.contains(&&*custom.method)
-        && !(REMOVED.contains(&&*custom.method) && is_modern(request))
+        && !(REMOVED.contains(&&*custom.method) && is_modern(text))
     {
         let words = format!("the `params` of `{}` are not those of the protocol", custom.method);
         return Err(Fault::new(ErrorCode::INVALID_PARAMS, words).of(Some(request.id.clone())));

@@ -137,7 +137,7 @@ pub struct UnknownDialect {
 #[must_use]
 pub fn tool(definition: &Definition, dialect: Dialect) -> Value {
     match dialect {
-        Dialect::Mcp => json!(mcp::Tool::of(definition)),
+        Dialect::Mcp => mcp_tool(definition),
         Dialect::OpenAi | Dialect::OpenRouter => openai::tool(definition),
         Dialect::OpenAiStrict => openai::strict_tool(definition),
         Dialect::Anthropic => anthropic::tool(definition),
@@ -173,10 +173,20 @@ pub fn tools<'a>(definitions: impl IntoIterator<Item = &'a Definition>, dialect:
 /// ```
 #[must_use]
 pub fn listing(view: &View, dialect: Dialect) -> Arc<str> {
-    view.text(dialect as usize, |view| match dialect {
-        Dialect::Mcp => json_text(&mcp::List::of(view.definitions())),
-        _ => json_text(&tools(view.definitions(), dialect)),
-    })
+    match dialect {
+        Dialect::Mcp => mcp_listing(view),
+        _ => view.text(dialect as usize, |view| json_text(&tools(view.definitions(), dialect))),
+    }
+}
+
+/// [`listing`] in one dialect, for a server that needs no code for the others.
+pub(in crate::surface) fn mcp_listing(view: &View) -> Arc<str> {
+    view.text(Dialect::Mcp as usize, |view| json_text(&mcp::List::of(view.definitions())))
+}
+
+/// [`tool`] in the same dialect.
+pub(in crate::surface) fn mcp_tool(definition: &Definition) -> Value {
+    json!(mcp::Tool::of(definition))
 }
 
 /// What is written this way has only texts as keys, so that nothing can go wrong.

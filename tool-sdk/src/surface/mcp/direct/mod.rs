@@ -210,7 +210,7 @@ fn pass(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
         Ok(message) => message,
         Err(error) => return message::unread(&line, &error).map_or(Ok(None), Err),
     };
-    message::known(&message)?;
+    message::known(&message, &line)?;
     if let (ClientJsonRpcMessage::Request(call), Kind::Call(written)) = (&mut message, kind) {
         call.request.extensions_mut().insert(written);
     }

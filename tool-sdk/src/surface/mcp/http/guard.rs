@@ -10,13 +10,14 @@ use std::sync::Arc;
 use hyper::header::{AUTHORIZATION, HOST, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 
-use super::{Http, Principal, Token};
+use super::token::Print;
+use super::{Http, Principal};
 
 /// What is asked of a request before anything of it is read.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// The tokens, and whose they are; that of nobody in particular is the first.
-    tokens: Vec<(Token, Option<Arc<Principal>>)>,
+    tokens: Vec<(Print, Option<Arc<Principal>>)>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -58,12 +59,12 @@ impl Guard {
             format!("[::1]:{port}"),
             address.to_string(),
         ];
-        hosts.extend(http.hosts.iter().map(|host| host.to_ascii_lowercase()));
-        let origins = http.origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        hosts.extend_from_slice(&http.hosts);
         let own = http.principals.iter();
-        let own = own.map(|(token, it)| (token.clone(), Some(Arc::new(it.clone()))));
-        let tokens = [(http.token.clone(), None)].into_iter().chain(own).collect();
-        Self { tokens, hosts, origins }
+        let own = own.map(|(token, it)| (token, Some(Arc::new(it.clone()))));
+        let tokens = [(&http.token, None)].into_iter().chain(own);
+        let tokens = tokens.map(|(token, whose)| (Print::of(token.reveal()), whose)).collect();
+        Self { tokens, hosts, origins: http.origins.clone() }
     }
 
     /// Says who it is that enters; nothing where the token is nobody's in particular.
@@ -71,8 +72,8 @@ impl Guard {
         let one_of = |header, list: &[String]| {
             let mut values = headers.get_all(header).iter();
             let (value, another) = (values.next(), values.next());
-            let value = value.and_then(|value| value.to_str().ok()).map(str::to_ascii_lowercase);
-            another.is_none() && value.is_some_and(|value| list.contains(&value))
+            let value = value.and_then(|value| value.to_str().ok()).filter(|_| another.is_none());
+            value.is_some_and(|value| list.iter().any(|known| known.eq_ignore_ascii_case(value)))
         };
         if !one_of(HOST, &self.hosts) {
             return Err(Refused::Host);
@@ -91,9 +92,10 @@ impl Guard {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
+        let print = Print::of(token.trim());
         let mut found = None;
         for (known, whose) in &self.tokens {
-            if known.is(token.trim()) {
+            if known.is(&print) {
                 found = Some(whose.clone());
             }
         }

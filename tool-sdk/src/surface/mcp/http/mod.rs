@@ -218,16 +218,28 @@ impl Door {
         if request.uri().path() != PATH {
             return Err(said(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp"));
         }
-        if !self.may_enter(request.headers(), &owner) {
+        let now = Instant::now();
+        if !self.may_enter(request.headers(), &owner, now) {
             return Err(said(StatusCode::NOT_FOUND, "there is no such session"));
         }
-        let is_end = request.method() == Method::DELETE;
         let (mut head, body) = whole(request).await?;
-        match self.directly(&head, &body).await {
+        match self.directly(&head, &body, now).await {
             Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
             Told::Begun(call) => drop(head.extensions.insert(call)),
             Told::Nothing => {}
         }
+        // Apart, so that requests that need no rmcp have no room for it.
+        Box::pin(self.pass(head, body, owner)).await
+    }
+
+    /// Lets rmcp answer.
+    async fn pass(
+        self: &Arc<Self>,
+        head: Parts,
+        body: Bytes,
+        owner: Owner,
+    ) -> Result<Answer, Answer> {
+        let is_end = head.method == Method::DELETE;
         let id = session(&head.headers).map(str::to_owned);
         let judged = judged(head, body, owner.clone());
         let (request, kind) = judged.map_err(|fault| wrong(&fault))?;
@@ -244,9 +256,9 @@ impl Door {
     }
 
     /// Answers a request of a session that is open, where nothing has to be waited for.
-    async fn directly(&self, head: &Parts, body: &[u8]) -> Told {
+    async fn directly(&self, head: &Parts, body: &[u8], now: Instant) -> Told {
         let single = match session(&head.headers).filter(|_| is_plain(head)) {
-            Some(id) => self.sessions.single(id, Instant::now()),
+            Some(id) => self.sessions.single(id, now),
             None => None,
         };
         match single {
@@ -270,11 +282,11 @@ impl Door {
     }
 
     /// Whether the session that is named is there for `owner`.
-    fn may_enter(&self, headers: &HeaderMap, owner: &Owner) -> bool {
+    fn may_enter(&self, headers: &HeaderMap, owner: &Owner, now: Instant) -> bool {
         let mut named = headers.get_all(SESSION).iter();
         match (named.next().map(HeaderValue::to_str), named.next()) {
             (None, _) => true,
-            (Some(Ok(id)), None) => self.sessions.enter(id, owner, Instant::now()),
+            (Some(Ok(id)), None) => self.sessions.enter(id, owner, now),
             _ => false,
         }
     }
@@ -337,7 +349,7 @@ fn judged(
         Cow::Owned(body) => body.into(),
     };
     if let Ok(message) = serde_json::from_slice(&body) {
-        message::known(&message)?;
+        message::known(&message, &body)?;
     }
     if let Kind::Call(written) = &kind {
         head.extensions.insert(written.clone());

@@ -11,6 +11,7 @@
 //! anything, and a guest costs no guest of another owner anything.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -24,15 +25,27 @@ const GUESTS: usize = 128;
 
 /// The places of a server.
 #[derive(Debug, Default)]
-pub(super) struct Room(Mutex<Seats>);
+pub(super) struct Room {
+    seats: Mutex<Seats>,
+    /// How often anybody was heard.
+    heard: AtomicU64,
+}
 
 #[derive(Debug, Default)]
 struct Seats {
     /// The one who has waited longest stands first.
     strangers: VecDeque<(u64, CancellationToken)>,
-    /// The one who was heard last stands last.
-    guests: VecDeque<(u64, Owner, CancellationToken)>,
+    guests: Vec<Guest>,
     next: u64,
+}
+
+#[derive(Debug)]
+struct Guest {
+    id: u64,
+    owner: Owner,
+    /// The larger, the later it was heard.
+    heard: Arc<AtomicU64>,
+    gone: CancellationToken,
 }
 
 /// The place of one connection, free again when this is dropped.
@@ -40,13 +53,16 @@ struct Seats {
 pub(super) struct Seat {
     room: Arc<Room>,
     id: u64,
+    heard: Arc<AtomicU64>,
     gone: CancellationToken,
+    /// Whose guest this is, once it is one.
+    owner: Mutex<Option<Owner>>,
 }
 
 impl Room {
     /// A place for a stranger.
     pub(super) fn seat(self: &Arc<Self>) -> Arc<Seat> {
-        let mut seats = self.seats();
+        let mut seats = lock(&self.seats);
         if seats.strangers.len() == STRANGERS
             && let Some((_, longest)) = seats.strangers.pop_front()
         {
@@ -55,27 +71,23 @@ impl Room {
         let (id, gone) = (seats.next, CancellationToken::new());
         seats.next += 1;
         seats.strangers.push_back((id, gone.clone()));
-        Arc::new(Seat { room: Arc::clone(self), id, gone })
-    }
-
-    fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let (heard, owner) = Default::default();
+        Arc::new(Seat { room: Arc::clone(self), id, heard, gone, owner })
     }
 }
 
 impl Seat {
     /// Makes a guest of a stranger, and lets a guest stay who was heard again.
     pub(super) fn admit(&self, owner: &Owner) {
-        let mut seats = self.room.seats();
-        seats.leave(self.id);
-        let mut own = seats.guests.iter().enumerate().filter(|(_, (_, whose, _))| whose == owner);
-        let first = own.next().map(|(at, _)| at);
-        if own.count() + 1 >= GUESTS
-            && let Some((.., longest)) = first.and_then(|at| seats.guests.remove(at))
-        {
-            longest.cancel();
+        let now = self.room.heard.fetch_add(1, Ordering::Relaxed);
+        self.heard.store(now, Ordering::Relaxed);
+        let mut known = lock(&self.owner);
+        if known.as_ref() != Some(owner) {
+            *known = Some(owner.clone());
+            let heard = Arc::clone(&self.heard);
+            let guest = Guest { id: self.id, owner: owner.clone(), heard, gone: self.gone.clone() };
+            lock(&self.room.seats).admit(guest);
         }
-        seats.guests.push_back((self.id, owner.clone(), self.gone.clone()));
     }
 
     /// Waits until this one has to go.
@@ -85,16 +97,32 @@ impl Seat {
 }
 
 impl Seats {
+    fn admit(&mut self, guest: Guest) {
+        self.leave(guest.id);
+        let own = || self.guests.iter().enumerate().filter(|(_, it)| it.owner == guest.owner);
+        let longest = own().min_by_key(|(_, it)| it.heard.load(Ordering::Relaxed));
+        if own().count() >= GUESTS
+            && let Some((at, _)) = longest
+        {
+            self.guests.swap_remove(at).gone.cancel();
+        }
+        self.guests.push(guest);
+    }
+
     fn leave(&mut self, id: u64) {
         self.strangers.retain(|(other, _)| *other != id);
-        self.guests.retain(|(other, ..)| *other != id);
+        self.guests.retain(|guest| guest.id != id);
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.room.seats().leave(self.id);
+        lock(&self.room.seats).leave(self.id);
     }
+}
+
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -115,7 +143,7 @@ mod tests {
         assert!(strangers[..3].iter().all(|seat| seat.gone.is_cancelled()));
         assert!(!guest.gone.is_cancelled());
         drop((strangers, guest));
-        let seats = room.seats();
+        let seats = lock(&room.seats);
         assert_eq!((seats.strangers.len(), seats.guests.len()), (0, 0));
     }
 
@@ -134,5 +162,18 @@ mod tests {
         assert!(gone[1] && !gone[0], "the one who was heard least lately");
         assert_eq!(gone.iter().filter(|gone| **gone).count(), 1);
         assert!(!bob.gone.is_cancelled() && !late.gone.is_cancelled());
+    }
+
+    #[test]
+    fn a_guest_is_that_of_the_token_that_it_showed_last() {
+        let room = Arc::<Room>::default();
+        let guest = room.seat();
+        let ada: Owner = Some(Arc::new(Principal::new("ada")));
+        for owner in [&None, &ada, &ada] {
+            guest.admit(owner);
+            let seats = lock(&room.seats);
+            assert_eq!((seats.strangers.len(), seats.guests.len()), (0, 1));
+            assert_eq!(seats.guests[0].owner, *owner);
+        }
     }
 }

@@ -22,6 +22,28 @@ use subtle::ConstantTimeEq as _;
 #[derive(Clone)]
 pub struct Token(String);
 
+/// What is compared in place of a secret: it is as long for all of them, and how far two are
+/// equal tells nothing about the secrets.
+pub(super) struct Print([u8; 32]);
+
+impl Print {
+    pub(super) fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    /// Whether both are of one secret; how long the answer takes tells nothing about it.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+/// Never shows anything of the secret.
+impl fmt::Debug for Print {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Print(..)")
+    }
+}
+
 /// A text that is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token has at least {} visible ASCII characters and no spaces", Token::SHORTEST)]
@@ -47,12 +69,6 @@ impl Token {
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
-    }
-
-    /// Whether `other` is the secret; how long the answer takes tells nothing about it.
-    pub(super) fn is(&self, other: &str) -> bool {
-        let [own, other] = [&self.0, other].map(|secret| Sha256::digest(secret.as_bytes()));
-        own.as_slice().ct_eq(other.as_slice()).into()
     }
 }
 

@@ -40,6 +40,7 @@ async fn a_long_list_comes_in_pages() {
     let tool = |name: &String| {
         let definition = Definition {
             name: ToolName::new(name.clone()).unwrap(),
+            description: "Does it. ".repeat(300).into(),
             ..definition("x", RiskClass::Read)
         };
         DynamicTool::new(definition, |_: Value, _: Context| async { "done" })

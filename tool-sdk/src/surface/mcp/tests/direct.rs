@@ -243,7 +243,8 @@ async fn a_long_list_is_told_page_by_page() {
         let mut registry = Registry::builder();
         for nth in 0..1001 {
             let name = ToolName::new(format!("tool_{nth:04}")).unwrap();
-            let definition = Definition::new(name, "Does it.", Schema::default());
+            let words = "Does it. ".repeat(300);
+            let definition = Definition::new(name, words, Schema::default());
             registry = registry.add(DynamicTool::new(definition, |_: Value, _: Context| async {}));
         }
         let pipeline = Pipeline::new(registry.build().unwrap());

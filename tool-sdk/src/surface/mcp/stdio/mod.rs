@@ -9,6 +9,9 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+#[cfg(target_os = "linux")]
+mod wide;
+
 pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
@@ -33,7 +36,7 @@ fn pipes() -> Option<(Reader, Writer)> {
 
     let input = OpenOptions::new().open_receiver("/proc/self/fd/0").ok()?;
     let output = OpenOptions::new().open_sender("/proc/self/fd/1").ok()?;
-    Some((Box::new(input), Box::new(output)))
+    Some((Box::new(input), Box::new(wide::Wide::new(output))))
 }
 
 #[cfg(not(target_os = "linux"))]
