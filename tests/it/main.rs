@@ -3,6 +3,7 @@
 mod support;
 
 mod contract;
+mod definitions;
 mod dodges;
 mod files;
 mod guards;

@@ -47,6 +47,8 @@ enum Shape {
     Flag,
     Value,
     List,
+    /// There is no such item.
+    None,
 }
 
 impl Key {
@@ -63,6 +65,11 @@ impl Key {
     /// A key with a list.
     pub(crate) const fn list(name: &'static str, form: &'static str) -> Self {
         Self { name, shape: Shape::List, form, repeatable: false }
+    }
+
+    /// A key that people write though there is none, and what they write instead.
+    pub(crate) const fn none(name: &'static str, help: &'static str) -> Self {
+        Self { name, shape: Shape::None, form: help, repeatable: true }
     }
 
     /// Allows the key more than once.
@@ -170,7 +177,10 @@ pub(crate) fn checked<'i>(
             continue;
         }
         checked.mentioned.push(key.name);
-        if has_shape(item, key, diag) {
+        if key.shape == Shape::None {
+            let what = format_args!("unknown item `{name}` in `{owner}`");
+            diag.error(&item.key, what, key.form);
+        } else if has_shape(item, key, diag) {
             checked.good.push((item, key));
         }
     }
@@ -178,7 +188,8 @@ pub(crate) fn checked<'i>(
 }
 
 fn unknown(item: &Item, name: &str, keys: &'static [Key], owner: &str, diag: &mut Diagnostics) {
-    let help = expected_one_of(name, keys.iter().map(|key| key.name));
+    let known = keys.iter().filter(|key| key.shape != Shape::None).map(|key| key.name);
+    let help = expected_one_of(name, known);
     diag.error(&item.key, format_args!("unknown item `{name}` in `{owner}`"), help);
 }
 
@@ -194,6 +205,7 @@ fn has_shape(item: &Item, key: &Key, diag: &mut Diagnostics) -> bool {
             Shape::Flag => "must stand alone",
             Shape::Value => "must have a value",
             Shape::List => "must have a list",
+            Shape::None => "must not be there",
         };
         diag.error(&item.key, format_args!("`{}` {what}", key.name), instead(key.form));
     }

@@ -49,10 +49,4 @@ impl Runtime {
         let root = &self.0;
         quote!(#root::__private)
     }
-
-    /// The macro that hands a tool to the linker.
-    pub(crate) fn submit(&self) -> TokenStream {
-        let root = &self.0;
-        quote!(#root::__submit!)
-    }
 }

@@ -1,11 +1,13 @@
 //! What generated code names. Defines nothing and promises nothing: only `tool-sdk-macros`
 //! of the same version may use it.
 
+pub use crate::__submit as submit;
 pub use crate::call::RawArgs;
 pub use crate::content::Output;
 pub use crate::context::{Context, FromContext, FromContextRef, Session, State};
 pub use crate::effect::{Risk, RiskClass};
 pub use crate::error::ToolError;
+pub use crate::surface::lock::assert_schema;
 pub use crate::tool::native::{filled, stage, stage_in, stage_with, take, take_struct};
 pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption};
 pub use crate::tool::{

@@ -145,6 +145,8 @@ pub use self::surface::cli;
 #[cfg(feature = "mcp")]
 pub use self::surface::mcp;
 pub use self::surface::provider;
+#[expect(deprecated, reason = "it is here so that its users are told what is better")]
+pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;
 pub use self::tool::{

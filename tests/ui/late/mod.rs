@@ -1,5 +1,5 @@
-//! Mistakes that `cargo check` of a program does not see: two tools of one name are found
-//! when code is generated, a drifted schema in test builds.
+//! Mistakes that `cargo check` of a program does not see: a schema that drifted, which test
+//! builds refuse.
 //!
 //! Every case beside this file is a test target of one small crate that stands in the
 //! target folder. It is built once, and what the compiler says of each case is compared

@@ -12,7 +12,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 
 use super::model::{DefaultValue, How, Input, Param, Passed, Tool};
 use super::parse::Function;
-use super::spec;
+use super::{committed, spec};
 use crate::runtime::Runtime;
 use crate::span::{self, generated_ident};
 
@@ -24,6 +24,8 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let (items, spec) = (spec::items(tool), spec::spec(tool));
     let prepare = prepare(tool, None);
     let registration = registration(tool);
+    let definition = quote!(<#ident as __rt::ToolFn>::tool().table().definition());
+    let test = committed::test(tool, cfgs, &definition);
     let behind = behind(
         &ident,
         &tool.runtime,
@@ -39,23 +41,27 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
         #args
         #cfgs
         #behind
+        #test
     }
 }
 
 /// What makes a type a tool: the items that stand behind it, of which one is `__TOOL`.
 ///
-/// They stand in the function that hands the tool out, which names nothing outside.
+/// They stand in the function that hands the tool out, which names nothing outside. The
+/// runtime is named once, so that one which is not there is one error.
 pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: TokenStream) -> TokenStream {
     let private = runtime.private();
     quote! {
-        #[automatically_derived]
-        impl #private::ToolFn for #ident {
-            fn tool() -> &'static #private::FnTool {
-                use #private as __rt;
-                #items
-                &__TOOL
+        const _: () = {
+            use #private as __rt;
+            #[automatically_derived]
+            impl __rt::ToolFn for #ident {
+                fn tool() -> &'static __rt::FnTool {
+                    #items
+                    &__TOOL
+                }
             }
-        }
+        };
     }
 }
 
@@ -232,19 +238,23 @@ fn registration(tool: &Tool) -> TokenStream {
     if !tool.registered {
         return TokenStream::new();
     }
-    let submit = tool.runtime.submit();
-    let krate = std::env::var("CARGO_CRATE_NAME").unwrap_or_default();
-    let guards = std::iter::once(&tool.name).chain(&tool.aliases).enumerate().map(|(at, name)| {
-        let symbol = format!("__tool_sdk_duplicate_tool__{krate}__{}", name.to_lowercase());
-        let guard = format_ident!("__GUARD{at}");
-        quote_spanned! {span::at(&tool.ident)=>
-            #[unsafe(export_name = #symbol)]
-            #[used]
-            static #guard: u8 = 0;
-        }
-    });
+    let claims = tool.claims.iter().map(claim);
     quote! {
-        #submit { &__TOOL }
-        #(#guards)*
+        __rt::submit! { &__TOOL }
+        #(#claims)*
+    }
+}
+
+/// An item that a crate can have only once, wherever in it the item stands: rustc shows the
+/// places of both, and that it counts for the whole crate is what it is for. Nothing of it is left in the program, so two versions of a crate can
+/// stand in one.
+fn claim(name: &Ident) -> TokenStream {
+    quote_spanned! {name.span()=>
+        #[doc(hidden)]
+        #[allow(non_local_definitions)]
+        #[macro_export]
+        macro_rules! #name {
+            () => {};
+        }
     }
 }

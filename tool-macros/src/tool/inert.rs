@@ -10,21 +10,22 @@ use syn::{FnArg, Ident};
 use super::expand;
 use super::lower::{self, Site};
 use super::param::plain_name;
-use super::parse::Function;
+use super::parse::{Function, self_type};
 use super::ty::{self, Kind};
 use crate::runtime::Runtime;
 use crate::span::{generated, generated_ident};
 
 /// A type of the function's name that is a tool as far as types go.
 pub(super) fn function(function: &Function, runtime: &Runtime) -> TokenStream {
-    if function.sig.receiver().is_some() || !function.has_body() {
+    let sig = &function.sig;
+    if sig.receiver().is_some() || self_type(sig).is_some() || !function.has_body() {
         // It stands in an `impl` or a trait, where no type can.
         return TokenStream::new();
     }
     let ident = generated_ident(&function.sig.ident);
     let (vis, cfgs) = head(function);
     let marker = expand::marker(&ident, &vis, &cfgs);
-    let args = args_struct(function, &Site::Free, runtime);
+    let args = args_struct(function, &Site::Free);
     let behind = expand::behind(
         &ident,
         runtime,
@@ -46,10 +47,9 @@ fn head(function: &Function) -> (TokenStream, TokenStream) {
 }
 
 /// The struct of arguments, as far as it can be made, for hooks that take it.
-pub(crate) fn args_struct(function: &Function, site: &Site<'_>, runtime: &Runtime) -> TokenStream {
+pub(crate) fn args_struct(function: &Function, site: &Site<'_>) -> TokenStream {
     let (vis, cfgs) = head(function);
     let args = lower::args_ident(&function.sig.ident, site);
-    let private = runtime.private();
     let mut seen: Vec<&Ident> = Vec::new();
     let mut fields = TokenStream::new();
     for input in &function.sig.inputs {
@@ -57,8 +57,8 @@ pub(crate) fn args_struct(function: &Function, site: &Site<'_>, runtime: &Runtim
         let Some(name) = plain_name(&param.pat) else { continue };
         let ty = match ty::kind(&param.ty) {
             Ok(Kind::Args(_)) => return TokenStream::new(),
-            Ok(Kind::Str) => quote!(#private::String),
-            Ok(Kind::OptionStr) => quote!(::core::option::Option<#private::String>),
+            Ok(Kind::Str) => quote!(::std::string::String),
+            Ok(Kind::OptionStr) => quote!(::core::option::Option<::std::string::String>),
             Ok(Kind::Value) => param.ty.to_token_stream(),
             _ => continue,
         };

@@ -150,7 +150,7 @@ fn is_not_empty(range: &Range, at: &Expr) -> Option<Asserted> {
     let (min, max) = (bound_tokens(min), bound_tokens(max));
     Some(Asserted {
         condition: quote!(#min <= #max),
-        message: "`range` must not be empty".to_owned(),
+        message: "`range` must not be empty\nhelp: write the smaller number first".to_owned(),
         at: at.to_token_stream(),
     })
 }
@@ -350,7 +350,7 @@ fn is_in_range(default: &Expr, ty: &Type, limits: &ParamLimits) -> Option<Assert
     let conditions = min.into_iter().chain(max);
     Some(Asserted {
         condition: quote!(#(#conditions)&&*),
-        message: "default must be in its range".to_owned(),
+        message: "default must be in its range\nhelp: write one that is allowed".to_owned(),
         at: default.to_token_stream(),
     })
 }

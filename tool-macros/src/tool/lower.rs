@@ -9,18 +9,15 @@ use std::collections::HashMap;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
-use syn::{
-    Attribute, Expr, FnArg, Ident, Lit, LitStr, Meta, Receiver, ReceiverKind, ReturnType, Safety,
-    Type,
-};
+use syn::{Attribute, Expr, Ident, Lit, LitStr, Meta, ReturnType};
 
 use super::model::{Input, Limits, Risk, Tool};
 use super::param;
-use super::parse::{Function, is_tool};
+use super::parse::Function;
 use super::schema_lock::{self, Signature};
 use super::show::{self, Names};
 use super::text::{self, NAME_RULE};
-use super::{example, ty};
+use super::{example, signature};
 use crate::attr::{self, Item, Items, Key, Value};
 use crate::diag::Diagnostics;
 use crate::docs::{self, Text};
@@ -86,8 +83,8 @@ pub(crate) fn tool(
 ) -> Option<Tool> {
     let items = attr::checked(items, KEYS, "#[tool]", diag);
     let runtime = plumbing(&items, site, diag);
-    signature(function, site, diag);
-    let mut params = param::lower(function, &runtime, diag);
+    signature::check(function, site, diag);
+    let mut params = param::lower(function, diag);
     let mut names = Names::new(&params);
     let mut hooks = show::approval(&items, diag);
     let display = show::display(&items, &mut names, &mut hooks, diag);
@@ -110,8 +107,12 @@ pub(crate) fn tool(
         return None;
     }
     let ident = &function.sig.ident;
-    let signature = Signature { ident, description: &description, params: &params };
-    let schema_lock = lock.map(|path| schema_lock::lower(&path, &signature));
+    let schema_lock = lock.map(|path| {
+        let help = schema_lock::refresh(&path.value(), &name);
+        let signature = Signature { ident, description: &description, params: &params, help };
+        schema_lock::lower(&path, &schema_test(ident, site), &signature)
+    });
+    let claims = claims(&items, function, &name, &aliases);
     let passed = std::mem::take(&mut params.passed);
     Some(Tool {
         ident: ident.clone(),
@@ -127,7 +128,7 @@ pub(crate) fn tool(
         },
         passed,
         name,
-        aliases,
+        aliases: aliases.iter().map(LitStr::value).collect(),
         title,
         description,
         category,
@@ -141,6 +142,7 @@ pub(crate) fn tool(
         flags: flags(&items),
         init: items.expr("init").map(attr::tokens),
         registered,
+        claims,
         schema_lock,
     })
 }
@@ -153,6 +155,15 @@ pub(crate) fn args_ident(function: &Ident, site: &Site<'_>) -> Ident {
     };
     let camel = text::camel_case(&function.unraw().to_string());
     Ident::new(&format!("{owner}{camel}Args"), span::at(function))
+}
+
+/// The name of the module in which the committed schema of `function` is tested.
+fn schema_test(function: &Ident, site: &Site<'_>) -> String {
+    let owner = match site {
+        Site::Free => String::new(),
+        Site::Method { owner, .. } => format!("{}_", owner.to_lowercase()),
+    };
+    format!("schema_of_{owner}{}", function.unraw())
 }
 
 /// The attributes that decide whether an item exists.
@@ -184,88 +195,6 @@ fn plumbing(items: &Items<'_>, site: &Site<'_>, diag: &mut Diagnostics) -> Runti
     (*runtime).clone()
 }
 
-/// What a function that a model calls must and must not be.
-fn signature(function: &Function, site: &Site<'_>, diag: &mut Diagnostics) {
-    let sig = &function.sig;
-    for attribute in function.attrs.iter().filter(|attribute| is_tool(attribute)) {
-        if matches!(site, Site::Free) {
-            diag.error(attribute.path(), "duplicate `#[tool]`", "keep one of them");
-        }
-    }
-    if let Safety::Unsafe(token) = &sig.safety {
-        diag.error(token, "tool must not be unsafe", "remove `unsafe`; anybody may call a tool");
-    }
-    if let Some(abi) = &sig.abi {
-        diag.error(abi, "tool must not be `extern`", "remove it");
-    }
-    if let Some(variadic) = &sig.variadic {
-        diag.error(variadic.dots, "tool must not be variadic", "take a `Vec`");
-    }
-    generics(function, diag);
-    match (sig.inputs.first(), site) {
-        (Some(FnArg::Receiver(receiver)), Site::Free) => diag.error(
-            receiver.self_token,
-            "tool must not take `self`",
-            "put `#[toolset]` on the `impl` block",
-        ),
-        (Some(FnArg::Receiver(receiver)), Site::Method { .. }) => self_receiver(receiver, diag),
-        (_, Site::Method { .. }) => diag.error(
-            &sig.ident,
-            format_args!("method `{}` must take `&self`", sig.ident.unraw()),
-            "add `&self` as its first parameter",
-        ),
-        (_, Site::Free) => {}
-    }
-    if let ReturnType::Type(_, ty) = &sig.output {
-        result(ty, diag);
-    }
-}
-
-fn result(ty: &Type, diag: &mut Diagnostics) {
-    if let Some(token) = ty::impl_trait(ty) {
-        diag.error(
-            token,
-            "result of a tool must not be `impl Trait`",
-            "name the type, such as `String`, `Json<T>` or `Output`",
-        );
-    }
-    if let Some(token) = ty::borrow(ty) {
-        diag.error(
-            token,
-            "result of a tool must not borrow from its parameters",
-            "return an owned type, such as `String`",
-        );
-    }
-}
-
-fn generics(function: &Function, diag: &mut Diagnostics) {
-    let generics = &function.sig.generics;
-    if generics.params.is_empty() {
-        return;
-    }
-    let help =
-        if generics.type_params().next().is_none() && generics.const_params().next().is_none() {
-            "leave the lifetimes out; `&str` and `&Context` need none"
-        } else {
-            "write one tool per type that calls a generic function"
-        };
-    diag.error(&generics.params, "tool must not be generic", help);
-}
-
-fn self_receiver(receiver: &Receiver, diag: &mut Diagnostics) {
-    let help = "write `&self`; all calls share the value";
-    match &receiver.kind {
-        ReceiverKind::Reference(_, _, None) => {}
-        ReceiverKind::Reference(_, _, Some(mutability)) => {
-            diag.error(mutability, "method of a toolset must not take `&mut self`", help);
-        }
-        ReceiverKind::Typed(_, ty) => {
-            diag.error(ty, "method of a toolset must take `&self`", help);
-        }
-        _ => diag.error(receiver.self_token, "method of a toolset must not take `self`", help),
-    }
-}
-
 fn name(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -> String {
     let ident = &function.sig.ident;
     if !items.mentions("name") {
@@ -289,7 +218,7 @@ fn checked_name(literal: &LitStr, diag: &mut Diagnostics) -> String {
     name
 }
 
-fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<String> {
+fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<LitStr> {
     let mut taken = HashMap::from([(name.to_lowercase(), "the name of the tool")]);
     let mut aliases = Vec::new();
     for literal in items.string_list("aliases", diag) {
@@ -300,10 +229,19 @@ fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<String>
                 format_args!("duplicate `{alias}`, which is {other}; case does not count"),
                 "remove it",
             ),
-            None => aliases.push(alias),
+            None => aliases.push(literal),
         }
     }
     aliases
+}
+
+/// The name and the aliases as identifiers, each where it was written.
+fn claims(items: &Items<'_>, function: &Function, name: &str, aliases: &[LitStr]) -> Vec<Ident> {
+    let written = items.expr("name").map(span::at);
+    let at = written.unwrap_or_else(|| span::at(&function.sig.ident));
+    let aliases = aliases.iter().map(|alias| (alias.value(), span::at(alias)));
+    let names = std::iter::once((name.to_owned(), at)).chain(aliases);
+    names.map(|(name, at)| Ident::new(&text::identifier(&name), at)).collect()
 }
 
 fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -> Text {
@@ -315,7 +253,10 @@ fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -
                 diag.error(expr, "`description` must be text", help);
                 Text::Literal(String::new())
             }
-            None => Text::Expr(attr::tokens(expr)),
+            None => {
+                let expr = attr::tokens(expr);
+                Text::Expr(quote!(const { #expr }))
+            }
         });
         return text.unwrap_or_else(|| Text::Literal(String::new()));
     }

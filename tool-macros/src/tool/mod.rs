@@ -1,5 +1,6 @@
 //! `#[tool]` on a function.
 
+pub(crate) mod committed;
 mod example;
 pub(crate) mod expand;
 pub(crate) mod inert;
@@ -10,6 +11,7 @@ mod param;
 pub(crate) mod parse;
 mod schema_lock;
 mod show;
+mod signature;
 pub(crate) mod spec;
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,8 @@ pub(crate) struct Tool {
     pub(crate) flags: Vec<&'static str>,
     pub(crate) init: Option<TokenStream>,
     pub(crate) registered: bool,
+    /// Its name and aliases as identifiers that a crate has once, where they were written.
+    pub(crate) claims: Vec<Ident>,
     pub(crate) schema_lock: Option<SchemaLock>,
 }
 
@@ -198,8 +200,12 @@ pub(crate) enum Parallel {
 
 /// A committed schema.
 pub(crate) struct SchemaLock {
-    /// Relative to the package; `None` when there is no such file.
-    pub(crate) tracked: Option<String>,
+    /// The file, relative to the package.
+    pub(crate) path: String,
+    /// Whether there is such a file.
+    pub(crate) is_there: bool,
+    /// The module of the test that compares everything, at the path's place.
+    pub(crate) test: Ident,
     /// How the signature differs from it, as compile errors.
     pub(crate) drifts: TokenStream,
 }

@@ -13,12 +13,11 @@ use syn::{FnArg, Ident, LitStr, Pat, PatType, Type};
 
 use super::limit;
 use super::model::{How, Param, Passed};
-use super::parse::{Function, is_arg};
+use super::parse::{Function, is_arg, is_of_a_derive};
 use super::ty::{self, Kind};
 use crate::attr::{self, Items, Key};
 use crate::diag::Diagnostics;
 use crate::docs::{self, Text};
-use crate::runtime::Runtime;
 use crate::span;
 
 /// The items of `#[arg(..)]`.
@@ -32,7 +31,14 @@ const KEYS: &[Key] = &[
     Key::list("alias", r#"alias("file")"#).repeatable(),
     Key::flag("sensitive"),
     Key::flag("hidden"),
+    Key::none("description", TEXT),
+    Key::none("doc", TEXT),
+    Key::none("required", "remove it; what is no `Option` and has no default is required"),
+    Key::none("optional", "remove it, and make the type an `Option`"),
 ];
+
+/// Where the text about a parameter stands.
+const TEXT: &str = "write it as a `///` comment above the parameter";
 
 /// How many parameters a tool may have.
 const MAX: usize = 128;
@@ -52,7 +58,7 @@ pub(super) struct Params {
 }
 
 /// Sorts the parameters of `function` and checks each.
-pub(super) fn lower(function: &Function, runtime: &Runtime, diag: &mut Diagnostics) -> Params {
+pub(super) fn lower(function: &Function, diag: &mut Diagnostics) -> Params {
     let mut params = Params {
         sent: Vec::new(),
         strukt: None,
@@ -63,26 +69,21 @@ pub(super) fn lower(function: &Function, runtime: &Runtime, diag: &mut Diagnosti
     let mut taken = HashSet::new();
     for input in &function.sig.inputs {
         if let FnArg::Typed(param) = input {
-            params.add(param, runtime, &mut taken, diag);
+            params.add(param, &mut taken, diag);
         }
     }
     params
 }
 
 impl Params {
-    fn add(
-        &mut self,
-        param: &PatType,
-        runtime: &Runtime,
-        taken: &mut HashSet<String>,
-        diag: &mut Diagnostics,
-    ) {
+    fn add(&mut self, param: &PatType, taken: &mut HashSet<String>, diag: &mut Diagnostics) {
         refuse_cfg(param, diag);
+        refuse_foreign(param, diag);
         let kind = match ty::kind(&param.ty) {
             Ok(kind) => kind,
             Err((at, what, help)) => {
                 diag.error(at, format_args!("type of parameter {} {what}", shown(param)), help);
-                Kind::Value
+                ty::lent(&param.ty).map_or(Kind::Value, Kind::Borrowed)
             }
         };
         match kind {
@@ -90,7 +91,7 @@ impl Params {
             Kind::Owned => self.lend(param, Passed::Owned((*param.ty).clone()), diag),
             Kind::Args(inner) => self.add_struct(param, inner, diag),
             Kind::Str | Kind::OptionStr | Kind::Value => {
-                self.add_sent(param, &kind, runtime, taken, diag);
+                self.add_sent(param, &kind, taken, diag);
             }
         }
     }
@@ -129,7 +130,6 @@ impl Params {
         &mut self,
         param: &PatType,
         kind: &Kind<'_>,
-        runtime: &Runtime,
         taken: &mut HashSet<String>,
         diag: &mut Diagnostics,
     ) {
@@ -159,7 +159,7 @@ impl Params {
         }
         let at = self.sent.len();
         self.passed.push(Passed::Param { at, how: how(kind) });
-        self.sent.push(sent(param, ident, kind, runtime, taken, diag));
+        self.sent.push(sent(param, ident, kind, taken, diag));
     }
 }
 
@@ -167,7 +167,6 @@ fn sent(
     param: &PatType,
     ident: &Ident,
     kind: &Kind<'_>,
-    runtime: &Runtime,
     taken: &mut HashSet<String>,
     diag: &mut Diagnostics,
 ) -> Param {
@@ -199,14 +198,14 @@ fn sent(
     }
     Param {
         key: key(ident, &items, taken, diag),
-        description: description(param, ident, diag),
+        description: description(param, ident, &items, diag),
         docs: param
             .attrs
             .iter()
             .filter(|attr| docs::is_doc(attr))
             .map(|attr| quote!(#attr))
             .collect(),
-        ty: slot(&param.ty, kind, runtime),
+        ty: slot(&param.ty, kind),
         is_optional,
         aliases: aliases(&items, taken, diag),
         limits,
@@ -217,13 +216,16 @@ fn sent(
     }
 }
 
-fn description(param: &PatType, ident: &Ident, diag: &mut Diagnostics) -> Text {
+fn description(param: &PatType, ident: &Ident, items: &Items<'_>, diag: &mut Diagnostics) -> Text {
     docs::text(&param.attrs).unwrap_or_else(|| {
-        diag.error(
-            ident,
-            format_args!("parameter `{}` has no description", ident.unraw()),
-            "add a `///` comment above it; the model reads it",
-        );
+        // Who wrote it in the wrong place was told where it belongs.
+        if !items.mentions("description") && !items.mentions("doc") {
+            diag.error(
+                ident,
+                format_args!("parameter `{}` has no description", ident.unraw()),
+                "add a `///` comment above it; the model reads it",
+            );
+        }
         Text::Literal(String::new())
     })
 }
@@ -276,11 +278,12 @@ fn claim(
 }
 
 /// The owned type that is decoded.
-fn slot(ty: &Type, kind: &Kind<'_>, runtime: &Runtime) -> TokenStream {
-    let private = runtime.private();
+fn slot(ty: &Type, kind: &Kind<'_>) -> TokenStream {
     match kind {
-        Kind::Str => span::moved(quote!(#private::String), ty.span()),
-        Kind::OptionStr => span::moved(quote!(::core::option::Option<#private::String>), ty.span()),
+        Kind::Str => span::moved(quote!(::std::string::String), ty.span()),
+        Kind::OptionStr => {
+            span::moved(quote!(::core::option::Option<::std::string::String>), ty.span())
+        }
         _ => ty.to_token_stream(),
     }
 }
@@ -310,6 +313,17 @@ fn refuse_cfg(param: &PatType, diag: &mut Diagnostics) {
                 "put `#[cfg]` on the function",
             );
         }
+    }
+}
+
+fn refuse_foreign(param: &PatType, diag: &mut Diagnostics) {
+    for attribute in param.attrs.iter().filter(|attribute| is_of_a_derive(attribute)) {
+        let name = attribute.path().to_token_stream();
+        diag.error(
+            attribute.path(),
+            format_args!("`#[{name}]` must not be on parameter {}", shown(param)),
+            "write `#[arg(..)]`, or take `Args<T>` of a struct",
+        );
     }
 }
 

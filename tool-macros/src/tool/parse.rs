@@ -72,12 +72,12 @@ impl Parse for Function {
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let (vis, body) = (&self.vis, &self.body);
-        let attrs = self.attrs.iter().filter(|attr| !is_tool(attr));
+        let attrs = self.attrs.iter().filter(|attr| !is_tool(attr) && !is_arg(attr));
         let mut sig = self.sig.clone();
         for input in &mut sig.inputs {
             let (FnArg::Receiver(syn::Receiver { attrs, .. })
             | FnArg::Typed(syn::PatType { attrs, .. })) = input;
-            attrs.retain(|attr| !is_arg(attr) && !docs::is_doc(attr));
+            attrs.retain(|attr| !is_arg(attr) && !is_of_a_derive(attr) && !docs::is_doc(attr));
         }
         tokens.extend(quote!(#(#attrs)* #vis #sig #body));
     }
@@ -91,6 +91,11 @@ pub(crate) fn is_tool(attribute: &Attribute) -> bool {
 /// Whether `attribute` is `#[arg(..)]`.
 pub(crate) fn is_arg(attribute: &Attribute) -> bool {
     attribute.path().is_ident("arg")
+}
+
+/// Whether `attribute` means something on the fields of a struct of arguments only.
+pub(crate) fn is_of_a_derive(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("serde") || attribute.path().is_ident("schemars")
 }
 
 /// Takes `#[arg]` and doc comments out of parentheses in tokens that syn cannot read, so
@@ -131,6 +136,18 @@ fn is_ours(group: &Group) -> bool {
             group.stream().into_iter().next(),
             Some(TokenTree::Ident(name)) if name == "arg" || name == "doc"
         )
+}
+
+/// Where a head says `Self`, which is only known in an `impl` or a trait.
+pub(super) fn self_type(sig: &Signature) -> Option<TokenTree> {
+    fn find(tokens: TokenStream) -> Option<TokenTree> {
+        tokens.into_iter().find_map(|token| match token {
+            TokenTree::Ident(ref name) if name == "Self" => Some(token),
+            TokenTree::Group(group) => find(group.stream()),
+            _ => None,
+        })
+    }
+    find(quote!(#sig))
 }
 
 /// Writes `concrete` where `tokens` say `Self`, for code outside the `impl` block.

@@ -1,12 +1,12 @@
 //! `schema = "..."`: a committed schema, compared with the signature in test builds.
 //!
 //! Compared is what syntax shows: names, required, descriptions, defaults, constraints.
-//! The rest is for the runtime's own test, which sees the types.
+//! The rest is for the test that `expand` writes, in which the runtime sees the types.
 //!
 //! **Invariant:** a difference is an error at the parameter that drifted, and only under
 //! `cfg(test)`, so that a build can still refresh the file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use proc_macro2::Ident;
 use serde_json::{Map, Value};
@@ -17,40 +17,62 @@ use super::model::{Bound, DefaultValue, Param, Range, SchemaLock};
 use super::param::Params;
 use crate::diag::Diagnostics;
 use crate::docs::Text;
-
-/// How a drifted schema is brought up to date.
-const REFRESH: &str = "run `cargo run -- schema --write schemas`";
+use crate::span;
 
 /// What of a tool its schema speaks of.
 pub(super) struct Signature<'t> {
     pub(super) ident: &'t Ident,
     pub(super) description: &'t Text,
     pub(super) params: &'t Params,
+    /// How its schema is brought up to date.
+    pub(super) help: String,
 }
 
 /// Compares the file at `path` with the signature.
-pub(super) fn lower(path: &LitStr, signature: &Signature<'_>) -> SchemaLock {
+///
+/// With `TOOL_SDK_BLESS=1` in the environment nothing is, so that the test can be built
+/// which writes the file.
+pub(super) fn lower(path: &LitStr, test: &str, signature: &Signature<'_>) -> SchemaLock {
     let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
-    let relative = path.value();
+    let file = path.value();
+    let text = std::fs::read_to_string(root.join(&file));
+    let is_there = text.is_ok();
+    let is_blessed = std::env::var_os("TOOL_SDK_BLESS").is_some_and(|value| value == "1");
     let mut drifts = Diagnostics::default();
-    let text = std::fs::read_to_string(root.join(&relative));
-    let tracked = text.is_ok().then_some(relative);
     match text {
+        _ if is_blessed => {}
         Ok(text) => compare(&text, path, signature, &mut drifts),
         Err(error) => {
-            drifts.error(path, format_args!("schema cannot be read: {error}"), REFRESH);
+            let what = format_args!("schema cannot be read: {error}");
+            drifts.error(path, what, &signature.help);
         }
     }
-    SchemaLock { tracked, drifts: drifts.to_tokens() }
+    let test = Ident::new(test, span::at(path));
+    SchemaLock { path: file, is_there, test, drifts: drifts.to_tokens() }
+}
+
+/// How the schema of the tool `name` at `path` is brought up to date.
+pub(super) fn refresh(path: &str, name: &str) -> String {
+    let path = Path::new(path);
+    if path.file_name() != Some(format!("{name}.json").as_ref()) {
+        return "run the tests with `TOOL_SDK_BLESS=1`".to_owned();
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    format!("run `cargo run -- schema --write {}`", folder.display())
 }
 
 /// Reports how `signature` differs from the schema in `text`.
 fn compare(text: &str, path: &LitStr, signature: &Signature<'_>, drifts: &mut Diagnostics) {
     let file = match serde_json::from_str(text) {
         Ok(Value::Object(file)) => file,
-        Ok(_) => return drifts.error(path, "schema must be a JSON object", REFRESH),
+        Ok(_) => return drifts.error(path, "schema must be a JSON object", &signature.help),
         Err(error) => {
-            return drifts.error(path, format_args!("schema must be JSON: {error}"), REFRESH);
+            return drifts.error(
+                path,
+                format_args!("schema must be JSON: {error}"),
+                &signature.help,
+            );
         }
     };
     let inner =
@@ -59,7 +81,7 @@ fn compare(text: &str, path: &LitStr, signature: &Signature<'_>, drifts: &mut Di
         compare_description(file.get("description"), signature, drifts);
     }
     if signature.params.strukt.is_none() {
-        compare_params(inner.unwrap_or(&file), path, &signature.params.sent, drifts);
+        compare_params(inner.unwrap_or(&file), path, signature, drifts);
     }
 }
 
@@ -70,7 +92,7 @@ fn compare_description(there: Option<&Value>, signature: &Signature<'_>, drifts:
         drifts.error(
             signature.ident,
             format_args!("description of `{}` drifted from its schema", signature.ident.unraw()),
-            REFRESH,
+            &signature.help,
         );
     }
 }
@@ -78,9 +100,10 @@ fn compare_description(there: Option<&Value>, signature: &Signature<'_>, drifts:
 fn compare_params(
     schema: &Map<String, Value>,
     path: &LitStr,
-    params: &[Param],
+    signature: &Signature<'_>,
     drifts: &mut Diagnostics,
 ) {
+    let params = &signature.params.sent;
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let required: Vec<&str> = match schema.get("required") {
@@ -92,20 +115,20 @@ fn compare_params(
         let Some(property) = properties.get(key) else {
             if !param.is_hidden {
                 let what = format_args!("parameter `{key}` is not in the schema");
-                drifts.error(&param.ident, what, REFRESH);
+                drifts.error(&param.ident, what, &signature.help);
             }
             continue;
         };
         let what = drifted(param, property, required.contains(&key.as_str())).join(", ");
         if !what.is_empty() {
             let what = format_args!("parameter `{key}` drifted from its schema: {what}");
-            drifts.error(&param.ident, what, REFRESH);
+            drifts.error(&param.ident, what, &signature.help);
         }
     }
     let is_known = |name: &&String| params.iter().any(|param| param.key == **name);
     for name in properties.keys().filter(|name| !is_known(name)) {
         let what = format_args!("schema has a parameter `{name}` that the tool has not");
-        drifts.error(path, what, REFRESH);
+        drifts.error(path, what, &signature.help);
     }
 }
 
@@ -216,19 +239,19 @@ mod tests {
     use proc_macro2::Span;
 
     use super::*;
-    use crate::runtime::Runtime;
     use crate::tool::param;
 
     #[track_caller]
     fn check(params: &str, schema: &str, expected: &[&str]) {
         let function = syn::parse_str(&format!("fn act({params}) {{}}")).unwrap();
         let mut diag = Diagnostics::default();
-        let params = param::lower(&function, &Runtime::default(), &mut diag);
+        let params = param::lower(&function, &mut diag);
         assert_eq!(diag.messages(), [""; 0]);
         let signature = Signature {
             ident: &function.sig.ident,
             description: &Text::Literal("Does things.".to_owned()),
             params: &params,
+            help: refresh("act.json", "act"),
         };
         compare(schema, &LitStr::new("act.json", Span::call_site()), &signature, &mut diag);
         let messages = diag.messages();
@@ -275,6 +298,13 @@ mod tests {
                 "schema has a parameter `old` that the tool has not",
             ],
         );
+    }
+
+    #[test]
+    fn help_names_the_folder_where_the_command_line_writes_the_file() {
+        assert_eq!(refresh("a/b/act.json", "act"), "run `cargo run -- schema --write a/b`");
+        assert_eq!(refresh("act.json", "act"), "run `cargo run -- schema --write .`");
+        assert_eq!(refresh("a/other.json", "act"), "run the tests with `TOOL_SDK_BLESS=1`");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! What these name must be parameters. Flattened ones are looked up here; the fields of an
 //! `Args<T>` are left to rustc, at the token that names them.
 
-use proc_macro2::{Literal, Span};
-use quote::ToTokens;
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
-use syn::{Expr, Ident, LitStr};
+use syn::{Expr, ExprClosure, Ident, LitStr};
 
 use super::model::{Display, Hooks, Parallel, Summary};
 use super::param::Params;
@@ -135,7 +135,8 @@ pub(super) fn display(
 ) -> Display {
     let written = items.nested("display", diag);
     let items = attr::checked(&written, DISPLAY, "display", diag);
-    hooks.extend(functions(&items, &["preview", "result"]));
+    let known: &[(_, &[_])] = &[("preview", &["args", "cx"]), ("result", &["output"])];
+    hooks.extend(functions(&items, known, diag));
     let primary = items.expr("primary").and_then(|expr| names.find_expr(expr, "primary", diag));
     let shown = items.ident_list("show", diag);
     for (at, name) in shown.iter().enumerate() {
@@ -173,12 +174,44 @@ fn page(literal: &LitStr, diag: &mut Diagnostics) -> Option<String> {
 pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
     let written = items.nested("approval", diag);
     let items = attr::checked(&written, APPROVAL, "approval", diag);
-    functions(&items, &["required", "subjects", "suggest", "covers", "dangerous"])
+    let known: &[(_, &[_])] = &[
+        ("required", &["args", "cx"]),
+        ("subjects", &["args", "cx"]),
+        ("suggest", &["args"]),
+        ("covers", &["args", "pattern"]),
+        ("dangerous", &["args"]),
+    ];
+    functions(&items, known, diag)
 }
 
-fn functions(items: &Items<'_>, keys: &[&'static str]) -> Hooks {
-    let function = |&key| Some((key, attr::tokens(items.expr(key)?)));
-    keys.iter().filter_map(function).collect()
+/// The functions that `items` give, each with what a closure in its place takes.
+fn functions(items: &Items<'_>, keys: &[(&'static str, &[&str])], diag: &mut Diagnostics) -> Hooks {
+    let mut hooks = Hooks::new();
+    for (key, takes) in keys {
+        let Some(expr) = items.expr(key) else { continue };
+        match attr::bare(expr) {
+            Expr::Closure(ExprClosure { asyncness: Some(token), .. }) => {
+                let what = format_args!("closure of `{key}` must not be async");
+                diag.error(token, what, "remove `async`; it answers at once");
+            }
+            Expr::Closure(closure) if closure.inputs.len() != takes.len() => {
+                let takes = takes.join(", ");
+                diag.error(
+                    bars(closure),
+                    format_args!("closure of `{key}` must take `|{takes}|`"),
+                    format_args!("write `{key} = |{takes}| ..`"),
+                );
+            }
+            _ => hooks.push((key, attr::tokens(expr))),
+        }
+    }
+    hooks
+}
+
+/// What a closure takes, between its bars.
+fn bars(closure: &ExprClosure) -> TokenStream {
+    let ExprClosure { inputs_begin, inputs, inputs_end, .. } = closure;
+    quote!(#inputs_begin #inputs #inputs_end)
 }
 
 fn summary(literal: &LitStr, names: &mut Names<'_>, diag: &mut Diagnostics) -> Option<Summary> {
@@ -231,7 +264,7 @@ impl Names<'_> {
         diag: &mut Diagnostics,
     ) -> Option<(String, Ident)> {
         if self.params.strukt.is_some() {
-            return Some((name.to_owned(), field_ident(name, span::at(literal))));
+            return Some((name.to_owned(), field_ident(name, literal.span())));
         }
         self.look_up(name, "summary", literal, diag)
     }

@@ -8,7 +8,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 
 use super::limit::bound_tokens;
-use super::model::{DefaultValue, Input, Parallel, Param, Range, SchemaLock, Tool};
+use super::model::{DefaultValue, Input, Parallel, Param, Range, Tool};
 use crate::span;
 
 /// What stands beside the table of a tool: its result's type, checks, hooks and defaults.
@@ -17,13 +17,11 @@ pub(crate) fn items(tool: &Tool) -> TokenStream {
     let defaults = defaults(tool);
     let checks = checks(tool);
     let hooks = hooks(tool);
-    let lock = tool.schema_lock.as_ref().map(lock);
     quote! {
         const __OUT: __rt::OutputType<#output> = __rt::output_type::<#output>();
         #defaults
         #checks
         #hooks
-        #lock
     }
 }
 
@@ -141,7 +139,7 @@ fn shown(field: &Ident) -> TokenStream {
 /// What the table of a tool says.
 pub(crate) fn spec(tool: &Tool) -> TokenStream {
     let (name, description, risk) = (&tool.name, &tool.description, risk(tool));
-    let options = options(tool);
+    let (options, is_async) = (options(tool), tool.is_async);
     let args = match &tool.input {
         Input::Params { params, .. } => {
             let params = params.iter().enumerate().map(|(at, param)| param_spec(at, param));
@@ -156,6 +154,7 @@ pub(crate) fn spec(tool: &Tool) -> TokenStream {
             name: #name,
             description: #description,
             risk: #risk,
+            is_async: #is_async,
             args: __rt::ArgsSpec::#args,
             output: __OUT.schema,
             place: __rt::Place {
@@ -328,21 +327,4 @@ fn range(range: &Range) -> TokenStream {
         None => quote!(__rt::None),
     });
     quote!(#kind(#min, #max))
-}
-
-/// A committed schema: the build watches the file, and test builds refuse differences.
-fn lock(lock: &SchemaLock) -> TokenStream {
-    let tracked = lock.tracked.as_ref().map(|path| {
-        let path = format!("/{path}");
-        quote! {
-            #[cfg(test)]
-            const _: &[u8] = ::core::include_bytes!(::core::concat!(
-                ::core::env!("CARGO_MANIFEST_DIR"),
-                #path
-            ));
-        }
-    });
-    let drifts = &lock.drifts;
-    let drifts = (!drifts.is_empty()).then(|| quote!(#[cfg(test)] const _: () = { #drifts };));
-    quote!(#tracked #drifts)
 }

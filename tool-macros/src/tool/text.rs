@@ -49,6 +49,12 @@ pub(super) fn is_name(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
+/// The identifier of a tool's name: as names, identifiers are equal when only the case of
+/// letters tells them apart, which leaves upper case for what no identifier can hold.
+pub(super) fn identifier(name: &str) -> String {
+    format!("tool_named_{}", name.to_lowercase().replace('-', "Hyphen"))
+}
+
 /// `read_page` as `ReadPage`.
 pub(crate) fn camel_case(name: &str) -> String {
     let capital = |word: &str| {
@@ -101,6 +107,10 @@ fn value(inside: &str) -> Result<Piece<'_>, String> {
         && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !is_name {
         return Err(format!("must name a parameter in `{{{inside}}}`"));
+    }
+    let format = spec.trim_start_matches(|c: char| !c.is_alphabetic() && c != '?');
+    if !matches!(format, "" | "?") {
+        return Err(format!("has an unknown format `{format}` in `{{{inside}}}`"));
     }
     if spec.contains(['{', '$', '*']) {
         return Err(format!("must not borrow a width from an argument in `{{{inside}}}`"));

@@ -57,7 +57,20 @@ fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
             Err((lifetime.to_token_stream(), "must not have a lifetime", "leave the lifetime out"))
         }
         _ if generic(&reference.elem).is_some_and(|(name, _)| name == "str") => Ok(Kind::Str),
+        _ if matches!(bare(&reference.elem), Type::Slice(_)) => {
+            let and = reference.and_token.to_token_stream();
+            Err((and, "must not be a slice", "take a `Vec`, such as `Vec<String>`"))
+        }
         _ => Ok(Kind::Borrowed(&reference.elem)),
+    }
+}
+
+/// The context that `ty` borrows, however it does.
+pub(super) fn lent(ty: &Type) -> Option<&Type> {
+    match bare(ty) {
+        Type::Reference(reference) => Some(&*reference.elem)
+            .filter(|inner| generic(inner).is_some_and(|(name, _)| name == "Context")),
+        _ => None,
     }
 }
 
@@ -221,7 +234,7 @@ mod tests {
             ("(u8, u8)", "value"),
             ("tool_sdk::Args<Search>", "args"),
             ("&Context", "borrowed"),
-            ("&[String]", "borrowed"),
+            ("&[String]", "must not be a slice"),
             ("State<Db>", "owned"),
             ("Context", "owned"),
             ("&mut Vec<u8>", "must not be `&mut`"),

@@ -8,7 +8,8 @@ use super::lower::{Toolset, is_plain, outside, owner, place};
 use super::parse::{Block, Member};
 use crate::attr::Item;
 use crate::tool::lower::{Site, runtime};
-use crate::tool::{expand, inert as inert_tool, spec};
+use crate::tool::model::Tool;
+use crate::tool::{committed, expand, inert as inert_tool, spec};
 
 /// A valid toolset.
 pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
@@ -17,6 +18,7 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
         let args = expand::args_struct(tool);
         (!args.is_empty()).then(|| quote!(#cfgs #args))
     });
+    let tests = tools.iter().map(|tool| test(tool, cfgs));
     let tools = tools.iter().map(|tool| {
         let (cfgs, items, spec) = (&tool.cfgs, spec::items(tool), spec::spec(tool));
         let prepare = expand::prepare(tool, Some(ty));
@@ -39,7 +41,19 @@ pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
         #block
         #(#args)*
         #implementations
+        #(#tests)*
     }
+}
+
+/// The test of a method's committed schema, which needs its table and no value.
+fn test(tool: &Tool, block: &TokenStream) -> TokenStream {
+    let (cfgs, items, spec) = (&tool.cfgs, spec::items(tool), spec::spec(tool));
+    let table = quote!({
+        #items
+        static __TABLE: __rt::Table = __rt::Table::new(#spec);
+        __TABLE.definition()
+    });
+    committed::test(tool, &quote!(#block #cfgs), &table)
 }
 
 /// What makes the type a source of tools.
@@ -62,7 +76,7 @@ fn implementations(
             #[automatically_derived]
             impl __rt::IntoTools for #ty {
                 fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
-                    __rt::ToolMethods::tools(&__rt::Arc::new(self))
+                    __rt::IntoTools::into_tools(__rt::Arc::new(self))
                 }
             }
         };
@@ -81,7 +95,7 @@ pub(super) fn inert(items: &[Item], block: &Block) -> TokenStream {
     let args = block.members.iter().map(|member| match member {
         Member::Tool(function, _) => {
             let function = outside(function, &block.ty.to_token_stream());
-            let args = inert_tool::args_struct(&function, &site, &runtime);
+            let args = inert_tool::args_struct(&function, &site);
             (!args.is_empty()).then(|| quote!(#cfgs #args))
         }
         _ => None,

@@ -195,7 +195,7 @@ fn methods_become_tools_on_a_shared_value() {
                 #[automatically_derived]
                 impl __rt::IntoTools for Tracker {
                     fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
-                        __rt::ToolMethods::tools(&__rt::Arc::new(self))
+                        __rt::IntoTools::into_tools(__rt::Arc::new(self))
                     }
                 }
             };
@@ -240,7 +240,7 @@ fn a_toolset_with_mistakes_is_inert() {
                 #[automatically_derived]
                 impl __rt::IntoTools for Tracker {
                     fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
-                        __rt::ToolMethods::tools(&__rt::Arc::new(self))
+                        __rt::IntoTools::into_tools(__rt::Arc::new(self))
                     }
                 }
             };

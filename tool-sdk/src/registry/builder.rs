@@ -83,6 +83,10 @@ fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
     let mut taken: BTreeMap<String, Vec<(&str, &Definition)>> = BTreeMap::new();
     for tool in tools {
         let definition = tool.definition();
+        if !definition.parameters.is_of_an_object() {
+            let (name, place) = (definition.name.to_string(), definition.origin());
+            conflicts.push(Conflict::NoObject { name, place });
+        }
         let mut claim = |name: &ToolName, as_what| {
             let claims = taken.entry(name.as_str().to_ascii_lowercase()).or_default();
             claims.push((as_what, definition));
@@ -120,6 +124,13 @@ pub enum Conflict {
         /// Where the override is written.
         place: String,
     },
+    /// A tool whose arguments are something else than an object.
+    NoObject {
+        /// The tool's name.
+        name: String,
+        /// Where it is written.
+        place: String,
+    },
     /// Expected tools that are not there.
     Missing {
         /// Their names.
@@ -138,6 +149,12 @@ impl fmt::Display for Conflict {
             }
             Self::NothingToOverride { name, place } => {
                 write!(f, "`{name}` ({place}) overrides nothing; use `add`")
+            }
+            Self::NoObject { name, place } => {
+                write!(
+                    f,
+                    "the arguments of `{name}` ({place}) are no object; take a struct with named fields"
+                )
             }
             Self::Missing { names, found } => {
                 write!(f, "not found: `{}`", names.join("`, `"))?;

@@ -121,6 +121,12 @@ impl Schema {
         Value::Object(self.as_map().clone())
     }
 
+    /// Whether what it describes is an object; in normal form the type mostly stands first.
+    pub(crate) fn is_of_an_object(&self) -> bool {
+        self.as_str().starts_with(r#"{"type":"object""#)
+            || self.as_map().get("type").is_some_and(|ty| ty == "object")
+    }
+
     /// The properties of the root, in the order of their declaration.
     pub fn properties(&self) -> impl Iterator<Item = (&str, &Value)> {
         let properties = self.as_map().get("properties").and_then(Value::as_object);

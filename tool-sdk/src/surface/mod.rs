@@ -4,6 +4,7 @@
 pub mod cli;
 #[cfg(any(feature = "cli", feature = "testing"))]
 pub(crate) mod files;
+pub(crate) mod lock;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod provider;

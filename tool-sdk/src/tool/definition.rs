@@ -146,6 +146,10 @@ pub struct Flags {
     /// Sends its output in parts while it runs.
     #[serde(skip_serializing_if = "is_false")]
     pub streaming: bool,
+    /// Its function is an `async fn`: it waits without holding up what runs beside it. A fact
+    /// about this program's code, so it is not written down.
+    #[serde(skip)]
+    pub is_async: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

@@ -45,12 +45,13 @@ pub struct DynamicTool {
 impl DynamicTool {
     /// A tool that `handler` runs.
     #[must_use]
-    pub fn new<H, F>(definition: Definition, handler: H) -> Self
+    pub fn new<H, F>(mut definition: Definition, handler: H) -> Self
     where
         H: Fn(Value, Context) -> F + Send + Sync + 'static,
         F: Future + Send + 'static,
         F::Output: IntoOutput + 'static,
     {
+        definition.flags.is_async = true;
         let checks =
             Checks::of_schema(definition.parameters.clone(), &definition.display.sensitive);
         Self {

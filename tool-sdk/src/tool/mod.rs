@@ -13,6 +13,7 @@ pub(crate) mod digest;
 mod display;
 mod dynamic;
 mod label;
+mod legacy;
 pub(crate) mod native;
 mod output;
 mod param;
@@ -33,6 +34,8 @@ pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Sourc
 pub use self::display::Display;
 pub use self::dynamic::DynamicTool;
 pub use self::label::Label;
+#[expect(deprecated, reason = "it is here so that its users are told what is better")]
+pub use self::legacy::LegacyTool;
 pub use self::native::{
     ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParallelSpec, ParamOptions, ParamSpec, Range,
     Ready, Table, ToolFn, ToolMethods, ToolOptions, ToolSpec,

@@ -6,5 +6,6 @@ mod context_anywhere;
 mod every_item;
 mod hooks;
 mod methods;
+mod odd_functions;
 mod results;
 mod schema_lock;

@@ -113,14 +113,14 @@ impl<S> fmt::Debug for MethodTool<S> {
     }
 }
 
-impl<S: Send + Sync + 'static> MethodTool<S> {
+impl<S: ToolMethods> MethodTool<S> {
     /// A tool of this table on `state`.
     pub fn shared(table: &'static Table, state: &Arc<S>, prepare: PrepareOn<S>) -> Arc<dyn Tool> {
         Arc::new(Self { table, state: Arc::clone(state), prepare })
     }
 }
 
-impl<S: Send + Sync + 'static> Tool for MethodTool<S> {
+impl<S: ToolMethods> Tool for MethodTool<S> {
     #[inline]
     fn definition(&self) -> &Definition {
         self.table.definition()
@@ -155,6 +155,9 @@ where
 }
 
 /// A type with `#[toolset]`.
+///
+/// What is generated asks for the trait and not for the bounds, so a type that breaks one is
+/// one error, at the type.
 pub trait ToolMethods: Send + Sync + Sized + 'static {
     /// Its methods as tools on `this`.
     fn tools(this: &Arc<Self>) -> Vec<Arc<dyn Tool>>;

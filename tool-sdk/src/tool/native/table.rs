@@ -9,7 +9,7 @@ use super::{ArgsSpec, ParamSpec, Range, ToolSpec};
 use crate::name::ToolName;
 use crate::schema::{self, Property, Schema};
 use crate::tool::args::Checks;
-use crate::tool::{Definition, Display, Source};
+use crate::tool::{Definition, Display, Flags, Source};
 
 /// A tool's constants with what is computed from them at first use.
 pub struct Table {
@@ -99,7 +99,7 @@ fn define(spec: &ToolSpec) -> Definition {
     definition.max_output = options.max_output;
     definition.truncate = options.truncate;
     definition.parallel = options.parallel.map(Into::into);
-    definition.flags = options.flags;
+    definition.flags = Flags { is_async: spec.is_async, ..options.flags };
     definition.examples = options.examples.iter().map(|&example| example.into()).collect();
     definition.source = Source::Native;
     definition.place = Some(spec.place);

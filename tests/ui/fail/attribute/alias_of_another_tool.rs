@@ -7,3 +7,5 @@ fn read_file() {}
 /// Open a file.
 #[tool(read, aliases("open", "Read_File"))]
 fn open_file() {}
+
+fn main() {}

@@ -20,3 +20,5 @@ mod there {
         path
     }
 }
+
+fn main() {}

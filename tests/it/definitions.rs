@@ -1,0 +1,223 @@
+//! What a definition promises: each fact is told everywhere, and has the effect that its
+//! name says.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tool_sdk::provider::{self, Dialect};
+use tool_sdk::testing::Harness;
+use tool_sdk::{
+    Args, Definition, DynamicTool, ErrorKind, IntoTools, Json, Parallel, Registry, RiskClass, Rule,
+    Source, ToolName, tool, tools,
+};
+
+/// Counts the pages
+/// of a book.
+#[tool(read, register = false)]
+async fn count_pages(
+    /// The book.
+    title: String,
+) -> Json<Count> {
+    Json(Count { pages: title.len() })
+}
+
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct Count {
+    pages: usize,
+}
+
+/// Not what the model is told.
+#[tool(write, register = false, permission = "edit", description = "Strikes a page out.")]
+fn strike_page(
+    /// Which one.
+    #[arg(range = 1..)]
+    page: u32,
+) -> String {
+    format!("struck {page}")
+}
+
+fn definition(tools: impl IntoTools) -> Definition {
+    let tools = tools.into_tools();
+    tools.first().expect("there is a tool").definition().clone()
+}
+
+/// Takes a list of words.
+#[tool(read, register = false)]
+fn take_words(words: Args<Vec<String>>) -> String {
+    words.join(" ")
+}
+
+// F3: what is no object is refused when the tools are put together, and a schema that is
+// none with the place of what is wrong.
+#[test]
+fn arguments_that_are_no_object_are_refused() {
+    let error = Registry::builder().add(tools![take_words]).build().unwrap_err().to_string();
+    assert!(
+        error.starts_with("the arguments of `take_words` (tests/it/definitions.rs:"),
+        "{error}"
+    );
+    assert!(error.ends_with("are no object; take a struct with named fields"), "{error}");
+    let definition = json!({
+        "name": "a", "description": "A.",
+        "parameters": { "type": "object", "properties": { "x": 5 } },
+    });
+    let error = serde_json::from_value::<Definition>(definition).unwrap_err().to_string();
+    assert!(error.contains("/properties/x"), "{error}");
+}
+
+// F4: the comment is the description, unless one is written.
+#[test]
+fn every_export_has_the_comment_as_its_description() {
+    let (counts, strikes) = (definition(tools![count_pages]), definition(tools![strike_page]));
+    for dialect in Dialect::ALL {
+        let text = |of: &Definition| provider::tool(of, dialect).to_string();
+        assert!(text(&counts).contains(r#""description":"Counts the pages\nof a book.""#));
+        assert!(text(&strikes).contains(r#""description":"Strikes a page out.""#));
+        assert!(!text(&strikes).contains("Not what"), "{}", dialect.as_str());
+    }
+}
+
+// F5: rules are evaluated against the permission that is written.
+#[tokio::test]
+async fn rules_speak_of_the_permission() {
+    let with = |rule: &str| {
+        let rule: Rule = rule.parse().expect("it is a rule");
+        Harness::new(tools![strike_page]).with(|pipeline| pipeline.rules([rule]))
+    };
+    let error = with("deny edit").error("strike_page", r#"{"page": 1}"#).await;
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert_eq!(definition(tools![strike_page]).permission(), "edit");
+    assert_eq!(definition(tools![count_pages]).permission(), "count_pages");
+}
+
+// F13: a result is typed for who calls the function, and JSON with a schema for others.
+#[tokio::test]
+async fn a_structured_result_is_typed_and_json() {
+    assert_eq!(count_pages("abc".to_owned()).await.0, Count { pages: 3 });
+    let output = Harness::new(tools![count_pages]).ok("count_pages", r#"{"title": "abc"}"#).await;
+    assert_eq!(output.to_structured(), Some(json!({ "pages": 3 })));
+    let schema = definition(tools![count_pages]).output.expect("it has a schema");
+    assert_eq!(schema.property("pages").expect("it is told")["type"], "integer");
+}
+
+// F14: whether a tool waits is a fact of its definition, and in no file.
+#[test]
+fn a_definition_says_whether_the_function_is_async() {
+    let (waits, runs) = (definition(tools![count_pages]), definition(tools![strike_page]));
+    assert_eq!((waits.flags.is_async, runs.flags.is_async), (true, false));
+    assert_eq!(provider::tool(&waits, Dialect::ToolsJson).get("flags"), None);
+    let registry = Registry::builder().add(tools![count_pages, strike_page]).build();
+    let registry = registry.expect("no conflicts");
+    let waiting = registry.definitions().filter(|definition| definition.flags.is_async);
+    assert_eq!(
+        waiting.map(|definition| definition.name.as_str()).collect::<Vec<_>>(),
+        ["count_pages"]
+    );
+}
+
+// F19: the function schema of OpenAI and OpenRouter.
+#[test]
+fn a_function_schema_has_a_type_a_name_and_parameters() {
+    for dialect in [Dialect::OpenAi, Dialect::OpenRouter] {
+        let tool = provider::tool(&definition(tools![strike_page]), dialect);
+        assert_eq!(tool["type"], "function");
+        assert_eq!(tool["function"]["name"], "strike_page");
+        assert_eq!(tool["function"]["description"], "Strikes a page out.");
+        assert_eq!(tool["function"]["parameters"]["required"], json!(["page"]));
+    }
+}
+
+// F21: what is written about a tool is honoured, and arguments are judged before it runs.
+#[tokio::test]
+async fn facts_are_honoured() {
+    let (counts, strikes) = (definition(tools![count_pages]), definition(tools![strike_page]));
+    assert_eq!((counts.parallel(), strikes.parallel()), (Parallel::Shared, Parallel::Exclusive));
+    assert_eq!((counts.source, strikes.risk.class), (Source::Native, RiskClass::Write));
+    let error = Harness::new(tools![strike_page]).error("strike_page", r#"{"page": 0}"#).await;
+    assert_eq!(error.kind(), ErrorKind::InvalidArgs);
+    assert!(error.message().contains("`page` is 0"), "{}", error.message());
+}
+
+// F22: names stand everywhere as they were written. F23: and so does where a tool is from.
+#[tokio::test]
+async fn names_and_sources_are_told_as_they_are() {
+    let mut remote = definition(tools![strike_page]);
+    remote.name = ToolName::new("Remote-Strike").expect("it is a name");
+    remote.source = Source::Mcp { server: "books".to_owned() };
+    let remote = DynamicTool::new(remote, |_: Value, _| async { "struck" });
+    let registry = Registry::builder().add(tools![strike_page]).add(remote).build();
+    let registry = registry.expect("no conflicts");
+    assert_eq!(registry.names().collect::<Vec<_>>(), ["Remote-Strike", "strike_page"]);
+    let harness = Harness::of(registry);
+    let mut events = harness.pipeline().subscribe();
+    for (name, source) in [
+        ("strike_page", json!({ "type": "native" })),
+        ("Remote-Strike", json!({ "type": "mcp", "server": "books" })),
+    ] {
+        let _ = harness.ok(name, r#"{"page": 1}"#).await;
+        while let Some(event) = events.try_recv() {
+            assert_eq!(event.tool.name.as_str(), name);
+            assert_eq!(json!(event.tool.source), source);
+        }
+    }
+}
+
+// F30: the file of all tools is the one that is committed.
+#[test]
+fn tools_json_is_the_golden_file() {
+    let tools = tools![count_pages, strike_page];
+    let registry = Registry::builder().add(tools).build().expect("no conflicts");
+    let document = provider::tools(registry.definitions(), Dialect::ToolsJson);
+    insta::with_settings!({ snapshot_path => "../snapshots", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("tools.json", format!("{document:#}"));
+    });
+}
+
+/// A tool of the kind that is on its way out.
+struct Struck(&'static str);
+
+#[expect(deprecated, reason = "what is deprecated goes on to work")]
+mod legacy {
+    use tool_sdk::{DynamicTool, LegacyTool, ToolError};
+
+    use super::{Struck, Value, json};
+
+    impl LegacyTool for Struck {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn description(&self) -> &str {
+            "Strikes a page out."
+        }
+
+        fn parameters(&self) -> Value {
+            let page = json!({ "type": "integer", "minimum": 1, "description": "Which one." });
+            json!({ "type": "object", "properties": { "page": page }, "required": ["page"] })
+        }
+
+        async fn execute(&self, args: Value) -> Result<String, ToolError> {
+            Ok(format!("struck {}", args["page"]))
+        }
+    }
+
+    pub(super) fn tool(name: &'static str) -> Result<DynamicTool, ToolError> {
+        DynamicTool::legacy(Struck(name))
+    }
+}
+
+// F10: the older kind of tool works, behind the same checks and rules; that its trait is
+// deprecated is a case of `ui/fail`.
+#[tokio::test]
+async fn an_older_tool_is_a_tool_like_any_other() {
+    let tool = || legacy::tool("strike").expect("it can be a tool");
+    let harness = Harness::new(tool());
+    assert_eq!(harness.ok("strike", r#"{"page": 2}"#).await.as_text(), "struck 2");
+    let error = harness.error("strike", r#"{"page": 0}"#).await;
+    assert_eq!(error.kind(), ErrorKind::InvalidArgs);
+    let rule: Rule = "deny strike".parse().expect("it is a rule");
+    let harness = Harness::new(tool()).with(|pipeline| pipeline.rules([rule]));
+    assert_eq!(harness.error("strike", r#"{"page": 2}"#).await.kind(), ErrorKind::Denied);
+    let error = legacy::tool("no name").expect_err("it is no name");
+    assert!(error.message().contains("`no name`"), "{}", error.message());
+}
