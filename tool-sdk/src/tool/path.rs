@@ -145,12 +145,15 @@ impl WorkspacePath {
 
     fn about(&self, Places { asked, real }: &Places, writes: bool, cx: &Context) -> Vec<Subject> {
         let path = |place: &Located| Subject::path(place.display(), place.absolute());
-        let sent = asked.as_ref().map_or_else(|| Subject::new(plain(&self.text)), path);
+        // Most paths lead where they say.
+        let elsewhere = asked.as_ref().filter(|asked| !asked.is_at(real));
         let target = path(real);
-        let mut subjects = match sent.text() == target.text() {
-            true => vec![target],
-            false => vec![sent, target],
+        let sent = match asked {
+            Some(_) => elsewhere.map(path),
+            None => Some(Subject::new(plain(&self.text))),
         };
+        let sent = sent.filter(|sent| sent.text() != target.text());
+        let mut subjects: Vec<_> = sent.into_iter().chain([target]).collect();
         let mut also = Vec::new();
         if asked.is_none() {
             // Reading there is no more a matter of course than writing, but it is no writing.
@@ -163,7 +166,7 @@ impl WorkspacePath {
             also.extend(subjects.iter().map(under));
         }
         if writes {
-            let places = asked.iter().chain([real]).filter(|place| place.is_protected());
+            let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());
             let obeyed = "is a file that something executes or obeys later";
             let under = |place| path(place).under(Subject::PROTECTED).noted(obeyed);
             also.extend(places.map(under));

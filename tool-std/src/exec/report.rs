@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tool_sdk::process::{Captured, Exit, Look, RunError};
-use tool_sdk::{Budget, Context, Output, ToolError};
+use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
 
 use super::confined::Confinement;
 use super::plain::plain;
@@ -149,6 +149,17 @@ fn in_words(exit: Exit) -> String {
 fn tokens(captured: &Captured) -> u64 {
     let kept = (captured.head.len() + captured.tail.len()) as u64;
     (kept + captured.omitted).div_ceil(TOKEN as u64)
+}
+
+/// Both ends of a text that is longer than a screen needs.
+fn fitted(text: &str, max_tokens: usize) -> String {
+    match Budget::tokens(max_tokens).fit(text, Truncate::Middle) {
+        None => text.to_owned(),
+        Some(fitted) => format!(
+            "{}\n... {} bytes omitted ...\n{}",
+            fitted.head, fitted.omitted_bytes, fitted.tail
+        ),
+    }
 }
 
 /// Six digits by which people can speak of one part of a long output.

@@ -4,8 +4,9 @@
 //! for byte.
 
 use std::iter;
+use std::ops::Range;
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr_iter, memchr2};
 
 /// What some editors put before a text.
 const BOM: &str = "\u{feff}";
@@ -42,6 +43,25 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
         rest = &rest[end..];
         Some(line)
     })
+}
+
+/// All lines of `text` at once, in memory that is asked for once.
+pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
+    let mut all = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
+    all.extend(lines(text));
+    all
+}
+
+impl AsRef<str> for Line<'_> {
+    fn as_ref(&self) -> &str {
+        self.text
+    }
+}
+
+/// Where a part of a text stands in it.
+pub(crate) fn range_in(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - text.as_ptr().addr();
+    start..start + part.len()
 }
 
 /// How lines of `text` end: the first LF decides, and whether a CR stands before it.
