@@ -123,6 +123,73 @@ fn rules_decide_whether_a_tool_runs() {
     assert!(err(&broken).contains("rules.toml:2: unknown key `denny`; did you mean `deny`?"));
 }
 
+// F108, F178: the family of tools for commands is one of three, as the configuration says.
+#[test]
+fn the_family_of_the_tools_for_commands_is_chosen() {
+    let families = [
+        ("unified_exec", "exec_command", "shell_command"),
+        ("shell", "shell", "exec_command"),
+        ("shell_command", "shell_command", "exec_command"),
+    ];
+    for (family, there, gone) in families {
+        let config = format!("[variants]\nshell = \"{family}\"\n");
+        let listed = out(&run_configured(&config, &["list", "--json"]));
+        let has = |name: &str| listed.contains(&format!("\"name\": \"{name}\""));
+        assert!(has(there) && !has(gone), "{family}: {listed}");
+    }
+    let wrong = run_configured("[variants]\nshell = \"zsh\"\n", &["list"]);
+    assert!(wrong.status.code() == Some(2) && err(&wrong).contains("zsh"), "{}", err(&wrong));
+}
+
+// F92: a write outside every writable folder is refused even if a rule allows.
+#[test]
+fn nothing_is_written_outside_the_writable_folders() {
+    let root = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(root.path().join("in")).expect("a folder");
+    let config = root.path().join("config.toml");
+    let folder = root.path().join("in");
+    std::fs::write(&config, format!("writable = [{folder:?}]\n")).expect("a file");
+    let config = config.to_str().expect("it is text");
+    let write = |path: &str| {
+        let arguments = ["--path", path, "--content", "x"];
+        run_in(
+            root.path(),
+            &[&["--config", config, "--allow", "*", "call", "write_file"], &arguments[..]].concat(),
+        )
+    };
+    assert_eq!(write("in/file").status.code(), Some(0), "{}", err(&write("in/other")));
+    assert_eq!(write("file").status.code(), Some(3));
+    assert!(!root.path().join("file").exists());
+}
+
+// F73, F24: a rule may name the tool and its argument as other systems do.
+#[test]
+fn commands_go_by_the_names_of_other_systems() {
+    let rule = "bash(command: git *)";
+    for (command, code) in [("git --version", 0), ("touch x", 3)] {
+        let arguments = serde_json::json!({ "command": command }).to_string();
+        let ran = run(&["--no-input", "--allow", rule, "call", "bash", &arguments]);
+        assert_eq!(ran.status.code(), Some(code), "{command}: {}", err(&ran));
+    }
+}
+
+// LG1: what the environment keeps secret is in no event.
+#[test]
+fn events_hold_no_secret_of_the_environment() {
+    let secret = "k3yk3yk3yk3yk3y";
+    let told = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+        .args(["--root", env!("CARGO_MANIFEST_DIR"), "--state-dir", env!("CARGO_TARGET_TMPDIR")])
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env("MY_API_TOKEN", secret)
+        .args(["--yes", "call", "exec_command", "--events", "--cmd"])
+        .arg(format!("echo {secret}"))
+        .output()
+        .expect("the program runs");
+    assert!(out(&told).contains(secret), "{}", out(&told));
+    let events = err(&told);
+    assert!(events.contains("completed") && !events.contains(secret), "{events}");
+}
+
 #[test]
 fn a_check_says_what_would_be_decided() {
     for (options, decision) in [

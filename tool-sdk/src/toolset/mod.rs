@@ -314,7 +314,7 @@ impl Toolset {
     }
 
     /// Whether an agent of this name was registered.
-    #[cfg(all(feature = "cli", feature = "mcp"))]
+    #[cfg(feature = "cli")]
     pub(crate) fn has_agent(&self, name: &str) -> bool {
         self.read().filter.agents.iter().any(|agent| agent.name == name)
     }

@@ -23,6 +23,7 @@ const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
 #[tool(
     execute,
     category = "shell",
+    aliases("bash"),
     display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env), summary = "Running {cmd}", preview = preview),
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
     parallel = shared,
@@ -33,6 +34,7 @@ const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
 #[expect(clippy::too_many_arguments, reason = "each is a parameter of the tool")]
 pub async fn exec_command(
     /// The command line.
+    #[arg(alias("command"))]
     cmd: String,
     /// The folder to run it in, relative to the workspace or absolute inside it.
     #[arg(default = ".")]

@@ -52,11 +52,11 @@ fn ways(view: &View) -> Vec<String> {
         .find(|tool| takes(tool, &["path", "offset", "limit"]))
         .map(|tool| format!("page through it with `{}` (offset, limit)", tool.name));
     // What searches for names takes a pattern and a path too, but no filter of files.
-    let search = first_that_takes(
-        || view.definitions().filter(reads).filter(|tool| takes(tool, &["pattern", "path"])),
-        "include",
-    )
-    .map(|tool| format!("search it with `{}`", tool.name));
+    let search = view
+        .definitions()
+        .filter(reads)
+        .find(|tool| takes(tool, &["pattern", "path", "include"]))
+        .map(|tool| format!("search it with `{}`", tool.name));
     // Of the tools around agents, the one that starts work takes a prompt.
     let agent = first_that_takes(|| view.definitions().filter(|tool| tool.is_in(AGENTS)), "prompt")
         .map(|tool| format!("hand it to `{}`", tool.name));

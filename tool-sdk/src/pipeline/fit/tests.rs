@@ -173,7 +173,7 @@ async fn hints_name_the_tools_that_are_there() {
         (vec![list()], ""),
         (vec![list(), page()], "; page through it with `pager` (offset, limit)"),
         (vec![names(), search()], "; search it with `seek`"),
-        (vec![names()], "; search it with `names`"),
+        (vec![names()], ""),
         (vec![agents("close", &["id"]), agents("helper", &["prompt"])], "; hand it to `helper`"),
         (
             vec![page(), search(), agents("close", &["id"])],

@@ -186,14 +186,21 @@ impl App {
         need: Need<'_>,
         io: &mut Io<'_>,
     ) -> exit::Result<Toolset> {
-        let own = self.toolset(&place::heed(&[top, sub], io)?);
+        let own = self.toolset(&place::heed(&[top, sub], io)?)?;
         Ok(Foreign::load(&[top, sub], io)?.beside(own, need, io))
     }
 
     /// The tools as the program shapes them, behind their guard.
-    pub(super) fn toolset(&self, guard: &Guard) -> Toolset {
+    pub(super) fn toolset(&self, guard: &Guard) -> exit::Result<Toolset> {
         let tools = guard.agents.iter().cloned().fold(self.shaped(), Toolset::with_agent);
-        tools.with_mode(guard.mode).with_rules(guard.rules.clone())
+        let tools = tools
+            .with_mode(guard.mode)
+            .with_rules(guard.rules.clone())
+            .with_experimental_named(guard.experimental.iter().cloned());
+        let chosen = guard.variants.iter();
+        chosen.fold(Ok(tools), |tools, (group, variant)| {
+            tools?.choose(group, variant).map_err(Failure::config)
+        })
     }
 
     /// The tools as the program shapes them, whatever may run.

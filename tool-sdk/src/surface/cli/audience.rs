@@ -2,18 +2,22 @@
 
 use clap::ArgMatches;
 
-use super::grammar;
+use super::{Io, grammar, style};
 use crate::context::{Client, Session};
 use crate::toolset::Toolset;
 
 /// The tools as those see them whom the options name.
-pub(super) fn of(tools: Toolset, matches: &ArgMatches) -> Toolset {
+pub(super) fn of(tools: Toolset, matches: &ArgMatches, io: &mut Io<'_>) -> Toolset {
     let option = |name: &str| matches.get_one::<String>(name).cloned();
     let mut session = Session::new("cli").with_client(Client::Cli);
     if let Some(model) = option(grammar::MODEL) {
         session = session.with_model(model);
     }
     if let Some(agent) = option(grammar::AGENT) {
+        if !tools.has_agent(&agent) {
+            let agent = style::plain(&agent);
+            io.say(format_args!("warning: there is no agent `{agent}`; it has what all have"));
+        }
         session = session.with_agent(agent);
     }
     let tools = tools.for_session(&session);

@@ -44,6 +44,12 @@ pub(super) struct Config {
     pub(super) mode: Option<Mode>,
     pub(super) safe_commands: Option<bool>,
     pub(super) agents: Vec<AgentProfile>,
+    /// Which variant of which group of tools.
+    pub(super) variants: BTreeMap<String, String>,
+    /// The experiments that take part.
+    pub(super) experimental: Vec<String>,
+    /// The only folders in which something is written.
+    pub(super) writable: Option<Vec<PathBuf>>,
     pub(super) hooks: Option<ExternalHooks>,
     /// Where decisions and runs are written down.
     pub(super) audit: Option<PathBuf>,
@@ -146,6 +152,11 @@ struct Written {
     rules: Vec<Spanned<Entry>>,
     #[serde(default)]
     agents: BTreeMap<String, Spanned<Map<String, Value>>>,
+    #[serde(default)]
+    variants: BTreeMap<String, String>,
+    #[serde(default)]
+    experimental: Vec<String>,
+    writable: Option<Vec<PathBuf>>,
     hooks: Option<Spanned<Value>>,
     audit: Option<PathBuf>,
     mcp: Option<Spanned<Value>>,
@@ -161,6 +172,7 @@ const KEYS: &[&str] = &[
     "ask",
     "audit",
     "deny",
+    "experimental",
     "hooks",
     "mcp",
     "mode",
@@ -170,6 +182,8 @@ const KEYS: &[&str] = &[
     "sandbox_level",
     "sandbox_network",
     "serve",
+    "variants",
+    "writable",
 ];
 
 /// A rule in its long form.
@@ -222,6 +236,9 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
         mode: written.mode,
         safe_commands: written.safe_commands,
         agents: written.agents.into_iter().map(agent).collect::<std::result::Result<_, _>>()?,
+        variants: written.variants,
+        experimental: written.experimental,
+        writable: written.writable,
         hooks: written.hooks.map(|entry| hooks(text, &entry)).transpose()?,
         audit: written.audit,
         servers: written.mcp.map(|entry| servers(text, &entry)).transpose()?.unwrap_or_default(),

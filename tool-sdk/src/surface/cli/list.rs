@@ -15,7 +15,7 @@ pub(super) fn run(
     let tools = tools.into();
     let nothing_linked = tools.is_empty();
     let category = matches.get_one::<String>(grammar::CATEGORY);
-    let view = audience::of(tools, matches).view();
+    let view = audience::of(tools, matches, io).view();
     let listed: Vec<&Definition> = view
         .definitions()
         .filter(|tool| category.is_none_or(|wanted| tool.category.as_deref() == Some(wanted)))

@@ -22,7 +22,7 @@ pub(super) fn run(
 ) -> exit::Result {
     let dialect = dialect(matches)?;
     let names: Vec<&String> = matches.get_many(grammar::NAME).into_iter().flatten().collect();
-    let tools = select(program, &audience::of(tools.into(), matches), &names)?;
+    let tools = select(program, &audience::of(tools.into(), matches, io), &names)?;
     let files = files(matches, &tools, dialect, names.is_empty(), io)?;
     let findings = matches.get_flag(grammar::LINT).then(|| provider::lint_all(&tools, dialect));
     if files.is_none() && findings.is_none() {

@@ -23,7 +23,7 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let name = matches.get_one::<String>(grammar::NAME).map_or("", String::as_str);
-    let view = audience::of(tools.into(), matches).view();
+    let view = audience::of(tools.into(), matches, io).view();
     let definition = find(program, &view, name)?;
     if matches.get_flag(grammar::JSON) {
         let json = serde_json::to_string_pretty(&definition).map_err(std::io::Error::from)?;

@@ -1,6 +1,6 @@
 //! Everything that a call needs: tools behind their guard, folders, and whoever is asked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::permission::{Approver, Ask, Mode, Reply, Rule};
 use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
 use crate::toolset::View;
-use crate::truncate::prepare_outputs;
+use crate::truncate::{RETENTION, is_due, prepare_outputs, sweep};
 use crate::workspace::Workspace;
 
 /// Where calls are made.
@@ -61,9 +61,13 @@ impl Stage {
     /// `levels` are the options from left to right.
     pub(super) fn set(app: &App, levels: &[&ArgMatches], io: &mut Io<'_>) -> Result<Self> {
         let guard = Guard::load(levels, io)?;
-        let mut pipeline = Pipeline::new(app.toolset(&guard))
+        let mut pipeline = Pipeline::new(app.toolset(&guard)?)
             .budget(guard.budget)
-            .loop_guard(LoopGuard::default());
+            .loop_guard(LoopGuard::default())
+            .redact_events(Redactor::from_env());
+        if let Some(folders) = guard.writable {
+            pipeline = pipeline.writable_roots(folders);
+        }
         let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
         let mut sandbox = guard.sandbox;
         // What is configured, approved and written down is not for commands to write.
@@ -72,6 +76,11 @@ impl Stage {
         }
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
+            // Nobody waits for it, and whoever cannot be rid of them finds them next time.
+            if is_due(&outputs) {
+                let outputs = outputs.clone();
+                drop(std::thread::spawn(move || sweep(&outputs, RETENTION)));
+            }
             readable.outputs = Some(outputs.clone());
             pipeline = pipeline.output_dir(outputs);
             sandbox = sandbox.protect(dir);
@@ -87,6 +96,9 @@ impl Stage {
             sandbox = sandbox.protect(path);
         }
         let floor = Floor::default();
+        // Paths in arguments are relative to the first of the roots.
+        let folder = place::roots(levels, io).into_iter().next();
+        let folder = folder.unwrap_or_else(|| io.current_dir.clone());
         let approver: Option<Arc<dyn Approver>> = match (guard.answers, &io.console) {
             (Answers::Yes, _) => Some(Arc::new(Yes)),
             (Answers::Terminal, Some(console)) => {
@@ -94,7 +106,7 @@ impl Stage {
             }
             (Answers::Terminal, None) | (Answers::Nobody, _) => None,
         };
-        pipeline = hooked(pipeline, guard.hooks, approver, guard.mode, io);
+        pipeline = hooked(pipeline, guard.hooks, approver, guard.mode, &folder);
 
         let stop = CancellationToken::new();
         let mut session = Session::new(SESSION).with_client(Client::Cli).lend(guard.settings);
@@ -133,7 +145,7 @@ impl Stage {
         match (events, io.live && !style::is_dumb(io)) {
             (true, _) => Watch::lines(self.pipeline.subscribe()),
             (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone()),
-            (false, false) => Watch::nobody(),
+            (false, false) => Watch::quiet(self.pipeline.subscribe()),
         }
     }
 }
@@ -147,11 +159,11 @@ fn hooked(
     hooks: Option<ExternalHooks>,
     approver: Option<Arc<dyn Approver>>,
     mode: Mode,
-    io: &Io<'_>,
+    folder: &Path,
 ) -> Pipeline {
     let hooks = hooks
         .filter(|hooks| !hooks.is_empty())
-        .map(|hooks| Arc::new(hooks.in_folder(io.current_dir.clone()).in_mode(mode)));
+        .map(|hooks| Arc::new(hooks.in_folder(folder).in_mode(mode)));
     let approver = match (&hooks, approver) {
         (Some(hooks), Some(inner)) => Some(Arc::new(Arc::clone(hooks).approver(inner)) as _),
         (_, approver) => approver,

@@ -34,8 +34,8 @@ pub(super) fn is_dumb(io: &Io<'_>) -> bool {
     io.var("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// `text` without control characters: what a foreign tool says of itself must not move the
-/// cursor.
+/// `text` without characters that do not show, or that change how others do: what a foreign
+/// tool says of itself must not move the cursor, nor read otherwise than it is.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return text.into();
@@ -43,7 +43,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
-/// As [`plain`], with every control character as its escape.
+/// As [`plain`], with every such character as its escape.
 pub(super) fn escaped(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return text.into();
@@ -56,7 +56,23 @@ pub(super) fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 fn is_harmless(c: char) -> bool {
-    !c.is_control() || matches!(c, '\n' | '\t')
+    matches!(c, '\n' | '\t') || !c.is_control() && !is_unseen(c)
+}
+
+/// Whether it has no width, or changes the direction in which others are read.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// The first sentence, on one line.
@@ -92,6 +108,7 @@ mod tests {
         assert_eq!(first_sentence("Reads a\n  file. Then more."), "Reads a file.");
         assert_eq!(first_sentence("Reads v1.2 files\n\nMore."), "Reads v1.2 files");
         assert_eq!(first_sentence("\x1b[2Jx"), "\u{fffd}[2Jx");
+        assert_eq!(first_sentence("a\u{202e}b\u{200b}c"), "a\u{fffd}b\u{fffd}c");
         assert_eq!(first_sentence(&"x".repeat(500)).chars().count(), 161);
     }
 

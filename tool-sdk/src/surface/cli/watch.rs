@@ -11,44 +11,56 @@ use crate::event::{EventKind, Events, ToolEvent};
 
 /// Whoever is told of events.
 pub(super) struct Watch {
-    events: Option<Events>,
-    /// A person's view; without one, events are lines of JSON.
-    live: Option<Live>,
+    events: Events,
+    view: View,
+}
+
+/// How events are told.
+enum View {
+    /// Each is a line of JSON.
+    Lines,
+    /// A person at a terminal sees how far the calls are.
+    Live(Live),
+    /// Nothing but what somebody has to know.
+    Warnings,
 }
 
 impl Watch {
-    /// Nobody is told.
-    pub(super) fn nobody() -> Self {
-        Self { events: None, live: None }
+    /// Nothing is told but what somebody has to know.
+    pub(super) fn quiet(events: Events) -> Self {
+        Self { events, view: View::Warnings }
     }
 
     /// Every event is one line of JSON.
     pub(super) fn lines(events: Events) -> Self {
-        Self { events: Some(events), live: None }
+        Self { events, view: View::Lines }
     }
 
     /// A person at a terminal sees how far the calls are.
     pub(super) fn live(events: Events, floor: Floor) -> Self {
-        Self { events: Some(events), live: Some(Live::new(floor)) }
+        Self { events, view: View::Live(Live::new(floor)) }
     }
 
     /// The next event; waits for ever when there will be none.
     pub(super) async fn next(&mut self) -> ToolEvent {
-        if let Some(events) = &mut self.events
-            && let Some(event) = events.recv().await
-        {
-            return event;
+        match self.events.recv().await {
+            Some(event) => event,
+            None => std::future::pending().await,
         }
-        std::future::pending().await
     }
 
     /// That nobody reads it is no reason to end a call.
     pub(super) fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
-        match &mut self.live {
-            Some(live) => live.tell(event, stderr),
-            None => {
+        match &mut self.view {
+            View::Live(live) => live.tell(event, stderr),
+            View::Lines => {
                 if let Ok(line) = serde_json::to_string(event) {
                     let _ = writeln!(stderr, "{line}");
+                }
+            }
+            View::Warnings => {
+                if let EventKind::Warned { message } = &event.kind {
+                    let _ = writeln!(stderr, "{}", warning(message));
                 }
             }
         }
@@ -56,13 +68,18 @@ impl Watch {
 
     /// Tells what is left to tell.
     pub(super) fn finish(mut self, stderr: &mut dyn Write) {
-        while let Some(event) = self.events.as_mut().and_then(Events::try_recv) {
+        while let Some(event) = self.events.try_recv() {
             self.tell(&event, stderr);
         }
-        if let Some(live) = self.live {
+        if let View::Live(live) = self.view {
             live.finish(stderr);
         }
     }
+}
+
+/// What somebody has to know, on one line, however long.
+fn warning(message: &str) -> String {
+    style::plain(&format!("warning: {message}")).replace(['\n', '\t'], " ")
 }
 
 /// One line about what runs now, and one above it for every call that has ended.
@@ -96,6 +113,9 @@ impl Live {
             | EventKind::Aborted(ending)
             | EventKind::TimedOut(ending) => {
                 self.end(event, '✗', ending.error.as_str(), ending.elapsed_ms);
+            }
+            EventKind::Warned { message } => {
+                let _ = writeln!(self.ended, "{}", warning(message));
             }
             _ => return,
         }

@@ -8,6 +8,7 @@
 //!
 //! **Invariant:** what cannot be read ends the command; no rule is ever left out.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -33,6 +34,12 @@ pub(super) struct Guard {
     pub(super) answers: Answers,
     pub(super) settings: Settings,
     pub(super) agents: Vec<AgentProfile>,
+    /// Which variant of which group of tools.
+    pub(super) variants: BTreeMap<String, String>,
+    /// The experiments that take part.
+    pub(super) experimental: Vec<String>,
+    /// The only folders in which something is written.
+    pub(super) writable: Option<Vec<PathBuf>>,
     pub(super) hooks: Option<ExternalHooks>,
     pub(super) budget: Budget,
     /// Where decisions and runs are written down.
@@ -68,6 +75,11 @@ impl Guard {
         let safe = safe.or(switch(io, "TOOL_SDK_SAFE_COMMANDS")?).or(config.safe_commands);
         settings.safe_commands = safe.unwrap_or(settings.safe_commands);
         let budget = Budget::from_env(io.env).map_err(Failure::config)?;
+        let variants = variants(io)?.unwrap_or(config.variants);
+        let experimental = list(io, "TOOL_SDK_EXPERIMENTAL")?.unwrap_or(config.experimental);
+        let writable = io.var("TOOL_SDK_WRITABLE");
+        let writable = writable.map(|list| std::env::split_paths(&list).collect());
+        let writable: Option<Vec<_>> = writable.or(config.writable);
         let audit = io.var("TOOL_SDK_AUDIT").map(PathBuf::from).or(config.audit);
         Ok(Self {
             rules,
@@ -75,6 +87,9 @@ impl Guard {
             answers,
             settings,
             agents: config.agents,
+            variants,
+            experimental,
+            writable: writable.map(|folders| folders.into_iter().map(|it| io.path(it)).collect()),
             hooks: config.hooks,
             budget,
             audit: audit.map(|path| io.path(path)),
@@ -136,6 +151,29 @@ where
         .map(parse)
         .transpose()
         .map_err(|(error, variable)| Failure::config(format_args!("{variable}: {error}")))
+}
+
+/// The variants that the environment chooses, as `GROUP=NAME`.
+fn variants(io: &Io<'_>) -> Result<Option<BTreeMap<String, String>>> {
+    const VARIABLE: &str = "TOOL_SDK_VARIANTS";
+    let pair = |item: String| {
+        let (group, name) = item.split_once('=').ok_or_else(|| {
+            let item = item.escape_debug();
+            Failure::config(format_args!("{VARIABLE} holds `GROUP=NAME`, not `{item}`"))
+        })?;
+        Ok((group.trim().to_owned(), name.trim().to_owned()))
+    };
+    let items = list(io, VARIABLE)?;
+    items.map(|items| items.into_iter().map(pair).collect()).transpose()
+}
+
+/// A variable that holds several words with commas between them.
+fn list(io: &Io<'_>, variable: &str) -> Result<Option<Vec<String>>> {
+    let items = |text: String| {
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items.map(str::to_owned).collect()
+    };
+    Ok(text(io, variable)?.map(items))
 }
 
 /// What confines commands.
