@@ -28,6 +28,16 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     tool::expand(attribute.into(), item.into()).into()
 }
 
+/// Puts the code in its braces behind the item that it is on; generated code says it.
+///
+/// Where the item cannot stand, as a type in an `impl` block, the code is not seen either, and
+/// the compiler complains of one thing.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn followed_by(code: TokenStream, item: TokenStream) -> TokenStream {
+    [item, code].into_iter().collect()
+}
+
 /// Makes tools of the methods of an `impl` block. Documented at `tool_sdk::toolset`.
 #[proc_macro_attribute]
 pub fn toolset(attribute: TokenStream, item: TokenStream) -> TokenStream {

@@ -26,3 +26,5 @@ pub use std::string::String;
 pub use std::sync::Arc;
 pub use std::time::Duration;
 pub use std::vec::Vec;
+#[cfg(feature = "macros")]
+pub use tool_sdk_macros::followed_by;

@@ -19,7 +19,6 @@ use crate::span::{self, generated_ident};
 /// A function, the type of the same name and all that stands behind it.
 pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let (ident, cfgs) = (generated_ident(&tool.ident), &tool.cfgs);
-    let marker = marker(&ident, &tool.vis, cfgs);
     let args = args_struct(tool);
     let (items, spec) = (spec::items(tool), spec::spec(tool));
     let prepare = prepare(tool, None);
@@ -29,27 +28,20 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let behind = behind(
         &ident,
         &tool.runtime,
-        quote! {
+        &quote! {
             #items
             static __TOOL: __rt::FnTool = __rt::FnTool::new(#spec, #prepare);
             #registration
         },
     );
-    quote! {
-        #function
-        #marker
-        #args
-        #cfgs
-        #behind
-        #test
-    }
+    let marker = marker(&ident, &tool.vis, cfgs, &tool.runtime, quote!(#args #behind #test));
+    quote!(#function #marker)
 }
 
 /// What makes a type a tool: the items that stand behind it, of which one is `__TOOL`.
 ///
-/// They stand in the function that hands the tool out, which names nothing outside. The
-/// runtime is named once, so that one which is not there is one error.
-pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: TokenStream) -> TokenStream {
+/// They stand in the function that hands the tool out, which names nothing outside.
+pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: &TokenStream) -> TokenStream {
     let private = runtime.private();
     quote! {
         const _: () = {
@@ -65,10 +57,20 @@ pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: TokenStream) -> To
     }
 }
 
-/// The type of the same name as the function, which is where it is refused if taken.
-pub(super) fn marker(ident: &Ident, vis: &TokenStream, cfgs: &TokenStream) -> TokenStream {
+/// The type of the same name as the function, which is where it is refused if taken, with
+/// the code that follows it.
+pub(super) fn marker(
+    ident: &Ident,
+    vis: &TokenStream,
+    cfgs: &TokenStream,
+    runtime: &Runtime,
+    code: TokenStream,
+) -> TokenStream {
+    let private = runtime.private();
+    let follow = quote!(#[#private::followed_by { #code }]);
     quote_spanned! {ident.span()=>
         #cfgs
+        #follow
         #[doc(hidden)]
         #[non_exhaustive]
         #vis enum #ident {}

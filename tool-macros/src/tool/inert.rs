@@ -24,22 +24,16 @@ pub(super) fn function(function: &Function, runtime: &Runtime) -> TokenStream {
     }
     let ident = generated_ident(&function.sig.ident);
     let (vis, cfgs) = head(function);
-    let marker = expand::marker(&ident, &vis, &cfgs);
     let args = args_struct(function, &Site::Free);
     let behind = expand::behind(
         &ident,
         runtime,
-        quote! {
+        &quote! {
             static __TOOL: __rt::FnTool =
                 __rt::FnTool::new(__rt::ToolSpec::DEFAULT, |_, _| ::core::unreachable!());
         },
     );
-    quote! {
-        #marker
-        #args
-        #cfgs
-        #behind
-    }
+    expand::marker(&ident, &vis, &cfgs, runtime, quote!(#args #behind))
 }
 
 fn head(function: &Function) -> (TokenStream, TokenStream) {

@@ -41,186 +41,172 @@ fn a_plain_tool() {
             ) -> Result<Output, ToolError> {
                 body
             }
+            #[::tool_sdk::__private::followed_by{#[doc = " Arguments of `read_page`."]#[non_exhaustive]pub
+            struct
+            ReadPageArgs{#[doc = r" Path."]pub
+            path:String,
+            #[doc = r" First line."]pub
+            offset:u32,
+            #[doc = r" How."]pub
+            mode:Mode,
+            #[doc = r" Label."]pub
+            label:::std::string::String,
+            }const
+            _:()= {use::tool_sdk::__private
+            as
+            __rt;#[automatically_derived]impl
+            __rt::ToolFn
+            for
+            read_page{fn
+            tool()->&'static
+            __rt::FnTool{const
+            __OUT:__rt::OutputType<Result<Output,
+            ToolError>>= __rt::output_type::<Result<Output,
+            ToolError>>();fn
+            __default2()->Mode{Mode::Fast}const
+            _:fn()= ||{fn
+            __is_ranged<T:__rt::Ranged>(){}__is_ranged::<u32>();};static
+            __HOOKS:__rt::Hooks<ReadPageArgs>= __rt::Hooks{summary:__rt::Some(
+                |__a|{use
+                __rt::{ViaDebug
+                as
+                _,
+                ViaDisplay
+                as
+                _,
+                ViaList
+                as
+                _,
+                ViaOption
+                as
+                _};::std::format!("Reading {0}", (&&&&__rt::Shown(&__a.path)).shown())}
+            ),
+            ..__rt::Hooks::NONE};static
+            __TOOL:__rt::FnTool = __rt::FnTool::new(
+                __rt::ToolSpec{name:"read_page",
+                description:"Read a text file.\n\nOr a range of its lines.",
+                risk:__rt::Risk::new(__rt::RiskClass::Read),
+                is_async:true,
+                args:__rt::ArgsSpec::Params(
+                    &[__rt::ParamSpec{name:"path",
+                    description:"Path.",
+                    ty:__rt::param_type::<String>(),
+                    default:__rt::None,
+                    options:__rt::ParamOptions::NONE,
+                    },
+                    __rt::ParamSpec{name:"offset",
+                    description:"First line.",
+                    ty:__rt::param_type::<u32>(),
+                    default:__rt::Some(__rt::DefaultSpec::Json("1")),
+                    options:const{&__rt::ParamOptions{range:__rt::Some(
+                        __rt::Range::Int(__rt::Some(1), __rt::None)
+                    ),
+                    ..__rt::ParamOptions::DEFAULT}},
+                    },
+                    __rt::ParamSpec{name:"readMode",
+                    description:"How.",
+                    ty:__rt::param_type::<Mode>(),
+                    default:__rt::Some(
+                        __rt::DefaultSpec::Value(
+                            ||::core::result::Result::unwrap_or(
+                                __rt::to_value::<Mode>(__default2()),
+                                __rt::Value::Null,
+                            )
+                        )
+                    ),
+                    options:__rt::ParamOptions::NONE,
+                    },
+                    __rt::ParamSpec{name:"label",
+                    description:"Label.",
+                    ty:__rt::param_type::<::std::string::String>(),
+                    default:__rt::None,
+                    options:__rt::ParamOptions::NONE,
+                    }]
+                ),
+                output:__OUT.schema,
+                place:__rt::Place{package:::core::env!("CARGO_PKG_NAME"),
+                version:::core::env!("CARGO_PKG_VERSION"),
+                file:::core::file!(),
+                line:::core::line!(),
+                },
+                options:const{&__rt::ToolOptions{aliases:&["read"],
+                primary:__rt::Some("path"),
+                summary:__rt::Some("Reading {path}"),
+                ..__rt::ToolOptions::DEFAULT}},
+                },
+                |__table,
+                __raw|{let
+                mut
+                __0 = __rt::None;let
+                mut
+                __1 = __rt::None;let
+                mut
+                __2 = __rt::None;let
+                mut
+                __3 = __rt::None;let
+                __notes = __rt::take(
+                    __table,
+                    __raw,
+                    &mut[&mut
+                    __0,
+                    &mut
+                    __1,
+                    &mut
+                    __2,
+                    &mut
+                    __3]
+                )?;let
+                __args = ReadPageArgs{path:__rt::filled(__0),
+                offset:match
+                __1{__rt::None = >1,
+                __rt::Some(__value)= >__value,
+                },
+                mode:match
+                __2{__rt::None = >__default2(),
+                __rt::Some(__value)= >__value,
+                },
+                label:__rt::filled(__3),
+                };__rt::Ok(
+                    __rt::stage_with(
+                        __notes,
+                        __args,
+                        &__HOOKS,
+                        move|__args,
+                        __approved|{let
+                        __cx = __approved.context();async
+                        move{(
+                            __OUT.convert
+                        )(
+                            read_page(
+                                __args.path,
+                                __args.offset,
+                                __args.mode,
+                                &*__args.label,
+                                <Context
+                                as
+                                __rt::FromContextRef>::from_context_ref(&__cx),
+                                match<State<Db>as
+                                __rt::FromContext>::from_context(&__cx){__rt::Ok(__value)= >__value,
+                                __rt::Err(__error)= >{return
+                                __rt::Err(__error);}}
+                            ).await
+                        )}}
+                    )
+                )}
+            );__rt::submit!{&__TOOL}#[doc(
+                hidden
+            )]#[allow(
+                non_local_definitions
+            )]#[macro_export]macro_rules!tool_named_read_page{(
+
+            )= >{};}#[doc(
+                hidden
+            )]#[allow(
+                non_local_definitions
+            )]#[macro_export]macro_rules!tool_named_read{()= >{};}&__TOOL}}};}]
             #[doc(hidden)]
             #[non_exhaustive]
             pub enum read_page {}
-            /// Arguments of `read_page`.
-            #[non_exhaustive]
-            pub struct ReadPageArgs {
-                /// Path.
-                pub path: String,
-                /// First line.
-                pub offset: u32,
-                /// How.
-                pub mode: Mode,
-                /// Label.
-                pub label: ::std::string::String,
-            }
-            const _: () = {
-                use ::tool_sdk::__private as __rt;
-                #[automatically_derived]
-                impl __rt::ToolFn for read_page {
-                    fn tool() -> &'static __rt::FnTool {
-                        const __OUT: __rt::OutputType<Result<Output, ToolError>> = __rt::output_type::<
-                            Result<Output, ToolError>,
-                        >();
-                        fn __default2() -> Mode {
-                            Mode::Fast
-                        }
-                        const _: fn() = || {
-                            fn __is_ranged<T: __rt::Ranged>() {}
-                            __is_ranged::<u32>();
-                        };
-                        static __HOOKS: __rt::Hooks<ReadPageArgs> = __rt::Hooks {
-                            summary: __rt::Some(|__a| {
-                                use __rt::{
-                                    ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _,
-                                };
-                                ::std::format!(
-                                    "Reading {0}", (&& && __rt::Shown(& __a.path)).shown()
-                                )
-                            }),
-                            ..__rt::Hooks::NONE
-                        };
-                        static __TOOL: __rt::FnTool = __rt::FnTool::new(
-                            __rt::ToolSpec {
-                                name: "read_page",
-                                description: "Read a text file.\n\nOr a range of its lines.",
-                                risk: __rt::Risk::new(__rt::RiskClass::Read),
-                                args: __rt::ArgsSpec::Params(
-                                    &[
-                                        __rt::ParamSpec {
-                                            name: "path",
-                                            description: "Path.",
-                                            ty: __rt::param_type::<String>(),
-                                            default: __rt::None,
-                                            options: __rt::ParamOptions::NONE,
-                                        },
-                                        __rt::ParamSpec {
-                                            name: "offset",
-                                            description: "First line.",
-                                            ty: __rt::param_type::<u32>(),
-                                            default: __rt::Some(__rt::DefaultSpec::Json("1")),
-                                            options: const {
-                                                &__rt::ParamOptions {
-                                                    range: __rt::Some(
-                                                        __rt::Range::Int(__rt::Some(1), __rt::None),
-                                                    ),
-                                                    ..__rt::ParamOptions::DEFAULT
-                                                }
-                                            },
-                                        },
-                                        __rt::ParamSpec {
-                                            name: "readMode",
-                                            description: "How.",
-                                            ty: __rt::param_type::<Mode>(),
-                                            default: __rt::Some(
-                                                __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
-                                                    __rt::to_value::<Mode>(__default2()),
-                                                    __rt::Value::Null,
-                                                )),
-                                            ),
-                                            options: __rt::ParamOptions::NONE,
-                                        },
-                                        __rt::ParamSpec {
-                                            name: "label",
-                                            description: "Label.",
-                                            ty: __rt::param_type::<::std::string::String>(),
-                                            default: __rt::None,
-                                            options: __rt::ParamOptions::NONE,
-                                        },
-                                    ],
-                                ),
-                                output: __OUT.schema,
-                                place: __rt::Place {
-                                    package: ::core::env!("CARGO_PKG_NAME"),
-                                    version: ::core::env!("CARGO_PKG_VERSION"),
-                                    file: ::core::file!(),
-                                    line: ::core::line!(),
-                                },
-                                options: const {
-                                    &__rt::ToolOptions {
-                                        aliases: &["read"],
-                                        primary: __rt::Some("path"),
-                                        summary: __rt::Some("Reading {path}"),
-                                        ..__rt::ToolOptions::DEFAULT
-                                    }
-                                },
-                            },
-                            |__table, __raw| {
-                                let mut __0 = __rt::None;
-                                let mut __1 = __rt::None;
-                                let mut __2 = __rt::None;
-                                let mut __3 = __rt::None;
-                                let __notes = __rt::take(
-                                    __table,
-                                    __raw,
-                                    &mut [&mut __0, &mut __1, &mut __2, &mut __3],
-                                )?;
-                                let __args = ReadPageArgs {
-                                    path: __rt::filled(__0),
-                                    offset: match __1 {
-                                        __rt::None => 1,
-                                        __rt::Some(__value) => __value,
-                                    },
-                                    mode: match __2 {
-                                        __rt::None => __default2(),
-                                        __rt::Some(__value) => __value,
-                                    },
-                                    label: __rt::filled(__3),
-                                };
-                                __rt::Ok(
-                                    __rt::stage_with(
-                                        __notes,
-                                        __args,
-                                        &__HOOKS,
-                                        move |__args, __approved| {
-                                            let __cx = __approved.context();
-                                            async move {
-                                                (__OUT
-                                                    .convert)(
-                                                    read_page(
-                                                            __args.path,
-                                                            __args.offset,
-                                                            __args.mode,
-                                                            &*__args.label,
-                                                            <Context as __rt::FromContextRef>::from_context_ref(&__cx),
-                                                            match <State<
-                                                                Db,
-                                                            > as __rt::FromContext>::from_context(&__cx) {
-                                                                __rt::Ok(__value) => __value,
-                                                                __rt::Err(__error) => {
-                                                                    return __rt::Err(__error);
-                                                                }
-                                                            },
-                                                        )
-                                                        .await,
-                                                )
-                                            }
-                                        },
-                                    ),
-                                )
-                            },
-                        );
-                        __rt::submit! {
-                            & __TOOL
-                        }
-                        #[doc(hidden)]
-                        #[allow(non_local_definitions)]
-                        #[macro_export]
-                        macro_rules! tool_named_read_page {
-                            () => {};
-                        }
-                        #[doc(hidden)]
-                        #[allow(non_local_definitions)]
-                        #[macro_export]
-                        macro_rules! tool_named_read {
-                            () => {};
-                        }
-                        &__TOOL
-                    }
-                }
-            };
         "#]],
     );
 }
@@ -271,194 +257,158 @@ fn all_items() {
             #[allow(dead_code)]
             pub(crate) fn act(path: String, r#type: Option<&str>, ratio: f64) {}
             #[cfg(unix)]
+            #[::renamed::__private::followed_by{#[cfg(
+                unix
+            )]#[doc = " Arguments of `do-it`."]#[non_exhaustive]pub(crate)struct
+            ActArgs{#[doc = r" Path."]pub
+            path:String,
+            #[doc = r" Kind."]pub
+            r#type:::core::option::Option<::std::string::String>,
+            #[doc = r" Ratio."]pub
+            ratio:f64,
+            }const
+            _:()= {use::renamed::__private
+            as
+            __rt;#[automatically_derived]impl
+            __rt::ToolFn
+            for
+            act{fn
+            tool()->&'static
+            __rt::FnTool{const
+            __OUT:__rt::OutputType<()>= __rt::output_type::<()>();fn
+            __default2()->f64{HALF}const
+            _:fn()= ||{fn
+            __is_ranged<T:__rt::Ranged>(){}__is_ranged::<f64>();fn
+            __is_lengthy<T:__rt::Lengthy>(){}__is_lengthy::<String>();fn
+            __is_patterned<T:__rt::Patterned>(
+
+            ){}__is_patterned::<String>(
+
+            );__is_patterned::<::core::option::Option<::std::string::String>>();};const
+            _:(
+
+            )= ::core::assert!(
+                0.0<= (HALF as f64)&&(HALF as f64)<= 1.0,
+                "default must be in its range\nhelp: write one that is allowed"
+            );static
+            __HOOKS:__rt::Hooks<ActArgs>= __rt::Hooks{required:__rt::Some(|a, _|a.path.len()>3),
+            subjects:__rt::Some(subjects),
+            result:__rt::Some(shown),
+            key:__rt::Some(
+                |__a|{use
+                __rt::{ViaDebug
+                as
+                _,
+                ViaDisplay
+                as
+                _,
+                ViaList
+                as
+                _,
+                ViaOption
+                as
+                _};(&&&&__rt::Shown(&__a.path)).shown()}
+            ),
+            ..__rt::Hooks::NONE};static
+            __TOOL:__rt::FnTool = __rt::FnTool::new(
+                __rt::ToolSpec{name:"do-it",
+                description:const{TEXT},
+                risk:__rt::Risk::new(__rt::RiskClass::Write).destructive().idempotent(),
+                is_async:false,
+                args:__rt::ArgsSpec::Params(
+                    &[__rt::ParamSpec{name:"path",
+                    description:"Path.",
+                    ty:__rt::param_type::<String>(),
+                    default:__rt::None,
+                    options:const{&__rt::ParamOptions{aliases:&["file"],
+                    length:__rt::Some((1, MAX)),
+                    pattern:__rt::Some("^[a-z]+$"),
+                    ..__rt::ParamOptions::DEFAULT}},
+                    },
+                    __rt::ParamSpec{name:"type",
+                    description:"Kind.",
+                    ty:__rt::param_type::<::core::option::Option<::std::string::String>>(),
+                    default:__rt::Some(__rt::DefaultSpec::Json("\"a\"")),
+                    options:const{&__rt::ParamOptions{choices:&["a",
+                    "b"],
+                    hidden:true,
+                    ..__rt::ParamOptions::DEFAULT}},
+                    },
+                    __rt::ParamSpec{name:"ratio",
+                    description:"Ratio.",
+                    ty:__rt::param_type::<f64>(),
+                    default:__rt::Some(
+                        __rt::DefaultSpec::Value(
+                            ||::core::result::Result::unwrap_or(
+                                __rt::to_value::<f64>(__default2()),
+                                __rt::Value::Null,
+                            )
+                        )
+                    ),
+                    options:const{&__rt::ParamOptions{range:__rt::Some(
+                        __rt::Range::Float(__rt::Some(0.0), __rt::Some(1.0))
+                    ),
+                    ..__rt::ParamOptions::DEFAULT}},
+                    }]
+                ),
+                output:__OUT.schema,
+                place:__rt::Place{package:::core::env!("CARGO_PKG_NAME"),
+                version:::core::env!("CARGO_PKG_VERSION"),
+                file:::core::file!(),
+                line:::core::line!(),
+                },
+                options:const{&__rt::ToolOptions{title:__rt::Some("Do it"),
+                category:__rt::Some("misc"),
+                permission:__rt::Some("edit"),
+                display_name:__rt::Some("Do"),
+                show:&["path",
+                "type"],
+                scopes:&["oracle"],
+                timeout:__rt::Some(__rt::Duration::from_millis(120000u64)),
+                max_output:__rt::Some(65536),
+                truncate:__rt::Some(__rt::Truncate::Tail),
+                parallel:__rt::Some(__rt::ParallelSpec::By("path")),
+                flags:{let
+                mut
+                __flags = __rt::ToolOptions::DEFAULT.flags;__flags.requires_auth = true;__flags.experimental = true;__flags},
+                examples:&["{\"path\": \"a\"}"],
+                init:__rt::Some(refine),
+                ..__rt::ToolOptions::DEFAULT}},
+                },
+                |__table,
+                __raw|{let
+                mut
+                __0 = __rt::None;let
+                mut
+                __1 = __rt::None;let
+                mut
+                __2 = __rt::None;let
+                __notes = __rt::take(__table, __raw, &mut[&mut __0, &mut __1, &mut __2])?;let
+                __args = ActArgs{path:__rt::filled(__0),
+                r#type:match
+                __1{__rt::None = >::core::option::Option::Some(::core::convert::From::from("a")),
+                __rt::Some(__value)= >__value,
+                },
+                ratio:match
+                __2{__rt::None = >__default2(),
+                __rt::Some(__value)= >__value,
+                },
+                };__rt::Ok(
+                    __rt::stage_with(
+                        __notes,
+                        __args,
+                        &__HOOKS,
+                        move|__args,
+                        __approved|{async
+                        move{(
+                            __OUT.convert
+                        )(act(__args.path, __rt::Option::as_deref(&__args.r#type), __args.ratio))}}
+                    )
+                )}
+            );&__TOOL}}};}]
             #[doc(hidden)]
             #[non_exhaustive]
             pub(crate) enum act {}
-            #[cfg(unix)]
-            /// Arguments of `do-it`.
-            #[non_exhaustive]
-            pub(crate) struct ActArgs {
-                /// Path.
-                pub path: String,
-                /// Kind.
-                pub r#type: ::core::option::Option<::std::string::String>,
-                /// Ratio.
-                pub ratio: f64,
-            }
-            #[cfg(unix)]
-            const _: () = {
-                use ::renamed::__private as __rt;
-                #[automatically_derived]
-                impl __rt::ToolFn for act {
-                    fn tool() -> &'static __rt::FnTool {
-                        const __OUT: __rt::OutputType<()> = __rt::output_type::<()>();
-                        fn __default2() -> f64 {
-                            HALF
-                        }
-                        const _: fn() = || {
-                            fn __is_ranged<T: __rt::Ranged>() {}
-                            __is_ranged::<f64>();
-                            fn __is_lengthy<T: __rt::Lengthy>() {}
-                            __is_lengthy::<String>();
-                            fn __is_patterned<T: __rt::Patterned>() {}
-                            __is_patterned::<String>();
-                            __is_patterned::<::core::option::Option<::std::string::String>>();
-                        };
-                        const _: () = ::core::assert!(
-                            0.0 <= (HALF as f64) && (HALF as f64) <= 1.0,
-                            "default must be in its range\nhelp: write one that is allowed"
-                        );
-                        static __HOOKS: __rt::Hooks<ActArgs> = __rt::Hooks {
-                            required: __rt::Some(|a, _| a.path.len() > 3),
-                            subjects: __rt::Some(subjects),
-                            result: __rt::Some(shown),
-                            key: __rt::Some(|__a| {
-                                use __rt::{
-                                    ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _,
-                                };
-                                (&&&&__rt::Shown(&__a.path)).shown()
-                            }),
-                            ..__rt::Hooks::NONE
-                        };
-                        static __TOOL: __rt::FnTool = __rt::FnTool::new(
-                            __rt::ToolSpec {
-                                name: "do-it",
-                                description: const { TEXT },
-                                risk: __rt::Risk::new(__rt::RiskClass::Write)
-                                    .destructive()
-                                    .idempotent(),
-                                args: __rt::ArgsSpec::Params(
-                                    &[
-                                        __rt::ParamSpec {
-                                            name: "path",
-                                            description: "Path.",
-                                            ty: __rt::param_type::<String>(),
-                                            default: __rt::None,
-                                            options: const {
-                                                &__rt::ParamOptions {
-                                                    aliases: &["file"],
-                                                    length: __rt::Some((1, MAX)),
-                                                    pattern: __rt::Some("^[a-z]+$"),
-                                                    ..__rt::ParamOptions::DEFAULT
-                                                }
-                                            },
-                                        },
-                                        __rt::ParamSpec {
-                                            name: "type",
-                                            description: "Kind.",
-                                            ty: __rt::param_type::<
-                                                ::core::option::Option<::std::string::String>,
-                                            >(),
-                                            default: __rt::Some(__rt::DefaultSpec::Json("\"a\"")),
-                                            options: const {
-                                                &__rt::ParamOptions {
-                                                    choices: &["a", "b"],
-                                                    hidden: true,
-                                                    ..__rt::ParamOptions::DEFAULT
-                                                }
-                                            },
-                                        },
-                                        __rt::ParamSpec {
-                                            name: "ratio",
-                                            description: "Ratio.",
-                                            ty: __rt::param_type::<f64>(),
-                                            default: __rt::Some(
-                                                __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
-                                                    __rt::to_value::<f64>(__default2()),
-                                                    __rt::Value::Null,
-                                                )),
-                                            ),
-                                            options: const {
-                                                &__rt::ParamOptions {
-                                                    range: __rt::Some(
-                                                        __rt::Range::Float(__rt::Some(0.0), __rt::Some(1.0)),
-                                                    ),
-                                                    ..__rt::ParamOptions::DEFAULT
-                                                }
-                                            },
-                                        },
-                                    ],
-                                ),
-                                output: __OUT.schema,
-                                place: __rt::Place {
-                                    package: ::core::env!("CARGO_PKG_NAME"),
-                                    version: ::core::env!("CARGO_PKG_VERSION"),
-                                    file: ::core::file!(),
-                                    line: ::core::line!(),
-                                },
-                                options: const {
-                                    &__rt::ToolOptions {
-                                        title: __rt::Some("Do it"),
-                                        category: __rt::Some("misc"),
-                                        permission: __rt::Some("edit"),
-                                        display_name: __rt::Some("Do"),
-                                        show: &["path", "type"],
-                                        scopes: &["oracle"],
-                                        timeout: __rt::Some(__rt::Duration::from_millis(120000u64)),
-                                        max_output: __rt::Some(65536),
-                                        truncate: __rt::Some(__rt::Truncate::Tail),
-                                        parallel: __rt::Some(__rt::ParallelSpec::By("path")),
-                                        flags: {
-                                            let mut __flags = __rt::ToolOptions::DEFAULT.flags;
-                                            __flags.requires_auth = true;
-                                            __flags.experimental = true;
-                                            __flags
-                                        },
-                                        examples: &["{\"path\": \"a\"}"],
-                                        init: __rt::Some(refine),
-                                        ..__rt::ToolOptions::DEFAULT
-                                    }
-                                },
-                            },
-                            |__table, __raw| {
-                                let mut __0 = __rt::None;
-                                let mut __1 = __rt::None;
-                                let mut __2 = __rt::None;
-                                let __notes = __rt::take(
-                                    __table,
-                                    __raw,
-                                    &mut [&mut __0, &mut __1, &mut __2],
-                                )?;
-                                let __args = ActArgs {
-                                    path: __rt::filled(__0),
-                                    r#type: match __1 {
-                                        __rt::None => {
-                                            ::core::option::Option::Some(
-                                                ::core::convert::From::from("a"),
-                                            )
-                                        }
-                                        __rt::Some(__value) => __value,
-                                    },
-                                    ratio: match __2 {
-                                        __rt::None => __default2(),
-                                        __rt::Some(__value) => __value,
-                                    },
-                                };
-                                __rt::Ok(
-                                    __rt::stage_with(
-                                        __notes,
-                                        __args,
-                                        &__HOOKS,
-                                        move |__args, __approved| {
-                                            async move {
-                                                (__OUT
-                                                    .convert)(
-                                                    act(
-                                                        __args.path,
-                                                        __rt::Option::as_deref(&__args.r#type),
-                                                        __args.ratio,
-                                                    ),
-                                                )
-                                            }
-                                        },
-                                    ),
-                                )
-                            },
-                        );
-                        &__TOOL
-                    }
-                }
-            };
         "##]],
     );
 }
@@ -474,72 +424,71 @@ fn a_struct_of_arguments() {
         expect![[r#"
             /// Search.
             async fn search(Args(args): Args<Search>) -> String {}
+            #[::tool_sdk::__private::followed_by{const
+            _:()= {use::tool_sdk::__private
+            as
+            __rt;#[automatically_derived]impl
+            __rt::ToolFn
+            for
+            search{fn
+            tool()->&'static
+            __rt::FnTool{const
+            __OUT:__rt::OutputType<String>= __rt::output_type::<String>();const
+            _:fn(&Search)= |__a|{let
+            _ = &__a.query;};static
+            __HOOKS:__rt::Hooks<Search>= __rt::Hooks{summary:__rt::Some(
+                |__a|{use
+                __rt::{ViaDebug
+                as
+                _,
+                ViaDisplay
+                as
+                _,
+                ViaList
+                as
+                _,
+                ViaOption
+                as
+                _};::std::format!("Searching {0}", (&&&&__rt::Shown(&__a.query)).shown())}
+            ),
+            ..__rt::Hooks::NONE};static
+            __TOOL:__rt::FnTool = __rt::FnTool::new(
+                __rt::ToolSpec{name:"search",
+                description:"Search.",
+                risk:__rt::Risk::new(__rt::RiskClass::Execute),
+                is_async:true,
+                args:__rt::ArgsSpec::Struct(__rt::struct_type::<Search>()),
+                output:__OUT.schema,
+                place:__rt::Place{package:::core::env!("CARGO_PKG_NAME"),
+                version:::core::env!("CARGO_PKG_VERSION"),
+                file:::core::file!(),
+                line:::core::line!(),
+                },
+                options:const{&__rt::ToolOptions{primary:__rt::Some("query"),
+                summary:__rt::Some("Searching {query}"),
+                ..__rt::ToolOptions::DEFAULT}},
+                },
+                |__table,
+                __raw|{let
+                mut
+                __args = __rt::None;let
+                __notes = __rt::take_struct(__table, __raw, &mut __args)?;let
+                __args = __rt::filled(
+                    __args
+                );__rt::Ok(
+                    __rt::stage_with(
+                        __notes,
+                        __args,
+                        &__HOOKS,
+                        move|__args,
+                        __approved|{async
+                        move{(__OUT.convert)(search(__rt::Args(__args)).await)}}
+                    )
+                )}
+            );&__TOOL}}};}]
             #[doc(hidden)]
             #[non_exhaustive]
             enum search {}
-            const _: () = {
-                use ::tool_sdk::__private as __rt;
-                #[automatically_derived]
-                impl __rt::ToolFn for search {
-                    fn tool() -> &'static __rt::FnTool {
-                        const __OUT: __rt::OutputType<String> = __rt::output_type::<String>();
-                        const _: fn(&Search) = |__a| {
-                            let _ = &__a.query;
-                        };
-                        static __HOOKS: __rt::Hooks<Search> = __rt::Hooks {
-                            summary: __rt::Some(|__a| {
-                                use __rt::{
-                                    ViaDebug as _, ViaDisplay as _, ViaList as _, ViaOption as _,
-                                };
-                                ::std::format!(
-                                    "Searching {0}", (&& && __rt::Shown(& __a.query)).shown()
-                                )
-                            }),
-                            ..__rt::Hooks::NONE
-                        };
-                        static __TOOL: __rt::FnTool = __rt::FnTool::new(
-                            __rt::ToolSpec {
-                                name: "search",
-                                description: "Search.",
-                                risk: __rt::Risk::new(__rt::RiskClass::Execute),
-                                args: __rt::ArgsSpec::Struct(__rt::struct_type::<Search>()),
-                                output: __OUT.schema,
-                                place: __rt::Place {
-                                    package: ::core::env!("CARGO_PKG_NAME"),
-                                    version: ::core::env!("CARGO_PKG_VERSION"),
-                                    file: ::core::file!(),
-                                    line: ::core::line!(),
-                                },
-                                options: const {
-                                    &__rt::ToolOptions {
-                                        primary: __rt::Some("query"),
-                                        summary: __rt::Some("Searching {query}"),
-                                        ..__rt::ToolOptions::DEFAULT
-                                    }
-                                },
-                            },
-                            |__table, __raw| {
-                                let mut __args = __rt::None;
-                                let __notes = __rt::take_struct(__table, __raw, &mut __args)?;
-                                let __args = __rt::filled(__args);
-                                __rt::Ok(
-                                    __rt::stage_with(
-                                        __notes,
-                                        __args,
-                                        &__HOOKS,
-                                        move |__args, __approved| {
-                                            async move {
-                                                (__OUT.convert)(search(__rt::Args(__args)).await)
-                                            }
-                                        },
-                                    ),
-                                )
-                            },
-                        );
-                        &__TOOL
-                    }
-                }
-            };
         "#]],
     );
 }
@@ -578,29 +527,29 @@ fn a_tool_with_mistakes_is_inert() {
             pub async fn act(path: &str, (a, b): (u8, u8), n: u32) -> String {
                 body
             }
+            #[::tool_sdk::__private::followed_by{#[doc(hidden)]pub
+            struct
+            ActArgs{#[doc(hidden)]pub
+            path:::std::string::String,
+            #[doc(hidden)]pub
+            n:u32,
+            }const
+            _:()= {use::tool_sdk::__private
+            as
+            __rt;#[automatically_derived]impl
+            __rt::ToolFn
+            for
+            act{fn
+            tool()->&'static
+            __rt::FnTool{static
+            __TOOL:__rt::FnTool = __rt::FnTool::new(
+                __rt::ToolSpec::DEFAULT,
+                |_,
+                _|::core::unreachable!()
+            );&__TOOL}}};}]
             #[doc(hidden)]
             #[non_exhaustive]
             pub enum act {}
-            #[doc(hidden)]
-            pub struct ActArgs {
-                #[doc(hidden)]
-                pub path: ::std::string::String,
-                #[doc(hidden)]
-                pub n: u32,
-            }
-            const _: () = {
-                use ::tool_sdk::__private as __rt;
-                #[automatically_derived]
-                impl __rt::ToolFn for act {
-                    fn tool() -> &'static __rt::FnTool {
-                        static __TOOL: __rt::FnTool = __rt::FnTool::new(
-                            __rt::ToolSpec::DEFAULT,
-                            |_, _| ::core::unreachable!(),
-                        );
-                        &__TOOL
-                    }
-                }
-            };
         "#]],
     );
 }
