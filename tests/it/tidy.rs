@@ -1,6 +1,6 @@
 //! Rules about the code that a reader relies on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,32 +72,79 @@ fn is_test(path: &Path) -> bool {
     name || path.parent().is_some_and(|folder| folder.ends_with("tests"))
 }
 
-/// The modules that `text` names after `crate::`.
-fn used_modules(text: &str) -> Vec<String> {
-    text.split("crate::")
-        .skip(1)
-        .map(|rest| {
-            rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
-        })
-        .filter(|module| module.starts_with(|c: char| c.is_lowercase() || c == '_'))
-        .collect()
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The names that `text` has after `crate::`, each of a group by itself.
+fn names_of_the_crate(text: &str) -> Vec<&str> {
+    text.split("crate::").skip(1).flat_map(first_names).collect()
+}
+
+/// The first name of a path, or those of the group that begins with it.
+fn first_names(path: &str) -> Vec<&str> {
+    let word = |text| str::split(text, |c| !is_word(c)).next().unwrap_or_default();
+    let Some(group) = path.strip_prefix('{') else { return vec![word(path)] };
+    let (mut names, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            ',' | '}' if depth == 0 => {
+                names.push(word(group[start..at].trim_start()));
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// What the root of the crate shows under another path: each name with its module.
+fn re_exports(root: &str) -> BTreeMap<&str, &str> {
+    let mut shown = BTreeMap::new();
+    for item in root.split("pub use self::").skip(1) {
+        let item = item.split(';').next().unwrap_or_default();
+        let (module, names) = item.split_once("::").unwrap_or_default();
+        // What stands behind ` as ` or at the end of a path is the name.
+        let names = names.split([',', '{', '}', '\n']).filter_map(|it| it.rsplit(' ').next());
+        let names = names.filter_map(|path| path.rsplit("::").next()).map(str::trim);
+        shown.extend(names.filter(|name| !name.is_empty()).map(|name| (name, module)));
+    }
+    shown
+}
+
+#[test]
+fn groups_and_names_of_the_root_are_seen() {
+    let names = names_of_the_crate("use crate::{a, b::{c, d}, E};\nlet x = crate::f::g();");
+    assert_eq!(names, ["a", "b", "E", "f"]);
+    let shown = re_exports("pub use self::a::{B, c::D};\npub use self::e::F;\nmod g;");
+    assert_eq!(shown, BTreeMap::from([("B", "a"), ("D", "a"), ("F", "e")]));
 }
 
 #[test]
 fn modules_use_only_what_stands_before_them() {
     let folder = root().join("tool-sdk/src");
     let layer = |module: &str| LAYERS.iter().position(|layer| layer.contains(&module));
+    let crate_root = read(&folder.join("lib.rs"));
+    let shown = re_exports(&crate_root);
+    assert!(shown.get("Pipeline") == Some(&"pipeline") && shown.len() > 50, "{shown:?}");
     let mut wrong = Vec::new();
     for path in sources(&folder).iter().filter(|path| !is_test(path)) {
         let relative = path.strip_prefix(&folder).expect("it is inside");
         let first = relative.components().next().expect("it has a name").as_os_str();
         let module = first.to_string_lossy().trim_end_matches(".rs").to_owned();
         let own = layer(&module).unwrap_or_else(|| panic!("`{module}` stands in no layer"));
-        for used in used_modules(&code(path)) {
-            match layer(&used) {
+        for name in names_of_the_crate(&code(path)) {
+            let used = shown.get(name).copied().unwrap_or(name);
+            match layer(used) {
                 Some(other) if other <= own => {}
                 Some(_) => wrong.push(format!("{}: uses `{used}`", relative.display())),
-                // A macro or a function of the crate's root.
+                // A macro of the crate's root.
                 None => {}
             }
         }
@@ -121,7 +168,6 @@ fn the_runtime_names_no_standard_tool() {
     for folder in ["tool-sdk/src", "tool-macros/src"] {
         for path in sources(&root().join(folder)) {
             let text = read(&path);
-            let is_word = |c: char| c.is_alphanumeric() || c == '_';
             let words: BTreeSet<&str> = text.split(|c| !is_word(c)).collect();
             let named: Vec<_> = standard.iter().filter(|name| words.contains(*name)).collect();
             assert!(named.is_empty(), "{}: {named:?}", path.display());

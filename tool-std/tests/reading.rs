@@ -303,7 +303,7 @@ async fn ignore_files_count_from_the_workspace_down() {
     }
 }
 
-// F145: a search ends when it has enough, and holds no more than that.
+// F145: a search shows no more than its limit, and says how much it left out.
 #[tokio::test]
 async fn a_search_ends_at_its_limit() {
     let names: Vec<_> = (0..500).map(|n| format!("f{n}")).collect();
@@ -313,9 +313,11 @@ async fn a_search_ends_at_its_limit() {
     let output = harness.ok("grep_files", json!({ "pattern": "x", "limit": 10 }).to_string()).await;
     let matches = output.display_data().unwrap()["matches"].as_array().unwrap().len();
     assert_eq!(matches, 10);
-    assert!(output.as_text().ends_with(
-        "(Stopped at 10 matches; there are more. Narrow the pattern or raise `limit`.)"
-    ));
+    assert!(
+        output
+            .as_text()
+            .ends_with("(Showing 10 of 1000 matches. Narrow the pattern or raise `limit`.)")
+    );
 }
 
 // F145: large files and other encodings are searched like small ones.

@@ -5,7 +5,7 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use grep_matcher::Matcher;
@@ -31,6 +31,15 @@ const WHOLE: usize = 1 << 20;
 /// How much of a file is looked at to tell text from anything else.
 const SNIFFED: usize = 4096;
 
+/// A search stops where there is more than it may show only behind so many files or so much
+/// text: before that everything is searched, so that the newest are known, and the number of
+/// all.
+const MANY_FILES: u64 = 2000;
+const MANY_BYTES: u64 = 16 << 20;
+
+/// How many bytes of lines one thread keeps before it drops those that are never shown.
+const MOST_KEPT: usize = 8 << 20;
+
 /// What to look for, and in which files.
 pub(super) struct Query {
     pub(super) matcher: RegexMatcher,
@@ -48,14 +57,21 @@ pub(super) struct Search<'a> {
     stop: &'a Stop,
     /// What counts against the limit, so far.
     counted: AtomicU64,
+    /// How many files were searched, and how much text in them.
+    files: AtomicU64,
+    bytes: AtomicU64,
+    /// Whether something was not searched, because there is more than enough.
+    is_cut: AtomicBool,
 }
 
 impl<'a> Search<'a> {
     pub(super) fn new(query: Query, start: Located, sight: Sight, stop: &'a Stop) -> Self {
-        Self { query, start, sight, stop, counted: AtomicU64::new(0) }
+        let (counted, files, bytes, is_cut) = Default::default();
+        Self { query, start, sight, stop, counted, files, bytes, is_cut }
     }
 
-    /// Runs until everything is searched, or more is found than the limit.
+    /// Runs until everything is searched, or more is found than the limit and enough was
+    /// searched to know what is new.
     pub(super) fn run(self) -> Result<Results, ToolError> {
         let Walked { visitors, mut unread } = self.search()?;
         let (mut files, mut withheld) = (Vec::new(), 0);
@@ -64,10 +80,10 @@ impl<'a> Search<'a> {
             unread += worker.unread;
             withheld += worker.withheld;
         }
-        files.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
-        let has_more = self.counted.into_inner() > self.query.limit;
+        files.sort_by(newest_first);
         let Query { mode, limit, .. } = self.query;
-        Ok(Results { mode, limit, has_more, unread, withheld, files })
+        let is_cut = self.is_cut.into_inner();
+        Ok(Results { mode, limit, is_cut, unread, withheld, files })
     }
 
     fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {
@@ -85,9 +101,20 @@ impl<'a> Search<'a> {
         Ok(Walked { visitors: vec![worker], unread: 0 })
     }
 
-    /// Whether there is more than may be shown, or nobody waits.
+    /// Whether there is more than may be shown where much was searched, or nobody waits.
     fn is_over(&self) -> bool {
-        self.counted.load(Ordering::Relaxed) > self.query.limit || self.stop.is_stopped()
+        self.has_enough(0) || self.stop.is_stopped()
+    }
+
+    /// The same with so many more matches.
+    fn has_enough(&self, more: u64) -> bool {
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let enough = read(&self.counted) + more > self.query.limit
+            && (read(&self.files) >= MANY_FILES || read(&self.bytes) >= MANY_BYTES);
+        if enough {
+            self.is_cut.store(true, Ordering::Relaxed);
+        }
+        enough
     }
 }
 
@@ -99,6 +126,8 @@ struct Worker<'a> {
     /// Holds the file at hand, or the start of it.
     buffer: Vec<u8>,
     found: Vec<Found>,
+    /// How many bytes of lines `found` holds.
+    kept: usize,
     /// Files that could not be read.
     unread: u64,
     /// Files that the rules keep back.
@@ -130,6 +159,7 @@ impl<'a> Worker<'a> {
             searcher: search.query.searcher.build(),
             buffer: vec![0; WHOLE],
             found: Vec::new(),
+            kept: 0,
             unread: 0,
             withheld: 0,
         }
@@ -140,6 +170,8 @@ impl<'a> Worker<'a> {
         let (filled, is_whole) = self.read(file, facts.len())?;
         let Self { search, matcher, searcher, buffer, .. } = self;
         let text = &buffer[..filled];
+        search.files.fetch_add(1, Ordering::Relaxed);
+        search.bytes.fetch_add(filled as u64, Ordering::Relaxed);
         let mut hits = Hits { search, matcher, matches: 0, lines: Vec::new(), bytes: 0 };
         // Only the searcher knows how to read this encoding, in which every other byte is 0.
         let is_utf16 = matches!(text, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
@@ -154,17 +186,34 @@ impl<'a> Worker<'a> {
             }
         } else {
             searcher.set_binary_detection(BinaryDetection::quit(0));
-            let rest = Stoppable { file, stop: search.stop };
+            let rest = Stoppable { file, search };
             searcher.search_reader(&*matcher, text.chain(rest), &mut hits)?;
         }
-        let Hits { matches, lines, .. } = hits;
+        let Hits { matches, lines, bytes, .. } = hits;
         if matches > 0 {
             let counted = if search.query.mode == Mode::Content { matches } else { 1 };
             search.counted.fetch_add(counted, Ordering::Relaxed);
             let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             self.found.push(Found { path: place.display(), modified, matches, lines });
+            self.kept += bytes;
+            if self.kept > MOST_KEPT {
+                self.forget();
+            }
         }
         Ok(())
+    }
+
+    /// Drops the lines of files that are too old to be shown, as this thread knows already.
+    fn forget(&mut self) {
+        let mut newer = 0;
+        self.found.sort_by(newest_first);
+        for file in &mut self.found {
+            if newer >= self.search.query.limit {
+                file.lines = Vec::new();
+            }
+            newer += file.matches;
+        }
+        self.kept = 0;
     }
 
     /// Fills the buffer: gives how much of it, and whether that is all of the file.
@@ -187,6 +236,11 @@ impl<'a> Worker<'a> {
     }
 }
 
+/// The order in which files are shown.
+fn newest_first(a: &Found, b: &Found) -> std::cmp::Ordering {
+    b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path))
+}
+
 /// Whether a file that nobody named may be shown.
 pub(super) fn shows(sight: &Sight, place: &Located) -> bool {
     sight.is_everything() || sight.shows(&place.display(), &place.absolute())
@@ -195,12 +249,17 @@ pub(super) fn shows(sight: &Sight, place: &Located) -> bool {
 /// A file that has no more to read when nobody waits for it.
 struct Stoppable<'a> {
     file: &'a File,
-    stop: &'a Stop,
+    search: &'a Search<'a>,
 }
 
 impl Read for Stoppable<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.stop.is_stopped() { Ok(0) } else { self.file.read(into) }
+        if self.search.stop.is_stopped() {
+            return Ok(0);
+        }
+        let read = self.file.read(into)?;
+        self.search.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
     }
 }
 
@@ -216,7 +275,7 @@ struct Hits<'a> {
 impl Hits<'_> {
     fn keep(&mut self, number: Option<u64>, line: &[u8], of: Option<u64>) {
         // More than this is never shown; the matches are counted all the same.
-        if self.bytes > MAX_BYTES {
+        if self.bytes > MAX_BYTES || self.matches > self.search.query.limit {
             return;
         }
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -249,8 +308,7 @@ impl Sink for Hits<'_> {
         for (number, line) in (found.line_number().unwrap_or(1)..).zip(found.lines()) {
             self.keep(Some(number), line, Some(self.matches));
         }
-        let others = self.search.counted.load(Ordering::Relaxed);
-        Ok(others + self.matches <= self.search.query.limit && !self.search.stop.is_stopped())
+        Ok(!self.search.has_enough(self.matches) && !self.search.stop.is_stopped())
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {

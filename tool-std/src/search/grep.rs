@@ -20,8 +20,8 @@ const MAX_HEAP: usize = 64 * 1024 * 1024;
 /// The syntax is that of Rust's `regex` crate: no look-around, no backreferences; escape
 /// `(`, `[`, `{`, `.` to find them as they are. Hidden files are searched; files that
 /// `.gitignore` and `.ignore` exclude, `.git` and binary files are not, and links are not
-/// followed. The file that was changed last comes first. When there are more results than
-/// `limit`, which of them are shown may differ from call to call.
+/// followed. The file that was changed last comes first. In a very large folder the search
+/// stops at `limit`, and then which results are shown may differ from call to call.
 #[tool(
     read,
     category = "search",
@@ -252,11 +252,45 @@ mod tests {
         let folder = folder(&[("a", b"x1\nx2\nx3\n")]);
         assert_eq!(
             text(&folder, Ask { limit: 2, ..ask("x") }).await,
-            "a:\n  1: x1\n  2: x2\n\
-             (Stopped at 2 matches; there are more. Narrow the pattern or raise `limit`.)"
+            "Found 3 matches in 1 file.\na:\n  1: x1\n  2: x2\n\
+             (Showing 2 of 3 matches. Narrow the pattern or raise `limit`.)"
         );
         let all = text(&folder, Ask { limit: 3, ..ask("x") }).await;
         assert_eq!(all, "Found 3 matches in 1 file.\na:\n  1: x1\n  2: x2\n  3: x3");
+    }
+
+    // The newest come first also where there are more than may be shown, and how many are left
+    // out is known.
+    #[tokio::test]
+    async fn the_newest_are_shown_and_the_rest_is_counted() {
+        let names: Vec<String> = (0..300).map(|n| format!("{}/{n:03}", n % 7)).collect();
+        let folder =
+            folder(&names.iter().map(|n| (n.as_str(), &b"x\nx\n"[..])).collect::<Vec<_>>());
+        for _ in 0..3 {
+            let text = text(&folder, Ask { limit: 3, ..ask("x") }).await;
+            assert_eq!(
+                text,
+                "Found 600 matches in 300 files.\n0/000:\n  1: x\n  2: x\n1/001:\n  1: x\n\
+                 (Showing 3 of 600 matches. Narrow the pattern or raise `limit`.)"
+            );
+            let display = output(&folder, Ask { limit: 3, ..ask("x") }, &context()).await.unwrap();
+            assert_eq!(display.display_data().unwrap()["total_matches"], 600);
+        }
+    }
+
+    // S5: where very much would have to be searched, enough is enough.
+    #[tokio::test]
+    async fn a_very_large_search_stops_at_the_limit() {
+        let long = format!("x{}\n", " ".repeat(1022)).repeat(24 << 10);
+        let folder = folder(&[("long", long.as_bytes())]);
+        for path in [".", "long"] {
+            let text = text(&folder, Ask { limit: 2, path, ..ask("x") }).await;
+            assert!(text.starts_with("long:\n  1: x"), "{text}");
+            assert!(text.ends_with(
+                "(Stopped at 2 matches; there are more. Narrow the pattern or raise `limit`.)"
+            ));
+            assert_eq!(text.lines().count(), 4);
+        }
     }
 
     #[tokio::test]
@@ -264,10 +298,8 @@ mod tests {
         let folder = folder(&[("a", b"x\nx\nx\n"), ("b", b"x\n")]);
         for mode in ["files", "count"] {
             let text = text(&folder, Ask { limit: 1, mode, ..ask("x") }).await;
-            assert!(text.ends_with(
-                "(Stopped at 1 file; there are more. Narrow the pattern or raise `limit`.)"
-            ));
-            assert_eq!(text.lines().count(), 2);
+            assert!(text.ends_with("(Showing 1 of 2 files. Narrow the pattern or raise `limit`.)"));
+            assert_eq!(text.lines().count(), 3);
         }
     }
 
@@ -281,8 +313,8 @@ mod tests {
         );
         assert_eq!(
             text(&folder, Ask { context: 1, limit: 1, ..ask("x") }).await,
-            "a:\n  2- 2\n  3: x3\n  4- 4\n\
-             (Stopped at 1 match; there are more. Narrow the pattern or raise `limit`.)"
+            "Found 2 matches in 1 file.\na:\n  2- 2\n  3: x3\n  4- 4\n\
+             (Showing 1 of 2 matches. Narrow the pattern or raise `limit`.)"
         );
     }
 

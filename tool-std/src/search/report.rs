@@ -53,8 +53,8 @@ pub(super) struct Line {
 pub(super) struct Results {
     pub(super) mode: Mode,
     pub(super) limit: u64,
-    /// The search stopped, because there is more than the limit.
-    pub(super) has_more: bool,
+    /// The search stopped, because there is more than the limit and much was searched.
+    pub(super) is_cut: bool,
     /// Files and folders that could not be read.
     pub(super) unread: u64,
     /// Files that the rules keep back.
@@ -84,7 +84,7 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
     report.text.push_str(&withheld(results.withheld));
     report.text.pop();
 
-    let truncated = report.stopped || report.full;
+    let truncated = report.stopped || report.full || report.shown < total;
     // Where the search stopped early, what is shown is all that is known.
     let known = match results.mode {
         _ if report.stopped => report.shown,
@@ -108,7 +108,7 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
 struct Report {
     mode: Mode,
     limit: u64,
-    /// There are more results than the limit.
+    /// There are more results than anybody has counted.
     stopped: bool,
     text: String,
     shown: u64,
@@ -119,9 +119,9 @@ struct Report {
 
 impl Report {
     fn new(results: &Results) -> Self {
-        let Results { mode, limit, has_more, .. } = *results;
+        let Results { mode, limit, is_cut, .. } = *results;
         let (text, matches) = (String::new(), Vec::new());
-        Self { mode, limit, stopped: has_more, text, shown: 0, full: false, matches }
+        Self { mode, limit, stopped: is_cut, text, shown: 0, full: false, matches }
     }
 
     fn head(&mut self, matches: u64, files: u64) {
@@ -234,6 +234,11 @@ impl Report {
                 self.text,
                 "(Stopped at {}; there are more. Narrow the pattern or raise `limit`.)",
                 count(shown, one, many)
+            ),
+            (false, false) if shown < all => writeln!(
+                self.text,
+                "(Showing {shown} of {}. Narrow the pattern or raise `limit`.)",
+                count(all, one, many)
             ),
             (false, false) => Ok(()),
         };

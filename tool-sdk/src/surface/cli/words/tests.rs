@@ -1,3 +1,5 @@
+//! Words of a command line, and what is made of them.
+
 use super::super::{grammar, toy};
 use super::*;
 
