@@ -171,8 +171,7 @@ fn misplaced() -> serde_json::Error {
 /// Decodes one value at the start of `text`; says how many bytes it took.
 fn decode<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json::Error> {
     let into = place::<T>(slot).ok_or_else(misplaced)?;
-    let quickly = whole_number(text, into).or_else(|| plain_text(text, into));
-    match quickly.or_else(|| long_text(text, into)) {
+    match whole_number(text, into).or_else(|| plain_text(text, into)) {
         Some(length) => Ok(length),
         None => parsed(text, into),
     }
@@ -181,6 +180,9 @@ fn decode<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json:
 /// Decodes whatever `T` is.
 #[inline(never)]
 fn parsed<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_json::Error> {
+    if let Some(length) = long_text(text, into) {
+        return Ok(length);
+    }
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
         Some(value) => *into = Some(value?),

@@ -156,8 +156,11 @@ impl Section<'_> {
             return Err(unfit(format_args!("there is no `{}`", from.path())));
         }
         let to = self.to.clone().map(Target::read).transpose()?;
-        let whole = |text| (text, None, Pass::Exact);
-        let (path, operation, (text, changes, pass)) = match hunk {
+        let whole = |text: Option<String>| {
+            let diff = from.diff(text.as_deref(), detail);
+            (text, None, Pass::Exact, diff)
+        };
+        let (path, operation, (text, changes, pass, diff)) = match hunk {
             Hunk::Add { path, content } => {
                 // A file that is there already is changed, whatever the patch calls it.
                 let operation = if from.exists() { Operation::Update } else { Operation::Add };
@@ -165,9 +168,11 @@ impl Section<'_> {
             }
             Hunk::Delete { path } => (path, Operation::Delete, whole(None)),
             Hunk::Update { path, move_to, chunks } => {
-                let new = update(from.text()?, &chunks, path, effort);
+                let old = from.text()?;
+                let new = update(old, &chunks, path, effort);
                 let new = new.map_err(|error| misfit(&from, error))?;
-                let new = (Some(new.text), Some(new.changes), new.pass);
+                let diff = FileDiff::along(&from.path(), old, &new.text, &new.changes, detail);
+                let new = (Some(new.text), Some(new.changes), new.pass, diff);
                 match move_to {
                     None => (path, Operation::Update, new),
                     Some(to) => (to, Operation::Move, new),
@@ -175,7 +180,7 @@ impl Section<'_> {
             }
         };
         let file = Next { from, to, text, changes };
-        let done = Done { path: path.to_owned(), operation, diff: file.diff(detail), pass };
+        let done = Done { path: path.to_owned(), operation, diff, pass };
         Ok(Fitted { done, file, detail })
     }
 }
