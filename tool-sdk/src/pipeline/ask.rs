@@ -14,7 +14,7 @@ use crate::context::{Context, Session};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{
-    Action, Answering, Approver, Ask, AskId, By, Decision, Grant, GrantSource, Reply, ReplyError,
+    Action, Answering, Approver, Ask, AskId, Backstage, Decision, Grant, GrantSource, Reply, ReplyError,
     Settled, Taken, Waiting,
 };
 use crate::tool::Prepared;
@@ -37,8 +37,7 @@ pub(super) async fn ask(
     let answered =
         |decision, reply, heard: Heard| Ok(Answered { decision, reply, shown: heard.prepared });
     let Some(approver) = frame.session.approver().or_else(|| frame.core.approver.clone()) else {
-        let nobody = Decision { action: Action::Deny, by: By::Nobody, ..decision };
-        return answered(nobody, None, heard);
+        return answered(decision.unanswered(), None, heard);
     };
     if let Some(stop) = turn.and_then(Turn::stopped) {
         return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
@@ -191,6 +190,7 @@ fn make(
         summary: quietly(|| prepared.summary()).flatten(),
         subjects: decision.subjects.clone(),
         grantees: grantees(frame.definition, &decision.subjects),
+        backstage: Backstage { aliases: definition.aliases.clone() },
         suggestions: quietly(|| suggestions(frame, prepared, decision)).unwrap_or_default(),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::ask::{Vigil, new_id};
 use super::core::Core;
 use super::decide::grantee;
-use crate::audit::{Answer, AuditRecord, Audited};
+use crate::audit::{self, Answer, AuditRecord, Audited};
 use crate::context::Context;
 use crate::effect::RiskClass;
 use crate::event::EventKind;
-use crate::permission::{Action, Ask, By, Case, Decision, Fingerprint, Pattern, Reply, Settled};
+use crate::permission::{Action, Ask, Backstage, Case, Decision, Fingerprint, Pattern, Reply, Settled};
 use crate::tool::{Subject, Tool};
 use crate::toolset::names_of;
 
@@ -42,7 +42,7 @@ impl Wish {
             return (decision, None);
         }
         let Some(approver) = cx.session().approver().or_else(|| core.approver.clone()) else {
-            return (Decision { action: Action::Deny, by: By::Nobody, ..decision }, None);
+            return (decision.unanswered(), None);
         };
         let Some(ask) = self.ask(&decision) else {
             return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
@@ -130,6 +130,7 @@ impl Wish {
             subjects: vec![subject.clone()],
             suggestions: Pattern::exactly(subject.text()).map(String::from).into_iter().collect(),
             grantees: vec![grantee(definition, subject)],
+            backstage: Backstage { aliases: definition.aliases.clone() },
             by: decision.by,
             reason: format!("the running tool asks for it; {}", decision.reason),
             rules: decision.rules.clone(),
@@ -155,6 +156,7 @@ impl Wish {
         let answer = reply.map(|reply| Answer::new(reply, None));
         let what = Audited::decided(decision, answer);
         let (session, call) = (self.cx.session(), self.cx.call());
-        audit.record(&AuditRecord::new(session, definition, call, &fingerprint, what)).is_ok()
+        let record = AuditRecord::new(session, definition, call, &fingerprint, what);
+        audit::keep(&**audit, &record).is_ok()
     }
 }

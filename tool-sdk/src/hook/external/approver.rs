@@ -8,6 +8,7 @@ use super::config::Event;
 use super::protocol::{Payload, Touched};
 use super::{ExternalHooks, compose};
 use crate::hook::Verdict;
+use crate::name::ToolName;
 use crate::permission::{Approver, Ask, Reply};
 
 /// Hooks in front of an approver.
@@ -30,14 +31,14 @@ impl Approver for HooksFirst {
 
 /// What the hooks answer; nothing when somebody is to be asked.
 async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
-    let tool = ask.tool.as_str();
-    let entries = hooks.matching(Event::PermissionRequest, tool);
+    let names = std::iter::once(&ask.tool).chain(&ask.backstage.aliases).map(ToolName::as_str);
+    let entries = hooks.matching(Event::PermissionRequest, names);
     if entries.is_empty() {
         return None;
     }
     let payload = Payload {
         session_id: &ask.session,
-        tool_name: tool,
+        tool_name: ask.tool.as_str(),
         tool_input: ask.arguments.clone(),
         tool_use_id: ask.call.to_string(),
         agent: ask.agent.as_deref(),

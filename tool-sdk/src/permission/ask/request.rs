@@ -89,6 +89,9 @@ pub struct Ask {
     /// To whom such an approval is given.
     #[serde(skip)]
     pub(crate) grantees: Vec<Grantee>,
+    /// What is not shown.
+    #[serde(skip)]
+    pub(crate) backstage: Backstage,
     /// What led to the ask.
     pub by: By,
     /// Why somebody is asked.
@@ -105,6 +108,13 @@ pub struct Ask {
     /// How long an answer is waited for, in milliseconds.
     #[serde(rename = "expires_in_ms", with = "millis")]
     pub expires_in: Duration,
+}
+
+/// What those who answer in a person's place need to know of an ask.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Backstage {
+    /// The other names of the tool.
+    pub(crate) aliases: Vec<ToolName>,
 }
 
 mod millis {

@@ -6,7 +6,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Frame;
-use crate::audit::{Answer, AuditRecord, Audited};
+use crate::audit::{self, Answer, AuditRecord, Audited};
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
@@ -71,7 +71,9 @@ impl Frame<'_> {
         let (Some(audit), Some(fingerprint)) = (&self.core.audit, fingerprint) else {
             return Ok(());
         };
-        audit.record(&AuditRecord::new(self.session, self.definition, &self.id, fingerprint, what))
+        let (session, definition) = (self.session, self.definition);
+        let record = AuditRecord::new(session, definition, &self.id, fingerprint, what);
+        audit::keep(&**audit, &record)
     }
 
     /// Writes down that the tool ran, and how that ended.
