@@ -33,6 +33,7 @@ const APPROVAL: &[Key] = &[
     Key::value("suggest", "suggest = my_function"),
     Key::value("covers", "covers = my_function"),
     Key::value("dangerous", "dangerous = my_function"),
+    Key::value("facts", "facts = my_function"),
 ];
 
 /// Finds parameters by name and remembers which fields of a struct were named.
@@ -173,7 +174,7 @@ fn page(literal: &LitStr, diag: &mut Diagnostics) -> Option<String> {
 pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
     let written = items.nested("approval", diag);
     let items = attr::checked(&written, APPROVAL, "approval", diag);
-    functions(&items, &["required", "subjects", "suggest", "covers", "dangerous"])
+    functions(&items, &["required", "subjects", "suggest", "covers", "dangerous", "facts"])
 }
 
 fn functions(items: &Items<'_>, keys: &[&'static str]) -> Hooks {

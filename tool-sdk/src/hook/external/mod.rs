@@ -223,7 +223,7 @@ impl ExternalHooks {
             let started = Instant::now();
             let answer = self.run(entry, &input).await;
             watch(HookRun {
-                hook: format!("{} ({})", entry.command.label(), entry.place),
+                hook: entry.name(),
                 outcome: outcome(entry, &answer),
                 elapsed_ms: millis(started.elapsed()),
             });

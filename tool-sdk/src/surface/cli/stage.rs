@@ -181,7 +181,8 @@ fn hooked(
 struct Yes;
 
 impl Approver for Yes {
-    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        ask.answered_by("--yes");
         Box::pin(std::future::ready(Some(Reply::Once)))
     }
 }
