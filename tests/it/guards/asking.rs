@@ -191,3 +191,36 @@ async fn a_running_tool_may_ask() {
     let yes = Scripted::new([Reply::Once]);
     assert_eq!(reach(pipeline().rules([deny]).approver(yes)).await, "false");
 }
+
+// P4: the hint names a rule only where that rule would help.
+#[tokio::test]
+async fn what_nobody_can_answer_says_what_would_help() {
+    struct Asks;
+    impl Hook for Asks {
+        fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+            Step::now(Ok(Opinion::ask("it is Friday")))
+        }
+    }
+    let rule = |text: &str| text.parse::<Rule>().unwrap();
+    let log = Log::default();
+    let plain = || all_forms(&log).remove(0);
+    let helps = "the rule `allow overwrite(a)` would allow it";
+    for (pipeline, cause, names_a_rule) in [
+        (plain(), By::Default, true),
+        (plain().rules([rule("ask overwrite")]), By::Rule, true),
+        (plain().rules([rule("ask overwrite").locked()]), By::Rule, false),
+        (plain().hook("*", Priority::DEFAULT, Asks), By::Hook, false),
+    ] {
+        let mut events = pipeline.subscribe();
+        let error = overwrite_a(&pipeline, &log).await.result.unwrap_err();
+        let hint = error.suggestion().unwrap();
+        assert!(hint.starts_with("nobody can be asked here"), "{hint}");
+        assert_eq!(hint.contains(helps), names_a_rule, "{cause:?}: {hint}");
+        let denied = std::iter::from_fn(|| events.try_recv()).find_map(|event| match event.kind {
+            EventKind::Denied(decision) => Some(decision),
+            _ => None,
+        });
+        let denied = denied.unwrap();
+        assert_eq!((denied.by, denied.asked_by), (By::Nobody, Some(cause)));
+    }
+}

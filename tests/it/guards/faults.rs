@@ -15,6 +15,11 @@ enum Fault {
     ApproverLeaves,
     Preview,
     Suggestions,
+    Audit,
+    Dangerous,
+    Summary,
+    Digest,
+    Define,
 }
 
 /// A tool and its surroundings with a fault in one place.
@@ -61,9 +66,36 @@ impl Prepared for FaultyCall {
         assert!(self.0 != Fault::Preview, "preview");
         None
     }
+
+    fn is_dangerous(&self) -> bool {
+        assert!(self.0 != Fault::Dangerous, "dangerous");
+        false
+    }
+
+    fn summary(&self) -> Option<String> {
+        assert!(self.0 != Fault::Summary, "summary");
+        None
+    }
+
+    fn digest(&self) -> Option<u64> {
+        assert!(self.0 != Fault::Digest, "digest");
+        None
+    }
+}
+
+impl Audit for Faulty {
+    fn record(&self, _: &AuditRecord<'_>) -> std::io::Result<()> {
+        assert!(self.0 != Fault::Audit, "audit");
+        Ok(())
+    }
 }
 
 impl Hook for Faulty {
+    fn define(&self, _: &mut Definition, _: &Session) -> bool {
+        assert!(self.0 != Fault::Define, "define");
+        true
+    }
+
     fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
         match self.0 {
             Fault::BeforeFails => Step::now(Err(ToolError::internal("hook"))),
@@ -99,12 +131,20 @@ async fn no_fault_on_the_way_ends_in_running_the_tool() {
         Fault::ApproverLeaves,
         Fault::Preview,
         Fault::Suggestions,
+        Fault::Audit,
+        Fault::Dangerous,
+        Fault::Summary,
+        Fault::Digest,
+        Fault::Define,
     ] {
         let log = Log::default();
         let faulty = || Faulty(fault, log.clone());
         let registry = Registry::builder().add(faulty()).build().unwrap();
-        let pipeline =
-            Pipeline::new(registry).hook("*", Priority::DEFAULT, faulty()).approver(faulty());
+        let pipeline = Pipeline::new(registry)
+            .hook("*", Priority::DEFAULT, faulty())
+            .approver(faulty())
+            .audit(faulty())
+            .loop_guard(LoopGuard::default());
         let mut events = pipeline.subscribe();
         let outcome = overwrite_a(&pipeline, &log).await;
         assert!(outcome.result.is_err(), "{fault:?}");
@@ -112,6 +152,36 @@ async fn no_fault_on_the_way_ends_in_running_the_tool() {
         let ends = kinds(&mut events);
         let ends = ends.iter().filter(|kind| *kind == "failed").count();
         assert_eq!(ends, 1, "{fault:?}");
+    }
+}
+
+/// Writes down so many records, and panics at the next.
+struct Forgetful(std::sync::atomic::AtomicUsize);
+
+impl Audit for Forgetful {
+    fn record(&self, _: &AuditRecord<'_>) -> std::io::Result<()> {
+        let left = self.0.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        assert!(left > 0, "a defect of the log");
+        Ok(())
+    }
+}
+
+// P5, P6: a log with a defect ends no batch, and what has run has run.
+#[tokio::test]
+async fn a_log_that_panics_is_one_that_could_not_write() {
+    for (records, expected) in [(0, Err(ErrorKind::Unavailable)), (1, Ok("overwrote a"))] {
+        let log = Log::default();
+        let pipeline = all_forms(&log)
+            .remove(0)
+            .mode(Mode::Bypass)
+            .audit(Forgetful(std::sync::atomic::AtomicUsize::new(records)));
+        let mut events = pipeline.subscribe();
+        let call = Call::new("overwrite", r#"{"path": "a"}"#);
+        let results = Batch::new(&pipeline).run(&session(&log), [call]).await;
+        let found = results[0].result.as_ref().map(Output::as_text).map_err(ToolError::kind);
+        assert_eq!(found, expected);
+        let end = if expected.is_ok() { "completed" } else { "failed" };
+        assert_eq!(kinds(&mut events).last().unwrap(), end);
     }
 }
 

@@ -33,6 +33,7 @@ const APPROVAL: &[Key] = &[
     Key::value("suggest", "suggest = my_function"),
     Key::value("covers", "covers = my_function"),
     Key::value("dangerous", "dangerous = my_function"),
+    Key::value("facts", "facts = my_function"),
 ];
 
 /// Finds parameters by name and remembers which fields of a struct were named.
@@ -180,6 +181,7 @@ pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
         ("suggest", &["args"]),
         ("covers", &["args", "pattern"]),
         ("dangerous", &["args"]),
+        ("facts", &["args", "cx"]),
     ];
     functions(&items, known, diag)
 }

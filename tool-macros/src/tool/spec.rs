@@ -86,7 +86,7 @@ fn args_type(tool: &Tool) -> TokenStream {
 
 /// The hooks that are the user's functions, by field of the runtime's `Hooks`.
 const HOOKS: &[&str] =
-    &["required", "subjects", "suggest", "covers", "dangerous", "preview", "result"];
+    &["required", "subjects", "suggest", "covers", "dangerous", "facts", "preview", "result"];
 
 /// The hooks of `tool`, where it has some.
 fn hooks(tool: &Tool) -> TokenStream {

@@ -9,6 +9,7 @@ mod log;
 mod time;
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
@@ -49,6 +50,12 @@ pub trait Audit: Send + Sync {
     ///
     /// Fails when the record was not kept.
     fn record(&self, record: &AuditRecord<'_>) -> io::Result<()>;
+}
+
+/// Has `record` kept; a log that panics is one that could not keep it.
+pub(crate) fn keep(audit: &dyn Audit, record: &AuditRecord<'_>) -> io::Result<()> {
+    catch_unwind(AssertUnwindSafe(|| audit.record(record)))
+        .unwrap_or_else(|_| Err(io::Error::other("the log failed with a defect of its own")))
 }
 
 /// One thing that is written down about a call.

@@ -14,6 +14,7 @@ pub(crate) mod external;
 use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -419,11 +420,23 @@ pub(crate) struct Registered {
 }
 
 impl Registered {
+    /// Whether it is the same hook for the same tools.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.pattern == other.pattern && Arc::ptr_eq(&self.hook, &other.hook)
+    }
+
+    /// What models are told of a tool; nothing where the hook takes it out, or fails.
+    pub(crate) fn defined(&self, mut told: Definition, session: &Session) -> Option<Definition> {
+        let define = AssertUnwindSafe(|| self.hook.define(&mut told, session));
+        let stays = catch_unwind(define).unwrap_or(false);
+        stays.then_some(told)
+    }
+
     /// Whether it looks at calls of this tool.
     #[inline]
     pub(crate) fn sees(&self, definition: &Definition) -> bool {
-        let mut names = std::iter::once(&definition.name).chain(&definition.aliases);
-        self.pattern == "*" || names.any(|name| matches_in_any_case(&self.pattern, name.as_str()))
+        self.pattern == "*"
+            || definition.names().any(|name| matches_in_any_case(&self.pattern, name))
     }
 }
 

@@ -19,7 +19,7 @@ mod session;
 pub use self::approvals::{
     ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoredApproval,
 };
-pub(crate) use self::ask::{Answering, Desk, Settled, Taken, Waiting};
+pub(crate) use self::ask::{Answering, Backstage, Desk, Settled, Taken, Waiting, Witness};
 pub use self::ask::{
     Approver, Ask, AskChannel, AskId, AskInbox, PendingAsk, Reply, ReplyError, Scripted,
     ask_channel,

@@ -1,5 +1,6 @@
 //! Asking about a call, and what becomes of the answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -10,20 +11,53 @@ use super::core::Core;
 use super::decide::{decide, grantees, quietly, suggestions};
 use super::frame::Frame;
 use super::turn::{Stop, Turn};
+use super::witness::Subscribers;
+use crate::audit::Answer;
 use crate::context::{Context, Session};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{
-    Action, Answering, Approver, Ask, AskId, By, Decision, Grant, GrantSource, Reply, ReplyError,
-    Settled, Taken, Waiting,
+    Action, Answering, Approver, Ask, AskId, Backstage, Decision, Grant, GrantSource, Reply,
+    ReplyError, Settled, Taken, Waiting,
 };
 use crate::tool::Prepared;
 
 /// What became of an ask: the decision now, and the value that was shown.
 pub(super) struct Answered {
     pub(super) decision: Decision,
-    pub(super) reply: Option<Reply>,
+    pub(super) reply: Option<Replied>,
     pub(super) shown: Box<dyn Prepared>,
+}
+
+/// What somebody said, and who it was where that is known.
+pub(super) struct Replied {
+    reply: Reply,
+    who: Option<String>,
+}
+
+impl Replied {
+    /// The answer to `ask`.
+    pub(super) fn to(ask: &Ask, reply: Reply) -> Self {
+        Self { reply, who: ask.who_answered().map(str::to_owned) }
+    }
+
+    /// Whether the call may run.
+    pub(super) fn is_yes(&self) -> bool {
+        self.reply.is_yes()
+    }
+
+    /// Why a call runs to which this is the answer.
+    pub(super) fn reason(&self) -> Cow<'static, str> {
+        match &self.who {
+            Some(who) => format!("`{who}` was asked and said yes").into(),
+            None => "somebody was asked and said yes".into(),
+        }
+    }
+
+    /// For the record.
+    pub(super) fn as_answer(&self) -> Answer<'_> {
+        Answer::new(&self.reply, self.who.as_deref())
+    }
 }
 
 /// Asks whoever can be asked.
@@ -37,8 +71,7 @@ pub(super) async fn ask(
     let answered =
         |decision, reply, heard: Heard| Ok(Answered { decision, reply, shown: heard.prepared });
     let Some(approver) = frame.session.approver().or_else(|| frame.core.approver.clone()) else {
-        let nobody = Decision { action: Action::Deny, by: By::Nobody, ..decision };
-        return answered(nobody, None, heard);
+        return answered(decision.unanswered(), None, heard);
     };
     if let Some(stop) = turn.and_then(Turn::stopped) {
         return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
@@ -67,28 +100,29 @@ pub(super) async fn ask(
         }
         End::Decided(now) => return answered(now, None, heard),
     };
-    let reason = settled.reason();
+    let refusal = settled.refusal();
     let Settled::Reply(reply) = settled else {
-        return answered(decision.replied(Action::Deny, reason), None, heard);
+        return answered(decision.replied(Action::Deny, refusal), None, heard);
     };
-    if !reply.is_yes() {
+    let replied = Replied::to(vigil.ask(), reply);
+    if !replied.is_yes() {
         kept.reject(frame.call, shown);
-        if let (Reply::Reject, Some(turn)) = (&reply, turn) {
+        if let (Reply::Reject, Some(turn)) = (&replied.reply, turn) {
             turn.stop(Stop::Rejected);
         }
-        return answered(decision.replied(Action::Deny, reason), Some(reply), heard);
+        return answered(decision.replied(Action::Deny, refusal), Some(replied), heard);
     }
     // What was shown is what runs, and only when nothing forbids it by now.
     let now = decide(frame, &heard, cx);
     let decision = if now.action == Action::Deny {
         now
     } else if String::from(frame.fingerprint(&*heard.prepared)) == shown {
-        decision.replied(Action::Allow, reason)
+        decision.replied(Action::Allow, replied.reason())
     } else {
         let changed = "what the call touches changed while somebody was asked";
         decision.replied(Action::Deny, changed)
     };
-    answered(decision, Some(reply), heard)
+    answered(decision, Some(replied), heard)
 }
 
 /// How an ask came to its end.
@@ -176,6 +210,7 @@ fn make(
     let prepared = &*heard.prepared;
     let display = &definition.display;
     let original = heard.original().is_some();
+    let witness = Subscribers::of(frame.core, frame.session, &definition.name, &frame.id);
     Ok(Ask {
         id: new_id()?,
         call: frame.id.clone(),
@@ -191,6 +226,7 @@ fn make(
         summary: quietly(|| prepared.summary()).flatten(),
         subjects: decision.subjects.clone(),
         grantees: grantees(frame.definition, &decision.subjects),
+        backstage: Backstage::new(&definition.aliases, witness),
         suggestions: quietly(|| suggestions(frame, prepared, decision)).unwrap_or_default(),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),

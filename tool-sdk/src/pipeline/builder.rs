@@ -121,7 +121,8 @@ impl Pipeline {
         self.with(|core| core.redactor = Some(Arc::new(redactor)))
     }
 
-    /// Adds a hook for the tools whose names match `pattern`.
+    /// Adds a hook for the tools whose names match `pattern`; what it says of their
+    /// definitions holds too.
     ///
     /// Hooks with a lower priority come first, and equal ones in the order of registration.
     #[must_use]
@@ -139,6 +140,8 @@ impl Pipeline {
     ) -> Self {
         let hook = Registered { pattern: pattern.into(), priority, hook };
         self.with(|core| {
+            let toolset = (*core.toolset).clone().with_registered(hook.clone());
+            core.toolset = Arc::new(toolset);
             let mut hooks = core.hooks.to_vec();
             hooks.push(hook);
             hooks.sort_by_key(|hook| hook.priority);

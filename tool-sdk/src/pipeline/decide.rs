@@ -309,6 +309,12 @@ fn how_to_allow(frame: &Frame<'_>, decision: &Decision) -> String {
     let of = |subject: &Subject| {
         subject.permission().unwrap_or_else(|| frame.definition.permission()).to_owned()
     };
+    let is_locked = decision.rules.iter().any(|rule| rule.locked);
+    match decision.asked_by {
+        Some(By::Default | By::Rule | By::Mode | By::Tool) if !is_locked => {}
+        // What else asks is lifted by no rule.
+        _ => return "nobody can be asked here, and no rule lifts this; try another way".to_owned(),
+    }
     if let [one] = decision.subjects.as_slice()
         && one.text() != "*"
         && !one.is_opaque()

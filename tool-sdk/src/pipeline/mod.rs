@@ -35,6 +35,7 @@ mod tests;
 mod trace;
 mod turn;
 mod unknown;
+mod witness;
 
 use std::borrow::Borrow;
 use std::future::poll_fn;

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::ask::{Vigil, new_id};
+use super::ask::{Replied, Vigil, new_id};
 use super::core::Core;
 use super::decide::grantee;
-use crate::audit::{Answer, AuditRecord, Audited};
+use super::witness::Subscribers;
+use crate::audit::{self, AuditRecord, Audited};
 use crate::context::Context;
 use crate::effect::RiskClass;
 use crate::event::EventKind;
-use crate::permission::{Action, Ask, By, Case, Decision, Fingerprint, Pattern, Reply, Settled};
+use crate::permission::{Action, Ask, Backstage, Case, Decision, Fingerprint, Pattern, Settled};
 use crate::tool::{Subject, Tool};
 use crate::toolset::names_of;
 
@@ -35,14 +36,14 @@ struct Wish {
 }
 
 impl Wish {
-    async fn answered(&self) -> (Decision, Option<Reply>) {
+    async fn answered(&self) -> (Decision, Option<Replied>) {
         let Self { core, cx, .. } = self;
         let decision = self.decide();
         if decision.action != Action::Ask {
             return (decision, None);
         }
         let Some(approver) = cx.session().approver().or_else(|| core.approver.clone()) else {
-            return (Decision { action: Action::Deny, by: By::Nobody, ..decision }, None);
+            return (decision.unanswered(), None);
         };
         let Some(ask) = self.ask(&decision) else {
             return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
@@ -67,15 +68,15 @@ impl Wish {
         };
         told(settled.as_str());
         let reply = match settled {
-            Settled::Reply(reply) => Some(reply),
+            Settled::Reply(reply) => Some(Replied::to(vigil.ask(), reply)),
             _ => None,
         };
         // Something may have forbidden it meanwhile.
         let now = self.decide();
-        let decision = match reply.as_ref().is_some_and(Reply::is_yes) {
-            true if now.action == Action::Deny => now,
-            true => now.replied(Action::Allow, "somebody was asked and said yes"),
-            false => now.replied(Action::Deny, "nobody said yes"),
+        let decision = match reply.as_ref().filter(|reply| reply.is_yes()) {
+            Some(_) if now.action == Action::Deny => now,
+            Some(yes) => now.replied(Action::Allow, yes.reason()),
+            None => now.replied(Action::Deny, "nobody said yes"),
         };
         (decision, reply)
     }
@@ -114,6 +115,7 @@ impl Wish {
     fn ask(&self, decision: &Decision) -> Option<Ask> {
         let Self { core, cx, tool, subject } = self;
         let definition = tool.definition();
+        let witness = Subscribers::of(core, cx.session(), cx.tool(), cx.call());
         Some(Ask {
             id: new_id().ok()?,
             call: cx.call().clone(),
@@ -130,6 +132,7 @@ impl Wish {
             subjects: vec![subject.clone()],
             suggestions: Pattern::exactly(subject.text()).map(String::from).into_iter().collect(),
             grantees: vec![grantee(definition, subject)],
+            backstage: Backstage::new(&definition.aliases, witness),
             by: decision.by,
             reason: format!("the running tool asks for it; {}", decision.reason),
             rules: decision.rules.clone(),
@@ -149,12 +152,13 @@ impl Wish {
     }
 
     /// What cannot be written down does not happen.
-    fn is_written_down(&self, decision: &Decision, reply: Option<&Reply>) -> bool {
+    fn is_written_down(&self, decision: &Decision, reply: Option<&Replied>) -> bool {
         let Some(audit) = &self.core.audit else { return true };
         let (fingerprint, definition) = (self.fingerprint(), self.tool.definition());
-        let answer = reply.map(|reply| Answer::new(reply, None));
+        let answer = reply.map(Replied::as_answer);
         let what = Audited::decided(decision, answer);
         let (session, call) = (self.cx.session(), self.cx.call());
-        audit.record(&AuditRecord::new(session, definition, call, &fingerprint, what)).is_ok()
+        let record = AuditRecord::new(session, definition, call, &fingerprint, what);
+        audit::keep(&**audit, &record).is_ok()
     }
 }

@@ -246,6 +246,11 @@ impl Definition {
         self
     }
 
+    /// Its name, and its aliases.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        std::iter::once(&self.name).chain(&self.aliases).map(ToolName::as_str)
+    }
+
     /// The name under which rules speak of the tool.
     #[must_use]
     pub fn permission(&self) -> &str {

@@ -136,6 +136,16 @@ pub trait Prepared: Send {
         false
     }
 
+    /// What else decides what the call does, by name: a folder, the program that it means, what
+    /// a script says.
+    ///
+    /// It is looked at when somebody is asked, and again once they have answered: a yes does
+    /// not hold for what has changed meanwhile.
+    fn facts(&self, cx: &Context) -> Vec<(&'static str, String)> {
+        let _ = cx;
+        Vec::new()
+    }
+
     /// What a screen can show before the call runs, such as a diff.
     fn preview(&self, cx: &Context) -> Option<serde_json::Value> {
         let _ = cx;

@@ -219,9 +219,16 @@ impl Toolset {
         pattern: impl Into<String>,
         hook: Arc<dyn Hook>,
     ) -> Self {
+        self.with_registered(Registered { pattern: pattern.into(), priority, hook })
+    }
+
+    /// The same for a hook that may be there already.
+    pub(crate) fn with_registered(self, hook: Registered) -> Self {
         self.refiltered(|filter| {
-            filter.hooks.push(Registered { pattern: pattern.into(), priority, hook });
-            filter.hooks.sort_by_key(|hook| hook.priority);
+            if !filter.hooks.iter().any(|known| known.is_same(&hook)) {
+                filter.hooks.push(hook);
+                filter.hooks.sort_by_key(|hook| hook.priority);
+            }
         })
     }
 
@@ -323,6 +330,12 @@ impl Toolset {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.registry.is_empty() && self.read().additions.is_empty()
+    }
+
+    /// Every tool, also those that this audience does not have.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a command line looks"))]
+    pub(crate) fn everything(&self) -> Vec<Arc<dyn Tool>> {
+        self.registry.iter().chain(&self.read().additions).cloned().collect()
     }
 
     /// What this audience sees now.

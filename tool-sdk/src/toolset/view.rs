@@ -129,9 +129,9 @@ fn adapted<'a>(
     told
 }
 
-/// The definition as hooks leave it; nothing when one of them takes the tool out.
+/// The definition as hooks leave it; nothing when one of them takes the tool out, or fails.
 fn hooked<'a>(
-    mut told: Cow<'a, Definition>,
+    told: Cow<'a, Definition>,
     own: &Definition,
     filter: &Filter,
 ) -> Option<Cow<'a, Definition>> {
@@ -139,11 +139,8 @@ fn hooked<'a>(
     if hooks.peek().is_none() {
         return Some(told);
     }
-    let definition = told.to_mut();
-    if !hooks.all(|registered| registered.hook.define(definition, &filter.session)) {
-        return None;
-    }
-    Some(Cow::Owned(with_facts_of(own, told.into_owned())))
+    let told = hooks.try_fold(told.into_owned(), |told, hook| hook.defined(told, &filter.session));
+    told.map(|told| Cow::Owned(with_facts_of(own, told)))
 }
 
 /// Hooks change what is said of a tool. What it is called and what it can do stay its own,

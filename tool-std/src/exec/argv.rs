@@ -4,6 +4,7 @@ use serde_json::Value;
 use tool_sdk::process::Spawn;
 use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
+use super::facts::Facts;
 use super::judged::Judged;
 use super::program::{base, environment, folder};
 use super::{confined, once};
@@ -17,7 +18,7 @@ use super::{confined, once};
     category = "shell",
     permission = "exec_command",
     display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}", preview = preview),
-    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
+    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous, facts = facts),
     timeout = "620s",
     truncate = middle,
     example = r#"{"command": ["git", "status"]}"#
@@ -48,6 +49,14 @@ pub async fn shell(
 
 fn subjects(args: &ShellArgs, cx: &Context) -> Vec<Subject> {
     Judged::argv(&args.command).subjects(&base(cx, &args.workdir))
+}
+
+fn facts(args: &ShellArgs, cx: &Context) -> Vec<(&'static str, String)> {
+    let (judged, Ok(env)) = (Judged::argv(&args.command), environment(&[])) else {
+        return Vec::new();
+    };
+    let folder = folder(cx, &args.workdir).ok();
+    Facts { judged: &judged, shell: None, folder, env }.list(cx)
 }
 
 fn preview(_: &ShellArgs, cx: &Context) -> Option<Value> {

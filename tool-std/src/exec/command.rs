@@ -8,7 +8,7 @@ use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::confined::{self, Confinement};
 use super::program::{Line, base, folder};
-use super::report::{Chunk, not_started, showing};
+use super::report::{Chunk, not_started, recorded, showing};
 
 /// How long a call waits for the command, in milliseconds.
 const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
@@ -25,7 +25,7 @@ const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
     category = "shell",
     aliases("bash"),
     display(name = "Run", primary = cmd, show(cmd, workdir, shell, login, env), summary = "Running {cmd}", preview = preview),
-    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
+    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous, facts = facts),
     parallel = shared,
     timeout = "60s",
     truncate = middle,
@@ -61,6 +61,7 @@ pub async fn exec_command(
     let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env };
     let spawn = line.spawn()?.folder(folder(cx, &workdir)?);
     let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(confined::policy(cx));
+    let record = spawn.record();
     let processes = Processes::of(cx.session());
     let started = Instant::now();
     let process = processes.start(&spawn).map_err(not_started)?;
@@ -80,7 +81,7 @@ pub async fn exec_command(
         confinement,
         max_tokens: max_output_tokens as usize,
     };
-    Ok(chunk.output())
+    Ok(recorded(chunk.output(), record))
 }
 
 /// A command whose session nobody was told of: it ends with the call, also with one that is
@@ -104,6 +105,10 @@ fn line(args: &ExecCommandArgs) -> Line<'_> {
 
 fn subjects(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
     line(args).judged().subjects(&base(cx, &args.workdir))
+}
+
+fn facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
+    line(args).facts(&args.workdir, cx)
 }
 
 fn preview(_: &ExecCommandArgs, cx: &Context) -> Option<Value> {

@@ -16,7 +16,7 @@ use super::{confined, once};
     category = "shell",
     permission = "exec_command",
     display(name = "Run", primary = command, show(command, workdir), summary = "Running {command}", preview = preview),
-    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
+    approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous, facts = facts),
     timeout = "620s",
     truncate = middle,
     example = r#"{"command": "git status"}"#
@@ -47,6 +47,10 @@ fn judged(args: &ShellCommandArgs) -> Judged {
 
 fn subjects(args: &ShellCommandArgs, cx: &Context) -> Vec<Subject> {
     judged(args).subjects(&base(cx, &args.workdir))
+}
+
+fn facts(args: &ShellCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
+    line(&args.command).facts(&args.workdir, cx)
 }
 
 fn preview(_: &ShellCommandArgs, cx: &Context) -> Option<Value> {

@@ -6,7 +6,7 @@ use tool_sdk::process::{Processes, Spawn};
 use tool_sdk::{Context, Output, ToolError};
 
 use super::confined::Confinement;
-use super::report::{not_started, once, showing};
+use super::report::{not_started, once, recorded, showing};
 
 /// Ends the process with the call, however the call ends.
 struct Forgetting<'a>(&'a Processes, u32);
@@ -19,6 +19,7 @@ impl Drop for Forgetting<'_> {
 
 /// Runs `spawn` for at most `limit` milliseconds, once there is room for it.
 pub(super) async fn run(spawn: Spawn, limit: u64, cx: &Context) -> Result<Output, ToolError> {
+    let record = spawn.record();
     let processes = Processes::of(cx.session());
     let _turn = processes.turn().await;
     let started = Instant::now();
@@ -31,5 +32,6 @@ pub(super) async fn run(spawn: Spawn, limit: u64, cx: &Context) -> Result<Output
     }
     let look = process.look(Duration::ZERO, |_| {}).await;
     let confinement = Confinement::of(&process, cx).await;
-    Ok(once(process.title(), started.elapsed(), &look, timed_out, &confinement))
+    let output = once(process.title(), started.elapsed(), &look, timed_out, &confinement);
+    Ok(recorded(output, record))
 }

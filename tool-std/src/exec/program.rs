@@ -9,6 +9,7 @@ use tool_sdk::Subject;
 use tool_sdk::process::{ChildEnv, Spawn};
 use tool_sdk::{Context, ToolError, Workspace};
 
+use super::facts::Facts;
 use super::files::Base;
 use super::judged::Judged;
 use crate::shell::Why;
@@ -71,6 +72,13 @@ impl Line<'_> {
             _ => Spawn::exec(self.shell.unwrap_or(BASH), self.args()),
         };
         Ok(spawn.env(environment(self.env)?).title(self.script))
+    }
+
+    /// What decides beside its words what it does, when it is run in `workdir`.
+    pub(super) fn facts(&self, workdir: &str, cx: &Context) -> Vec<(&'static str, String)> {
+        let Ok(env) = environment(self.env) else { return Vec::new() };
+        let shell = Some(self.shell.unwrap_or(BASH));
+        Facts { judged: &self.judged(), shell, folder: folder(cx, workdir).ok(), env }.list(cx)
     }
 
     fn args(&self) -> Vec<&str> {

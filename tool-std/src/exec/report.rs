@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tool_sdk::process::{Captured, Exit, Look, RunError};
 use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
 
@@ -125,6 +125,11 @@ fn finished(
         .metadata("exit_code", exit)
         .display(display)
         .dropped(count(captured.omitted_lines), count(captured.omitted))
+}
+
+/// The result with what was started, for records.
+pub(super) fn recorded(output: Output, what: [(&'static str, Value); 3]) -> Output {
+    what.into_iter().fold(output, |output, (name, value)| output.metadata(name, value))
 }
 
 /// The exit code as shells count it, where there is one.

@@ -4,10 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::config::Event;
-use super::protocol::{Payload, Touched};
+use super::config::{Entry, Event};
+use super::protocol::{Payload, Said, Touched};
 use super::{ExternalHooks, compose};
-use crate::hook::Verdict;
+use crate::hook::{HookRun, Verdict};
+use crate::name::ToolName;
 use crate::permission::{Approver, Ask, Reply};
 
 /// Hooks in front of an approver.
@@ -30,14 +31,14 @@ impl Approver for HooksFirst {
 
 /// What the hooks answer; nothing when somebody is to be asked.
 async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
-    let tool = ask.tool.as_str();
-    let entries = hooks.matching(Event::PermissionRequest, tool);
+    let names = std::iter::once(&ask.tool).chain(&ask.backstage.aliases).map(ToolName::as_str);
+    let entries = hooks.matching(Event::PermissionRequest, names);
     if entries.is_empty() {
         return None;
     }
     let payload = Payload {
         session_id: &ask.session,
-        tool_name: tool,
+        tool_name: ask.tool.as_str(),
         tool_input: ask.arguments.clone(),
         tool_use_id: ask.call.to_string(),
         agent: ask.agent.as_deref(),
@@ -45,15 +46,32 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
         subjects: Some(Touched::all_of(ask)),
         ..hooks.payload(Event::PermissionRequest)
     };
-    // An ask has no watcher: the reply says which hook decided.
-    let answers = hooks.run_all(entries, &payload, &|_| {}).await;
-    let said = answers.into_iter().map(|(entry, answer)| compose::weighed(entry, answer));
-    let opinion = compose::opinion(said.collect(), &ask.arguments).spoken()?;
-    match opinion.verdict {
-        // What is asked about is frozen, so that a yes to something else is no answer.
-        Verdict::Allow if opinion.arguments.is_some() => None,
-        Verdict::None | Verdict::Ask => None,
-        Verdict::Allow => Some(Reply::Once),
-        Verdict::Deny | Verdict::Halt => Some(Reply::RejectWith { feedback: opinion.reason }),
+    let witness = ask.backstage.witness.as_deref();
+    if let Some(witness) = witness {
+        entries.iter().for_each(|entry| witness.began(&entry.name()));
     }
+    let watch = |HookRun { hook, outcome, elapsed_ms }| {
+        if let Some(witness) = witness {
+            witness.ended(hook, outcome, elapsed_ms);
+        }
+    };
+    let answers = hooks.run_all(entries, &payload, &watch).await;
+    let answers: Vec<(&Entry, Said)> = answers
+        .into_iter()
+        .map(|(entry, answer)| (entry, compose::weighed(entry, answer)))
+        .collect();
+    let strictest = answers.iter().max_by_key(|(_, said)| said.verdict).map(|(entry, _)| *entry);
+    let said = answers.into_iter().map(|(_, said)| said).collect();
+    let opinion = compose::opinion(said, &ask.arguments).spoken()?;
+    let reply = match opinion.verdict {
+        // What is asked about is frozen, so that a yes to something else is no answer.
+        Verdict::Allow if opinion.arguments.is_some() => return None,
+        Verdict::None | Verdict::Ask => return None,
+        Verdict::Allow => Reply::Once,
+        Verdict::Deny | Verdict::Halt => Reply::RejectWith { feedback: opinion.reason },
+    };
+    if let Some(entry) = strictest {
+        ask.answered_by(format!("hook {}", entry.name()));
+    }
+    Some(reply)
 }

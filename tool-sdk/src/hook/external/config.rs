@@ -70,6 +70,13 @@ pub(super) struct Entry {
     pub(super) may_allow: bool,
 }
 
+impl Entry {
+    /// Its name in events: the program, and where it stands.
+    pub(super) fn name(&self) -> String {
+        format!("{} ({})", self.command.label(), self.place)
+    }
+}
+
 /// What is run.
 #[derive(Clone, Debug)]
 pub(super) enum Command {

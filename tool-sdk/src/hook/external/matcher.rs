@@ -39,19 +39,39 @@ impl Matcher {
             .size_limit(MAX_COMPILED)
             .dfa_size_limit(8 * MAX_COMPILED)
             .nest_limit(64)
+            .case_insensitive(true)
             .build()
             .map(Self::Regex)
             .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
     }
 
-    /// Whether it looks at this tool.
-    pub(super) fn matches(&self, tool: &str) -> bool {
+    /// Whether it looks at the tool that has these names, in any case of their letters.
+    pub(super) fn matches<'t>(&self, mut tool: impl Iterator<Item = &'t str>) -> bool {
         match self {
             Self::All => true,
-            Self::Names(names) => names.iter().any(|name| name == tool),
-            Self::Regex(regex) => regex.is_match(tool),
+            Self::Names(names) => tool.any(|tool| names.iter().any(|name| is_same(name, tool))),
+            Self::Regex(regex) => tool.any(|tool| regex.is_match(tool)),
         }
     }
+
+    /// What in it speaks of none of `tools`, which are known by all their names.
+    pub(super) fn unmatched(&self, tools: &[Vec<&str>]) -> Vec<&str> {
+        match self {
+            Self::All => Vec::new(),
+            Self::Names(names) => {
+                let is_known = |name: &str| tools.iter().flatten().any(|tool| is_same(name, tool));
+                names.iter().map(String::as_str).filter(|name| !is_known(name)).collect()
+            }
+            Self::Regex(regex) => {
+                let is_known = tools.iter().any(|names| self.matches(names.iter().copied()));
+                if is_known { Vec::new() } else { vec![regex.as_str()] }
+            }
+        }
+    }
+}
+
+fn is_same(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
 }
 
 fn is_plain(c: char) -> bool {
@@ -65,7 +85,7 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, tool: &str, expected: bool) {
         let matcher = Matcher::parse(pattern).unwrap();
-        assert_eq!(matcher.matches(tool), expected, "{pattern} {tool}");
+        assert_eq!(matcher.matches(std::iter::once(tool)), expected, "{pattern} {tool}");
     }
 
     #[test]
@@ -83,6 +103,21 @@ mod tests {
         check("mcp__.*", "mcp__memory__get", true);
         check("^read_", "spread_out", false);
         check("file.?", "my_file_1", true);
+        check("^Read$", "read", true);
+    }
+
+    #[test]
+    fn what_names_no_tool_is_found() {
+        let tools = [vec!["look", "Peek"], vec!["jump"]];
+        for (pattern, expected) in [
+            ("*", &[][..]),
+            ("peek|JUMP", &[]),
+            ("peek|pounce, run", &["pounce", "run"]),
+            ("^lo+k$", &[]),
+            ("^pounce.*", &["^pounce.*"]),
+        ] {
+            assert_eq!(Matcher::parse(pattern).unwrap().unmatched(&tools), expected, "{pattern}");
+        }
     }
 
     // RX1

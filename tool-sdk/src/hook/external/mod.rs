@@ -31,6 +31,7 @@ use crate::content::Output;
 use crate::error::ToolError;
 use crate::permission::{Approver, Mode};
 use crate::process::{self, ChildEnv};
+use crate::tool::Definition;
 
 /// How much of a command's output is kept.
 const KEEP: usize = 64 << 10;
@@ -141,8 +142,26 @@ impl ExternalHooks {
         HooksFirst { hooks: self, inner }
     }
 
-    fn matching(&self, event: Event, tool: &str) -> Vec<&Entry> {
-        let looks = |entry: &&Entry| entry.event == event && entry.matcher.matches(tool);
+    /// What matchers speak of that is none of `tools`, each with the place of its hook.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a command line tells"))]
+    pub(crate) fn unmatched<'a>(
+        &'a self,
+        tools: impl Iterator<Item = &'a Definition>,
+    ) -> Vec<(&'a str, &'a str)> {
+        let tools: Vec<Vec<&str>> = tools.map(|tool| tool.names().collect()).collect();
+        let of_entry = |entry: &'a Entry| {
+            entry.matcher.unmatched(&tools).into_iter().map(|name| (&*entry.place, name))
+        };
+        self.entries.iter().flat_map(of_entry).collect()
+    }
+
+    /// The hooks of `event` for the tool that has these names.
+    fn matching<'t>(
+        &self,
+        event: Event,
+        tool: impl Iterator<Item = &'t str> + Clone,
+    ) -> Vec<&Entry> {
+        let looks = |entry: &&Entry| entry.event == event && entry.matcher.matches(tool.clone());
         self.entries.iter().filter(looks).collect()
     }
 
@@ -204,7 +223,7 @@ impl ExternalHooks {
             let started = Instant::now();
             let answer = self.run(entry, &input).await;
             watch(HookRun {
-                hook: format!("{} ({})", entry.command.label(), entry.place),
+                hook: entry.name(),
                 outcome: outcome(entry, &answer),
                 elapsed_ms: millis(started.elapsed()),
             });
@@ -237,7 +256,7 @@ impl Hook for ExternalHooks {
     }
 
     fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
-        let entries = self.matching(Event::PreToolUse, call.definition().name.as_str());
+        let entries = self.matching(Event::PreToolUse, call.definition().names());
         if entries.is_empty() {
             return Step::now(Ok(Opinion::none()));
         }
@@ -256,7 +275,7 @@ impl Hook for ExternalHooks {
         result: &'a mut Result<Output, ToolError>,
     ) -> Step<'a, Result<(), ToolError>> {
         let event = if result.is_ok() { Event::PostToolUse } else { Event::PostToolUseFailure };
-        let entries = self.matching(event, call.definition().name.as_str());
+        let entries = self.matching(event, call.definition().names());
         if entries.is_empty() {
             return Step::now(Ok(()));
         }

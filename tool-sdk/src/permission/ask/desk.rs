@@ -43,10 +43,9 @@ impl Settled {
         }
     }
 
-    /// Why the call is decided as it is, in words for whoever made it.
-    pub(crate) fn reason(&self) -> Cow<'static, str> {
+    /// Why the call does not run where this is no yes, in words for whoever made it.
+    pub(crate) fn refusal(&self) -> Cow<'static, str> {
         let reason = match self {
-            Self::Reply(reply) if reply.is_yes() => "somebody was asked and said yes",
             Self::Reply(Reply::RejectWith { feedback }) => {
                 return format!("the user rejected it and says: {feedback}").into();
             }

@@ -1,9 +1,10 @@
 //! What somebody is asked, and what can be answered.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,9 @@ pub struct Ask {
     /// To whom such an approval is given.
     #[serde(skip)]
     pub(crate) grantees: Vec<Grantee>,
+    /// What is not shown.
+    #[serde(skip)]
+    pub(crate) backstage: Backstage,
     /// What led to the ask.
     pub by: By,
     /// Why somebody is asked.
@@ -105,6 +109,51 @@ pub struct Ask {
     /// How long an answer is waited for, in milliseconds.
     #[serde(rename = "expires_in_ms", with = "millis")]
     pub expires_in: Duration,
+}
+
+impl Ask {
+    /// Says who answers, for the record; the first name stays.
+    ///
+    /// For whoever implements [`Approver`]: `terminal`, the name of a person, of a rule.
+    pub fn answered_by(&self, who: impl Into<Cow<'static, str>>) {
+        self.backstage.who.get_or_init(|| who.into());
+    }
+
+    /// Who answered, where they said so.
+    #[must_use]
+    pub fn who_answered(&self) -> Option<&str> {
+        self.backstage.who.get().map(AsRef::as_ref)
+    }
+}
+
+/// What stands behind an ask and is not shown.
+#[derive(Clone, Default)]
+pub(crate) struct Backstage {
+    /// The other names of the tool.
+    pub(crate) aliases: Vec<ToolName>,
+    /// Who is told of the hooks that answer in a person's place.
+    pub(crate) witness: Option<Arc<dyn Witness>>,
+    who: OnceLock<Cow<'static, str>>,
+}
+
+impl Backstage {
+    pub(crate) fn new(aliases: &[ToolName], witness: Arc<dyn Witness>) -> Self {
+        Self { aliases: aliases.to_vec(), witness: Some(witness), who: OnceLock::new() }
+    }
+}
+
+impl fmt::Debug for Backstage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backstage").field("who", &self.who).finish_non_exhaustive()
+    }
+}
+
+/// Is told of hooks that look at an ask.
+pub(crate) trait Witness: Send + Sync {
+    /// One begins to look.
+    fn began(&self, hook: &str);
+    /// It has looked.
+    fn ended(&self, hook: String, outcome: String, elapsed_ms: u64);
 }
 
 mod millis {

@@ -24,6 +24,9 @@ pub struct Decision {
     pub action: Action,
     /// What decided.
     pub by: By,
+    /// What asked, where nobody could answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<By>,
     /// Why, in one line.
     pub reason: Cow<'static, str>,
     /// The rules that decided, each once.
@@ -258,7 +261,13 @@ impl Case<'_> {
 
 impl Decision {
     pub(crate) fn new(action: Action, by: By, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { action, by, reason: reason.into(), rules: Vec::new(), subjects: Vec::new() }
+        let (rules, subjects) = Default::default();
+        Self { action, by, asked_by: None, reason: reason.into(), rules, subjects }
+    }
+
+    /// The decision about an ask that nobody can be shown.
+    pub(crate) fn unanswered(self) -> Self {
+        Self { action: Action::Deny, by: By::Nobody, asked_by: Some(self.by), ..self }
     }
 
     /// The decision once somebody who was asked has decided.

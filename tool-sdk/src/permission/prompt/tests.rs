@@ -11,7 +11,7 @@ use super::*;
 use crate::call::CallId;
 use crate::effect::RiskClass;
 use crate::name::ToolName;
-use crate::permission::{Action, AskId, By, Scope};
+use crate::permission::{Action, AskId, Backstage, By, Scope};
 use crate::tool::Display;
 
 fn ask(arguments: Value, subjects: &[&str]) -> Ask {
@@ -31,6 +31,7 @@ fn ask(arguments: Value, subjects: &[&str]) -> Ask {
         subjects: subjects.iter().map(|&subject| subject.into()).collect(),
         suggestions: vec!["git status *".to_owned()],
         grantees: Vec::new(),
+        backstage: Backstage::default(),
         by: By::Default,
         reason: "no rule speaks of it".to_owned(),
         rules: Vec::new(),

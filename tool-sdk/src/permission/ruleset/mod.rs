@@ -8,7 +8,8 @@ use crate::tool::Subject;
 
 /// Rules in the order in which they are looked at: by scope, and within a scope as given.
 ///
-/// Of the rules that match, the last one decides, unless an earlier one is locked.
+/// Of the rules that match, the last one decides, unless one of them is locked: a locked denial
+/// comes before everything, and otherwise the first locked rule holds.
 ///
 /// # Examples
 ///
@@ -86,12 +87,17 @@ impl Ruleset {
     pub fn hides(&self, names: &[&str]) -> bool {
         let speaks = |rule: &&Rule| rule.argument.is_none() && rule.speaks_of(names);
         let everything = |rule: &Rule| rule.action == Action::Deny && rule.pattern.is_any();
-        let locked = self.0.iter().filter(speaks).find(|rule| rule.locked && rule.pattern.is_any());
-        locked.or_else(|| self.0.iter().rfind(speaks)).is_some_and(everything)
+        let locked =
+            || self.0.iter().filter(speaks).filter(|rule| rule.locked && rule.pattern.is_any());
+        locked()
+            .find(|rule| everything(rule))
+            .or_else(|| locked().next())
+            .or_else(|| self.0.iter().rfind(speaks))
+            .is_some_and(everything)
     }
 
-    /// The rule that decides about `subject`: the first locked one that matches, or the
-    /// last one.
+    /// The rule that decides about `subject`: of the locked ones that match, one that denies
+    /// or else the first; without any, the last one that matches.
     ///
     /// `alone` says that the call touches nothing else.
     pub(crate) fn decisive(
@@ -101,7 +107,11 @@ impl Ruleset {
         alone: bool,
     ) -> Option<&Rule> {
         let matching = || self.0.iter().filter(|rule| rule.matches(subject, argument, alone));
-        matching().find(|rule| rule.locked).or_else(|| matching().last())
+        let locked = || matching().filter(|rule| rule.locked);
+        locked()
+            .find(|rule| rule.action == Action::Deny)
+            .or_else(|| locked().next())
+            .or_else(|| matching().last())
     }
 
     /// A rule that forbids or asks about some of what a tool touches, and that no later
@@ -157,6 +167,16 @@ impl Rule {
         }
         let forbidden_as = subject.forbidden_as().filter(|_| self.action != Action::Allow);
         subject.spellings().chain(forbidden_as).any(|text| self.matches_text(text))
+            || subject.absolute().is_some()
+                && subject.spellings().any(|path| self.matches_path(path))
+    }
+
+    /// Whether the pattern is another spelling of a path.
+    fn matches_path(&self, path: &str) -> bool {
+        match self.action {
+            Action::Allow => self.pattern.matches_path(path),
+            Action::Ask | Action::Deny => self.pattern.matches_path_at_any_depth(path),
+        }
     }
 
     fn matches_value(&self, value: &Value) -> bool {

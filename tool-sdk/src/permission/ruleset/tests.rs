@@ -110,6 +110,22 @@ fn a_locked_rule_is_not_overridden() {
     assert_eq!(judge("ls"), Some(Action::Allow));
 }
 
+// F75: of locked rules, one that denies is absolute, wherever it stands.
+#[test]
+fn a_locked_denial_is_absolute() {
+    let locked = |text: &str| text.parse::<Rule>().unwrap().locked();
+    let rules =
+        |deny: &str| Ruleset::new([locked("allow run"), locked("ask run(rm *)"), locked(deny)]);
+    let judge = |subject: &str| {
+        let rules = rules("deny run(rm x)");
+        rules.decisive(&subject.into(), &|_| None, true).map(|rule| rule.action)
+    };
+    assert_eq!(judge("rm x"), Some(Action::Deny));
+    // Otherwise the first one holds.
+    assert_eq!(judge("rm y"), Some(Action::Allow));
+    assert!(rules("deny run").hides(&["run"]) && !rules("deny run(rm *)").hides(&["run"]));
+}
+
 #[test]
 fn what_was_not_understood_is_only_allowed_with_everything() {
     let judge = |rule: &str| {
@@ -133,6 +149,53 @@ fn either_spelling_of_a_path_matches() {
     assert_eq!(judge("allow run(/work/*)"), Some(Action::Allow));
     assert_eq!(judge("deny run(.env)"), Some(Action::Deny));
     assert_eq!(judge("allow run(/src/*)"), None);
+}
+
+// F72: a path has many spellings, and a rule may use any of them.
+#[test]
+fn however_a_pattern_spells_a_path_it_is_that_path() {
+    let judge = |rule: &str, subject: &Subject| {
+        let rules = Ruleset::new([rule.parse().unwrap()]);
+        rules.decisive(subject, &|_| None, true).is_some()
+    };
+    let inside = Subject::path("secrets/x", "/work/secrets/x");
+    for pattern in [
+        "./secrets/*",
+        "secrets/",
+        "secrets//*",
+        "secrets/.",
+        "./secrets//./x",
+        "a/../secrets/x",
+        "//work/secrets/*",
+        "/work/./secrets/",
+        "/work/a/b/../../secrets/*",
+        "/../work/secrets/*",
+        ".\\secrets\\*",
+        "./",
+        "./*",
+        "/",
+    ] {
+        for action in ["allow", "ask", "deny"] {
+            assert!(judge(&format!("{action} run({pattern})"), &inside), "{action} {pattern}");
+        }
+    }
+    for pattern in ["./secret/*", "secret/", "/secrets/", "secrets/../x", "./x", "*/../secrets/x"] {
+        for action in ["allow", "ask", "deny"] {
+            assert!(!judge(&format!("{action} run({pattern})"), &inside), "{action} {pattern}");
+        }
+    }
+    // What is below the folder that one works in is not everything.
+    let outside = Subject::path("/etc/secrets", "/etc/secrets");
+    let above = Subject::path("../x", "/x");
+    for pattern in ["./*", "./", "./../work/*", "./a/../*"] {
+        assert!(!judge(&format!("allow run({pattern})"), &outside), "{pattern}");
+        assert!(!judge(&format!("allow run({pattern})"), &above), "{pattern}");
+    }
+    assert!(judge("deny run(secrets/)", &Subject::path("a/secrets/x", "/work/a/secrets/x")));
+    assert!(!judge("allow run(secrets/)", &Subject::path("a/secrets/x", "/work/a/secrets/x")));
+    // A command is no path.
+    let command = Subject::new("cat secrets/x");
+    assert!(!judge("deny run(cat ./secrets/*)", &command));
 }
 
 #[test]
@@ -195,6 +258,19 @@ proptest! {
         let (before, after) = (action(&rules, &subjects), action(&more, &subjects));
         // A deny in front of other rules may be overridden, but it never opens anything.
         prop_assert_eq!(stricter(before, after), after);
+    }
+
+    // F75
+    #[test]
+    fn a_locked_denial_that_matches_decides(rules in rules(), subjects in subjects()) {
+        let alone = subjects.len() < 2;
+        let forbids = |rule: &Rule| {
+            rule.locked && rule.action == Action::Deny && rule.speaks_of(NAMES)
+                && subjects.iter().any(|subject| rule.matches(subject, &|_| None, alone))
+        };
+        if rules.iter().any(forbids) {
+            prop_assert_eq!(action(&rules, &subjects), Some(Action::Deny));
+        }
     }
 
     #[test]

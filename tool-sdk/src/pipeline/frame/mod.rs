@@ -3,6 +3,16 @@
 mod hooked;
 mod record;
 mod repeats;
+#[cfg(feature = "workspace")]
+mod roots;
+#[cfg(not(feature = "workspace"))]
+#[path = "nothing.rs"]
+mod roots;
+#[cfg(feature = "process")]
+mod sandbox;
+#[cfg(not(feature = "process"))]
+#[path = "nothing.rs"]
+mod sandbox;
 mod told;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

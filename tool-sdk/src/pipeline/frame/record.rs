@@ -5,20 +5,22 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::Frame;
-use crate::audit::{Answer, AuditRecord, Audited};
+use super::{Frame, roots, sandbox};
+use crate::audit::{self, AuditRecord, Audited};
 use crate::content::Output;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
-use crate::permission::{Action, By, Decision, Fingerprint, Reply};
+use crate::permission::{Action, By, Decision, Fingerprint};
+use crate::pipeline::ask::Replied;
 use crate::tool::{Prepared, Subject};
 
 impl Frame<'_> {
     /// What tells this call from any other.
     pub(in crate::pipeline) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
         let cx = self.context(self.started());
-        let subjects = AssertUnwindSafe(|| prepared.subjects(&cx));
-        let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
+        let touched = || (prepared.subjects(&cx).unwrap_or_default(), prepared.facts(&cx));
+        let (subjects, own) = catch_unwind(AssertUnwindSafe(touched)).unwrap_or_default();
+        let around = [roots::of(self.session), sandbox::of(self.session)].concat();
         let who = [("user", self.session.user()), ("agent", self.session.agent())];
         let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
         let facts: Vec<(&str, &str)> = subjects
@@ -26,6 +28,7 @@ impl Frame<'_> {
             .flat_map(Subject::spellings)
             .map(|text| ("subject", text))
             .chain(who)
+            .chain(around.iter().chain(&own).map(|(label, fact)| (*label, fact.as_str())))
             .collect();
         Fingerprint::of(self.definition, self.arguments(), &facts)
     }
@@ -35,13 +38,13 @@ impl Frame<'_> {
         &mut self,
         prepared: &dyn Prepared,
         decision: &Decision,
-        reply: Option<&Reply>,
+        reply: Option<&Replied>,
     ) -> Result<(), ToolError> {
         if self.core.audit.is_none() {
             return Ok(());
         }
         self.extra().fingerprint = Some(self.fingerprint(prepared));
-        let answer = reply.map(|reply| Answer::new(reply, None));
+        let answer = reply.map(Replied::as_answer);
         self.write_down(Audited::decided(decision, answer)).map_err(|error| {
             let message = "the call may not run, because its decision could not be written down";
             ToolError::unavailable(message).source(error)
@@ -71,7 +74,9 @@ impl Frame<'_> {
         let (Some(audit), Some(fingerprint)) = (&self.core.audit, fingerprint) else {
             return Ok(());
         };
-        audit.record(&AuditRecord::new(self.session, self.definition, &self.id, fingerprint, what))
+        let (session, definition) = (self.session, self.definition);
+        let record = AuditRecord::new(session, definition, &self.id, fingerprint, what);
+        audit::keep(&**audit, &record)
     }
 
     /// Writes down that the tool ran, and how that ended.

@@ -431,3 +431,31 @@ async fn what_cannot_be_checked_is_not_run() {
         assert_eq!(kind(&outcome), ErrorKind::InvalidArgs, "{keyword}");
     }
 }
+
+// F69: what a hook says of tools holds wherever the hook was added.
+#[tokio::test]
+async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
+    struct Says;
+    impl crate::hook::Hook for Says {
+        fn define(&self, definition: &mut Definition, _: &Session) -> bool {
+            definition.description = format!("{} And more.", definition.description).into();
+            definition.name.as_str() != "gone"
+        }
+    }
+    let tools = [tool("kept", |_, _| async { "kept" }), tool("gone", |_, _| async { "gone" })];
+    let registry = tools.into_iter().fold(Registry::builder(), |all, one| all.add(one));
+    let hook: Arc<dyn crate::hook::Hook> = Arc::new(Says);
+    // Told twice of the same hook, it is still one.
+    let toolset =
+        Toolset::new(registry.build().unwrap()).with_definition_hook("*", Arc::clone(&hook));
+    let pipeline = Pipeline::new(toolset).shared_hook("*", crate::hook::Priority::DEFAULT, hook);
+    let view = pipeline.toolset().view();
+    let told: Vec<_> = view.definitions().map(|one| &*one.description).collect();
+    assert_eq!(told, ["Does it. And more."]);
+    assert_eq!(kind(&call(&pipeline, Call::new("gone", "{}")).await), ErrorKind::NotFound);
+
+    let own = tool("kept", |_, _| async { "kept" });
+    let pipeline = self::pipeline(own).hook("k*", crate::hook::Priority::DEFAULT, Says);
+    let told = pipeline.toolset().view();
+    assert_eq!(told.definitions().next().unwrap().description, "Does it. And more.");
+}

@@ -1,10 +1,11 @@
 //! What is to be started and kept, and how.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::program::Program;
@@ -63,6 +64,21 @@ impl Spawn {
     pub fn terminal(mut self, terminal: bool) -> Self {
         self.terminal = terminal;
         self
+    }
+
+    /// What is started, for records: the program with its arguments, its folder, and the names
+    /// of the variables that it sees.
+    #[must_use]
+    pub fn record(&self) -> [(&'static str, Value); 3] {
+        let text = |text: &OsStr| Value::from(text.to_string_lossy());
+        let Program { name, args, folder, env, .. } = &self.program;
+        let argv = std::iter::once(name).chain(args).map(|word| text(word)).collect();
+        let folder = folder.as_ref().map_or(Value::Null, |folder| text(folder.as_os_str()));
+        [
+            ("argv", Value::Array(argv)),
+            ("folder", folder),
+            ("variables", env.names().map(text).collect()),
+        ]
     }
 
     /// What it is, for lists.

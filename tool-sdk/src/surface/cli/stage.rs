@@ -1,6 +1,6 @@
 //! Everything that a call needs: tools behind their guard, folders, and whoever is asked.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::context::{Client, Session};
 use crate::hook::Priority;
 use crate::hook::external::ExternalHooks;
 use crate::loop_guard::LoopGuard;
-use crate::permission::{Approver, Ask, Mode, Reply, Rule};
+use crate::permission::{Action, Approver, Ask, Reply, Rule};
 use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
 use crate::toolset::View;
@@ -37,6 +37,8 @@ pub(super) struct Stage {
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers have sessions"))]
     pub(super) readable: Readable,
     floor: Floor,
+    /// The commands that look at calls.
+    hooks: Option<Arc<ExternalHooks>>,
 }
 
 /// The folders that tools may touch, and where calls keep what was too long to show.
@@ -106,7 +108,11 @@ impl Stage {
             }
             (Answers::Terminal, None) | (Answers::Nobody, _) => None,
         };
-        pipeline = hooked(pipeline, guard.hooks, approver, guard.mode, &folder);
+        let hooks = guard
+            .hooks
+            .filter(|hooks| !hooks.is_empty())
+            .map(|hooks| Arc::new(hooks.in_folder(folder).in_mode(guard.mode)));
+        pipeline = hooked(pipeline, hooks.as_ref(), approver);
 
         let stop = CancellationToken::new();
         let mut session = Session::new(SESSION).with_client(Client::Cli).lend(guard.settings);
@@ -116,7 +122,7 @@ impl Stage {
         }
         let session = readable.lend(session).lend(sandbox);
         let session = app.equip(session).with_cancel(stop.clone());
-        Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor })
+        Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor, hooks })
     }
 
     /// The tools as this setting has them: not those that others stand in for.
@@ -124,7 +130,8 @@ impl Stage {
         self.pipeline.toolset().view_for(&self.session)
     }
 
-    /// Tells of rules that speak of nothing that there is, nor of anything that `may_come`.
+    /// Tells of rules and hooks that speak of nothing that there is, nor of anything that
+    /// `may_come`.
     /// They stay: a tool may come later.
     pub(super) fn warn_of_unmatched(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
         let view = self.pipeline.toolset().view();
@@ -136,6 +143,18 @@ impl Stage {
             let warning =
                 format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
             io.say(style::plain(&warning));
+        }
+        let tools = self.pipeline.toolset().everything();
+        let definitions = || tools.iter().map(|tool| tool.definition());
+        for (place, name) in self.hooks.iter().flat_map(|hooks| hooks.unmatched(definitions())) {
+            // An expression may mean whatever a server brings.
+            let permission = if name.contains(|c| !is_of_name(c)) { "*" } else { name };
+            if !may_come(&Rule::new(Action::Deny, permission, "*")) {
+                let warning = format!(
+                    "warning: the matcher `{name}` (hooks.{place}) speaks of no tool that there is"
+                );
+                io.say(style::plain(&warning));
+            }
         }
     }
 
@@ -150,26 +169,25 @@ impl Stage {
     }
 }
 
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
 /// The session of every command line: what one keeps, the next may read.
 const SESSION: &str = "cli";
 
 /// Puts the configured commands in front of the calls, and of whoever is asked.
 fn hooked(
     mut pipeline: Pipeline,
-    hooks: Option<ExternalHooks>,
+    hooks: Option<&Arc<ExternalHooks>>,
     approver: Option<Arc<dyn Approver>>,
-    mode: Mode,
-    folder: &Path,
 ) -> Pipeline {
-    let hooks = hooks
-        .filter(|hooks| !hooks.is_empty())
-        .map(|hooks| Arc::new(hooks.in_folder(folder).in_mode(mode)));
-    let approver = match (&hooks, approver) {
+    let approver = match (hooks, approver) {
         (Some(hooks), Some(inner)) => Some(Arc::new(Arc::clone(hooks).approver(inner)) as _),
         (_, approver) => approver,
     };
     if let Some(hooks) = hooks {
-        pipeline = pipeline.shared_hook("*", Priority::DEFAULT, hooks);
+        pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks) as _);
     }
     match approver {
         Some(approver) => pipeline.shared_approver(approver),
@@ -181,7 +199,8 @@ fn hooked(
 struct Yes;
 
 impl Approver for Yes {
-    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        ask.answered_by("--yes");
         Box::pin(std::future::ready(Some(Reply::Once)))
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn question(ask: &Ask, reach: Reach) -> Result<ElicitRequestParams, E
 
 /// What an answer to [`question`] means.
 pub(super) fn reply(ask: &Ask, reach: Reach, answered: &ElicitResult) -> Reply {
+    ask.answered_by("client");
     if answered.action != ElicitationAction::Accept {
         return Reply::Reject;
     }

@@ -25,6 +25,7 @@ pub struct Hooks<A> {
     pub suggest: Option<fn(&A) -> Vec<String>>,
     pub covers: Option<fn(&A, &str) -> bool>,
     pub dangerous: Option<fn(&A) -> bool>,
+    pub facts: Option<fn(&A, &Context) -> Vec<(&'static str, String)>>,
     pub summary: Option<fn(&A) -> String>,
     pub preview: Option<fn(&A, &Context) -> Option<Value>>,
     pub result: Option<fn(&Output) -> Value>,
@@ -39,6 +40,7 @@ impl<A> Hooks<A> {
         suggest: None,
         covers: None,
         dangerous: None,
+        facts: None,
         summary: None,
         preview: None,
         result: None,
@@ -130,6 +132,13 @@ where
         match (self.hooks.dangerous, self.args()) {
             (Some(dangerous), Some(args)) => dangerous(args),
             _ => false,
+        }
+    }
+
+    fn facts(&self, cx: &Context) -> Vec<(&'static str, String)> {
+        match (self.hooks.facts, self.args()) {
+            (Some(facts), Some(args)) => facts(args, cx),
+            _ => Vec::new(),
         }
     }
 

@@ -175,3 +175,24 @@ async fn other_tools_and_events_start_nothing() {
     seen.after(&hooks, &mut failed).await;
     assert_eq!(failed.unwrap_err().message(), "no room");
 }
+
+// F67: a matcher means a tool, whichever of its names it uses.
+#[tokio::test]
+async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
+    for (matcher, expected) in [
+        ("write_note", true),
+        ("Write_Note", true),
+        ("Read|Jot|Edit", true),
+        ("jot", true),
+        ("^JOT$", true),
+        ("Read|Edit", false),
+        ("jotter", false),
+    ] {
+        let hook = json!({ "type": "command", "command": "exit 2" });
+        let config = json!({ "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] });
+        let (hooks, errors) = ExternalHooks::from_value(&config);
+        assert_eq!(errors, []);
+        let opinion = Seen::new().before(&hooks).await;
+        assert_eq!(!opinion.is_none(), expected, "{matcher}");
+    }
+}

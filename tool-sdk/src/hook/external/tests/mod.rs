@@ -55,9 +55,11 @@ struct Seen {
 impl Seen {
     fn new() -> Self {
         let name = ToolName::from_static("write_note");
+        let mut definition = Definition::new(name, "Writes a note.", Schema::default());
+        definition.aliases = vec![ToolName::from_static("Jot")];
         Self {
             session: Session::new("s1").with_agent("scribe"),
-            definition: Definition::new(name, "Writes a note.", Schema::default()),
+            definition,
             id: CallId::given("c1"),
             runs: Mutex::default(),
             halted: OnceLock::new(),

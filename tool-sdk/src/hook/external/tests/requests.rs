@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use super::*;
 use crate::effect::Risk;
-use crate::permission::{Ask, By, Reply};
+use crate::permission::{Ask, Backstage, By, Reply};
 use crate::tool::{Display, Source, Subject};
 
 /// Somebody whose answer shows that they were asked.
@@ -34,6 +34,7 @@ fn ask() -> Arc<Ask> {
         subjects: vec!["notes/a".into(), Subject::new("/out").under("external_directory")],
         suggestions: Vec::new(),
         grantees: Vec::new(),
+        backstage: Backstage::default(),
         by: By::Default,
         reason: String::new(),
         rules: Vec::new(),

@@ -213,6 +213,24 @@ fn hooks_of_the_file_judge_calls() {
     assert_eq!(hook("PermissionRequest", "true").run(&["call", "kinds", "--yes"]).code, 0);
 }
 
+// F67: what no matcher means is most likely a mistake, and a guard that does not look.
+#[cfg(unix)]
+#[test]
+fn hooks_about_nothing_are_told() {
+    let guard = |matcher: &str| {
+        with_file(&format!(
+            "[hooks]\nPreToolUse = [{{ matcher = \"{matcher}\", \
+             hooks = [{{ type = \"command\", command = \"exit 2\" }}] }}]"
+        ))
+    };
+    let ran = guard("KINDS|kidns").run(&["call", "kinds", "--yes"]);
+    let warning = "warning: the matcher `kidns` (hooks.PreToolUse[0].hooks[0]) speaks of no tool \
+                   that there is\n";
+    assert_eq!((ran.code, ran.err.starts_with(warning)), (3, true), "{}", ran.err);
+    let ran = guard("^ki?nds").run(&["check", "kinds"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+}
+
 /// What is configured about the sandbox.
 fn sandbox(setting: &Setting, options: &[&str]) -> String {
     let ran = setting.run(&[options, &["doctor", "--json"]].concat());

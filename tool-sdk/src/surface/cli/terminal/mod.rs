@@ -108,7 +108,9 @@ struct Conversation<'a> {
 
 impl Conversation<'_> {
     fn answer(&self) -> Reply {
-        self.reply().unwrap_or(Reply::Reject)
+        let reply = self.reply().unwrap_or(Reply::Reject);
+        self.ask.answered_by("terminal");
+        reply
     }
 
     /// The answer; none is a no.

@@ -5,10 +5,17 @@
 //! also matches without that end, so that `git *` covers `git`. At the start, `~` and
 //! `$HOME` stand for the home folder. In paths, and wherever a rule forbids, `\` and `/` are
 //! the same.
+//!
+//! Compared with a path, `.`, `//` and `..` mean what they mean to the system, and a pattern
+//! that ends in `/` covers the folder and everything below it.
+
+mod path;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use self::path::PathPattern;
 
 /// A pattern of a rule.
 ///
@@ -26,6 +33,8 @@ use serde::{Deserialize, Serialize};
 pub struct Pattern {
     text: String,
     parts: Box<[u8]>,
+    /// What it is among paths, where that is something else.
+    path: Option<PathPattern>,
 }
 
 impl Pattern {
@@ -37,14 +46,15 @@ impl Pattern {
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let home = std::env::home_dir().map(|home| home.display().to_string());
-        let parts = expand_home(&text, home.as_deref()).into_bytes().into();
-        Self { text, parts }
+        let expanded = expand_home(&text, home.as_deref());
+        let path = PathPattern::of(&expanded);
+        Self { text, parts: expanded.into_bytes().into(), path }
     }
 
     /// The pattern that matches everything.
     #[must_use]
     pub fn any() -> Self {
-        Self { text: "*".to_owned(), parts: Box::new([b'*']) }
+        Self { text: "*".to_owned(), parts: Box::new([b'*']), path: None }
     }
 
     /// The pattern that matches `text` and nothing else, when `text` holds no `*` or `?`.
@@ -53,7 +63,8 @@ impl Pattern {
     #[must_use]
     pub fn exactly(text: &str) -> Option<Self> {
         let special = text.contains(['*', '?']) || text.starts_with(['~', '$']);
-        (!special).then(|| Self { text: text.to_owned(), parts: text.as_bytes().into() })
+        let parts = text.as_bytes();
+        (!special).then(|| Self { text: text.to_owned(), parts: parts.into(), path: None })
     }
 
     /// Whether it matches everything.
@@ -87,9 +98,17 @@ impl Pattern {
     }
 
     fn matches_with(&self, fold: fn(u8) -> u8, subject: &str) -> bool {
-        let subject = subject.as_bytes();
-        glob(&self.parts, subject, fold)
-            || self.parts.strip_suffix(b" *").is_some_and(|head| glob(head, subject, fold))
+        covers(&self.parts, subject.as_bytes(), fold)
+    }
+
+    /// Whether it is another spelling of the path `path`, or of a folder above it.
+    pub(crate) fn matches_path(&self, path: &str) -> bool {
+        self.path.as_ref().is_some_and(|pattern| pattern.matches(path, false))
+    }
+
+    /// The same where a bare name holds at any depth.
+    pub(crate) fn matches_path_at_any_depth(&self, path: &str) -> bool {
+        self.path.as_ref().is_some_and(|pattern| pattern.matches(path, true))
     }
 
     /// Whether `subject`, or what comes after any `/` in it, matches.
@@ -151,6 +170,12 @@ fn expand_home(text: &str, home: Option<&str>) -> String {
         }
     }
     text.to_owned()
+}
+
+/// Whether all of `subject` matches, with the end that may be left out.
+fn covers(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
+    glob(pattern, subject, fold)
+        || pattern.strip_suffix(b" *").is_some_and(|head| glob(head, subject, fold))
 }
 
 /// Linear but for the retries after the last `*`, which never go further back.

@@ -1,0 +1,84 @@
+//! A pattern that spells a path in another way than paths are spelled.
+//!
+//! `./secrets//*`, `a/../secrets/` and `/work/./secrets/*` mean what they would mean to the
+//! system: without what says nothing, and a folder with everything below it. Nothing here
+//! looks at a file, and what stands before `..` is only taken away where it is one name.
+
+use std::path::{Component, Path};
+
+use super::{covers, slashed};
+
+/// The same pattern in the spelling of paths.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct PathPattern {
+    /// Any of them matches.
+    parts: Box<[Box<[u8]>]>,
+    /// Whether it is about what is below the folder that one works in.
+    relative: bool,
+    /// Whether it is a name and no way to it.
+    bare: bool,
+}
+
+impl PathPattern {
+    /// Nothing for a pattern that is spelled as paths are.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let text = text.replace('\\', "/");
+        let names: Vec<&str> = text.split('/').collect();
+        let is_folder = matches!(names.as_slice(), [_, .., "" | "."]);
+        let rest = names.strip_prefix(&[""]).unwrap_or(&names);
+        if !rest.iter().any(|name| matches!(*name, "" | "." | "..")) {
+            return None;
+        }
+        let is_absolute = text.starts_with('/') || Path::new(&text).is_absolute();
+        let kept = without_detours(&names, is_absolute).join("/");
+        let root = if text.starts_with('/') { "/" } else { "" };
+        let (itself, below) = match kept.as_str() {
+            "" if is_absolute => ("/".to_owned(), "/*".to_owned()),
+            "" => (".".to_owned(), "*".to_owned()),
+            kept => (format!("{root}{kept}"), format!("{root}{kept}/*")),
+        };
+        let parts = std::iter::once(itself).chain(is_folder.then_some(below));
+        Some(Self {
+            parts: parts.map(|part| part.into_bytes().into()).collect(),
+            relative: !is_absolute && !text.starts_with(['*', '?']),
+            bare: names.iter().filter(|name| !name.is_empty()).count() == 1 && !is_absolute,
+        })
+    }
+
+    /// Whether the whole of `path` matches; with `at_any_depth`, a name also does below other
+    /// folders.
+    pub(super) fn matches(&self, path: &str, at_any_depth: bool) -> bool {
+        if self.relative && is_elsewhere(path) && !(at_any_depth && self.bare) {
+            return false;
+        }
+        let whole = |path: &[u8]| self.parts.iter().any(|part| covers(part, path, slashed));
+        let below = |(at, byte): (usize, u8)| {
+            slashed(byte) == b'/' && path.as_bytes().get(at + 1..).is_some_and(whole)
+        };
+        whole(path.as_bytes()) || (at_any_depth && self.bare && path.bytes().enumerate().any(below))
+    }
+}
+
+/// The names without those that say nothing and those that `..` takes back.
+fn without_detours<'a>(names: &[&'a str], is_absolute: bool) -> Vec<&'a str> {
+    let mut kept: Vec<&str> = Vec::new();
+    for &name in names {
+        match (name, kept.last()) {
+            ("" | ".", _) => {}
+            // Above the root there is nothing.
+            ("..", None) if is_absolute => {}
+            // A name with a wildcard may stand for several.
+            ("..", Some(last)) if *last != ".." && !last.contains(['*', '?']) => {
+                kept.pop();
+            }
+            _ => kept.push(name),
+        }
+    }
+    kept
+}
+
+/// Whether a path leads out of the folder that one works in.
+fn is_elsewhere(path: &str) -> bool {
+    let path = Path::new(path);
+    path.has_root() || path.components().next() == Some(Component::ParentDir)
+}

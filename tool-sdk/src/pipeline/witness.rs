@@ -1,0 +1,48 @@
+//! Who is told of the hooks that answer an ask before anybody is shown it.
+
+use std::sync::{Arc, Weak};
+
+use super::core::Core;
+use crate::call::CallId;
+use crate::context::Session;
+use crate::event::EventKind;
+use crate::hook::HookRun;
+use crate::name::ToolName;
+use crate::permission::Witness;
+
+/// The subscribers of a pipeline, for as long as there is one.
+pub(super) struct Subscribers {
+    core: Weak<Core>,
+    session: Session,
+    tool: ToolName,
+    call: CallId,
+}
+
+impl Subscribers {
+    /// Those who are told of `call`.
+    pub(super) fn of(
+        core: &Arc<Core>,
+        session: &Session,
+        tool: &ToolName,
+        call: &CallId,
+    ) -> Arc<Self> {
+        let (session, tool, call) = (session.clone(), tool.clone(), call.clone());
+        Arc::new(Self { core: Arc::downgrade(core), session, tool, call })
+    }
+
+    fn tell(&self, kind: EventKind) {
+        if let Some(core) = self.core.upgrade() {
+            core.tell(&self.session, &self.tool, &self.call, kind);
+        }
+    }
+}
+
+impl Witness for Subscribers {
+    fn began(&self, hook: &str) {
+        self.tell(EventKind::HookStarted { hook: hook.to_owned() });
+    }
+
+    fn ended(&self, hook: String, outcome: String, elapsed_ms: u64) {
+        self.tell(EventKind::HookFinished(HookRun { hook, outcome, elapsed_ms }));
+    }
+}

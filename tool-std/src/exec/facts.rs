@@ -1,0 +1,96 @@
+//! What decides, beside its words, what a command does: where it runs, which file each program
+//! is, and what a script says.
+//!
+//! A yes to a command is one to these too. What a program reads later, such as a makefile, is
+//! not looked at.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use tool_sdk::process::ChildEnv;
+use tool_sdk::{Context, Workspace};
+
+use super::judged::Judged;
+use crate::shell::bare_name;
+
+/// Programs that run what a file says that they are given.
+const READERS: &[&str] = &[
+    ".", "ash", "bash", "bun", "csh", "dash", "deno", "fish", "ksh", "lua", "node", "perl", "php",
+    "pwsh", "python", "ruby", "sh", "source", "tclsh", "tcsh", "zsh",
+];
+
+/// How many commands are looked at, and how much of each script is read.
+const MOST_COMMANDS: usize = 32;
+const MOST_READ: u64 = 256 << 10;
+
+/// What is looked at of a command.
+pub(super) struct Facts<'a> {
+    pub(super) judged: &'a Judged,
+    /// What reads the whole of it, where something does.
+    pub(super) shell: Option<&'a str>,
+    /// Where it runs; nothing where that is no folder, and it does not run.
+    pub(super) folder: Option<PathBuf>,
+    pub(super) env: ChildEnv,
+}
+
+impl Facts<'_> {
+    /// Each by its name.
+    pub(super) fn list(self, cx: &Context) -> Vec<(&'static str, String)> {
+        let Some(mut folder) = self.folder else { return Vec::new() };
+        let mut facts = vec![("folder", folder.display().to_string())];
+        let locate = |folder: &Path, program: &str| match program.contains('/') {
+            true => Some(folder.join(program)),
+            false => self.env.find(program),
+        };
+        facts.extend(self.shell.and_then(|shell| locate(&folder, shell)).map(program));
+        let commands = self.judged.understood().commands.iter().filter(|command| !command.hidden);
+        for command in commands.take(MOST_COMMANDS) {
+            let Some((head, operands)) = command.argv.split_first() else { continue };
+            if let ("cd", [into]) = (head.as_str(), operands) {
+                folder = folder.join(into);
+                continue;
+            }
+            facts.extend(locate(&folder, head).map(program));
+            let own = head.contains('/').then_some(head);
+            let read = operands.iter().filter(|word| reads_scripts(head) && !word.starts_with('-'));
+            let files = own.into_iter().chain(read).map(|word| folder.join(word));
+            facts.extend(files.filter_map(|file| script(&file, cx)));
+        }
+        facts
+    }
+}
+
+fn reads_scripts(program: &str) -> bool {
+    let name = bare_name(program);
+    let is_version = |c: char| c.is_ascii_digit() || c == '.';
+    READERS.contains(&&*name) || READERS.contains(&name.trim_end_matches(is_version))
+}
+
+/// Which file a program is.
+fn program(file: PathBuf) -> (&'static str, String) {
+    let real = file.canonicalize().unwrap_or(file);
+    let identity = match real.metadata() {
+        Ok(it) => {
+            format!("{}:{} {} {}.{}", it.dev(), it.ino(), it.size(), it.mtime(), it.mtime_nsec())
+        }
+        Err(error) => error.kind().to_string(),
+    };
+    ("program", format!("{} {identity}", real.display()))
+}
+
+/// What a file of the workspace says; nothing where it is none.
+fn script(file: &Path, cx: &Context) -> Option<(&'static str, String)> {
+    let place = cx.state::<Workspace>().ok()?.resolve(file.to_str()?).ok()?;
+    let real = place.real().ok()?;
+    let metadata = real.metadata().ok().filter(|metadata| metadata.kind.is_file())?;
+    let mut read = Vec::new();
+    real.open_file().ok()?.take(MOST_READ).read_to_end(&mut read).ok()?;
+    let mut fact = format!("{} {} ", file.display(), metadata.len);
+    for byte in Sha256::digest(&read) {
+        let _ = write!(fact, "{byte:02x}");
+    }
+    Some(("script", fact))
+}
