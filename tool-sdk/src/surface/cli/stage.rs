@@ -63,16 +63,21 @@ impl Stage {
         let mut pipeline = Pipeline::new(app.toolset(&guard))
             .budget(guard.budget)
             .loop_guard(LoopGuard::default());
-        let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
+        let mut workspace = place::workspace(levels, io)?;
+        let mut outputs = None;
         let mut sandbox = guard.sandbox;
-        // What is configured, approved and written down is not for commands to write.
-        if let Some(path) = config::path(levels, io).filter(|path| path.exists()) {
-            sandbox = sandbox.protect(path);
+        // What is configured, approved and written down is not for commands to write, and no
+        // matter of course for tools.
+        if let Some(path) = config::path(levels, io) {
+            workspace = workspace.protect(&path);
+            if path.exists() {
+                sandbox = sandbox.protect(path);
+            }
         }
         if let Some(dir) = place::state_dir(levels, io) {
-            let outputs = dir.join("outputs");
-            readable.outputs = Some(outputs.clone());
-            pipeline = pipeline.output_dir(outputs);
+            outputs = Some(dir.join("outputs"));
+            pipeline = pipeline.output_dir(dir.join("outputs"));
+            workspace = workspace.protect(&dir);
             sandbox = sandbox.protect(dir);
             if let Some(store) = place::approvals(levels, io) {
                 pipeline = pipeline.approvals(store);
@@ -83,8 +88,10 @@ impl Stage {
                 Failure::config(format_args!("cannot write to `{}`: {error}", path.display()))
             })?;
             pipeline = pipeline.audit(log);
+            workspace = workspace.protect(path);
             sandbox = sandbox.protect(path);
         }
+        let readable = Readable { workspace, outputs };
         let floor = Floor::default();
         let approver: Option<Arc<dyn Approver>> = match (guard.answers, &io.console) {
             (Answers::Yes, _) => Some(Arc::new(Yes)),
