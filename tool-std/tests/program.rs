@@ -210,6 +210,42 @@ fn a_check_says_what_would_be_decided() {
     assert_eq!(run(&["check", "read_file", "{}"]).status.code(), Some(2));
 }
 
+// PA7: to allow edits is not to allow what the program itself obeys, nor what others do.
+#[test]
+fn what_is_obeyed_is_asked_about_wherever_it_stands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a plain path");
+    for below in [".github", ".git", "sub"] {
+        std::fs::create_dir(root.join(below)).expect("a folder in it");
+    }
+    std::fs::write(root.join("my.toml"), "allow = [\"edit\"]").expect("a file in it");
+    let own = ["--config", "my.toml", "--state-dir", "mystate"];
+    for (below, options, path, decision) in [
+        ("", &own[..], "plain.txt", "allow"),
+        ("", &own, "my.toml", "ask"),
+        ("", &own, "sub/../my.toml", "ask"),
+        ("", &own, "mystate/approvals/a.json", "ask"),
+        ("", &own, "audit.jsonl", "ask"),
+        ("", &own, "CLAUDE.local.md", "ask"),
+        (".github", &["--allow", "edit"], "workflows/ci.yml", "ask"),
+        (".github", &["--allow", "edit"], "readme", "allow"),
+        (".git", &["--allow", "edit"], "hooks/pre-commit", "ask"),
+    ] {
+        let write = format!("{{\"path\": \"{path}\", \"content\": \"x\"}}");
+        let checked = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .current_dir(&root)
+            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("TOOL_SDK_AUDIT", "audit.jsonl")
+            .arg("--root")
+            .arg(root.join(below))
+            .args(options)
+            .args(["check", "write_file", &write, "--json"])
+            .output()
+            .expect("the program runs");
+        assert_eq!(json(&checked)["decision"], decision, "{below} {path}: {}", err(&checked));
+    }
+}
+
 // F48: every call has its result, in the order of the calls.
 #[test]
 fn a_batch_answers_in_the_order_of_its_calls() {

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::protected::is_protected;
+use super::protected::{is_protected, is_within};
 use super::straight::is_straight;
 use super::{Access, Root, Workspace};
 use crate::error::ToolError;
@@ -130,10 +130,11 @@ impl Located {
 
     /// Whether it is a file that something executes or obeys later, such as a hook of git, a
     /// start-up file of a shell, or the settings of an agent: by its name, whether it exists
-    /// or not.
+    /// or not. So is what the host [protects](Workspace::protect).
     #[must_use]
     pub fn is_protected(&self) -> bool {
-        is_protected(&self.relative, &self.absolute())
+        let absolute = self.absolute();
+        is_protected(&self.relative, &absolute) || is_within(&absolute, &self.workspace.protected)
     }
 
     /// Whether another place of the same workspace has the same path.

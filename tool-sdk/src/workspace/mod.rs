@@ -46,6 +46,7 @@ pub use self::snapshot::Snapshot;
 pub(crate) use self::underway::finish;
 
 pub use self::folder::{Folder, FolderEntry};
+use self::located::settle;
 use self::memo::Memo;
 use crate::error::ToolError;
 
@@ -75,6 +76,8 @@ use crate::error::ToolError;
 pub struct Workspace {
     roots: Arc<[Arc<Root>]>,
     locks: Arc<Locks>,
+    /// What the host obeys itself, in every spelling, with everything below it.
+    protected: Arc<[PathBuf]>,
 }
 
 struct Root {
@@ -130,7 +133,7 @@ impl Workspace {
         if roots.is_empty() {
             return Err(WorkspaceError::NoRoots);
         }
-        Ok(Self { roots, locks: Arc::default() })
+        Ok(Self { roots, locks: Arc::default(), protected: Arc::default() })
     }
 
     /// Lends a folder from which tools may read, and to which they never write.
@@ -159,10 +162,32 @@ impl Workspace {
         Ok(self.and(Root::open(folder.as_ref(), Access::Read)?))
     }
 
+    /// Protects a file that the host itself obeys, or a folder with everything below it, such
+    /// as its settings and what was approved: who changes it is asked about as
+    /// `protected_path`, as for [the files that are known by their names](Located::is_protected).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Workspace;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let workspace = Workspace::open([folder.path()])?.protect(folder.path().join("my.toml"));
+    /// assert!(workspace.resolve("my.toml")?.is_protected());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn protect(self, path: impl AsRef<Path>) -> Self {
+        let given = std::path::absolute(path);
+        let real = given.as_ref().ok().and_then(|path| settle(path, |it| it.canonicalize()).ok());
+        let protected = self.protected.iter().cloned().chain(given).chain(real).collect();
+        Self { protected, ..self }
+    }
+
     /// This workspace with one more root, which comes last.
     fn and(&self, root: Arc<Root>) -> Self {
         let roots = self.roots.iter().cloned().chain([root]).collect();
-        Self { roots, locks: Arc::clone(&self.locks) }
+        Self { roots, ..self.clone() }
     }
 
     /// The roots, without symbolic links; what is lent for reading only is none.

@@ -4,26 +4,46 @@
 //! only, so that it does not matter whether they exist yet.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Folders with everything below them.
-const FOLDERS: &[&[&str]] = &[
+/// Places in any folder, with everything below them.
+const PLACES: &[&[&str]] = &[
+    &[".buildkite"],
     &[".cargo"],
     &[".circleci"],
     &[".claude"],
+    &[".clinerules"],
     &[".codex"],
+    &[".config", "autostart"],
+    &[".config", "direnv"],
     &[".config", "fish"],
     &[".config", "git"],
+    &[".config", "nvim"],
+    &[".config", "systemd", "user"],
+    &[".continue"],
     &[".cursor"],
     &[".devcontainer"],
+    &[".emacs.d"],
+    &[".forgejo", "workflows"],
     &[".gemini"],
     &[".git"],
+    &[".gitea", "workflows"],
     &[".github", "actions"],
+    &[".github", "copilot-instructions.md"],
     &[".github", "workflows"],
+    &[".hg", "hgrc"],
     &[".husky"],
     &[".idea"],
+    &[".kiro"],
+    &[".opencode"],
+    &[".roo"],
     &[".ssh"],
+    &[".svn", "hooks"],
     &[".vscode"],
+    &[".windsurf"],
+    &[".woodpecker"],
+    &[".yarn", "plugins"],
+    &[".yarn", "releases"],
     &[".zed"],
 ];
 
@@ -38,12 +58,18 @@ const OWN: &[&[&str]] = &[
 
 /// Files in any folder.
 const FILES: &[&str] = &[
+    ".appveyor.yml",
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
     ".bash_profile",
     ".bashrc",
     ".cshrc",
+    ".cursorrules",
+    ".devcontainer.json",
+    ".drone.yaml",
+    ".drone.yml",
+    ".emacs",
     ".envrc",
     ".exrc",
     ".gdbinit",
@@ -51,20 +77,34 @@ const FILES: &[&str] = &[
     ".gitconfig",
     ".gitlab-ci.yml",
     ".gitmodules",
+    ".hgrc",
+    ".inputrc",
+    ".kshrc",
+    ".lefthook.yaml",
+    ".lefthook.yml",
     ".lldbinit",
     ".login",
     ".mcp.json",
+    ".mkshrc",
     ".npmrc",
     ".nvim.lua",
     ".nvimrc",
     ".pnpmfile.cjs",
+    ".pnpmfile.mjs",
     ".pre-commit-config.yaml",
     ".profile",
     ".pypirc",
     ".tcshrc",
     ".travis.yml",
     ".vimrc",
+    ".windsurfrules",
+    ".woodpecker.yaml",
+    ".woodpecker.yml",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
     ".yarnrc",
+    ".yarnrc.yaml",
     ".yarnrc.yml",
     ".zlogin",
     ".zlogout",
@@ -72,35 +112,59 @@ const FILES: &[&str] = &[
     ".zshenv",
     ".zshrc",
     "agents.md",
+    "agents.override.md",
+    "appveyor.yaml",
+    "appveyor.yml",
     "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    "bunfig.toml",
+    "claude.local.md",
     "claude.md",
     "gemini.md",
     "jenkinsfile",
+    "lefthook.yaml",
+    "lefthook.yml",
+    "mcp.json",
+    "opencode.json",
+    "opencode.jsonc",
+    "pip.conf",
+    "pip.ini",
 ];
 
-/// Whether a path below a root names such a file, or something below such a folder.
+/// How many of a root's own last names count. A checkout deeper below such a place, as agents
+/// make them, is a project like any other.
+const OF_ROOT: usize = 2;
+
+/// Whether a path below a root names such a file, or something at or below such a place; a
+/// root that lies in one protects everything.
 pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
-    let below_root = Names::of(below_root);
-    below_root.0.last().is_some_and(|name| FILES.iter().any(|file| is_same(name, file)))
-        || below_root.lead_through(FOLDERS)
-        || Names::of(absolute).lead_through(OWN)
+    let all = names(absolute);
+    let near = &all[all.len().saturating_sub(below_root.iter().count() + OF_ROOT)..];
+    let is_file = |name| FILES.iter().any(|file| is_same(name, file));
+    below_root.file_name().is_some_and(|name| is_file(name.as_encoded_bytes()))
+        || lead_through(near, PLACES)
+        || lead_through(&all, OWN)
 }
 
-/// The names of a path.
-struct Names<'a>(Vec<&'a [u8]>);
+/// Whether `path` is one of `places`, or something below one.
+pub(super) fn is_within(path: &Path, places: &[PathBuf]) -> bool {
+    let path = names(path);
+    places.iter().map(|place| names(place)).any(|place| {
+        place.len() <= path.len()
+            && path.iter().zip(&place).all(|(name, expected)| name.eq_ignore_ascii_case(expected))
+    })
+}
 
-impl<'a> Names<'a> {
-    fn of(path: &'a Path) -> Self {
-        Self(path.iter().map(OsStr::as_encoded_bytes).collect())
-    }
+fn names(path: &Path) -> Vec<&[u8]> {
+    path.iter().map(OsStr::as_encoded_bytes).collect()
+}
 
-    /// Whether the path leads through one of `folders`, or to it.
-    fn lead_through(&self, folders: &[&[&str]]) -> bool {
-        let is = |part: &[&[u8]], folder: &[&str]| {
-            part.iter().zip(folder).all(|(name, expected)| is_same(name, expected))
-        };
-        folders.iter().any(|folder| self.0.windows(folder.len()).any(|part| is(part, folder)))
-    }
+/// Whether the path leads through one of `places`, or to it.
+fn lead_through(path: &[&[u8]], places: &[&[&str]]) -> bool {
+    let is = |part: &[&[u8]], place: &[&str]| {
+        part.iter().zip(place).all(|(name, expected)| is_same(name, expected))
+    };
+    places.iter().any(|place| path.windows(place.len()).any(|part| is(part, place)))
 }
 
 /// Some systems take either case for the same file.
@@ -112,26 +176,138 @@ fn is_same(name: &[u8], expected: &str) -> bool {
 mod tests {
     use super::*;
 
+    // PA7: the groups of what is asked about, whether it exists or not.
     #[test]
-    fn what_runs_later_is_protected() {
-        for path in [
-            ".git/hooks/pre-commit",
-            "sub/.git/config",
-            ".GIT/config",
-            ".github/workflows/ci.yml",
-            "a/.vscode/tasks.json",
-            ".gitattributes",
-            "deep/down/.envrc",
-            ".cargo/config.toml",
-            "AGENTS.md",
-            "docs/CLAUDE.md",
-            ".git",
-            ".bashrc",
-            ".config/tool-sdk/config.toml",
-            ".local/state/tool-sdk/approvals/a.json",
-            "settings/tool-sdk/config.toml",
-        ] {
-            assert!(is_protected(Path::new(path), &Path::new("/work").join(path)), "{path}");
+    fn what_runs_or_is_obeyed_later_is_protected() {
+        let groups: [(&str, &[&str]); 8] = [
+            (
+                "hooks and settings of version control",
+                &[
+                    ".git",
+                    ".git/hooks/pre-commit",
+                    "sub/.git/config",
+                    ".GIT/config",
+                    ".gitattributes",
+                    ".gitmodules",
+                    ".hg/hgrc",
+                    ".husky/pre-push",
+                    ".pre-commit-config.yaml",
+                    ".svn/hooks/pre-commit",
+                    "lefthook.yml",
+                ],
+            ),
+            (
+                "editors",
+                &[
+                    "a/.vscode/tasks.json",
+                    ".idea/workspace.xml",
+                    ".zed/tasks.json",
+                    ".devcontainer.json",
+                    ".devcontainer/devcontainer.json",
+                    ".config/nvim/init.lua",
+                    ".emacs.d/init.el",
+                    ".exrc",
+                ],
+            ),
+            (
+                "servers and folders that are entered",
+                &[
+                    ".mcp.json",
+                    "mcp.json",
+                    "deep/down/.envrc",
+                    ".config/direnv/direnvrc",
+                    ".gdbinit",
+                ],
+            ),
+            (
+                "what builds the project elsewhere",
+                &[
+                    ".github/workflows/ci.yml",
+                    ".github/actions/a/action.yml",
+                    ".gitea/workflows/ci.yml",
+                    ".forgejo/workflows/ci.yml",
+                    ".gitlab-ci.yml",
+                    ".buildkite/pipeline.yml",
+                    ".circleci/config.yml",
+                    ".woodpecker.yml",
+                    ".woodpecker/test.yaml",
+                    ".drone.yml",
+                    ".travis.yml",
+                    "Jenkinsfile",
+                    "appveyor.yml",
+                    "azure-pipelines.yml",
+                    "bitbucket-pipelines.yml",
+                ],
+            ),
+            (
+                "package managers",
+                &[
+                    ".cargo/config.toml",
+                    ".npmrc",
+                    ".yarnrc",
+                    ".yarnrc.yml",
+                    ".yarnrc.yaml",
+                    ".yarn/releases/yarn.cjs",
+                    ".pnpmfile.cjs",
+                    ".pnpmfile.mjs",
+                    "bunfig.toml",
+                    ".config/pip/pip.conf",
+                    ".pypirc",
+                ],
+            ),
+            (
+                "instructions and settings of agents",
+                &[
+                    "AGENTS.md",
+                    "AGENTS.override.md",
+                    "docs/CLAUDE.md",
+                    "CLAUDE.local.md",
+                    "GEMINI.md",
+                    ".claude/settings.json",
+                    ".clinerules",
+                    ".clinerules/style.md",
+                    ".codex/config.toml",
+                    ".continue/config.yaml",
+                    ".cursor/rules/a.mdc",
+                    ".cursorrules",
+                    ".gemini/settings.json",
+                    ".github/copilot-instructions.md",
+                    ".kiro/steering/a.md",
+                    ".opencode/plugin/a.ts",
+                    "opencode.json",
+                    ".roo/rules/a.md",
+                    ".windsurfrules",
+                ],
+            ),
+            (
+                "what is run at a start",
+                &[
+                    ".bashrc",
+                    ".config/autostart/a.desktop",
+                    ".config/fish/config.fish",
+                    ".config/systemd/user/a.service",
+                    ".inputrc",
+                    ".kshrc",
+                    ".profile",
+                    ".ssh/config",
+                    ".xprofile",
+                    ".zshenv",
+                ],
+            ),
+            (
+                "our own",
+                &[
+                    ".config/tool-sdk/config.toml",
+                    ".local/state/tool-sdk/approvals/a.json",
+                    "settings/tool-sdk/config.toml",
+                ],
+            ),
+        ];
+        for (group, paths) in groups {
+            for path in paths {
+                let absolute = Path::new("/work").join(path);
+                assert!(is_protected(Path::new(path), &absolute), "{group}: {path}");
+            }
         }
     }
 
@@ -144,11 +320,46 @@ mod tests {
             "git/hooks/x",
             "envrc",
             "tool-sdk/src",
+            "workflows/ci.yml",
+            ".config/systemd/system.conf",
+            ".hg/store",
+            "mcp.json/readme",
             "",
         ] {
             assert!(!is_protected(Path::new(path), &Path::new("/work").join(path)), "{path}");
         }
     }
+
+    // PA7: what a root is called counts as much as what stands below it.
+    #[test]
+    fn a_root_within_a_protected_place_protects_what_is_below() {
+        let at =
+            |root: &str, path: &str| is_protected(Path::new(path), &Path::new(root).join(path));
+        assert!(at("/work/.github", "workflows/ci.yml"));
+        assert!(at("/work/.github/workflows", "ci.yml"));
+        assert!(at("/work/.git", "hooks/pre-commit"));
+        assert!(at("/work/.git/hooks", "pre-commit"));
+        assert!(at("/work/.husky", "pre-push"));
+        assert!(at("/home/ada/.config", "systemd/user/a.service"));
+        assert!(!at("/work/.github", "README.md"));
+        assert!(!at("/home/ada/.config", "notes"));
+    }
+
+    #[test]
+    fn a_place_is_within_itself_and_what_is_around_it() {
+        let places = ["/work/my.toml".into(), "/state".into()];
+        for (path, expected) in [
+            ("/work/my.toml", true),
+            ("/WORK/My.toml", true),
+            ("/state/approvals/a.json", true),
+            ("/work/my.tom", false),
+            ("/work", false),
+            ("/statement", false),
+        ] {
+            assert_eq!(is_within(Path::new(path), &places), expected, "{path}");
+        }
+    }
+
     #[test]
     fn a_root_within_our_own_files_protects_them_too() {
         let at =

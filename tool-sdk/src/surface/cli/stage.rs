@@ -1,6 +1,6 @@
 //! Everything that a call needs: tools behind their guard, folders, and whoever is asked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -70,21 +70,23 @@ impl Stage {
         if let Some(folders) = guard.writable {
             pipeline = pipeline.writable_roots(folders);
         }
-        let mut readable = Readable { workspace: place::workspace(levels, io)?, outputs: None };
+        let mut workspace = place::workspace(levels, io)?;
+        let mut outputs = None;
         let mut sandbox = guard.sandbox;
-        // What is configured, approved and written down is not for commands to write.
-        if let Some(path) = config::path(levels, io).filter(|path| path.exists()) {
-            sandbox = sandbox.protect(path);
+        // What is configured, approved and written down is not for commands to write, and no
+        // matter of course for tools.
+        if let Some(path) = config::path(levels, io) {
+            workspace = workspace.protect(&path);
+            if path.exists() {
+                sandbox = sandbox.protect(path);
+            }
         }
         if let Some(dir) = place::state_dir(levels, io) {
-            let outputs = dir.join("outputs");
-            // Nobody waits for it, and whoever cannot be rid of them finds them next time.
-            if is_due(&outputs) {
-                let outputs = outputs.clone();
-                drop(std::thread::spawn(move || sweep(&outputs, RETENTION)));
-            }
-            readable.outputs = Some(outputs.clone());
-            pipeline = pipeline.output_dir(outputs);
+            let kept = dir.join("outputs");
+            sweep_now_and_then(&kept);
+            pipeline = pipeline.output_dir(kept.clone());
+            outputs = Some(kept);
+            workspace = workspace.protect(&dir);
             sandbox = sandbox.protect(dir);
             if let Some(store) = place::approvals(levels, io) {
                 pipeline = pipeline.approvals(store);
@@ -95,8 +97,10 @@ impl Stage {
                 Failure::config(format_args!("cannot write to `{}`: {error}", path.display()))
             })?;
             pipeline = pipeline.audit(log);
+            workspace = workspace.protect(path);
             sandbox = sandbox.protect(path);
         }
+        let readable = Readable { workspace, outputs };
         let floor = Floor::default();
         // Paths in arguments are relative to the first of the roots.
         let folder = place::roots(levels, io).into_iter().next();
@@ -166,6 +170,15 @@ impl Stage {
             (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone()),
             (false, false) => Watch::quiet(self.pipeline.subscribe()),
         }
+    }
+}
+
+/// Removes outputs that nobody came back for, at most once an hour. Nobody waits for it; whoever
+/// ends before finds them next time.
+fn sweep_now_and_then(folder: &Path) {
+    if is_due(folder) {
+        let folder = folder.to_owned();
+        drop(std::thread::spawn(move || sweep(&folder, RETENTION)));
     }
 }
 
