@@ -34,7 +34,7 @@ use super::listing::Era;
 use super::message::Written;
 use super::page::Shows;
 use super::relay::severity;
-use super::user::User;
+use super::user::{Cause, User};
 use super::{Principal, Server};
 use crate::context::{Client, Session};
 use crate::event::Events;
@@ -100,7 +100,7 @@ impl Connection {
     }
 
     fn user(&self, peer: &Peer<RoleServer>, can: Abilities) -> User {
-        User::of(peer.clone(), can, self.hung_up.clone())
+        User::of(peer.clone(), can, self.can_ask(can), self.hung_up.clone())
     }
 
     /// Lets requests that stand for themselves share the session of their owner, and those of
@@ -162,14 +162,9 @@ impl Connection {
 
     /// The session of a legacy peer, which is asked while its calls run.
     pub(super) fn legacy_session(&self, cx: &RequestContext<RoleServer>) -> Result<Session> {
-        let can = self.abilities(cx);
-        Ok(self.with_user(self.session_for(cx)?, self.user(&cx.peer, can), can))
-    }
-
-    fn with_user(&self, session: Session, user: User, can: Abilities) -> Session {
-        let user = Arc::new(user);
-        let session = session.with_inquiries(Arc::clone(&user) as _);
-        if self.can_ask(can) { session.with_shared_approver(user) } else { session }
+        let cause = Cause { request: cx.id.clone(), known: None };
+        let user = self.user(&cx.peer, self.abilities(cx)).because_of(cause);
+        Ok(user.join(self.session_for(cx)?))
     }
 
     /// How far an approval may reach: who sends modern requests over HTTP is only known by the
@@ -199,13 +194,14 @@ impl Connection {
         let shows = Shows::of(&info.client_info.name, Some(&info.capabilities));
         let own = self.owner.get().map_or(&self.session, |(_, session)| session);
         let session = named(own.clone(), &info.client_info.name);
-        let session = self.with_user(session, self.user(&cx.peer, can), can);
+        let user = self.user(&cx.peer, can);
+        let session = user.clone().join(session);
         if let Some(opened) = &self.opened {
             opened.open(session, shows);
         } else if let (Some(sessions), Some(head)) = (&self.sessions, cx.extensions.get()) {
             let (pipeline, listing) = (self.server.pipeline.clone(), self.server.listing.clone());
-            let level = Arc::clone(&self.level);
-            sessions.answer(head, Single { pipeline, listing, session, shows, level });
+            let (level, user) = (Arc::clone(&self.level), Some(user).filter(User::answers));
+            sessions.answer(head, Single { pipeline, listing, session, user, shows, level });
         }
     }
 

@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use rmcp::model::{
     CancelledNotificationParam, ClientResult, CreateMessageRequest, CreateMessageRequestParams,
-    ElicitRequest, ElicitRequestParams, ListRootsRequest, RequestId, ServerRequest,
+    ElicitRequest, ElicitRequestParams, GetExtensions as _, ListRootsRequest, RequestId,
+    ServerRequest,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RoleServer, ServiceError};
+use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RoleServer, ServiceError};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{self, Reach};
 use super::input::{Abilities, cannot, params};
-use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind};
+use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind, Session};
 use crate::error::ToolError;
 use crate::permission::{Approver, Ask, Reply};
 
@@ -27,21 +28,65 @@ use crate::permission::{Approver, Ask, Reply};
 pub(super) struct User {
     peer: Peer<RoleServer>,
     can: Abilities,
+    /// Whether it is the one who allows calls.
+    approves: bool,
     /// Triggered when no answer can come any more.
     hung_up: CancellationToken,
+    cause: Option<Cause>,
+}
+
+/// The request because of which somebody is asked: over HTTP its stream carries the question,
+/// once the library knows of it.
+#[derive(Clone)]
+pub(super) struct Cause {
+    pub(super) request: RequestId,
+    /// Triggered when the library knows of it; nothing where it does.
+    pub(super) known: Option<CancellationToken>,
 }
 
 impl User {
-    pub(super) fn of(peer: Peer<RoleServer>, can: Abilities, hung_up: CancellationToken) -> Self {
-        Self { peer, can, hung_up }
+    pub(super) fn of(
+        peer: Peer<RoleServer>,
+        can: Abilities,
+        approves: bool,
+        hung_up: CancellationToken,
+    ) -> Self {
+        Self { peer, can, approves, hung_up, cause: None }
+    }
+
+    /// The same, when asked because of this request.
+    pub(super) fn because_of(&self, cause: Cause) -> Self {
+        Self { cause: Some(cause), ..self.clone() }
+    }
+
+    /// Whether there is anything to ask at all.
+    pub(super) fn answers(&self) -> bool {
+        self.approves || self.can != Abilities::default()
+    }
+
+    /// The session in which this is who is asked.
+    pub(super) fn join(self, session: Session) -> Session {
+        let user = Arc::new(self);
+        let session = session.with_inquiries(Arc::clone(&user) as _);
+        if user.approves { session.with_shared_approver(user) } else { session }
+    }
+
+    /// Marks a question as one of the call that it belongs to.
+    async fn address(&self, question: &mut ServerRequest) {
+        let Some(Cause { request, known }) = &self.cause else { return };
+        if let Some(known) = known {
+            known.cancelled().await;
+        }
+        question.extensions_mut().insert(OriginatingRequestId(request.clone()));
     }
 
     /// Asks, and takes the question back when nobody waits for the answer any more.
     async fn question(
         &self,
-        request: ServerRequest,
+        mut request: ServerRequest,
         limit: Option<Duration>,
     ) -> Result<ClientResult, ServiceError> {
+        self.address(&mut request).await;
         let mut options = PeerRequestOptions::no_options();
         options.timeout = limit;
         let sent = self.peer.send_cancellable_request(request, options).await?;

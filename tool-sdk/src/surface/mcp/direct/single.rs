@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::super::listing::Listing;
 use super::super::page::Shows;
 use super::super::relay::is_logged;
+use super::super::user::{Cause, User};
 use super::answer;
 use super::envelope::{Simple, ToolCall};
 use super::heard::Level;
@@ -33,6 +34,8 @@ pub(in super::super) struct Single {
     pub(in super::super) pipeline: Pipeline,
     pub(in super::super) listing: Arc<Listing>,
     pub(in super::super) session: Session,
+    /// Who is asked, where anybody is.
+    pub(in super::super) user: Option<User>,
     pub(in super::super) shows: Shows,
     pub(in super::super) level: Arc<Level>,
 }
@@ -72,7 +75,8 @@ impl Single {
         let call_id = CallId::next();
         call.id = Some(call_id.clone());
         let mut events = self.pipeline.subscribe_to(&call_id);
-        let (pipeline, session) = (self.pipeline.clone(), self.session.clone());
+        let taken = CancellationToken::new();
+        let (pipeline, session) = (self.pipeline.clone(), self.asking(id, &taken));
         let mut running: Running = Box::pin(async move { pipeline.call(&session, call).await });
         match future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await {
             Poll::Ready(outcome) if !events.has(|kind| is_logged(kind, self.level.get())) => {
@@ -84,7 +88,18 @@ impl Single {
             Poll::Pending => {}
         }
         let begun = Begun::start(call_id, view, running, cancel);
-        Told::Begun(Handed(Arc::new(Mutex::new(Some((begun, events))))))
+        Told::Begun(Handed { call: Arc::new(Mutex::new(Some((begun, events)))), taken })
+    }
+
+    /// The session in which questions go to the stream of this request, once it is `taken`.
+    fn asking(&self, id: &str, taken: &CancellationToken) -> Session {
+        let session = self.session.clone();
+        match (&self.user, serde_json::from_str(id)) {
+            (Some(user), Ok(request)) => {
+                user.because_of(Cause { request, known: Some(taken.clone()) }).join(session)
+            }
+            _ => session,
+        }
     }
 }
 
@@ -116,11 +131,16 @@ impl Begun {
 /// A call on its way to rmcp's handler, beside the request that it is of, with what is to be
 /// told of it.
 #[derive(Clone)]
-pub(in super::super) struct Handed(Arc<Mutex<Option<(Begun, Events)>>>);
+pub(in super::super) struct Handed {
+    call: Arc<Mutex<Option<(Begun, Events)>>>,
+    /// Triggered when somebody has come for it.
+    taken: CancellationToken,
+}
 
 impl Handed {
     /// The call, for whoever comes first.
     pub(in super::super) fn take(&self) -> Option<(Begun, Events)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.taken.cancel();
+        self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -202,6 +202,7 @@ mod tests {
             pipeline: Pipeline::new(Registry::builder().build().unwrap()),
             listing: Arc::default(),
             session: Session::default(),
+            user: None,
             shows: Shows::Text,
             level: Arc::default(),
         };

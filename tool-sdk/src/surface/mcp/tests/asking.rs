@@ -1,5 +1,8 @@
 //! Asking the peer's user, in both eras.
 
+use std::time::Duration;
+
+use super::http::{ADA, Served, next};
 use super::*;
 use crate::permission::{Reply, Scripted};
 
@@ -123,6 +126,33 @@ async fn a_call_that_is_cancelled_while_it_asks_ends() {
     peer.notify("notifications/cancelled", json!({ "requestId": call })).await;
     assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
     peer.hang_up().await;
+}
+
+// A client over HTTP need not listen beside its calls to be asked what they want to know.
+#[tokio::test]
+async fn questions_come_on_the_stream_of_their_call() {
+    for directly in [true, false] {
+        let served = Served::start(&server().answering_directly(directly)).await;
+        let id = served.open_with(ADA, forms()).await;
+        for answer in ["once", "reject"] {
+            let call = json!({
+                "jsonrpc": "2.0", "id": answer, "method": "tools/call",
+                "params": { "name": "write", "arguments": {} },
+            });
+            let talk = async {
+                let mut stream = served.begin(ADA, &id, &call).await;
+                let question = next(&mut stream).await;
+                assert_eq!(question["method"], "elicitation/create", "{question}");
+                let reply = accepted(json!({ "answer": answer }));
+                let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": reply });
+                served.post(ADA, Some(&id), &reply).await;
+                next(&mut stream).await
+            };
+            let limit = Duration::from_secs(10);
+            let told = tokio::time::timeout(limit, talk).await.expect("it is asked");
+            assert_eq!(told["result"]["isError"], answer == "reject", "{told}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -66,8 +66,30 @@ impl Served {
              Accept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n",
             self.address
         );
+        self.stream(&head).await
+    }
+
+    /// What a session is told in the answer to a message, line by line.
+    pub(super) async fn begin(
+        &self,
+        token: &str,
+        session: &str,
+        message: &Value,
+    ) -> Lines<BufReader<TcpStream>> {
+        let body = message.to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nMcp-Session-Id: {session}\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream(&head).await
+    }
+
+    async fn stream(&self, request: &str) -> Lines<BufReader<TcpStream>> {
         let mut stream = self.connect().await;
-        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
         let mut lines = BufReader::new(stream).lines();
         while lines.next_line().await.unwrap().is_some_and(|line| !line.is_empty()) {}
         lines
@@ -75,10 +97,15 @@ impl Served {
 
     /// The id of a new session.
     pub(super) async fn open(&self, token: &str) -> String {
+        self.open_with(token, json!({})).await
+    }
+
+    /// The id of a new session of a client that can do this.
+    pub(super) async fn open_with(&self, token: &str, capabilities: Value) -> String {
         let hello = json!({
             "jsonrpc": "2.0", "id": 0, "method": "initialize",
             "params": {
-                "protocolVersion": "2025-11-25", "capabilities": {},
+                "protocolVersion": "2025-11-25", "capabilities": capabilities,
                 "clientInfo": { "name": "by-hand", "version": "1" },
             },
         });
@@ -95,6 +122,16 @@ impl Served {
         )
         .await;
         id
+    }
+}
+
+/// The next message of a stream.
+pub(super) async fn next(lines: &mut Lines<BufReader<TcpStream>>) -> Value {
+    loop {
+        let line = lines.next_line().await.unwrap().expect("the stream is still there");
+        if let Some(Ok(message)) = line.strip_prefix("data: ").map(serde_json::from_str) {
+            return message;
+        }
     }
 }
 

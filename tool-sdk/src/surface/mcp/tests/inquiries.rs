@@ -1,7 +1,11 @@
 //! Tools and prompts that ask whoever calls, and what a host serves beside its tools.
 
-use serde_json::Map;
+use std::time::Duration;
 
+use serde_json::Map;
+use tokio::time::timeout;
+
+use super::http::{ADA, Served, next};
 use super::*;
 use crate::context::{Inquiry, Message};
 use crate::surface::mcp::{Prompt, Prompts, Resource, Resources, Work};
@@ -77,6 +81,31 @@ impl Resources for Motto {
         let motto = (uri == "shelf://motto")
             .then(|| Attachment::bytes("text/plain", b"read more".to_vec()));
         Box::pin(async { Ok(motto) })
+    }
+}
+
+// What a tool asks comes where its answer will come, too.
+#[tokio::test]
+async fn over_http_a_tool_asks_on_the_stream_of_its_call() {
+    for server in [curious(), curious().answering_directly(false)] {
+        let served = Served::start(&server).await;
+        let id = served.open_with(ADA, able()).await;
+        let params = json!({ "name": "greet", "arguments": {} });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let talk = async {
+            let mut stream = served.begin(ADA, &id, &call).await;
+            for (method, answer) in
+                [("elicitation/create", ada()), ("sampling/createMessage", rome())]
+            {
+                let question = next(&mut stream).await;
+                assert_eq!(question["method"], method, "{question}");
+                let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer });
+                served.post(ADA, Some(&id), &reply).await;
+            }
+            next(&mut stream).await
+        };
+        let told = timeout(Duration::from_secs(10), talk).await.expect("it is asked");
+        assert_eq!(text(&told["result"]), "\"ada\" of \"Rome\"");
     }
 }
 

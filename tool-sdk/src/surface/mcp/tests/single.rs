@@ -156,6 +156,7 @@ async fn begun(server: &Server, name: &str) -> Handed {
         pipeline: server.pipeline.clone(),
         listing: Arc::default(),
         session: Session::default(),
+        user: None,
         shows: Shows::Text,
         level: Arc::default(),
     };
