@@ -7,7 +7,8 @@
 //! the same.
 //!
 //! Compared with a path, `.`, `//` and `..` mean what they mean to the system, and a pattern
-//! that ends in `/` covers the folder and everything below it.
+//! that ends in `/` covers the folder and everything below it; `**` as a name of its own stands for
+//! any folders, also for none.
 
 mod path;
 
@@ -272,5 +273,72 @@ mod tests {
     fn exact_patterns_have_no_special_characters() {
         assert!(Pattern::exactly("git push").is_some_and(|it| it.matches("git push")));
         assert!(Pattern::exactly("rm *").is_none() && Pattern::exactly("~/x").is_none());
+    }
+
+    /// What OpenCode's wildcards match, and where this language says otherwise.
+    const THEIR_CASES: &str = include_str!("../../../tests/fixtures/opencode-wildcard/cases.json");
+
+    #[derive(Deserialize)]
+    struct Theirs {
+        #[serde(rename = "match")]
+        matches: Vec<Case>,
+        structured: Vec<Structured>,
+        path_aware_variant_of_a_fork: Vec<Case>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        subject: String,
+        pattern: String,
+        matches: bool,
+    }
+
+    #[derive(Deserialize)]
+    struct Structured {
+        head: String,
+        tail: Vec<String>,
+        rules: serde_json::Map<String, serde_json::Value>,
+        result: Option<String>,
+    }
+
+    /// The cases that differ, as `pattern: subject`.
+    fn differences(cases: &[Case]) -> Vec<String> {
+        cases
+            .iter()
+            .filter(|case| {
+                let (pattern, path) = (Pattern::new(case.pattern.as_str()), &case.subject);
+                (pattern.matches(path) || pattern.matches_path(path)) != case.matches
+            })
+            .map(|case| format!("{}: {}", case.pattern, case.subject))
+            .collect()
+    }
+
+    // F72, F73
+    #[test]
+    fn opencodes_wildcards_match_the_same() {
+        let theirs: Theirs = serde_json::from_str(THEIR_CASES).unwrap();
+        assert_eq!(differences(&theirs.matches), [""; 0]);
+        // The fork lets a star end at a slash; here it goes on, so that a denial of `*.env` is
+        // one of `src/.env`.
+        let across = ["*.env: src/.env", "*.env: a/b/.env", "*.env: src/config.env"];
+        let across = [&across[..], &["src/*.env: src/a/.env", "?: /"]].concat();
+        assert_eq!(differences(&theirs.path_aware_variant_of_a_fork), across);
+    }
+
+    // F73: of the rules that match, the last decides.
+    #[test]
+    fn opencodes_rules_for_commands_decide_the_same() {
+        let theirs: Theirs = serde_json::from_str(THEIR_CASES).unwrap();
+        let differs = |case: &&Structured| {
+            let command = [&[case.head.clone()], &case.tail[..]].concat().join(" ");
+            let mut rules = case.rules.iter().rev();
+            let decisive =
+                rules.find(|(pattern, _)| Pattern::new(pattern.as_str()).matches(&command));
+            decisive.and_then(|(_, action)| action.as_str()) != case.result.as_deref()
+        };
+        let different: Vec<_> = theirs.structured.iter().filter(differs).collect();
+        let different: Vec<_> = different.iter().map(|case| case.tail.join(" ")).collect();
+        // There a star among words may be no word; here the blanks around it are two.
+        assert_eq!(different, ["-i file", "-i.bak file", "-i -n /./p myfile.txt"]);
     }
 }

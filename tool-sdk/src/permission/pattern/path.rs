@@ -1,7 +1,8 @@
 //! A pattern that spells a path in another way than paths are spelled.
 //!
 //! `./secrets//*`, `a/../secrets/` and `/work/./secrets/*` mean what they would mean to the
-//! system: without what says nothing, and a folder with everything below it. Nothing here
+//! system: without what says nothing, and a folder with everything below it. `**` as a name of
+//! its own stands for any folders, also for none. Nothing here
 //! looks at a file, and what stands before `..` is only taken away where it is one name.
 
 use std::path::{Component, Path};
@@ -26,18 +27,21 @@ impl PathPattern {
         let names: Vec<&str> = text.split('/').collect();
         let is_folder = matches!(names.as_slice(), [_, .., "" | "."]);
         let rest = names.strip_prefix(&[""]).unwrap_or(&names);
-        if !rest.iter().any(|name| matches!(*name, "" | "." | "..")) {
+        if !rest.iter().any(|name| matches!(*name, "" | "." | ".." | FOLDERS)) {
             return None;
         }
         let is_absolute = text.starts_with('/') || Path::new(&text).is_absolute();
-        let kept = without_detours(&names, is_absolute).join("/");
         let root = if text.starts_with('/') { "/" } else { "" };
-        let (itself, below) = match kept.as_str() {
-            "" if is_absolute => ("/".to_owned(), "/*".to_owned()),
-            "" => (".".to_owned(), "*".to_owned()),
-            kept => (format!("{root}{kept}"), format!("{root}{kept}/*")),
+        let spelled = |names: Vec<&str>| {
+            let (itself, below) = match names.join("/").as_str() {
+                "" if is_absolute => ("/".to_owned(), "/*".to_owned()),
+                "" => (".".to_owned(), "*".to_owned()),
+                kept => (format!("{root}{kept}"), format!("{root}{kept}/*")),
+            };
+            std::iter::once(itself).chain(is_folder.then_some(below))
         };
-        let parts = std::iter::once(itself).chain(is_folder.then_some(below));
+        let all = with_and_without_folders(&without_detours(&names, is_absolute));
+        let parts = all.into_iter().flat_map(spelled);
         Some(Self {
             parts: parts.map(|part| part.into_bytes().into()).collect(),
             relative: !is_absolute && !text.starts_with(['*', '?']),
@@ -75,6 +79,26 @@ fn without_detours<'a>(names: &[&'a str], is_absolute: bool) -> Vec<&'a str> {
         }
     }
     kept
+}
+
+/// What stands for any number of folders.
+const FOLDERS: &str = "**";
+
+/// How many ways there are at most to leave out what stands for folders; beyond, they are some.
+const MOST_WAYS: usize = 16;
+
+/// The names, with each [`FOLDERS`] there and left out: it may stand for no folder at all.
+fn with_and_without_folders<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let mut ways = vec![Vec::new()];
+    for (at, &name) in names.iter().enumerate() {
+        let without = ways.clone();
+        ways.iter_mut().for_each(|way| way.push(name));
+        // At the end it stands for everything below, and that is not the folder itself.
+        if name == FOLDERS && at + 1 < names.len() && without.len() < MOST_WAYS {
+            ways.extend(without);
+        }
+    }
+    ways
 }
 
 /// Whether a path leads out of the folder that one works in.
