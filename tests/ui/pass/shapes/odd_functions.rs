@@ -46,7 +46,7 @@ fn größe(
 #[tool(read, approval(dangerous = is_of::<u8>))]
 fn r#where(
     /// Of which kind.
-    #[allow(unused_variables, reason = "an attribute that is not ours")]
+    #[expect(unused_variables, reason = "an attribute that is not ours")]
     r#type: Option<Option<String>>,
 ) {
 }
