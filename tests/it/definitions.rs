@@ -52,10 +52,8 @@ fn take_words(words: Args<Vec<String>>) -> String {
 #[test]
 fn arguments_that_are_no_object_are_refused() {
     let error = Registry::builder().add(tools![take_words]).build().unwrap_err().to_string();
-    assert!(
-        error.starts_with("the arguments of `take_words` (tests/it/definitions.rs:"),
-        "{error}"
-    );
+    assert!(error.starts_with("the arguments of `take_words` ("), "{error}");
+    assert!(error.contains("tests/it/definitions.rs:"), "{error}");
     assert!(error.ends_with("are no object; take a struct with named fields"), "{error}");
     let definition = json!({
         "name": "a", "description": "A.",
