@@ -77,6 +77,7 @@ mod workspace;
 pub mod __private;
 mod macros;
 
+// F29: what the documents show compiles and runs.
 /// The chapters of the guide and the READMEs, so that their code runs.
 #[cfg(doctest)]
 mod guide {

@@ -153,6 +153,14 @@ mod tests {
     }
 
     #[test]
+    fn names_that_differ_only_in_case_have_one_identifier() {
+        assert_eq!(identifier("Look-Up"), "tool_named_lookHyphenup");
+        assert_eq!(identifier("look-up"), identifier("LOOK-UP"));
+        assert_ne!(identifier("look-up"), identifier("look_up"));
+        assert_ne!(identifier("look-up"), identifier("lookhyphenup"));
+    }
+
+    #[test]
     fn words_become_a_type_name() {
         assert_eq!(camel_case("read_page"), "ReadPage");
         assert_eq!(camel_case("_x2_y"), "X2Y");
@@ -170,7 +178,7 @@ mod tests {
                 Piece::Text("x}}"),
             ])
         );
-        for bad in ["{", "}", "{}", "{0}", "{a.b}", "{a:w$}", "{a:{b}}"] {
+        for bad in ["{", "}", "{}", "{0}", "{a.b}", "{a:w$}", "{a:{b}}", "{a:huge}", "{a:>5x}"] {
             assert!(pieces(bad).is_err(), "{bad}");
         }
     }

@@ -145,6 +145,6 @@ mod tests {
     fn what_cannot_be_compared_drifted() {
         let told = drift(&roll(), &json!({}), "{");
         assert_eq!(told, ["it must be JSON: EOF while parsing an object at line 1 column 1"]);
-        check(&json!([]), &["the schema must be an object"]);
+        check(&json!([]), &["at the root: a schema of parameters must be a JSON object"]);
     }
 }
