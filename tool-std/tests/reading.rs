@@ -15,7 +15,7 @@ use tool_sdk::testing::Harness;
 use tool_sdk::{
     Call, ErrorKind, Mode, Pipeline, Registry, Reply, Rule, Scripted, Session, Workspace, tools,
 };
-use tool_std::fs::{list_dir, read_file};
+use tool_std::fs::{Numbering, list_dir, read_file};
 use tool_std::search::{glob_files, grep_files};
 
 /// A folder whose files are the older the later they stand in the list.
@@ -418,5 +418,23 @@ proptest! {
             }
         }
         prop_assert_eq!(read, lines);
+    }
+}
+
+// A host says how lines are numbered.
+#[tokio::test]
+async fn lines_are_numbered_as_the_host_wants() {
+    let folder = folder(&[("a", "one\ntwo\nthree\n")]);
+    let marked = harness(&folder).lend(Numbering::Marked);
+    for (args, expected) in [
+        (json!({ "path": "a" }), "L1: one\nL2: two\nL3: three\n\n(End of file, 3 lines in all.)"),
+        (
+            json!({ "path": "a", "offset": 2, "limit": 1 }),
+            "L2: two\n\n(Showing lines 2-2 of 3. Use offset=3 to continue.)",
+        ),
+    ] {
+        assert_eq!(text(&marked, "read_file", args.clone()).await, expected);
+        let plain = expected.replace('L', "");
+        assert_eq!(text(&harness(&folder), "read_file", args).await, plain);
     }
 }

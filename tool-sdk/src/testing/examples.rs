@@ -63,7 +63,8 @@ impl Examples {
         let (runtime, place) = match (runtime, Place::new()) {
             (Ok(runtime), Ok(place)) => (runtime, place),
             (Err(error), _) | (_, Err(error)) => {
-                return vec![(String::new(), format!("no example can be run: {error}"))];
+                let told = |(name, _)| (name, format!("no example can be run: {error}"));
+                return chosen.into_iter().map(told).collect();
             }
         };
         let session = self.session.clone().unwrap_or_else(|| place.lend(Session::new("test")));

@@ -238,6 +238,7 @@ impl Subject {
     }
 
     /// Says what is special about it, for whoever reads why it may not be touched.
+    #[cfg(any(feature = "workspace", test))]
     pub(crate) fn noted(mut self, note: impl Into<Cow<'static, str>>) -> Self {
         self.note = Some(note.into());
         self

@@ -10,6 +10,7 @@ use tool_sdk::{
     WorkspacePath, tool,
 };
 
+use super::Numbering;
 use crate::stop;
 use crate::text::index::{Identity, LineIndex, Marks};
 use crate::text::page::{Blocks, End, Fault, Page, page};
@@ -63,9 +64,11 @@ pub async fn read_file(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    let numbering = Numbering::of(cx);
     if offset <= 1
         && !cx.is_cancelled()
-        && let Some(page) = path.locate(&workspace).ok().and_then(|place| at_once(&place, limit))
+        && let Some(page) =
+            path.locate(&workspace).ok().and_then(|place| at_once(&place, limit, numbering))
     {
         return Ok(page);
     }
@@ -73,14 +76,15 @@ pub async fn read_file(
         stop::check(stop)?;
         let place = path.locate(&workspace)?;
         let file = place.open_file().map_err(|error| advise(error, &place, stop))?;
-        read(&place, &file, u64::from(offset.max(1)), limit, stop)
+        let wanted = Wanted { offset: u64::from(offset.max(1)), limit: limit.into(), numbering };
+        read(&place, &file, &wanted, stop)
     })
     .await
 }
 
 /// The first page of a text that is in memory; whatever is not as easy is for another
 /// thread, mistakes included.
-fn at_once(place: &Located, limit: u32) -> Option<Output> {
+fn at_once(place: &Located, limit: u32, numbering: Numbering) -> Option<Output> {
     let file = place.open_file().ok()?;
     let len = file.metadata().ok()?.len();
     let mut blocks = Blocks::new(InMemory::new(&file, AT_ONCE), || false);
@@ -89,16 +93,18 @@ fn at_once(place: &Located, limit: u32) -> Option<Output> {
         return None;
     }
     let page = page(&mut blocks, 1, limit.into(), len, &mut Marks::default()).ok()?;
-    Some(show(place, 1, page))
+    Some(show(place, 1, page, numbering))
 }
 
-fn read(
-    place: &Located,
-    file: &File,
+/// The page that is asked for.
+struct Wanted {
     offset: u64,
-    limit: u32,
-    stop: &Stop,
-) -> Result<Output, ToolError> {
+    limit: u64,
+    numbering: Numbering,
+}
+
+fn read(place: &Located, file: &File, wanted: &Wanted, stop: &Stop) -> Result<Output, ToolError> {
+    let Wanted { offset, limit, numbering } = *wanted;
     let failed = |fault| explain(fault, place, offset);
     let stopped = || stop.is_stopped();
     let mut blocks = Blocks::new(file, stopped);
@@ -121,18 +127,18 @@ fn read(
         moved.map_err(|error| failed(Fault::Read(error)))?;
         blocks = Blocks::at(file, stopped, mark);
     }
-    let page = page(&mut blocks, offset, limit.into(), facts.len(), &mut marks);
+    let page = page(&mut blocks, offset, limit, facts.len(), &mut marks);
     if let Some(file) = identity {
         index.put(file, marks);
     }
-    Ok(show(place, offset, page.map_err(failed)?))
+    Ok(show(place, offset, page.map_err(failed)?, numbering))
 }
 
 /// The page with what the model should know about the rest.
-fn show(place: &Located, offset: u64, page: Page) -> Output {
+fn show(place: &Located, offset: u64, page: Page, numbering: Numbering) -> Output {
     let path = place.display();
     let (last, next) = (offset + page.lines.max(1) - 1, offset + page.lines);
-    let mut text = page.text;
+    let mut text = numbering.of_lines(page.text);
     text.push_str(&match page.end {
         End::Source if page.lines == 0 => "(The file is empty.)".to_owned(),
         End::Source => format!("\n(End of file, {last} lines in all.)"),

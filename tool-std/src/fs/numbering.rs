@@ -1,0 +1,37 @@
+//! How lines are numbered that a model reads.
+
+use tool_sdk::Context;
+
+/// How the lines of a file are numbered; the host lends it to its sessions.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::Session;
+/// use tool_std::fs::Numbering;
+///
+/// let session = Session::new("s1").lend(Numbering::Marked);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Numbering {
+    /// `12: text`.
+    #[default]
+    Plain,
+    /// `L12: text`.
+    Marked,
+}
+
+impl Numbering {
+    pub(super) fn of(cx: &Context) -> Self {
+        cx.state::<Self>().map_or_else(|_| Self::default(), |lent| *lent)
+    }
+
+    /// Lines that begin with their number, as this has them.
+    pub(super) fn of_lines(self, numbered: String) -> String {
+        match self {
+            Self::Plain => numbered,
+            Self::Marked => numbered.split_inclusive('\n').flat_map(|line| ["L", line]).collect(),
+        }
+    }
+}
