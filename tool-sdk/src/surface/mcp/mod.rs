@@ -249,13 +249,14 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let server = Arc::new(self.clone());
-        async move {
+        // It is large, and would take as much of the stack of whoever waits for it, several times.
+        Box::pin(async move {
             // A last line without its end is a message all the same.
             let read = read.chain(io::Cursor::new([b'\n']));
             let (pipeline, listing) = (server.pipeline.clone(), Arc::clone(&server.listing));
             let (front, opened) = direct::front(read, write, pipeline, listing);
             speak(Connection::new(server)?.opening(&opened), front).await
-        }
+        })
     }
 
     /// Serves everybody who knows the token, over streamable HTTP at `/mcp`.

@@ -4,13 +4,13 @@
 //! between where the system allows it; anything else, such as a file, is served all the
 //! same.
 
+#[cfg(target_os = "linux")]
+mod wide;
+
 use std::fs::File;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-
-#[cfg(target_os = "linux")]
-mod wide;
 
 pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
