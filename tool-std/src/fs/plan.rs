@@ -148,8 +148,7 @@ fn fit_some<'s>(
 
 impl Section<'_> {
     fn fit(&self, effort: &Effort, detail: Detail) -> Result<Fitted, ToolError> {
-        // It was read before; thousands of hunks are read again sooner on each thread for itself
-        // than they are kept for all.
+        // It was read before, with all others on one thread, and nothing was wrong.
         let hunk = section(self.source).map_err(|error| unfit(&error).source(error))?;
         let from = Target::read(self.from.clone())?;
         if !from.exists() && !matches!(hunk, Hunk::Add { .. }) {
