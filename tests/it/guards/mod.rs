@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Action, Approved, Approver, Ask, AskId, Audit, AuditRecord, Batch, By, Call, Context, Decision, Definition, DynamicTool,
-    ErrorKind, EventKind, Hook, HookedCall, IntoTools, InvalidArgs, LoopGuard, Mode, OnError, Opinion,
-    Outcome, Output, Pipeline, Prepared, Priority, RawArgs, Registry, Reply, ReplyError, Risk,
-    RiskClass, Rule, Running, Schema, Scripted, Session, State, Step, Subject, Tool, ToolError,
-    ToolName, ToolsFile, ask_channel, tool, tools,
+    Action, Approved, Approver, Ask, AskId, Audit, AuditRecord, Batch, By, Call, Context, Decision,
+    Definition, DynamicTool, ErrorKind, EventKind, Hook, HookedCall, IntoTools, InvalidArgs,
+    LoopGuard, Mode, OnError, Opinion, Outcome, Output, Pipeline, Prepared, Priority, RawArgs,
+    Registry, Reply, ReplyError, Risk, RiskClass, Rule, Running, Schema, Scripted, Session, State,
+    Step, Subject, Tool, ToolError, ToolName, ToolsFile, ask_channel, tool, tools,
 };
 
 /// What happened, in order.

@@ -17,8 +17,8 @@ use crate::context::{Context, Session};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{
-    Action, Answering, Approver, Ask, AskId, Backstage, Decision, Grant, GrantSource, Reply, ReplyError,
-    Settled, Taken, Waiting,
+    Action, Answering, Approver, Ask, AskId, Backstage, Decision, Grant, GrantSource, Reply,
+    ReplyError, Settled, Taken, Waiting,
 };
 use crate::tool::Prepared;
 

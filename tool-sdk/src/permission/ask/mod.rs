@@ -10,5 +10,5 @@ mod request;
 pub use self::approvers::{AskChannel, AskInbox, PendingAsk, Scripted, ask_channel};
 pub use self::desk::ReplyError;
 pub(crate) use self::desk::{Answering, Desk, Settled, Taken, Waiting};
-pub(crate) use self::request::{Backstage, Witness};
 pub use self::request::{Approver, Ask, AskId, Reply};
+pub(crate) use self::request::{Backstage, Witness};

@@ -14,12 +14,11 @@ use std::str::FromStr;
 
 use clap::ArgMatches;
 
-use super::config::{self, Config};
+use super::config::{self, Config, Hooks};
 use super::exit::{Failure, Result};
 use super::{Io, grammar};
 use crate::context::Settings;
 use crate::effect::RiskClass;
-use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Mode, Rule, Scope};
 use crate::process::sandbox::{Level, Policy};
 use crate::toolset::AgentProfile;
@@ -33,7 +32,7 @@ pub(super) struct Guard {
     pub(super) answers: Answers,
     pub(super) settings: Settings,
     pub(super) agents: Vec<AgentProfile>,
-    pub(super) hooks: Option<ExternalHooks>,
+    pub(super) hooks: Option<Hooks>,
     pub(super) budget: Budget,
     /// Where decisions and runs are written down.
     pub(super) audit: Option<PathBuf>,
