@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::call::RawArgs;
 use crate::content::Output;
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
@@ -17,7 +18,9 @@ use crate::name::ToolName;
 use crate::permission::{Reply, Rule, Scripted};
 use crate::registry::Registry;
 use crate::schema::Schema;
-use crate::tool::{Definition, DynamicTool};
+use crate::tool::{
+    Approved, Definition, DynamicTool, InvalidArgs, Parallel, Prepared, Running, Tool,
+};
 
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -241,5 +244,51 @@ impl Hook for Slow {
             tokio::time::sleep(PAUSE).await;
             Ok(Opinion::halt("enough"))
         })
+    }
+}
+
+// F44: calls of one key come one after the other, in their order, and those of others beside
+// them.
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_key_wait_for_each_other_and_for_nobody_else() {
+    struct Keyed(Definition);
+    struct KeyedCall(String);
+    impl Tool for Keyed {
+        fn definition(&self) -> &Definition {
+            &self.0
+        }
+
+        fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+            let args: Value = serde_json::from_str(args.text()).unwrap();
+            Ok(Box::new(KeyedCall(args["text"].as_str().unwrap().to_owned())))
+        }
+    }
+    impl Prepared for KeyedCall {
+        fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+            Box::pin(async move {
+                let began = Instant::now();
+                tokio::time::sleep(PAUSE).await;
+                Ok(Output::text(format!("{:?}", began)))
+            })
+        }
+
+        fn parallel_key(&self) -> Option<String> {
+            Some(self.0.clone())
+        }
+    }
+    let mut definition = Tool::definition(&tool("keyed", RiskClass::Read)).clone();
+    definition.parallel = Some(Parallel::By("text".into()));
+    let pipeline = Pipeline::new(Registry::builder().add(Keyed(definition)).build().unwrap());
+    for (keys, rounds, order) in [
+        (&["a", "b", "c"][..], 1, &[0, 0, 0][..]),
+        (&["a", "a", "a"], 3, &[0, 1, 2]),
+        (&["a", "b", "a", "b", "a"], 3, &[0, 0, 1, 1, 2]),
+    ] {
+        let before = Instant::now();
+        let calls = keys.iter().map(|key| call("keyed", key)).collect();
+        let (outcomes, time) = run(&pipeline, calls).await;
+        assert_eq!(time, PAUSE * rounds, "{keys:?}");
+        let began = order.iter().map(|round| format!("{:?}", before + PAUSE * *round));
+        assert_eq!(texts(&outcomes), began.collect::<Vec<_>>(), "{keys:?}");
     }
 }

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +78,13 @@ pub trait Hook: Send + Sync + 'static {
     ) -> Step<'a, Result<(), ToolError>> {
         let _ = (call, result);
         Step::now(Ok(()))
+    }
+
+    /// Waits for what it still does, once the calls are over.
+    ///
+    /// For work that no call waits for; what takes too long is to be ended here.
+    fn finish(&self) -> Step<'_, ()> {
+        Step::now(())
     }
 
     /// What becomes of a call when `before` fails, panics or takes too long: it is denied by
@@ -327,6 +335,8 @@ pub(crate) trait Hooked: Sync {
     fn halt(&self, reason: String);
     /// Tells subscribers of a part of the hook.
     fn watch(&self, run: HookRun);
+    /// Keeps a text in a file, as outputs are kept.
+    fn keep(&self, text: &str) -> Option<PathBuf>;
 }
 
 impl<'a> HookedCall<'a> {
@@ -382,6 +392,13 @@ impl<'a> HookedCall<'a> {
     /// For after-hooks: a before-hook says [`Opinion::halt`].
     pub fn halt(&self, reason: impl Into<String>) {
         self.0.halt(reason.into());
+    }
+
+    /// Keeps a text that is too long to show as outputs are kept; gives the file, where they are
+    /// kept at all.
+    #[must_use]
+    pub fn keep(&self, text: &str) -> Option<PathBuf> {
+        self.0.keep(text)
     }
 
     /// Tells subscribers of a run that is part of this hook, such as a command of its own.

@@ -39,9 +39,12 @@ mod witness;
 
 use std::borrow::Borrow;
 use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+
+use futures_util::FutureExt as _;
 
 use self::at_once::AtOnce;
 use self::core::Core;
@@ -198,6 +201,18 @@ impl Pipeline {
         self.core.hub.close();
     }
 
+    /// Waits for what hooks do that no call waited for, such as commands in the background;
+    /// each has a limit of its own.
+    ///
+    /// For the end of a program: what still runs when its runtime ends is never done.
+    pub async fn finish(&self) {
+        for registered in &*self.core.hooks {
+            let finish = async { registered.hook.finish().done().await };
+            // A panic of a hook is its own end, and of nothing else.
+            let _ = AssertUnwindSafe(finish).catch_unwind().await;
+        }
+    }
+
     /// Runs one call from beginning to end.
     ///
     /// Whatever happens, there is exactly one outcome: a panic of the tool is a failed call.
@@ -269,6 +284,7 @@ impl Pipeline {
 
             let result = 'gates: {
                 // admit, prepare
+                trace::stage(&mut frame, "prepare");
                 let is_slow = turn.is_some() || is_traced;
                 let at_once = poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task)));
                 let mut heard = match at_once.await {
@@ -279,12 +295,12 @@ impl Pipeline {
                     }
                     AtOnce::Stands(heard) => heard,
                 };
-                trace::stage("prepare");
 
                 // hooks
                 let mut is_current = true;
                 let is_hooked = frame.is_hooked();
                 if is_hooked {
+                    trace::stage(&mut frame, "hooks");
                     if let Err(error) = before::before(&mut frame, &mut heard).await {
                         let error = frame.refused(&*heard.prepared, error);
                         break 'gates Err(error);
@@ -297,6 +313,7 @@ impl Pipeline {
                 }
 
                 // guard, decide, ask
+                trace::stage(&mut frame, "decide");
                 let is_settled =
                     is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
                 let mut prepared = if is_settled && frame.is_no_loop(&*heard.prepared) {
@@ -307,9 +324,9 @@ impl Pipeline {
                         Err(error) => break 'gates Err(error),
                     }
                 };
-                trace::stage("decide");
                 let permit = match turn {
                     Some(turn) => {
+                        trace::stage(&mut frame, "turn");
                         match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
                             Ok(permit) => Some(permit),
                             Err(error) => break 'gates Err(error),
@@ -322,16 +339,17 @@ impl Pipeline {
                 if frame.is_aborted() {
                     break 'gates Err(run::aborted());
                 }
+                trace::stage(&mut frame, "run");
                 frame.start(&*prepared);
                 let first = run::first(&mut frame, prepared);
                 let mut result = match first.await {
                     First::Done(result) => result,
                     First::Waiting(running) => Box::pin(run::wait(&mut frame, running)).await,
                 };
-                trace::stage("run");
 
                 // after
                 if is_hooked {
+                    trace::stage(&mut frame, "after");
                     before::after(&mut frame, &mut result).await;
                     frame.pass_on_halt(turn);
                 }
@@ -340,6 +358,7 @@ impl Pipeline {
             };
 
             // fit, finish
+            trace::stage(&mut frame, "fit");
             frame.end(result)
         }
     }

@@ -46,6 +46,13 @@ impl Event {
         matches!(self, Self::PreToolUse | Self::PermissionRequest)
     }
 
+    /// Whether `name` is most likely one that decides, mistyped.
+    fn is_meant(name: &str) -> bool {
+        let is_close = |event: &Self| strsim::damerau_levenshtein(name, event.as_str()) <= 2;
+        let is_same = |event: &Self| name.eq_ignore_ascii_case(event.as_str());
+        Self::ALL.iter().any(|event| event.decides() && (is_close(event) || is_same(event)))
+    }
+
     const fn timeout(self) -> Duration {
         Duration::from_secs(if self.decides() { 10 } else { 60 })
     }
@@ -116,6 +123,8 @@ pub struct HookConfigError {
     pub path: String,
     /// What is wrong.
     pub message: String,
+    /// Whether a command is not in force because of it that was to decide about calls.
+    pub fatal: bool,
 }
 
 /// Reads a configuration: the hooks by event, or a settings file that has them under `hooks`.
@@ -123,7 +132,7 @@ pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
     let mut reader = Reader { entries: Vec::new(), errors: Vec::new() };
     let events = config.get("hooks").unwrap_or(config);
     match events.as_object() {
-        None => reader.wrong("hooks", "expected an object of events"),
+        None => reader.add(true, "hooks", "expected an object of events"),
         Some(events) => events.iter().for_each(|(event, groups)| reader.event(event, groups)),
     }
     (reader.entries, reader.errors)
@@ -135,17 +144,23 @@ struct Reader {
 }
 
 impl Reader {
-    fn wrong(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.errors.push(HookConfigError { path: path.into(), message: message.into() });
+    /// Something that costs a guard only where `event` decides.
+    fn wrong(&mut self, event: Event, path: impl Into<String>, message: impl Into<String>) {
+        self.add(event.decides(), path, message);
+    }
+
+    fn add(&mut self, fatal: bool, path: impl Into<String>, message: impl Into<String>) {
+        self.errors.push(HookConfigError { path: path.into(), message: message.into(), fatal });
     }
 
     fn event(&mut self, name: &str, groups: &Value) {
         let Some(event) = Event::ALL.into_iter().find(|event| event.as_str() == name) else {
             let known = Event::ALL.map(Event::as_str).join(", ");
-            return self.wrong(name, format!("unknown event; expected one of {known}"));
+            let message = format!("unknown event; expected one of {known}");
+            return self.add(Event::is_meant(name), name, message);
         };
         let Some(groups) = groups.as_array() else {
-            return self.wrong(name, "expected a list");
+            return self.wrong(event, name, "expected a list");
         };
         for (at, group) in groups.iter().enumerate() {
             self.group(event, &format!("{name}[{at}]"), group);
@@ -159,10 +174,10 @@ impl Reader {
             Some(_) => Err("expected a text".to_owned()),
         };
         if let Err(message) = &matcher {
-            self.wrong(format!("{path}.matcher"), message);
+            self.wrong(event, format!("{path}.matcher"), message);
         }
         let Some(hooks) = group.get("hooks").and_then(Value::as_array) else {
-            return self.wrong(format!("{path}.hooks"), "expected a list");
+            return self.wrong(event, format!("{path}.hooks"), "expected a list");
         };
         for (at, hook) in hooks.iter().enumerate() {
             let path = format!("{path}.hooks[{at}]");
@@ -172,7 +187,7 @@ impl Reader {
                     self.entries.push(Entry { matcher: matcher.clone(), place: path, ..entry });
                 }
                 (Ok(_), Err(_)) => {}
-                (Err((key, message)), _) => self.wrong(path + key, message),
+                (Err((key, message)), _) => self.wrong(event, path + key, message),
             }
         }
     }
@@ -203,7 +218,7 @@ impl Reader {
                 .ok_or((".timeout", "expected a number of seconds above zero".to_owned()))?,
         };
         for key in rest.keys() {
-            self.wrong(format!("{path}.{key}"), "is not known here and has no effect");
+            self.add(false, format!("{path}.{key}"), "is not known here and has no effect");
         }
         let on_error = match on_error {
             None => event.on_error(),
@@ -293,6 +308,30 @@ mod tests {
             "PreToolUse[3].hooks[7].if",
         ];
         assert_eq!(mistakes(&config), (3, expected.map(str::to_owned).to_vec()));
+    }
+
+    // F71: what costs no guard is told, and nothing more.
+    #[test]
+    fn a_mistake_is_fatal_where_a_hook_was_to_decide() {
+        let good = json!({ "type": "command", "command": "true" });
+        let strange = json!({ "type": "command", "command": "true", "if": "x" });
+        let bad = json!({ "type": "prompt" });
+        let group = |hook: &Value| json!([{ "hooks": [hook] }]);
+        for (config, fatal) in [
+            (json!({ "Stop": group(&good) }), false),
+            (json!({ "SessionStart": "x" }), false),
+            (json!({ "preToolUse": group(&good) }), true),
+            (json!({ "PreToolUsed": group(&good) }), true),
+            (json!({ "PreToolUse": group(&strange) }), false),
+            (json!({ "PreToolUse": group(&bad) }), true),
+            (json!({ "PermissionRequest": "x" }), true),
+            (json!({ "PostToolUse": group(&bad) }), false),
+            (json!({ "PreToolUse": [{ "matcher": "[", "hooks": [good] }] }), true),
+            (json!({ "PostToolUse": [{ "matcher": "[", "hooks": [good] }] }), false),
+        ] {
+            let (_, errors) = read(&config);
+            assert_eq!(errors.iter().map(|it| it.fatal).collect::<Vec<_>>(), [fatal], "{config}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::Value;
+use tokio_util::task::TaskTracker;
 
 use self::approver::HooksFirst;
 pub use self::config::HookConfigError;
@@ -54,7 +55,8 @@ const KEEP: usize = 64 << 10;
 /// not look at is not shown. `may_allow` is whether an allow counts; it never lifts a denial.
 ///
 /// The limit is 10 seconds before a call or an ask and 60 after a call, unless `timeout`
-/// says otherwise. A command that is `async` is not waited for, and has no say.
+/// says otherwise. A command that is `async` has no say and no call waits for it; the end of the
+/// program does, with [`Pipeline::finish`](crate::Pipeline::finish).
 ///
 /// # Examples
 ///
@@ -79,6 +81,8 @@ pub struct ExternalHooks {
     folder: Option<PathBuf>,
     env: ChildEnv,
     mode: Mode,
+    /// What no call waits for.
+    background: TaskTracker,
 }
 
 impl ExternalHooks {
@@ -91,7 +95,7 @@ impl ExternalHooks {
             Ok(config) => Self::from_value(&config),
             Err(error) => {
                 let message = format!("expected JSON: {error}");
-                let error = HookConfigError { path: "hooks".to_owned(), message };
+                let error = HookConfigError { path: "hooks".to_owned(), message, fatal: true };
                 (Self::of(Vec::new()), vec![error])
             }
         }
@@ -105,7 +109,13 @@ impl ExternalHooks {
     }
 
     fn of(entries: Vec<Entry>) -> Self {
-        Self { entries, folder: None, env: ChildEnv::inherited(), mode: Mode::default() }
+        Self {
+            entries,
+            folder: None,
+            env: ChildEnv::inherited(),
+            mode: Mode::default(),
+            background: TaskTracker::new(),
+        }
     }
 
     /// The folder that commands run in and are told of; the host's own when nothing is said.
@@ -242,7 +252,7 @@ impl ExternalHooks {
             .timeout(entry.timeout)
             .keep(KEEP);
         if entry.background {
-            tokio::spawn(process::run(run));
+            self.background.spawn(process::run(run));
             return Ok(Said::default());
         }
         let ended = process::run(run).await;
@@ -264,6 +274,7 @@ impl Hook for ExternalHooks {
             let payload = self.payload_of(Event::PreToolUse, call);
             let watch = |run| call.watch(|| run);
             let answers = self.run_all(entries, &payload, &watch).await;
+            let answers = with_short_contexts(answers, call);
             let said = answers.into_iter().map(|(entry, answer)| compose::weighed(entry, answer));
             Ok(compose::opinion(said.collect(), &payload.tool_input))
         })
@@ -288,9 +299,16 @@ impl Hook for ExternalHooks {
                 Payload { tool_response: Some(response), error, ..self.payload_of(event, call) };
             let watch = |run| call.watch(|| run);
             let answers = self.run_all(entries, &payload, &watch).await;
+            let answers = with_short_contexts(answers, call);
             after::apply(answers, call, result);
             Ok(())
         })
+    }
+
+    /// Every command in the background ends by its own limit.
+    fn finish(&self) -> Step<'_, ()> {
+        self.background.close();
+        Step::later(self.background.wait())
     }
 
     /// Every command has a limit of its own.
@@ -302,6 +320,19 @@ impl Hook for ExternalHooks {
     fn may_allow(&self) -> bool {
         self.entries.iter().any(|entry| entry.may_allow)
     }
+}
+
+/// What was said, with no more context than a model should read.
+fn with_short_contexts<'e>(
+    answers: Vec<(&'e Entry, Result<Said, Failure>)>,
+    call: &HookedCall<'_>,
+) -> Vec<(&'e Entry, Result<Said, Failure>)> {
+    let short = |said: Said| {
+        let context = said.context.filter(|text| !text.is_empty());
+        let context = context.map(|text| protocol::shortened(text, |text| call.keep(text)));
+        Said { context, ..said }
+    };
+    answers.into_iter().map(|(entry, answer)| (entry, answer.map(short))).collect()
 }
 
 /// What a result is for a command: the structured value, or the text.

@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** a hook that failed has decided nothing; its entry says what then holds.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -155,10 +156,25 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
             .find_map(worded),
         stop_reason: answer.stop_reason.and_then(worded),
         patch: specific.updated_input.unwrap_or_default(),
-        context: specific.additional_context.and_then(worded),
+        context: specific.additional_context.map(|text| text.trim().to_owned()),
         replacement: specific.updated_tool_output,
         message: answer.system_message.and_then(worded),
     })
+}
+
+/// Context as the model reads it: what is too long is cut, and `keep` says where the whole is.
+pub(super) fn shortened(text: String, keep: impl FnOnce(&str) -> Option<PathBuf>) -> String {
+    if text.len() <= MAX_TEXT {
+        return text;
+    }
+    let shown = text.floor_char_boundary(MAX_TEXT);
+    let more = text.len() - shown;
+    match keep(&text) {
+        Some(path) => {
+            format!("{}\n[{more} more bytes; all of it is in `{}`]", &text[..shown], path.display())
+        }
+        None => format!("{}\n[{more} more bytes left out]", &text[..shown]),
+    }
 }
 
 /// `text` without blanks around it and no longer than a model should read; nothing when

@@ -8,7 +8,8 @@ mod notice;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::frame::Frame;
 use crate::call::Truncated;
@@ -69,11 +70,7 @@ fn cut(
     fitted: &Fitted<'_>,
     dropped: Dropped,
 ) -> (String, Truncated) {
-    let folder = frame.core.output_dir.as_deref().filter(|_| fitted.omitted_bytes > 0);
-    let kept = folder.map(|folder| {
-        sweep_now_and_then(folder);
-        keep(folder, frame.session.id(), &frame.id.to_string(), whole)
-    });
+    let kept = if fitted.omitted_bytes > 0 { kept(frame, whole) } else { None };
     let lost = matches!(kept, Some(Err(_)));
     let truncated = Truncated {
         original_lines: fitted.original_lines.saturating_add(dropped.lines),
@@ -86,6 +83,13 @@ fn cut(
     };
     let notice = notice::of(&truncated, lost, &frame.core.toolset.view_for(frame.session));
     (joined(fitted, &notice), truncated)
+}
+
+/// Keeps `whole` in a file of the session; nothing where the host keeps no outputs.
+pub(super) fn kept(frame: &Frame<'_>, whole: &str) -> Option<io::Result<PathBuf>> {
+    let folder = frame.core.output_dir.as_deref()?;
+    sweep_now_and_then(folder);
+    Some(keep(folder, frame.session.id(), &frame.id.to_string(), whole))
 }
 
 /// Removes outputs that nobody came back for: beside the call, and at most once an hour.

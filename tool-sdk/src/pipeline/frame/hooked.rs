@@ -1,5 +1,6 @@
 //! A call as hooks see it, before it is judged and when its tool is done.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use crate::call::CallId;
 use crate::context::Session;
 use crate::event::EventKind;
 use crate::hook::{HookRun, Hooked};
+use crate::pipeline::fit;
 use crate::tool::Definition;
 
 /// The call, to those who look at it before it is judged.
@@ -43,6 +45,10 @@ impl Hooked for Frame<'_> {
 
     fn watch(&self, run: HookRun) {
         self.event(|| EventKind::HookFinished(run));
+    }
+
+    fn keep(&self, text: &str) -> Option<PathBuf> {
+        fit::kept(self, text)?.ok()
     }
 }
 
@@ -99,5 +105,9 @@ impl Hooked for Ran<'_> {
 
     fn watch(&self, run: HookRun) {
         self.frame.watch(run);
+    }
+
+    fn keep(&self, text: &str) -> Option<PathBuf> {
+        Hooked::keep(self.frame, text)
     }
 }

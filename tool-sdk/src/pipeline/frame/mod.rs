@@ -22,6 +22,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 pub(super) use self::hooked::Ran;
 use self::repeats::Guarded;
@@ -68,6 +69,8 @@ pub(super) struct Extra {
     fingerprint: Option<Fingerprint>,
     /// What goes beside the result.
     pub(super) aside: Option<Box<Aside>>,
+    /// The span of the stage that the call is in, where somebody traces that closely.
+    pub(super) stage: Option<Span>,
 }
 
 impl<'a> Frame<'a> {
@@ -172,6 +175,13 @@ impl<'a> Frame<'a> {
     pub(super) fn rewrite(&mut self, arguments: String) {
         let lenient = self.call.arguments.lenient;
         self.extra().rewritten = Some(RawArgs::from(arguments).lenient(lenient));
+    }
+
+    /// Ends the span of one stage, and begins that of the next.
+    pub(super) fn enter(&mut self, stage: impl FnOnce() -> Span) {
+        let extra = self.extra();
+        extra.stage = None;
+        extra.stage = Some(stage());
     }
 
     pub(super) fn extra(&mut self) -> &mut Extra {

@@ -459,3 +459,23 @@ async fn a_hook_of_the_pipeline_changes_what_is_said_of_tools() {
     let told = pipeline.toolset().view();
     assert_eq!(told.definitions().next().unwrap().description, "Does it. And more.");
 }
+
+// F11, F62: nobody who does not read makes a tool wait, whatever it says.
+#[test]
+fn a_subscriber_that_never_reads_costs_a_tool_no_wait() {
+    let chatty = tool("chatty", |_, cx| async move {
+        for step in 0..2_000 {
+            cx.output(format!("{step} of many\n"));
+        }
+        "done"
+    });
+    let pipeline = pipeline(chatty);
+    let mut silent: Vec<Events> = (0..100).map(|_| pipeline.subscribe()).collect();
+    let session = Session::new("s");
+    // One poll is enough: nothing on the way has waited for anybody.
+    let outcome = pipeline.call(&session, Call::new("chatty", "{}")).now_or_never();
+    assert_eq!(outcome.expect("nothing waits").text(), "done");
+    for events in &mut silent {
+        assert_eq!(kinds(&drain(events)).last().unwrap(), "completed");
+    }
+}

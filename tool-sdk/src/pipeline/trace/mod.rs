@@ -1,4 +1,4 @@
-//! What `tracing` hears of calls: a span for each, an event when a stage is done.
+//! What `tracing` hears of calls: a span for each, and in it one for each stage.
 //!
 //! It is for whoever looks at a whole program; what happens in one call is told by the
 //! pipeline's own events. With the feature `otel` the span carries the attributes that
@@ -24,6 +24,7 @@ pub(super) use self::semantic::call_span;
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::ToolError;
+use crate::pipeline::frame::Frame;
 
 /// The name that filters know spans and events by.
 const TARGET: &str = "tool_sdk";
@@ -41,17 +42,19 @@ pub(super) async fn traced(span: Span, call: impl Future<Output = Outcome>) -> O
     outcome
 }
 
-/// Says, inside a call's span, that the call has come through a stage.
+/// Says that the call goes into a stage: its span lasts until the next stage, or the end.
 #[inline]
-pub(super) fn stage(stage: &'static str) {
+pub(super) fn stage(frame: &mut Frame<'_>, stage: &'static str) {
     if LevelFilter::current() >= Level::DEBUG {
-        tell(stage);
+        frame.enter(|| span_of(stage));
     }
 }
 
+/// The span of a stage, inside of that of the call. Nothing enters it: it only has a beginning
+/// and an end, so that it may stay open across waits.
 #[cold]
-fn tell(stage: &'static str) {
-    tracing::debug!(target: TARGET, stage);
+fn span_of(stage: &'static str) -> Span {
+    tracing::debug_span!(target: TARGET, "tool.stage", stage)
 }
 
 /// Writes into a call's span how the call ended.

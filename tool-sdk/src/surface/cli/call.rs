@@ -60,8 +60,9 @@ fn attempt(
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());
     let Stage { pipeline, session, stop, .. } = stage;
+    let after = pipeline.clone();
     let work = async move { pipeline.call(&session, call).await };
-    let outcome = drive::run(work, &stop, watch, io.stderr)?;
+    let outcome = drive::run(work, after.finish(), &stop, watch, io.stderr)?;
     Ok((parsed.tool, outcome))
 }
 

@@ -36,6 +36,14 @@ use crate::toolset::AgentProfile;
 /// The most that is read: more is no configuration.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// Commands that look at calls.
+#[derive(Debug)]
+pub(super) struct Hooks {
+    pub(super) commands: ExternalHooks,
+    /// What among them is not understood, and costs no guard.
+    pub(super) remarks: Vec<String>,
+}
+
 /// What a configuration says.
 #[derive(Debug, Default)]
 pub(super) struct Config {
@@ -50,7 +58,7 @@ pub(super) struct Config {
     pub(super) experimental: Vec<String>,
     /// The only folders in which something is written.
     pub(super) writable: Option<Vec<PathBuf>>,
-    pub(super) hooks: Option<ExternalHooks>,
+    pub(super) hooks: Option<Hooks>,
     /// Where decisions and runs are written down.
     pub(super) audit: Option<PathBuf>,
     /// Servers whose tools are used.
@@ -256,15 +264,15 @@ fn agent(name: String, mut entry: Map<String, Value>) -> std::result::Result<Age
 }
 
 /// `[hooks]`: commands that look at calls, in the shape that other systems have them.
-fn hooks(text: &str, entry: &Spanned<Value>) -> std::result::Result<ExternalHooks, Mistake> {
-    let (hooks, mistakes) = ExternalHooks::from_value(entry.get_ref());
-    match mistakes.as_slice() {
-        [] => Ok(hooks),
-        mistakes => {
-            let words: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-            Err(Mistake::at(text, entry.span().start, words.join("; ")))
-        }
+///
+/// A guard that is not in force is a mistake; what else is not understood is said.
+fn hooks(text: &str, entry: &Spanned<Value>) -> std::result::Result<Hooks, Mistake> {
+    let (commands, mistakes) = ExternalHooks::from_value(entry.get_ref());
+    let words = mistakes.iter().map(ToString::to_string).collect::<Vec<_>>();
+    if mistakes.iter().any(|mistake| mistake.fatal) {
+        return Err(Mistake::at(text, entry.span().start, words.join("; ")));
     }
+    Ok(Hooks { commands, remarks: words })
 }
 
 /// `[mcp]`: servers whose tools are used.

@@ -16,14 +16,16 @@ use crate::error::ToolError;
 /// How long a call that was aborted may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs `work` on a runtime of its own; `stop` is what ends it.
+/// Runs `work` on a runtime of its own, and then what is left to do `after` it; `stop` is what
+/// ends it.
 pub(super) fn run<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
+    after: impl Future<Output = ()>,
     stop: &CancellationToken,
     watch: Watch,
     stderr: &mut dyn Write,
 ) -> Result<T> {
-    let ended = block_on(to_the_end(work, stop, watch, stderr))?;
+    let ended = block_on(to_the_end(work, after, stop, watch, stderr))?;
     ended.ok_or_else(|| {
         let error = ToolError::aborted("the call was aborted and did not end in time");
         Failure::new(exit::code(error.kind()), error)
@@ -59,6 +61,7 @@ fn block_on_runtime<T>(mut builder: Builder, future: impl Future<Output = T>) ->
 /// nobody waits for them any more, and there is no outcome.
 async fn to_the_end<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
+    after: impl Future<Output = ()>,
     stop: &CancellationToken,
     mut watch: Watch,
     stderr: &mut dyn Write,
@@ -80,6 +83,11 @@ async fn to_the_end<T: Send + 'static>(
         }
     };
     watch.finish(stderr);
+    tokio::select! {
+        biased;
+        () = interrupt => {}
+        () = after => {}
+    }
     // Nothing aborts the task, so this is a defect of the pipeline and no tool's panic.
     Some(ended.unwrap_or_else(|failure| resume_unwind(failure.into_panic())))
 }

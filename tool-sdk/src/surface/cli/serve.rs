@@ -18,6 +18,7 @@ use super::stage::Stage;
 use super::{App, Io, config, drive, grammar, signals};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
+use crate::pipeline::Pipeline;
 use crate::surface::mcp::{Http, Server, Token};
 use crate::toolset::Toolset;
 
@@ -76,12 +77,11 @@ pub(super) fn run(
             if !own.register_servers {
                 hide_registration(tools);
             }
-            drive::block_on(until_interrupted(over_http(server, *address, (token, http), io)))?
+            let serving = over_http(server, *address, (token, http), io);
+            drive::block_on(until_interrupted(serving, &pipeline))?
         }
-        None => drive::block_on_here(until_interrupted(server.serve_stdio()))?,
+        None => drive::block_on_here(until_interrupted(server.serve_stdio(), &pipeline))?,
     };
-    // What still runs has nobody to tell.
-    pipeline.close();
     served.map(|()| 0).map_err(|error| {
         Failure::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
     })
@@ -148,11 +148,21 @@ fn token(address: &SocketAddr, needed: bool, io: &Io<'_>) -> Result<Given> {
 }
 
 /// Serves until that ends by itself, or until Ctrl-C or its like.
-async fn until_interrupted(serving: impl Future<Output = io::Result<()>>) -> io::Result<()> {
-    tokio::select! {
+async fn until_interrupted(
+    serving: impl Future<Output = io::Result<()>>,
+    pipeline: &Pipeline,
+) -> io::Result<()> {
+    let served = tokio::select! {
         served = serving => served,
         caught = signals::end() => caught,
+    };
+    // What still runs has nobody to tell.
+    pipeline.close();
+    tokio::select! {
+        () = pipeline.finish() => {}
+        _ = signals::end() => {}
     }
+    served
 }
 
 #[cfg(test)]

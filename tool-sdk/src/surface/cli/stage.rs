@@ -112,8 +112,12 @@ impl Stage {
             }
             (Answers::Terminal, None) | (Answers::Nobody, _) => None,
         };
+        for remark in guard.hooks.iter().flat_map(|hooks| &hooks.remarks) {
+            io.say(style::plain(&format!("warning: hooks.{remark}")));
+        }
         let hooks = guard
             .hooks
+            .map(|hooks| hooks.commands)
             .filter(|hooks| !hooks.is_empty())
             .map(|hooks| Arc::new(hooks.in_folder(folder).in_mode(guard.mode)));
         pipeline = hooked(pipeline, hooks.as_ref(), approver);

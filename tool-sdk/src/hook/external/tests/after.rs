@@ -87,3 +87,31 @@ async fn a_replaced_result_keeps_nothing_of_the_old_value() {
     Seen::new().after(&config(&[(Event::PostToolUse, hook)]), &mut result).await;
     assert_eq!(result.unwrap(), Output::text("hidden"));
 }
+
+// F66: what is too long for a model is kept for whoever wants all of it.
+#[tokio::test]
+async fn long_context_goes_to_a_file_and_the_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(20 << 10);
+    let specific = json!({ "hookSpecificOutput": { "additionalContext": long } });
+    for kept in [None, Some(folder.path().join("kept.txt"))] {
+        let seen = Seen { kept: kept.clone(), ..Seen::new() };
+        let hooks =
+            config(&[(Event::PreToolUse, says(&specific)), (Event::PostToolUse, says(&specific))]);
+        let context = seen.before(&hooks).await.spoken().unwrap().context.remove(0);
+        let mut result = Ok(Output::text("done"));
+        seen.after(&hooks, &mut result).await;
+        let end = match &kept {
+            Some(path) => {
+                format!("\n[10240 more bytes; all of it is in `{}`]", path.display())
+            }
+            None => "\n[10240 more bytes left out]".to_owned(),
+        };
+        let expected = format!("{}{end}", &long[..10 << 10]);
+        assert_eq!(context, expected);
+        assert_eq!(result.unwrap().as_text(), format!("done\n{expected}"));
+        if let Some(path) = kept {
+            assert_eq!(std::fs::read_to_string(path).unwrap(), long);
+        }
+    }
+}

@@ -196,3 +196,20 @@ async fn a_matcher_finds_a_tool_by_any_of_its_names_in_any_case() {
         assert_eq!(!opinion.is_none(), expected, "{matcher}");
     }
 }
+
+// F71: who ends waits for what no call waited for.
+#[tokio::test]
+async fn the_end_waits_for_what_runs_in_the_background() {
+    let folder = tempfile::tempdir().unwrap();
+    let hook = json!({ "command": "sleep 0.3; touch done", "async": true });
+    let hooks = config(&[(Event::PreToolUse, hook)]).in_folder(folder.path());
+    assert_eq!(Seen::new().before(&hooks).await, Opinion::none());
+    assert!(!folder.path().join("done").exists());
+    Hook::finish(&hooks).done().await;
+    assert!(folder.path().join("done").exists());
+    // One that hangs ends by its own limit.
+    let hangs = json!({ "command": "sleep 300", "async": true, "timeout": 0.1 });
+    let hooks = config(&[(Event::PreToolUse, hangs)]);
+    assert_eq!(Seen::new().before(&hooks).await, Opinion::none());
+    Hook::finish(&hooks).done().await;
+}

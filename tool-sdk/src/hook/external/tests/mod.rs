@@ -50,6 +50,8 @@ struct Seen {
     id: CallId,
     runs: Mutex<Vec<HookRun>>,
     halted: OnceLock<String>,
+    /// Where long texts are kept.
+    kept: Option<PathBuf>,
 }
 
 impl Seen {
@@ -63,6 +65,7 @@ impl Seen {
             id: CallId::given("c1"),
             runs: Mutex::default(),
             halted: OnceLock::new(),
+            kept: None,
         }
     }
 
@@ -106,6 +109,12 @@ impl Hooked for Seen {
 
     fn watch(&self, run: HookRun) {
         self.runs.lock().unwrap().push(run);
+    }
+
+    fn keep(&self, text: &str) -> Option<PathBuf> {
+        let kept = self.kept.as_ref()?;
+        std::fs::write(kept, text).unwrap();
+        Some(kept.clone())
     }
 }
 

@@ -103,3 +103,33 @@ async fn a_hook_reads_what_is_asked_for() {
     ]);
     assert_eq!((&input["permission"], &input["subjects"]), (&json!("write_note"), &subjects));
 }
+
+/// Writes down what is told of hooks.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl crate::permission::Witness for Notes {
+    fn began(&self, hook: &str) {
+        self.0.lock().unwrap().push(format!("began {hook}"));
+    }
+
+    fn ended(&self, hook: String, outcome: String, _: u64) {
+        self.0.lock().unwrap().push(format!("ended {hook}: {outcome}"));
+    }
+}
+
+// F71: a run is told, and the record has who answered.
+#[tokio::test]
+async fn a_hook_that_answers_is_told_and_named() {
+    let hooks = config(&[(Event::PermissionRequest, trusted(answers("allow")))]);
+    let notes = Arc::new(Notes::default());
+    let mut ask = Arc::unwrap_or_clone(ask());
+    ask.backstage = Backstage::new(&[], Arc::clone(&notes) as _);
+    let ask = Arc::new(ask);
+    let reply = Arc::new(hooks).approver(Arc::new(Somebody)).ask(Arc::clone(&ask)).await;
+    assert_eq!(reply, Some(Reply::Once));
+    let name = "cat (PermissionRequest[0].hooks[0])";
+    assert_eq!(ask.who_answered(), Some(format!("hook {name}").as_str()));
+    let expected = [format!("began {name}"), format!("ended {name}: allow: by rule")];
+    assert_eq!(*notes.0.lock().unwrap(), expected);
+}

@@ -85,8 +85,9 @@ fn results(
     let calls: Vec<Call<'static>> = entries.iter().filter_map(Entry::call).collect();
     let watch = stage.watch(events, io);
     let Stage { pipeline, session, stop, .. } = stage;
+    let after = pipeline.clone();
     let work = async move { Batch::new(&pipeline).run(&session, calls).await };
-    let mut outcomes = drive::run(work, &stop, watch, io.stderr)?.into_iter();
+    let mut outcomes = drive::run(work, after.finish(), &stop, watch, io.stderr)?.into_iter();
 
     let results = entries.into_iter().map(|entry| {
         let (document, code) = match entry.what {

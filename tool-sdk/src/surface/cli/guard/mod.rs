@@ -15,12 +15,11 @@ use std::str::FromStr;
 
 use clap::ArgMatches;
 
-use super::config::{self, Config};
+use super::config::{self, Config, Hooks};
 use super::exit::{Failure, Result};
 use super::{Io, grammar};
 use crate::context::Settings;
 use crate::effect::RiskClass;
-use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Mode, Rule, Scope};
 use crate::process::sandbox::{Level, Policy};
 use crate::toolset::AgentProfile;
@@ -40,7 +39,7 @@ pub(super) struct Guard {
     pub(super) experimental: Vec<String>,
     /// The only folders in which something is written.
     pub(super) writable: Option<Vec<PathBuf>>,
-    pub(super) hooks: Option<ExternalHooks>,
+    pub(super) hooks: Option<Hooks>,
     pub(super) budget: Budget,
     /// Where decisions and runs are written down.
     pub(super) audit: Option<PathBuf>,

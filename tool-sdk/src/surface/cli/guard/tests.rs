@@ -213,6 +213,36 @@ fn hooks_of_the_file_judge_calls() {
     assert_eq!(hook("PermissionRequest", "true").run(&["call", "kinds", "--yes"]).code, 0);
 }
 
+// F71: what is configured for other programs too must not cost the rest of the file.
+#[cfg(unix)]
+#[test]
+fn events_that_nothing_knows_are_told_and_the_rest_holds() {
+    let guard = "PreToolUse = [{ hooks = [{ type = \"command\", command = \"exit 2\", \
+                 statusMessage = \"x\" }] }]";
+    let ran = with_file(&format!("[hooks]\nStop = []\n{guard}")).run(&["call", "kinds", "--yes"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    for warning in [
+        "warning: hooks.Stop: unknown event",
+        "warning: hooks.PreToolUse[0].hooks[0].statusMessage: is not known here",
+    ] {
+        assert!(ran.err.contains(warning), "{}", ran.err);
+    }
+    let ran = with_file("[hooks]\nPreToolUsed = []").run(&["call", "kinds", "--yes"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+}
+
+// F71: what no call waits for is done before the program ends.
+#[cfg(unix)]
+#[test]
+fn commands_in_the_background_come_to_their_end() {
+    let setting = with_file(
+        "[hooks]\nPostToolUse = [{ hooks = [{ type = \"command\", async = true, \
+         command = \"sleep 0.3; touch done\" }] }]",
+    );
+    assert_eq!(setting.run(&["call", "kinds", "--yes"]).code, 0);
+    assert!(setting.folder.path().join("done").exists());
+}
+
 // F67: what no matcher means is most likely a mistake, and a guard that does not look.
 #[cfg(unix)]
 #[test]

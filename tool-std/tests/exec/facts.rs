@@ -1,0 +1,144 @@
+//! What a yes to a command is bound to beside its words, and what is written down of it.
+
+use std::fs;
+use std::future::{Future, ready};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tool_sdk::process::sandbox::{Level, Mode as SandboxMode, Policy};
+use tool_sdk::{
+    Approver, Ask, Audit, AuditRecord, Call, ErrorKind, Mode, Pipeline, Reply, Session, Workspace,
+};
+
+use crate::support::Host;
+
+fn write_script(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Says yes, after something else was put in the place of a script.
+struct Swaps(std::path::PathBuf);
+
+impl Approver for Swaps {
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        write_script(&self.0, "#!/bin/sh\necho SWAPPED >> ran\n");
+        ask.answered_by("a hurried person");
+        Box::pin(ready(Some(Reply::Once)))
+    }
+}
+
+// CVE-2026-32978: a yes to a script is one to what it said.
+#[tokio::test]
+async fn a_script_that_changes_while_somebody_is_asked_does_not_run() {
+    for (tool, arguments) in [
+        ("exec_command", json!({ "cmd": "./sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "bash sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "./s.sh; true", "workdir": "sub" })),
+        ("exec_command", json!({ "cmd": "cd sub && ./s.sh" })),
+        ("exec_command", json!({ "cmd": ". sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "timeout 5 sh sub/s.sh" })),
+        ("shell_command", json!({ "command": "./sub/s.sh" })),
+        ("shell", json!({ "command": ["./sub/s.sh"] })),
+    ] {
+        let mut host = Host::new(Mode::Auto, &[]);
+        fs::create_dir(host.folder.path().join("sub")).unwrap();
+        let script = host.folder.path().join("sub/s.sh");
+        write_script(&script, "#!/bin/sh\necho shown >> ran\n");
+        host.pipeline = host.pipeline.approver(Swaps(script));
+        let error = host.error(tool, arguments.clone()).await;
+        assert_eq!(error.kind(), ErrorKind::Denied, "{arguments}");
+        assert!(error.message().contains("changed while somebody was asked"), "{error}");
+        for ran in ["ran", "sub/ran"] {
+            assert!(!host.folder.path().join(ran).exists(), "{arguments}");
+        }
+    }
+}
+
+async fn fingerprint(pipeline: &Pipeline, session: &Session, arguments: &Value) -> String {
+    let call = Call::new("exec_command", arguments.to_string());
+    pipeline.check(session, call).await.unwrap().fingerprint.into()
+}
+
+// F91: the same words are another command elsewhere.
+#[tokio::test]
+async fn where_and_under_what_a_command_runs_counts() {
+    let host = Host::new(Mode::Auto, &[]);
+    let sub = host.folder.path().join("sub");
+    fs::create_dir(&sub).unwrap();
+    fs::write(host.folder.path().join("s.sh"), "one").unwrap();
+    let make = json!({ "cmd": "make all" });
+    let of = async |session: &Session, arguments: &Value| {
+        fingerprint(&host.pipeline, session, arguments).await
+    };
+    let lent = |policy: Policy| host.session.clone().lend(policy);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other_root = host.session.clone().lend(Workspace::open([elsewhere.path()]).unwrap());
+    let confined = lent(Policy::new(SandboxMode::Required, Level::WorkspaceWrite));
+    let narrower = lent(Policy::new(SandboxMode::Required, Level::ReadOnly));
+
+    let first = of(&host.session, &make).await;
+    assert_eq!(of(&host.session, &make).await, first);
+    let mut all = vec![first];
+    for session in [&other_root, &confined, &narrower] {
+        all.push(of(session, &make).await);
+    }
+    all.push(of(&host.session, &json!({ "cmd": "make all", "workdir": "sub" })).await);
+    let script = json!({ "cmd": "sh s.sh" });
+    all.push(of(&host.session, &script).await);
+    fs::write(host.folder.path().join("s.sh"), "two").unwrap();
+    all.push(of(&host.session, &script).await);
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), count);
+}
+
+/// Keeps what is written down.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Value>>>);
+
+impl Audit for Kept {
+    fn record(&self, record: &AuditRecord<'_>) -> std::io::Result<()> {
+        self.0.lock().unwrap().push(serde_json::to_value(record).unwrap());
+        Ok(())
+    }
+}
+
+/// Says yes, and who it is.
+struct Ada;
+
+impl Approver for Ada {
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        ask.answered_by("Ada");
+        Box::pin(ready(Some(Reply::Once)))
+    }
+}
+
+// P6: who said yes to what, and what ran.
+#[tokio::test]
+async fn what_ran_is_written_down_with_who_let_it() {
+    let mut host = Host::new(Mode::Auto, &["ask exec_command"]);
+    let kept = Kept::default();
+    host.pipeline = host.pipeline.approver(Ada).audit(kept.clone());
+    host.call("exec_command", json!({ "cmd": "echo one", "env": ["NOTE=hunter2"] })).await;
+    host.call("shell", json!({ "command": ["echo", "two"] })).await;
+    let records = kept.0.lock().unwrap();
+    let folder = host.folder.path().canonicalize().unwrap();
+    for (at, argv) in [(0, &["echo", "one"][..]), (2, &["echo", "two"])] {
+        let (decided, ran) = (&records[at], &records[at + 1]);
+        assert_eq!((&decided["answer"]["who"], &decided["by"]), (&json!("Ada"), &json!("reply")));
+        assert_eq!(decided["reason"], "`Ada` was asked and said yes");
+        let facts = &ran["facts"];
+        assert_eq!(facts["argv"], json!(argv));
+        assert_eq!(facts["folder"], json!(folder));
+        assert_eq!(facts["exit_code"], 0);
+        let variables = facts["variables"].as_array().unwrap();
+        assert!(variables.contains(&json!("PATH")));
+        assert_eq!(variables.contains(&json!("NOTE")), at == 0);
+    }
+    assert!(!json!(*records).to_string().replace("NOTE=hunter2", "").contains("hunter2"));
+}
