@@ -78,3 +78,21 @@ async fn pipes_and_folders_are_refused_at_once() {
         }
     }
 }
+
+// F142: a path with a separator at its end is a folder's.
+#[tokio::test]
+async fn a_folder_is_not_written_as_a_file() {
+    let desk = Desk::with_rules(&[], &[]).answering(true);
+    for path in ["dir/", "a/dir//"] {
+        let add = patch(&format!("*** Add File: {path}\n+x"));
+        for (tool, arguments) in [
+            ("write_file", json!({ "path": path, "content": "x" })),
+            ("apply_patch", json!({ "input": add })),
+        ] {
+            let error = desk.error(tool, arguments).await;
+            assert_eq!(error.kind(), ErrorKind::InvalidArgs, "{tool} {path}: {error}");
+        }
+    }
+    assert_eq!(desk.files(), []);
+    assert!(desk.asked.asks.lock().unwrap().is_empty());
+}

@@ -67,9 +67,8 @@ impl Temporary {
     ) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        if like.is_some() {
-            private(&mut options);
-        }
+        // Until it has the mode of the file that it replaces, nobody else reads it.
+        open_to(&mut options, if like.is_some() { 0o600 } else { 0o644 });
         let name = new_name()?;
         let file = dir.open_with(&name, &options)?;
         // From here on, a failure removes it.
@@ -313,16 +312,16 @@ fn new_name() -> io::Result<OsString> {
     Ok(format!(".{:032x}.tmp", u128::from_ne_bytes(bytes)).into())
 }
 
-/// Until it has the mode of the file that it replaces, nobody else reads it.
+/// Who may use a new file, as far as the user's own mask allows.
 #[cfg(unix)]
-fn private(options: &mut OpenOptions) {
+fn open_to(options: &mut OpenOptions, mode: u32) {
     use cap_std::fs::OpenOptionsExt as _;
 
-    options.mode(0o600);
+    options.mode(mode);
 }
 
 #[cfg(not(unix))]
-fn private(_: &mut OpenOptions) {}
+fn open_to(_: &mut OpenOptions, _: u32) {}
 
 fn give(file: &cap_std::fs::File, facts: &Facts) -> io::Result<()> {
     #[cfg(unix)]

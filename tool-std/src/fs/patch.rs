@@ -12,7 +12,7 @@ use tool_sdk::{
 };
 
 use super::plan::{Done, MAX_PREVIEW, Operation, Plan};
-use super::target::preview;
+use super::target::{is_of_a_file, preview};
 use crate::diff::{Diff, FileDiff};
 use crate::patch::{Hunk, Pass, Patch, parse};
 use crate::stop;
@@ -32,7 +32,8 @@ pub struct PatchText {
 /// `*** Move to: path` on the next line. An update holds hunks. A hunk begins with `@@`, or
 /// with `@@ ` and a line above the place such as the head of a function; then come lines
 /// that start with a blank (stays), `-` (goes) or `+` (comes). Quote three lines around a
-/// change, exactly as they are in the file, and hunks from top to bottom.
+/// change, exactly as they are in the file, and hunks from top to bottom. A file may have
+/// 64 MiB.
 ///
 /// ```text
 /// *** Begin Patch
@@ -82,6 +83,7 @@ fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
         let message = format_args!("there is no environment `{environment}` here");
         return Err(ToolError::invalid_args(message).hint("leave its line out of the patch"));
     }
+    patch.hunks.iter().flat_map(Hunk::paths).try_for_each(is_of_a_file)?;
     Ok(patch)
 }
 
