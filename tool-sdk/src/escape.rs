@@ -49,6 +49,22 @@ pub(crate) fn plain_json_string(json: &str) -> Option<(String, usize)> {
     Some((out, inner.len() - rest.len() + plain + 2))
 }
 
+/// How many bytes the JSON string at the start of `json` takes; nothing where
+/// [`plain_json_string`] gives nothing.
+pub(crate) fn plain_json_string_len(json: &str) -> Option<usize> {
+    let inner = json.strip_prefix('"')?.as_bytes();
+    let mut at = 0;
+    loop {
+        at += plain_prefix(&inner[at..]);
+        match inner[at..] {
+            [b'\\', escape, ..] => drop(unescape(escape)?),
+            [b'"', ..] => return Some(at + 2),
+            _ => return None,
+        }
+        at += 2;
+    }
+}
+
 fn unescape(escape: u8) -> Option<char> {
     Some(match escape {
         b'"' | b'\\' | b'/' => char::from(escape),
@@ -134,7 +150,9 @@ mod tests {
     /// What is read is what serde_json reads, and just as much of the text.
     #[track_caller]
     fn check_read(json: &str) {
-        let Some((text, length)) = plain_json_string(json) else { return };
+        let found = plain_json_string(json);
+        assert_eq!(plain_json_string_len(json), found.as_ref().map(|(_, length)| *length));
+        let Some((text, length)) = found else { return };
         let mut values = serde_json::Deserializer::from_str(json).into_iter::<String>();
         assert_eq!(text, values.next().unwrap().unwrap());
         assert_eq!(length, values.byte_offset());

@@ -180,6 +180,9 @@ fn decode<T: Param>(text: &str, slot: &mut dyn Any) -> Result<usize, serde_json:
 /// Decodes whatever `T` is.
 #[inline(never)]
 fn parsed<T: Param>(text: &str, into: &mut Option<T>) -> Result<usize, serde_json::Error> {
+    if let Some(length) = long_text(text, into) {
+        return Ok(length);
+    }
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
         Some(value) => *into = Some(value?),
@@ -201,6 +204,20 @@ fn plain_text<T: 'static>(text: &str, into: &mut Option<T>) -> Option<usize> {
     let slot = into.downcast_mut::<Option<Option<String>>>()?;
     let (value, length) = escape::plain_json_string(text)?;
     *slot = Some(Some(value));
+    Some(length)
+}
+
+/// Decodes a long text for a type that is made of one, in blocks as well.
+///
+/// What the type refuses, or takes in another way than as a text, is left to serde_json.
+fn long_text<T: Param>(text: &str, into: &mut Option<T>) -> Option<usize> {
+    /// So short that reading it twice would matter where a type refuses it.
+    const SHORT: usize = 4 << 10;
+    if text.len() < SHORT || !text.starts_with('"') {
+        return None;
+    }
+    let (value, length) = escape::plain_json_string(text)?;
+    *into = Some(T::deserialize(Given::Text(value)).ok()?);
     Some(length)
 }
 
@@ -255,6 +272,7 @@ enum Given {
     /// field does.
     Nothing,
     Number(u64),
+    Text(String),
 }
 
 impl<'de> Deserializer<'de> for Given {
@@ -264,6 +282,7 @@ impl<'de> Deserializer<'de> for Given {
         match self {
             Self::Nothing => Err(GivenError::custom("absent")),
             Self::Number(value) => visitor.visit_u64(value),
+            Self::Text(value) => visitor.visit_string(value),
         }
     }
 
@@ -271,6 +290,7 @@ impl<'de> Deserializer<'de> for Given {
         match self {
             Self::Nothing => visitor.visit_none(),
             Self::Number(_) => self.deserialize_any(visitor),
+            Self::Text(_) => visitor.visit_some(self),
         }
     }
 
@@ -335,6 +355,20 @@ mod tests {
     }
 
     proptest! {
+        // Those that take a text as it is, those that take it in another way, and none.
+        #[test]
+        fn long_texts_are_read_as_serde_json_reads_them(
+            text in r#""x{4090}[x"\\n u0d8,}é]{0,12}"#
+        ) {
+            #[derive(Debug, PartialEq, serde::Deserialize, JsonSchema)]
+            struct Wrapped(String);
+
+            prop_assert_eq!(ours::<serde_json::Value>(&text), by_serde(&text), "{}", text);
+            prop_assert_eq!(ours::<Option<PathBuf>>(&text), by_serde(&text), "{}", text);
+            prop_assert_eq!(ours::<Wrapped>(&text), by_serde(&text), "{}", text);
+            prop_assert_eq!(ours::<bool>(&text), by_serde(&text), "{}", text);
+        }
+
         #[test]
         fn numbers_are_read_as_serde_json_reads_them(
             text in "(-?[0-9]{0,22}|0[0-9]{1,3}|[0-9]{1,3}[.eE][0-9]{0,2}|[0-9a-z]{0,4})[,}\\] x\n]?[0-9}]{0,2}"

@@ -162,12 +162,15 @@ impl WorkspacePath {
 
     fn about(&self, Places { asked, real }: &Places, writes: bool) -> Vec<Subject> {
         let path = |place: &Located| Subject::path(place.display(), place.absolute());
-        let sent = asked.as_ref().map_or_else(|| Subject::new(plain(&self.0.text)), path);
+        // Most paths lead where they say.
+        let elsewhere = asked.as_ref().filter(|asked| !asked.is_at(real));
         let target = path(real);
-        let mut subjects = match sent.text() == target.text() {
-            true => vec![target],
-            false => vec![sent, target],
+        let sent = match asked {
+            Some(_) => elsewhere.map(path),
+            None => Some(Subject::new(plain(&self.0.text))),
         };
+        let sent = sent.filter(|sent| sent.text() != target.text());
+        let mut subjects: Vec<_> = sent.into_iter().chain([target]).collect();
         let mut also = Vec::new();
         if asked.is_none() {
             // Reading there is no more a matter of course than writing, but it is no writing.
@@ -177,7 +180,7 @@ impl WorkspacePath {
             also.extend(subjects.iter().map(under));
         }
         if writes {
-            let places = asked.iter().chain([real]).filter(|place| place.is_protected());
+            let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());
             also.extend(places.map(|place| path(place).under(Subject::PROTECTED)));
             also.dedup();
         }

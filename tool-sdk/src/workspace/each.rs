@@ -1,6 +1,6 @@
 //! The same work for each of many files, on several threads.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
 use crate::error::ToolError;
@@ -10,6 +10,10 @@ const FEW: usize = 16;
 
 /// More threads wait for the locks of a folder only.
 const MOST: usize = 4;
+
+/// How many threads there are for many items; to find that out, the system reads files.
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| available_parallelism().map_or(1, usize::from).min(MOST));
 
 /// What is left to do, and what went wrong.
 struct Rest<'i, T> {
@@ -26,7 +30,7 @@ pub(super) fn each<T: Send>(
 ) -> Result<(), ToolError> {
     let threads = match items.len() {
         0..=FEW => 1,
-        _ => available_parallelism().map_or(1, usize::from).min(MOST),
+        _ => *THREADS,
     };
     let rest = Mutex::new(Rest { items: items.iter_mut(), result: Ok(()) });
     let work = || {

@@ -137,6 +137,11 @@ impl Located {
         is_protected(&self.relative, &absolute) || is_within(&absolute, &self.workspace.protected)
     }
 
+    /// Whether another place of the same workspace has the same path.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        self.root == other.root && self.relative.as_os_str() == other.relative.as_os_str()
+    }
+
     /// The same place without symbolic links, as they are now.
     ///
     /// What is opened through it is that place and no other: when a link appears on the way

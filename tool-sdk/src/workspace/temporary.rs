@@ -20,6 +20,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use super::snapshot::{Facts, Stamp};
 
@@ -46,6 +47,7 @@ pub(super) struct Temporary {
     dir: Arc<Dir>,
     /// Empty once it got the other name.
     name: OsString,
+    own: Identity,
 }
 
 /// What a file must hold to be replaced or removed.
@@ -67,15 +69,16 @@ impl Temporary {
     ) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        // Until it has the mode of the file that it replaces, nobody else reads it.
-        open_to(&mut options, if like.is_some() { 0o600 } else { 0o644 });
-        let name = new_name()?;
+        shut(&mut options, like);
+        let name = new_name();
         let file = dir.open_with(&name, &options)?;
         // From here on, a failure removes it.
-        let temporary = Self { dir: Arc::clone(dir), name };
+        let mut temporary = Self { dir: Arc::clone(dir), name, own: Identity::default() };
         (&file).write_all(content)?;
-        if let Some(facts) = like {
-            give(&file, facts)?;
+        let own = file.metadata()?;
+        temporary.own = identity_of(&own);
+        if let Some(facts) = like.filter(|facts| !facts.fit(&own)) {
+            give(&file, &own, facts)?;
         }
         if durable {
             file.sync_all()?;
@@ -95,7 +98,6 @@ impl Temporary {
         if !seems(&self.dir, place, expected)? {
             return Ok(false);
         }
-        let own = identity(&self.dir, self.name.as_ref())?;
         match rename(&self.dir, self.name.as_ref(), place, How::Exchange)? {
             Renamed::Unable if !holds(&self.dir, place, expected)? => Ok(false),
             Renamed::Unable => self.replace(place),
@@ -103,7 +105,7 @@ impl Temporary {
             Renamed::Done => {
                 let is_expected = holds(&self.dir, self.name.as_ref(), expected);
                 if !matches!(is_expected, Ok(true)) {
-                    self.put_back(place, own, content)?;
+                    self.put_back(place, content)?;
                 }
                 is_expected
             }
@@ -139,13 +141,14 @@ impl Temporary {
         if !seems(dir, place, expected)? {
             return Ok(false);
         }
-        let mut out = Self { dir: Arc::clone(dir), name: new_name()? };
-        match rename(dir, place, out.name.as_ref(), How::New)? {
-            Renamed::Unable if !holds(dir, place, expected)? => Ok(false),
-            Renamed::Unable => dir.remove_file(place).map(|()| true),
+        let (dir, name) = (Arc::clone(dir), new_name());
+        let mut out = Self { dir, name, own: Identity::default() };
+        match rename(&out.dir, place, out.name.as_ref(), How::New)? {
+            Renamed::Unable if !holds(&out.dir, place, expected)? => Ok(false),
+            Renamed::Unable => out.dir.remove_file(place).map(|()| true),
             Renamed::Not => Ok(false),
             Renamed::Done => {
-                let is_expected = holds(dir, out.name.as_ref(), expected);
+                let is_expected = holds(&out.dir, out.name.as_ref(), expected);
                 if !matches!(is_expected, Ok(true)) {
                     out.leave_at(place)?;
                 }
@@ -157,12 +160,12 @@ impl Temporary {
     /// Lets what came out go back, until the own file comes out: what else comes out is of
     /// others who do the same at this moment. It goes, unless others wrote into it: then it
     /// is no longer what it was with its `content`.
-    fn put_back(&mut self, place: &Path, own: Identity, content: &[u8]) -> io::Result<()> {
+    fn put_back(&mut self, place: &Path, content: &[u8]) -> io::Result<()> {
         let untouched = Expected { content, facts: None };
         for _ in 0..TRIES {
             let back = rename(&self.dir, self.name.as_ref(), place, How::Exchange);
             if matches!(back, Ok(Renamed::Done))
-                && identity(&self.dir, self.name.as_ref()).is_ok_and(|out| out == own)
+                && identity(&self.dir, self.name.as_ref()).is_ok_and(|out| out == self.own)
             {
                 return match holds(&self.dir, self.name.as_ref(), untouched) {
                     Ok(true) => Ok(()),
@@ -288,12 +291,15 @@ fn rename(dir: &Dir, from: &Path, to: &Path, how: How) -> io::Result<Renamed> {
     }
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
 fn identity(dir: &Dir, name: &Path) -> io::Result<Identity> {
+    dir.symlink_metadata(name).map(|metadata| identity_of(&metadata))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn identity_of(metadata: &Metadata) -> Identity {
     use cap_std::fs::MetadataExt as _;
 
-    let metadata = dir.symlink_metadata(name)?;
-    Ok((metadata.dev(), metadata.ino()))
+    (metadata.dev(), metadata.ino())
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -302,33 +308,46 @@ fn rename(_: &Dir, _: &Path, _: &Path, _: How) -> io::Result<Renamed> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn identity(_: &Dir, _: &Path) -> io::Result<Identity> {
-    Ok((0, 0))
+fn identity_of(_: &Metadata) -> Identity {
+    Identity::default()
 }
 
-fn new_name() -> io::Result<OsString> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(format!(".{:032x}.tmp", u128::from_ne_bytes(bytes)).into())
+/// A name that nobody has. The system is asked for chance once per thread, not once per file;
+/// who guesses a name all the same only keeps the file from being made.
+fn new_name() -> OsString {
+    let chance = RandomState::new();
+    format!(".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1)).into()
 }
 
-/// Who may use a new file, as far as the user's own mask allows.
+/// The mode of a file that replaces none, as far as the user's own mask allows.
 #[cfg(unix)]
-fn open_to(options: &mut OpenOptions, mode: u32) {
-    use cap_std::fs::OpenOptionsExt as _;
+const NEW: u32 = 0o644;
 
-    options.mode(mode);
+/// Until it has the mode and the owner of the file that it replaces, nobody else reads it who
+/// could not read that one: whose group it is does not matter where all others may do as much.
+#[cfg(unix)]
+fn shut(options: &mut OpenOptions, like: Option<&Facts>) {
+    use cap_std::fs::{OpenOptionsExt as _, PermissionsExt as _};
+
+    options.mode(like.map_or(NEW, |facts| first_mode(facts.permissions.mode())));
+}
+
+#[cfg(unix)]
+fn first_mode(mode: u32) -> u32 {
+    let (group, others) = (mode >> 3 & 0o7, mode & 0o7);
+    if group == others { mode & 0o777 } else { 0o600 }
 }
 
 #[cfg(not(unix))]
-fn open_to(_: &mut OpenOptions, _: u32) {}
+fn shut(_: &mut OpenOptions, _: Option<&Facts>) {}
 
-fn give(file: &cap_std::fs::File, facts: &Facts) -> io::Result<()> {
+fn give(file: &cap_std::fs::File, own: &Metadata, facts: &Facts) -> io::Result<()> {
     #[cfg(unix)]
     {
+        use cap_std::fs::MetadataExt as _;
+
         let (user, group) = facts.owner;
-        let own = rustix::fs::fstat(file)?;
-        if (own.st_uid, own.st_gid) != facts.owner {
+        if (own.uid(), own.gid()) != facts.owner {
             // Only some users may give files away; all others write their own.
             let _ = std::os::unix::fs::fchown(file, Some(user), Some(group));
         }
@@ -340,11 +359,42 @@ fn give(file: &cap_std::fs::File, facts: &Facts) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use cap_std::ambient_authority;
 
     use super::*;
+
+    #[test]
+    fn a_new_file_is_shut_where_its_group_matters() {
+        for (mode, first) in [
+            (0o100_644, 0o644),
+            (0o755, 0o755),
+            (0o600, 0o600),
+            (0o4755, 0o755),
+            (0o640, 0o600),
+            (0o664, 0o600),
+            (0o604, 0o600),
+            (0o2750, 0o600),
+        ] {
+            assert_eq!(first_mode(mode), first, "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn a_new_file_gets_every_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
+        for mode in [0o644, 0o600, 0o640, 0o664, 0o666, 0o777, 0o604, 0o4755, 0o2750] {
+            fs::write(&file, "old").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            let facts = Facts::of(&fs::metadata(&file).unwrap());
+            let next = Temporary::write(&dir, b"new", Some(&facts), false).unwrap();
+            let found = fs::metadata(folder.path().join(&next.name)).unwrap();
+            assert_eq!(found.mode() & 0o7777, mode, "{mode:o}");
+        }
+    }
 
     // PA5: that nobody touched a file is a hint, and what it holds is the proof.
     #[test]
@@ -378,10 +428,9 @@ mod tests {
 
         let mut next = Temporary::write(&dir, b"ours", None, false).unwrap();
         let name = next.name.clone();
-        let own = identity(&dir, name.as_ref()).unwrap();
         assert!(matches!(rename(&dir, name.as_ref(), place, How::Exchange), Ok(Renamed::Done)));
         fs::write(&file, "late").unwrap();
-        let error = next.put_back(place, own, b"ours").unwrap_err();
+        let error = next.put_back(place, b"ours").unwrap_err();
         drop(next);
         assert!(error.to_string().contains(name.to_str().unwrap()), "{error}");
         assert_eq!(fs::read(&file).unwrap(), b"THEM");

@@ -8,7 +8,7 @@ use memchr::{memchr_iter, memrchr_iter};
 use similar::{DiffTag, TextDiff};
 
 use super::CONTEXT;
-use crate::text::lines::lines;
+use crate::text::lines::{is_one, lines};
 
 /// How many bytes are compared at once.
 const BLOCK: usize = 4096;
@@ -112,11 +112,6 @@ impl<'t> Stretches<'t> {
         }
         self.list
     }
-}
-
-/// Whether a text that is not empty is one line.
-fn is_one(text: &str) -> bool {
-    lines(text).nth(1).is_none()
 }
 
 fn len(lines: &[&str]) -> usize {

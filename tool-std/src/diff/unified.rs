@@ -7,10 +7,14 @@ use memchr::{memchr, memchr_iter};
 use super::CONTEXT;
 use super::stretch::{Stretch, before_lines};
 use crate::text::MAX_BYTES;
-use crate::text::lines::{Line, lines};
+use crate::text::lines::{Line, is_one, lines};
 
 /// How many lines a text has.
 pub(super) fn count(text: &str) -> usize {
+    // Most of what goes or comes is one.
+    if is_one(text) {
+        return 1;
+    }
     match memchr(b'\r', text.as_bytes()) {
         Some(_) => lines(text).count(),
         None => {
@@ -28,29 +32,29 @@ pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
     for (index, stretch) in stretches.iter().enumerate() {
         match stretch {
             Stretch::Changed { old, new } => {
-                hunk.lines('-', whole(old));
-                hunk.lines('+', whole(new));
+                hunk.lines('-', lines(old));
+                hunk.lines('+', lines(new));
                 at = [at[0] + count(old), at[1] + count(new)];
             }
             Stretch::Same(same) if index + 1 == stretches.len() => {
                 // How long it is does not matter.
                 let shown = if index > 0 { CONTEXT } else { 0 };
-                hunk.lines(' ', whole(same).take(shown));
+                hunk.lines(' ', lines(same).take(shown));
             }
             Stretch::Same(same) => {
                 let count = count(same);
                 at = at.map(|at| at + count);
                 if index > 0 && count <= 2 * CONTEXT {
-                    hunk.lines(' ', whole(same));
+                    hunk.lines(' ', lines(same));
                     continue;
                 }
                 if index > 0 {
-                    hunk.lines(' ', whole(same).take(CONTEXT));
+                    hunk.lines(' ', lines(same).take(CONTEXT));
                     hunk.write(&mut text);
                 }
-                let near: Vec<_> = whole(&same[before_lines(same, same.len())..]).collect();
+                let near: Vec<_> = lines(&same[before_lines(same, same.len())..]).collect();
                 let shown = &near[near.len().saturating_sub(CONTEXT)..];
-                hunk = Hunk { start: at.map(|at| at - shown.len()), ..Hunk::default() };
+                hunk.start = at.map(|at| at - shown.len());
                 hunk.lines(' ', shown.iter().copied());
             }
         }
@@ -59,50 +63,53 @@ pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
     text.finish()
 }
 
-fn whole(text: &str) -> impl Iterator<Item = &str> {
-    lines(text).map(|line| line.whole)
-}
-
 /// Changes that are so near to each other that they are shown together.
 #[derive(Default)]
 struct Hunk<'t> {
     /// Lines before it, in the old text and in the new one.
     start: [usize; 2],
-    lines: Vec<(char, &'t str)>,
+    lines: Vec<(char, Line<'t>)>,
 }
 
 impl<'t> Hunk<'t> {
-    fn lines(&mut self, sign: char, lines: impl Iterator<Item = &'t str>) {
+    fn lines(&mut self, sign: char, lines: impl Iterator<Item = Line<'t>>) {
         self.lines.extend(lines.map(|line| (sign, line)));
     }
 
     /// Writes it, with its head, and leaves nothing of it.
     fn write(&mut self, into: &mut Capped) {
-        let lines = std::mem::take(&mut self.lines);
-        if lines.is_empty() {
+        if self.lines.is_empty() {
             return;
         }
-        let count = |other| lines.iter().filter(|(sign, _)| *sign != other).count();
-        let side = |start: usize, len: usize| match len {
-            // Nothing stands behind the line before it.
-            0 => format!("{start},0"),
-            1 => format!("{}", start + 1),
-            len => format!("{},{len}", start + 1),
-        };
-        let [old, new] = [side(self.start[0], count('+')), side(self.start[1], count('-'))];
-        into.push(|text| text.push_str(&format!("@@ -{old} +{new} @@\n")));
-        for (sign, line) in lines {
+        let count = |other| self.lines.iter().filter(|(sign, _)| *sign != other).count();
+        into.push(|text| {
+            text.push_str("@@ -");
+            side(text, self.start[0], count('+'));
+            text.push_str(" +");
+            side(text, self.start[1], count('-'));
+            text.push_str(" @@\n");
+        });
+        for (sign, line) in self.lines.drain(..) {
             into.push(|text| show(text, sign, line));
         }
     }
 }
 
+/// Where lines begin in one of the texts, and how many they are.
+fn side(into: &mut String, start: usize, len: usize) {
+    let _ = match len {
+        // Nothing stands behind the line before it.
+        0 => write!(into, "{start},0"),
+        1 => write!(into, "{}", start + 1),
+        len => write!(into, "{},{len}", start + 1),
+    };
+}
+
 /// One line of a diff. A CR by itself ends a line of the file, but must not be able to hide
 /// what stands before it.
-fn show(into: &mut String, sign: char, whole: &str) {
-    let Some(line @ Line { text, .. }) = lines(whole).next() else { return };
+fn show(into: &mut String, sign: char, line: Line<'_>) {
     into.push(sign);
-    into.push_str(text);
+    into.push_str(line.text);
     into.push_str(match line.end() {
         "" => "\n\\ No newline at end of file\n",
         "\r\n" => "\r\n",

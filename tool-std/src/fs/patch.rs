@@ -1,8 +1,10 @@
 //! `apply_patch`: changes of several files, together or not at all.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
+use std::iter;
+use std::ops::Range;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
@@ -11,18 +13,29 @@ use tool_sdk::{
     Context, Located, Output, RiskClass, State, Subject, ToolError, Workspace, WorkspacePath, tool,
 };
 
-use super::plan::{Done, MAX_PREVIEW, Operation, Plan};
+use super::plan::{Done, MAX_PREVIEW, Operation, Plan, Section};
 use super::target::{is_of_a_file, preview};
 use crate::diff::{Diff, FileDiff};
 use crate::patch::{Hunk, Pass, Patch, parse};
 use crate::stop;
+use crate::text::lines::range_in;
 
 /// The text of a patch, with the paths that it names.
 #[derive(Clone, Debug)]
 pub struct PatchText {
     text: String,
     /// In the order of the patch; none when it is refused.
-    paths: Vec<WorkspacePath>,
+    parts: Vec<Part>,
+}
+
+/// What a patch does to one file.
+#[derive(Clone, Debug)]
+struct Part {
+    /// Where it stands in the text.
+    source: Range<usize>,
+    from: WorkspacePath,
+    /// Where the file goes, when it gets another path.
+    to: Option<WorkspacePath>,
 }
 
 /// Change several files with one patch: all of them, or none.
@@ -67,7 +80,7 @@ pub async fn apply_patch(
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
-        let plan = Plan::new(&sound(&input.text)?, places)?;
+        let plan = input.plan(places)?;
         plan.changes.apply(|| stop.is_stopped())?;
         Ok(report(&plan.done))
     })
@@ -88,22 +101,40 @@ fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
 }
 
 fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
-    if args.input.paths.is_empty() {
+    if args.input.parts.is_empty() {
         // It will say what is wrong, and touch nothing.
         return vec![Subject::new("*").class(RiskClass::Read)];
     }
-    args.input.paths.iter().flat_map(|path| path.written(cx)).collect()
+    args.input.paths().flat_map(|path| path.written(cx)).collect()
 }
 
 fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
     let diffs = || {
         let places = args.input.locate(&*cx.state::<Workspace>()?)?;
-        Ok(together(&Plan::new(&sound(&args.input.text)?, places)?.done))
+        Ok(together(&args.input.plan(places)?.done))
     };
     preview(diffs())
 }
 
 impl PatchText {
+    fn paths(&self) -> impl Iterator<Item = &WorkspacePath> {
+        self.parts.iter().flat_map(|part| iter::once(&part.from).chain(&part.to))
+    }
+
+    /// What becomes of the files, which are at `places`, in the order of the paths.
+    fn plan(&self, places: Vec<Located>) -> Result<Plan, ToolError> {
+        if self.parts.is_empty() {
+            sound(&self.text)?;
+        }
+        let mut places = places.into_iter();
+        let mut place = || places.next().ok_or_else(|| ToolError::internal("a path has no place"));
+        let sections = self.parts.iter().map(|part| {
+            let (from, to) = (place()?, part.to.as_ref().map(|_| place()).transpose()?);
+            Ok(Section { source: &self.text[part.source.clone()], from, to })
+        });
+        Plan::new(&sections.collect::<Result<Vec<_>, ToolError>>()?)
+    }
+
     /// The places of the paths; two names of one file, and files in files, are refused.
     fn locate(&self, workspace: &Workspace) -> Result<Vec<Located>, ToolError> {
         let mut seen = HashMap::new();
@@ -117,13 +148,20 @@ impl PatchText {
             ))
             .hint("put all changes of one file into one section"))
         };
-        let places: Vec<Located> = self.paths.iter().map(locate).collect::<Result<_, _>>()?;
-        for (path, place) in self.paths.iter().zip(&places) {
-            if let Some(file) = place.absolute().ancestors().skip(1).find_map(|it| seen.get(it)) {
-                return Err(ToolError::invalid_args(format_args!(
-                    "`{path}` cannot be below `{file}`, which is a file of the same patch"
-                ))
-                .hint("use another path for one of them, or two patches"));
+        let places: Vec<Located> = self.paths().map(locate).collect::<Result<_, _>>()?;
+        let mut folders = HashSet::new();
+        for (path, place) in self.paths().zip(&places) {
+            for folder in place.absolute().ancestors().skip(1) {
+                if let Some(file) = seen.get(folder) {
+                    return Err(ToolError::invalid_args(format_args!(
+                        "`{path}` cannot be below `{file}`, which is a file of the same patch"
+                    ))
+                    .hint("use another path for one of them, or two patches"));
+                }
+                // Many files share a folder, and what is above it.
+                if !folders.insert(folder.to_owned()) {
+                    break;
+                }
             }
         }
         Ok(places)
@@ -155,7 +193,8 @@ fn report(done: &[Done]) -> Output {
 
 /// All diffs as one, and the files one by one.
 fn together(done: &[Done]) -> Value {
-    let mut unified = String::new();
+    let len: usize = done.iter().map(|done| done.diff.diff.unified.len()).sum();
+    let mut unified = String::with_capacity(len.min(MAX_PREVIEW));
     let mut left_out = 0;
     for done in done {
         let Diff { unified: diff, added, removed } = &done.diff.diff;
@@ -194,9 +233,16 @@ fn together(done: &[Done]) -> Value {
 impl<T: Into<String>> From<T> for PatchText {
     fn from(text: T) -> Self {
         let text = text.into();
-        let hunks = sound(&text).map(|patch| patch.hunks).unwrap_or_default();
-        let paths = hunks.iter().flat_map(Hunk::paths).map(WorkspacePath::from).collect();
-        Self { text, paths }
+        let part = |(hunk, source): (&Hunk<'_>, &&str)| Part {
+            source: range_in(&text, source),
+            from: hunk.path().into(),
+            to: hunk.moves_to().map(WorkspacePath::from),
+        };
+        let parts = match sound(&text) {
+            Ok(patch) => patch.hunks.iter().zip(&patch.sources).map(part).collect(),
+            Err(_) => Vec::new(),
+        };
+        Self { text, parts }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** nothing here writes a file.
 
+use std::sync::LazyLock;
 use std::thread::{self, available_parallelism};
 use std::{fmt, panic};
 
@@ -10,7 +11,7 @@ use tool_sdk::{Changes, Located, ToolError};
 use super::target::Target;
 use crate::diff::{Change, Detail, FileDiff};
 use crate::edit::nearest;
-use crate::patch::{ApplyError, Effort, Hunk, Pass, Patch, update};
+use crate::patch::{ApplyError, Effort, Hunk, Pass, section, update};
 
 /// A patch of more files than this does not wait until the disk has each of them.
 const DURABLE: usize = 16;
@@ -20,6 +21,10 @@ const FEW: usize = 16;
 
 /// How many threads there are at most.
 const MOST: usize = 4;
+
+/// How many threads there are for many files; to find that out, the system reads files.
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| available_parallelism().map_or(1, usize::from).min(MOST));
 
 /// How much of all diffs together is shown before a call runs, in bytes.
 pub(super) const MAX_PREVIEW: usize = 256 * 1024;
@@ -49,18 +54,11 @@ pub(super) enum Operation {
 
 impl Plan {
     /// Reads every file and makes its new text, in memory.
-    pub(super) fn new(patch: &Patch<'_>, places: Vec<Located>) -> Result<Self, ToolError> {
-        let mut places = places.into_iter();
-        let mut place = || places.next().ok_or_else(|| ToolError::internal("a path has no place"));
-        let sections = patch.hunks.iter().map(|hunk| {
-            let (from, to) = (place()?, hunk.moves_to().map(|_| place()).transpose()?);
-            Ok(Section { hunk, from, to })
-        });
-        let sections = sections.collect::<Result<Vec<_>, ToolError>>()?;
+    pub(super) fn new(sections: &[Section<'_>]) -> Result<Self, ToolError> {
         let durable = sections.len() <= DURABLE;
         let mut plan = Self { changes: Changes::new().durable(durable), done: Vec::new() };
         let mut shown = 0;
-        for fitted in fit(&sections)? {
+        for fitted in fit(sections)? {
             let Fitted { mut done, file, detail } = fitted;
             // How many threads there were decides how much was made, not what is shown.
             match detail {
@@ -79,10 +77,10 @@ impl Plan {
 }
 
 /// A section of a patch, and the places that it names.
-struct Section<'h, 'p> {
-    hunk: &'h Hunk<'p>,
-    from: Located,
-    to: Option<Located>,
+pub(super) struct Section<'p> {
+    pub(super) source: &'p str,
+    pub(super) from: Located,
+    pub(super) to: Option<Located>,
 }
 
 /// A section that was found to fit.
@@ -105,10 +103,10 @@ struct Next {
 
 /// Fits all sections to their files, on several threads when there are many; in the order of
 /// the sections, and up to the first that does not fit.
-fn fit(sections: &[Section<'_, '_>]) -> Result<Vec<Fitted>, ToolError> {
+fn fit(sections: &[Section<'_>]) -> Result<Vec<Fitted>, ToolError> {
     let threads = match sections.len() {
         0..=FEW => 1,
-        _ => available_parallelism().map_or(1, usize::from).min(MOST),
+        _ => *THREADS,
     };
     let room = if sections.len() <= FEW { usize::MAX } else { MAX_PREVIEW / threads };
     // By turns, so that each thread has as much of what is shown, which comes first.
@@ -134,7 +132,7 @@ fn fit(sections: &[Section<'_, '_>]) -> Result<Vec<Fitted>, ToolError> {
 /// Fits what one of several threads does, until something does not fit; `room` is how much of
 /// the differences is wanted in full.
 fn fit_some<'s>(
-    sections: impl Iterator<Item = &'s Section<'s, 's>>,
+    sections: impl Iterator<Item = &'s Section<'s>>,
     effort: &Effort,
     mut room: usize,
 ) -> Vec<Result<Fitted, ToolError>> {
@@ -148,25 +146,33 @@ fn fit_some<'s>(
     all
 }
 
-impl Section<'_, '_> {
+impl Section<'_> {
     fn fit(&self, effort: &Effort, detail: Detail) -> Result<Fitted, ToolError> {
+        // It was read before; thousands of hunks are read again sooner on each thread for itself
+        // than they are kept for all.
+        let hunk = section(self.source).map_err(|error| unfit(&error).source(error))?;
         let from = Target::read(self.from.clone())?;
-        if !from.exists() && !matches!(self.hunk, Hunk::Add { .. }) {
+        if !from.exists() && !matches!(hunk, Hunk::Add { .. }) {
             return Err(unfit(format_args!("there is no `{}`", from.path())));
         }
         let to = self.to.clone().map(Target::read).transpose()?;
-        let whole = |text| (text, None, Pass::Exact);
-        let (path, operation, (text, changes, pass)) = match self.hunk {
+        let whole = |text: Option<String>| {
+            let diff = from.diff(text.as_deref(), detail);
+            (text, None, Pass::Exact, diff)
+        };
+        let (path, operation, (text, changes, pass, diff)) = match hunk {
             Hunk::Add { path, content } => {
                 // A file that is there already is changed, whatever the patch calls it.
                 let operation = if from.exists() { Operation::Update } else { Operation::Add };
-                (path, operation, whole(Some(content.clone())))
+                (path, operation, whole(Some(content)))
             }
             Hunk::Delete { path } => (path, Operation::Delete, whole(None)),
             Hunk::Update { path, move_to, chunks } => {
-                let new = update(from.text()?, chunks, path, effort);
+                let old = from.text()?;
+                let new = update(old, &chunks, path, effort);
                 let new = new.map_err(|error| misfit(&from, error))?;
-                let new = (Some(new.text), Some(new.changes), new.pass);
+                let diff = FileDiff::along(&from.path(), old, &new.text, &new.changes, detail);
+                let new = (Some(new.text), Some(new.changes), new.pass, diff);
                 match move_to {
                     None => (path, Operation::Update, new),
                     Some(to) => (to, Operation::Move, new),
@@ -174,7 +180,7 @@ impl Section<'_, '_> {
             }
         };
         let file = Next { from, to, text, changes };
-        let done = Done { path: (*path).to_owned(), operation, diff: file.diff(detail), pass };
+        let done = Done { path: path.to_owned(), operation, diff, pass };
         Ok(Fitted { done, file, detail })
     }
 }

@@ -219,7 +219,11 @@ fn is_binary(place: &Located, start: &[u8]) -> bool {
 /// Whether there is a NUL, or too much that is unprintable.
 fn looks_binary(start: &[u8]) -> bool {
     let start = &start[..start.len().min(SNIFFED)];
-    let unprintable = start.iter().filter(|&&byte| matches!(byte, 0..=8 | 14..=31)).count();
+    // In sums of one byte, which become vector instructions.
+    let is_unprintable = |&byte: &u8| u8::from(matches!(byte, 0..=8 | 14..=31));
+    let sums = start.chunks(usize::from(u8::MAX));
+    let unprintable: usize =
+        sums.map(|some| usize::from(some.iter().map(is_unprintable).sum::<u8>())).sum();
     start.contains(&0) || unprintable * 10 > start.len() * 3
 }
 

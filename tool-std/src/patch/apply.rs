@@ -11,7 +11,7 @@ use std::fmt;
 use super::seek::{Effort, Haystack, Pass};
 use super::{Chunk, ChunkLine};
 use crate::diff::Change;
-use crate::text::lines::{Line, lines, new_line_end, split_bom};
+use crate::text::lines::{Line, all_lines, new_line_end, split_bom};
 
 /// A file after its patch.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,8 +56,8 @@ pub(crate) fn update(
     effort: &Effort,
 ) -> Result<Updated, ApplyError> {
     let (bom, body) = split_bom(old);
-    let lines: Vec<Line<'_>> = lines(body).collect();
-    let haystack = Haystack::new(lines.iter().map(|line| line.text).collect(), effort);
+    let lines = all_lines(body);
+    let haystack = Haystack::new(&lines, effort);
     let places = places(&haystack, chunks, path).map_err(|error| match effort.is_spent() {
         true => ApplyError::Effort { path: path.to_owned() },
         false => error,

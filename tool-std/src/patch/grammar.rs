@@ -16,6 +16,7 @@ use std::fmt;
 use memchr::memchr_iter;
 
 use super::{Chunk, ChunkLine, Hunk, Patch, plain_path};
+use crate::text::lines::range_in;
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -64,11 +65,19 @@ pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     if environment == Some("") {
         return Err(whole("apply_patch environment_id cannot be empty"));
     }
-    let mut hunks = Vec::new();
+    let (mut hunks, mut sources) = (Vec::new(), Vec::new());
     while let Some(line) = parser.peek() {
         hunks.push(parser.hunk(line.trim())?);
+        let last = parser.lines[parser.at - 1];
+        sources.push(&text[range_in(text, line).start..range_in(text, last).end]);
     }
-    Ok(Patch { environment, hunks })
+    Ok(Patch { environment, hunks, sources })
+}
+
+/// Reads what a hunk was read from.
+pub(super) fn section(source: &str) -> Result<Hunk<'_>, ParseError> {
+    let lines = lines(source);
+    Parser { lines: &lines, at: 0 }.hunk(lines[0].trim())
 }
 
 /// The lines of a text, without their ends.

@@ -27,6 +27,8 @@ pub(crate) struct Patch<'p> {
     pub(crate) environment: Option<&'p str>,
     /// What is done, in order.
     pub(crate) hunks: Vec<Hunk<'p>>,
+    /// What each of them was read from, for [`section`].
+    pub(crate) sources: Vec<&'p str>,
 }
 
 /// What is done to one file.
@@ -86,6 +88,12 @@ pub(crate) enum VerifyError {
     Twice(String),
 }
 
+/// Reads one of the [sources](Patch::sources) of a patch once more: sections can be read on
+/// several threads, and a patch as a whole cannot.
+pub(crate) fn section(source: &str) -> Result<Hunk<'_>, ParseError> {
+    grammar::section(source)
+}
+
 /// Reads a patch, also one that is wrapped the way a shell would take it.
 pub(crate) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     grammar::parse(wrapper::unwrap(text))
@@ -120,10 +128,15 @@ impl<'p> Hunk<'p> {
         }
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &'p str {
+        let (Hunk::Add { path, .. } | Hunk::Delete { path } | Hunk::Update { path, .. }) = *self;
+        path
+    }
+
     /// The files that it touches.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &'p str> + use<'p> {
-        let (Hunk::Add { path, .. } | Hunk::Delete { path } | Hunk::Update { path, .. }) = *self;
-        [Some(path), self.moves_to()].into_iter().flatten()
+        [Some(self.path()), self.moves_to()].into_iter().flatten()
     }
 }
 

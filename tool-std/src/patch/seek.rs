@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::text::lines::Line;
 use crate::text::typography::plain_text;
 
 /// How lines were found. The later, the more tolerant.
@@ -102,14 +103,14 @@ impl Effort {
 
 /// The lines of a file, as each pass sees them.
 pub(crate) struct Haystack<'t, 'e> {
-    lines: Vec<&'t str>,
+    lines: &'e [Line<'t>],
     // Most files need the first pass only.
     keys: [OnceCell<Vec<Cow<'t, str>>>; Pass::ALL.len()],
     effort: &'e Effort,
 }
 
 impl<'t, 'e> Haystack<'t, 'e> {
-    pub(crate) fn new(lines: Vec<&'t str>, effort: &'e Effort) -> Self {
+    pub(crate) fn new(lines: &'e [Line<'t>], effort: &'e Effort) -> Self {
         Self { lines, keys: Default::default(), effort }
     }
 
@@ -124,7 +125,7 @@ impl<'t, 'e> Haystack<'t, 'e> {
         let from = if at_end { last.max(from) } else { from };
         Pass::ALL.into_iter().find_map(|pass| {
             let found = match pass {
-                Pass::Exact => self.first(from..=last, &self.lines, wanted),
+                Pass::Exact => self.first(from..=last, self.lines, wanted),
                 _ => {
                     let wanted: Vec<_> = wanted.iter().map(|line| pass.key(line)).collect();
                     self.first(from..=last, self.keys(pass), &wanted)
@@ -148,6 +149,6 @@ impl<'t, 'e> Haystack<'t, 'e> {
 
     fn keys(&self, pass: Pass) -> &[Cow<'t, str>] {
         self.keys[pass as usize]
-            .get_or_init(|| self.lines.iter().map(|line| pass.key(line)).collect())
+            .get_or_init(|| self.lines.iter().map(|line| pass.key(line.text)).collect())
     }
 }

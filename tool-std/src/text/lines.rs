@@ -4,8 +4,9 @@
 //! for byte.
 
 use std::iter;
+use std::ops::Range;
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr_iter, memchr2};
 
 /// What some editors put before a text.
 const BOM: &str = "\u{feff}";
@@ -42,6 +43,40 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
         rest = &rest[end..];
         Some(line)
     })
+}
+
+/// All lines of `text` at once, in memory that is asked for once.
+pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
+    let mut all = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
+    let mut rest = text;
+    // Most texts have no other ends, and are as fast to take apart as one byte is to find.
+    if memchr(b'\r', text.as_bytes()).is_none() {
+        let mut start = 0;
+        for end in memchr_iter(b'\n', text.as_bytes()) {
+            all.push(Line { text: &text[start..end], whole: &text[start..=end] });
+            start = end + 1;
+        }
+        rest = &text[start..];
+    }
+    all.extend(lines(rest));
+    all
+}
+
+/// Whether a text that is not empty is one line.
+pub(crate) fn is_one(text: &str) -> bool {
+    lines(text).next().is_some_and(|line| line.whole.len() == text.len())
+}
+
+impl AsRef<str> for Line<'_> {
+    fn as_ref(&self) -> &str {
+        self.text
+    }
+}
+
+/// Where a part of a text stands in it.
+pub(crate) fn range_in(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - text.as_ptr().addr();
+    start..start + part.len()
 }
 
 /// How lines of `text` end: the first LF decides, and whether a CR stands before it.
@@ -98,7 +133,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_the_text(text in "[a\r\n]{0,20}") {
+        fn lines_are_the_text(text in prop_oneof!["[a\r\n]{0,20}", "[a\n]{0,20}"]) {
+            prop_assert_eq!(all_lines(&text), lines(&text).collect::<Vec<_>>());
+            prop_assert_eq!(is_one(&text), lines(&text).count() == 1);
             prop_assert_eq!(lines(&text).map(|line| line.whole).collect::<String>(), text);
         }
     }

@@ -5,8 +5,7 @@
 //!
 //! **Invariant:** nothing here reads line by line, or knows where the bytes come from.
 
-use std::fmt::Write as _;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 
 use memchr::{memchr, memchr_iter};
 
@@ -140,28 +139,43 @@ pub(crate) fn page<R: Read, S: Fn() -> bool>(
 ) -> Result<Page, Fault> {
     skip_to(blocks, first, marks)?;
     let room = blocks.rest().len().min(MAX_BYTES) + MAX_CHARS;
-    let mut page = Page { text: String::with_capacity(room), lines: 0, end: End::Source };
+    // Whether bytes are text is found out faster for all lines together than for each.
+    let mut text = Vec::with_capacity(room);
+    let (lines, end) = show_lines(blocks, first, limit, len, &mut text)?;
+    let text = String::from_utf8(text)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    Ok(Page { text, lines, end })
+}
+
+/// Shows lines from where the blocks stand; says how many, and why no more.
+fn show_lines<R: Read, S: Fn() -> bool>(
+    blocks: &mut Blocks<R, S>,
+    first: u64,
+    limit: u64,
+    len: u64,
+    out: &mut Vec<u8>,
+) -> Result<(u64, End), Fault> {
+    let mut lines = 0;
     let mut line = Line::default();
-    while page.lines < limit {
-        let (number, before) = (first + page.lines, page.text.len());
-        if !show_short(blocks, number, &mut page.text) {
+    while lines < limit {
+        let (number, before) = (first + lines, out.len());
+        if !show_short(blocks, number, out) {
             if !line.take(blocks, number == 1)? {
-                return Ok(page);
+                return Ok((lines, End::Source));
             }
-            line.show(number, &mut page.text);
+            line.show(number, out);
         }
-        if page.text.len() > MAX_BYTES && page.lines > 0 {
-            page.text.truncate(before);
-            page.end = End::Bytes;
-            return Ok(page);
+        if out.len() > MAX_BYTES && lines > 0 {
+            out.truncate(before);
+            return Ok((lines, End::Bytes));
         }
-        page.lines += 1;
+        lines += 1;
     }
-    if blocks.more()? {
-        let total = cheap_rest(blocks, len)?.map(|rest| first - 1 + page.lines + rest);
-        page.end = End::Lines { total };
+    if !blocks.more()? {
+        return Ok((lines, End::Source));
     }
-    Ok(page)
+    let total = cheap_rest(blocks, len)?.map(|rest| first - 1 + lines + rest);
+    Ok((lines, End::Lines { total }))
 }
 
 /// Leaves the blocks at the start of line `first`, which exists or is the very first.
@@ -224,7 +238,7 @@ fn cheap_rest<R: Read, S: Fn() -> bool>(
 fn show_short<R: Read, S: Fn() -> bool>(
     blocks: &mut Blocks<R, S>,
     number: u64,
-    out: &mut String,
+    out: &mut Vec<u8>,
 ) -> bool {
     let rest = blocks.rest();
     let Some(end) = memchr(b'\n', &rest[..rest.len().min(MAX_CHARS)]) else { return false };
@@ -235,17 +249,17 @@ fn show_short<R: Read, S: Fn() -> bool>(
     let line = &rest[..end];
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     show_number(number, out);
-    match str::from_utf8(line) {
-        Ok(line) => out.push_str(line),
-        Err(_) => out.push_str(&String::from_utf8_lossy(line)),
+    match line.is_ascii() {
+        true => out.extend_from_slice(line),
+        false => out.extend_from_slice(String::from_utf8_lossy(line).as_bytes()),
     }
-    out.push('\n');
+    out.push(b'\n');
     blocks.use_up(end + 1);
     true
 }
 
 /// Formatting takes longer than all else that is done for a line.
-fn show_number(mut number: u64, out: &mut String) {
+fn show_number(mut number: u64, out: &mut Vec<u8>) {
     let mut digits = [b'0'; 20];
     let mut start = digits.len();
     loop {
@@ -256,8 +270,8 @@ fn show_number(mut number: u64, out: &mut String) {
             break;
         }
     }
-    out.push_str(str::from_utf8(&digits[start..]).unwrap_or_default());
-    out.push_str(": ");
+    out.extend_from_slice(&digits[start..]);
+    out.extend_from_slice(b": ");
 }
 
 /// The line at hand: its start, and how much there is in all.
@@ -327,7 +341,7 @@ impl Line {
     }
 
     /// Appends the line with its number.
-    fn show(&self, number: u64, out: &mut String) {
+    fn show(&self, number: u64, out: &mut Vec<u8>) {
         let text = String::from_utf8_lossy(&self.kept);
         show_number(number, out);
         let cut = match self.bytes > MAX_CHARS as u64 {
@@ -336,16 +350,16 @@ impl Line {
         };
         match cut {
             Some(cut) => {
-                out.push_str(&text[..cut]);
+                out.extend_from_slice(&text.as_bytes()[..cut]);
                 let _ = write!(
                     out,
                     "… (line cut at {MAX_CHARS} characters, {} in all)",
                     self.chars.max(MAX_CHARS as u64 + 1)
                 );
             }
-            None => out.push_str(&text),
+            None => out.extend_from_slice(text.as_bytes()),
         }
-        out.push('\n');
+        out.push(b'\n');
     }
 }
 

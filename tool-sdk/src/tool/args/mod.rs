@@ -11,6 +11,7 @@ mod check;
 mod fault;
 mod json;
 mod node;
+mod plain;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -94,7 +95,10 @@ pub(crate) fn is_strict(text: &str) -> Result<(), String> {
     if text.len() > MAX_BYTES {
         return Err(format!("the arguments are longer than {MAX_BYTES} bytes"));
     }
-    Json::parse_arguments(text).map(|_| ()).map_err(|fault| fault.message)
+    match plain::is_plain(text) {
+        true => Ok(()),
+        false => Json::parse_arguments(text).map(|_| ()).map_err(|fault| fault.message),
+    }
 }
 
 /// Decodes arguments that only a schema describes.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::seek::Haystack;
 use super::super::{Chunk, ChunkLine, Effort, Hunk, Patch, grammar, wrapper};
 use super::{Files, parse, run};
+use crate::text::lines::Line;
 
 /// Cases that end otherwise here: why, and the text that is written. Their words for errors
 /// are those of their tools, so only that there is one is compared.
@@ -68,7 +69,7 @@ fn patches_are_read_as_the_cases_say() {
         }
         let found = if case["mode"] == "lenient" { parse(&text) } else { grammar::parse(&text) };
         match found {
-            Ok(Patch { environment, hunks }) => {
+            Ok(Patch { environment, hunks, .. }) => {
                 let hunks: Vec<_> = hunks.iter().map(hunk_json).collect();
                 assert_eq!(json!(hunks), case["hunks"], "{name}");
                 assert_eq!(json!(environment), case["environment_id"], "{name}");
@@ -91,7 +92,9 @@ fn lines_are_found_where_the_cases_say() {
         let (wanted, from) = (texts(&case["pattern"]), case["start"].as_u64().unwrap() as usize);
         let at_end = case["eof"].as_bool().unwrap();
         let effort = Effort::share(1);
-        let found = Haystack::new(texts(&case["lines"]), &effort).find(&wanted, from, at_end);
+        let lines = texts(&case["lines"]).into_iter().map(|text| Line { text, whole: text });
+        let lines: Vec<_> = lines.collect();
+        let found = Haystack::new(&lines, &effort).find(&wanted, from, at_end);
         assert_eq!(json!(found.map(|(at, _)| at)), case["index"], "{}", case["name"]);
     }
 }

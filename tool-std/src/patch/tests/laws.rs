@@ -6,7 +6,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
-use super::super::{Chunk, ChunkLine, Hunk, grammar};
+use super::super::{Chunk, ChunkLine, Hunk, grammar, section};
 use super::{Files, chunks, parse, patch, run, update};
 
 /// The body of a patch that quotes three lines around each change.
@@ -167,6 +167,9 @@ proptest! {
         let text = format!("*** Begin Patch\n{text}\n*** End Patch");
         if let Ok(patch) = grammar::parse(&text) {
             let _ = patch.verify();
+            // A section that is read once more says the same.
+            let again = patch.sources.iter().map(|source| section(source).unwrap());
+            prop_assert_eq!(again.collect::<Vec<_>>(), patch.hunks);
         }
     }
 }
