@@ -104,6 +104,17 @@ impl WorkspacePath {
         }
     }
 
+    /// Whether the path itself is a symbolic link, wherever it leads: what is done to the file
+    /// that it leads to is not done to the link.
+    #[must_use]
+    pub fn is_link(&self, workspace: &Workspace) -> bool {
+        match workspace.find(&self.0.text) {
+            Ok(Some(place)) => place.is_link(),
+            Ok(None) => workspace.is_link_outside(&self.0.text),
+            Err(_) => false,
+        }
+    }
+
     /// Keeps what the file says while somebody is shown what becomes of it, and gives what
     /// was kept first.
     ///
