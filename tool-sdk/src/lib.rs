@@ -116,7 +116,7 @@ pub use self::content::{Attachment, Data, Output};
 pub use self::context::{
     Asking, Client, Context, Elicited, FromContext, FromContextRef, Inquiries, Inquiring, Inquiry,
     InquiryKind, Interrupted, Message, Session, Settings, Sight, Signal, Sink, State, Stop,
-    ToolFacts,
+    ToolFacts, Visibility,
 };
 pub use self::effect::{Risk, RiskClass};
 pub use self::error::{ErrorKind, ToolError};

@@ -364,6 +364,32 @@ fn every_example_is_a_command_that_works() {
     }
 }
 
+// PA5: others never write into a new file, whatever the user's mask.
+#[cfg(unix)]
+#[test]
+fn a_new_file_belongs_to_its_writer() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    for (mask, mode) in [("0", 0o644), ("027", 0o640)] {
+        let write = format!("{{\"path\": \"f{mask}\", \"content\": \"x\"}}");
+        let status = Command::new("sh")
+            .arg("-c")
+            .arg(format!("umask {mask}; exec \"$0\" \"$@\""))
+            .arg(env!("CARGO_BIN_EXE_tool-std"))
+            .arg("--root")
+            .arg(folder.path())
+            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR"), "--yes"])
+            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .args(["call", "write_file", &write])
+            .status()
+            .expect("the program runs");
+        assert!(status.success());
+        let facts = std::fs::metadata(folder.path().join(format!("f{mask}"))).expect("a file");
+        assert_eq!(facts.permissions().mode() & 0o777, mode, "{mask}");
+    }
+}
+
 /// How a process that changes many files was ended.
 #[cfg(target_os = "linux")]
 mod ended {

@@ -79,28 +79,45 @@ const SECRETS: &[(&str, &str)] = &[
     ("sub/a.rs", "key = 3\n"),
 ];
 
-// F145: what a rule denies is found by no search, and its content does not show in any number.
+// F145, F146: what a rule denies is found by no search, and shows in no number: neither what
+// it holds nor that it is there.
 #[tokio::test]
 async fn what_is_denied_is_not_found() {
     let folder = folder(SECRETS);
     let deny = &["deny read(.env)"][..];
-    let note = "(2 files left out by the rules; name one as `path` to ask for it.)";
     let grep = |args| under(&folder, deny, "grep_files", args);
     assert_eq!(
         grep(json!({ "pattern": "key" })).await.unwrap(),
-        format!(
-            "Found 2 matches in 2 files.\nmain.rs:\n  1: key = env(KEY)\nsub/a.rs:\n  1: key = 3\n{note}"
-        )
+        "Found 2 matches in 2 files.\nmain.rs:\n  1: key = env(KEY)\nsub/a.rs:\n  1: key = 3"
     );
     for pattern in ["key = 1", "key = 9"] {
         let found = grep(json!({ "pattern": pattern, "output_mode": "count" })).await.unwrap();
-        assert_eq!(found, format!("No matches found.\n{note}"));
+        assert_eq!(found, "No matches found.");
     }
-    assert_eq!(
-        under(&folder, deny, "glob_files", json!({ "pattern": "*" })).await.unwrap(),
-        format!("main.rs\nsub/a.rs\n{note}")
-    );
+    for (pattern, expected) in
+        [("*", "main.rs\nsub/a.rs"), (".env", "No files found."), (".enw", "No files found.")]
+    {
+        let found = under(&folder, deny, "glob_files", json!({ "pattern": pattern })).await;
+        assert_eq!(found.unwrap(), expected, "{pattern}");
+    }
     let listed = under(&folder, deny, "list_dir", json!({})).await.unwrap();
+    assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs"), "{listed}");
+}
+
+// F145, F146: of what somebody may be asked about it is told that it is there.
+#[tokio::test]
+async fn what_may_be_asked_for_is_counted() {
+    let folder = folder(SECRETS);
+    let ask = &["ask read(.env)"][..];
+    let note = "(2 files left out by the rules; name one as `path` to ask for it.)";
+    for (tool, args, expected) in [
+        ("grep_files", json!({ "pattern": "key = 1" }), "No matches found.\n"),
+        ("glob_files", json!({ "pattern": "*" }), "main.rs\nsub/a.rs\n"),
+    ] {
+        let found = under(&folder, ask, tool, args).await.unwrap();
+        assert_eq!(found, format!("{expected}{note}"), "{tool}");
+    }
+    let listed = under(&folder, ask, "list_dir", json!({})).await.unwrap();
     assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs\n(2 left out by the rules.)"), "{listed}");
 }
 
@@ -236,12 +253,17 @@ async fn files_are_found_by_name_the_newest_first() {
         (".git/x.rs", ""),
     ]);
     let harness = harness(&folder);
+    let at = |glob: &str| folder.path().join(glob);
     for (args, expected) in [
         (json!({ "pattern": "*.rs" }), "b.rs\nsrc/deep/a.rs\n.hidden.rs"),
         (json!({ "pattern": "src/**" }), "src/deep/a.rs\nsrc/c.ts"),
         (json!({ "pattern": "**/*.ts" }), "src/c.ts"),
         (json!({ "pattern": "./deep/*", "path": "src" }), "src/deep/a.rs"),
         (json!({ "pattern": "*.log" }), "No files found."),
+        (json!({ "pattern": at("*.rs") }), "b.rs\n.hidden.rs"),
+        (json!({ "pattern": at("src/**/*.rs") }), "src/deep/a.rs"),
+        (json!({ "pattern": at("src/c.ts"), "path": "src" }), "src/c.ts"),
+        (json!({ "pattern": "/deep/*", "path": "src" }), "src/deep/a.rs"),
         (json!({ "pattern": "*.rs", "path": "target" }), "target/x.rs"),
         (
             json!({ "pattern": "*.rs", "limit": 2 }),
@@ -254,6 +276,9 @@ async fn files_are_found_by_name_the_newest_first() {
         (json!({ "pattern": "*", "path": "nope" }), ErrorKind::NotFound),
         (json!({ "pattern": "*.{rs" }), ErrorKind::InvalidArgs),
         (json!({ "pattern": "" }), ErrorKind::InvalidArgs),
+        (json!({ "pattern": "../*" }), ErrorKind::InvalidArgs),
+        (json!({ "pattern": "src/../../*", "path": "src" }), ErrorKind::InvalidArgs),
+        (json!({ "pattern": at("*.rs"), "path": "src" }), ErrorKind::InvalidArgs),
     ] {
         assert_eq!(harness.error("glob_files", args.to_string()).await.kind(), kind, "{args}");
     }
@@ -336,12 +361,37 @@ async fn size_and_encoding_do_not_matter() {
         bytes.extend_from_slice(b"needle\n");
         fs::write(folder.path().join(name), bytes).unwrap();
     }
+    // What comes after a megabyte does not make the beginning binary, in any mode.
+    let (start, rest) = large.split_at(1_000);
+    let late = format!("{start}\nneedle\n{}\0{rest}", &rest[..1 << 20]);
+    fs::write(folder.path().join("text-then-binary"), late).unwrap();
     let harness = harness(&folder);
-    let args = json!({ "pattern": "needle", "output_mode": "count" });
-    let found = text(&harness, "grep_files", args).await;
-    let mut found: Vec<_> = found.lines().skip(1).collect();
-    found.sort_unstable();
-    assert_eq!(found, ["large: 1", "small: 1", "utf16: 1"]);
+    for mode in ["count", "files", "content"] {
+        let args = json!({ "pattern": "needle", "output_mode": mode });
+        let found = text(&harness, "grep_files", args).await;
+        let name = |line: &str| line.split(':').next().map(str::to_owned);
+        let mut found: Vec<_> =
+            found.lines().skip(1).filter(|line| !line.starts_with(' ')).filter_map(name).collect();
+        found.sort_unstable();
+        assert_eq!(found, ["large", "small", "text-then-binary", "utf16"], "{mode}");
+    }
+}
+
+// F145: rules that are not heeded are told of.
+#[tokio::test]
+async fn an_ignore_file_that_is_too_long_is_told_of() {
+    let many = format!("*.log\n{}", "x\n".repeat(20_000));
+    let folder = folder(&[("a.log", "needle"), ("a", "needle"), ("sub/.gitignore", &many)]);
+    fs::write(folder.path().join(".gitignore"), &many).unwrap();
+    let harness = harness(&folder);
+    let note = "(2 ignore files have more rules than are heeded: what the last ones exclude was \
+                searched.)";
+    let grep = text(&harness, "grep_files", json!({ "pattern": "needle", "output_mode": "files" }));
+    assert_eq!(grep.await, format!("Found 1 file.\na\n{note}"));
+    let glob = text(&harness, "glob_files", json!({ "pattern": "a*" })).await;
+    assert_eq!(glob, format!("a\n{note}"));
+    let below = json!({ "pattern": "needle", "path": "sub" });
+    assert_eq!(text(&harness, "grep_files", below).await, format!("No matches found.\n{note}"));
 }
 
 // F141: a page deep in a large file is the same when its place is remembered, and a file that

@@ -49,6 +49,26 @@ async fn what_was_shown_is_what_is_replaced() {
         desk.ok("write_file", write).await;
         assert_eq!(desk.text("f"), "new\n");
     }
+    // A patch does the same with all that goes as a whole.
+    let move_to = "*** Update File: f\n*** Move to: g\n@@\n-old\n+new";
+    for (body, files, changed) in [
+        ("*** Delete File: f", &[("f", "old\n")][..], "f"),
+        ("*** Add File: f\n+new", &[("f", "old\n")], "f"),
+        ("*** Add File: f\n+new", &[], "f"),
+        (move_to, &[("f", "old\n")], "g"),
+        (move_to, &[("f", "old\n"), ("g", "lost\n")], "g"),
+    ] {
+        let mut desk = Desk::with_rules(files, &[]);
+        let meddling = Meddling(desk.path(changed), "theirs\n");
+        desk.pipeline = desk.pipeline.approver(meddling);
+        let error = desk.patch(body).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{body}: {error}");
+        let mut expected = named(files);
+        expected.retain(|(name, _)| name != changed);
+        expected.push((changed.to_owned(), "theirs\n".to_owned()));
+        expected.sort();
+        assert_eq!(desk.files(), expected, "{body}");
+    }
     // An edit quotes what it replaces, and so it may go on.
     let mut desk = Desk::with_rules(&[("f", "old\n")], &[]);
     let meddling = Meddling(desk.path("f"), "more\nold\n");
@@ -56,6 +76,31 @@ async fn what_was_shown_is_what_is_replaced() {
     let edit = json!({ "path": "f", "old_string": "old", "new_string": "new" });
     desk.ok("edit_file", edit).await;
     assert_eq!(desk.text("f"), "more\nnew\n");
+}
+
+// F174, F140: a file that gets another name may take the place of one that is lost then.
+#[tokio::test]
+async fn what_is_lost_where_a_file_goes_is_shown() {
+    let moved = "--- f\n+++ sub/g\n";
+    let hunk = "@@ -1 +1 @@\n-old\n+new\n";
+    let lost = "--- sub/g\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-lost\n-too\n";
+    for (there, lines, expected, counted) in [
+        (None, "-old\n+new", format!("{moved}{hunk}"), (1, 1)),
+        (Some("lost\ntoo\n"), "-old\n+new", format!("{moved}{hunk}{lost}"), (1, 3)),
+        (Some("lost\ntoo\n"), " old", format!("{moved}{lost}"), (0, 2)),
+    ] {
+        let files: Vec<_> =
+            there.map(|text| ("sub/g", text)).into_iter().chain([("f", "old\n")]).collect();
+        let desk = Desk::with_rules(&files, &[]).answering(false);
+        let body = format!("*** Update File: f\n*** Move to: sub/g\n@@\n{lines}");
+        desk.patch(&body).await.unwrap_err();
+        let preview = desk.preview();
+        assert_eq!(preview["unified"], expected);
+        assert_eq!(
+            (&preview["added"], &preview["removed"]),
+            (&counted.0.into(), &counted.1.into())
+        );
+    }
 }
 
 // F140: one ask for all files of a patch.

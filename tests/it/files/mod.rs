@@ -6,6 +6,7 @@ mod asks;
 mod cancelled;
 mod patches;
 mod paths;
+mod subjects;
 
 use std::fs;
 use std::path::{Path, PathBuf};

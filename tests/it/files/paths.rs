@@ -78,3 +78,47 @@ async fn pipes_and_folders_are_refused_at_once() {
         }
     }
 }
+
+// F142: a path with a separator at its end is a folder's.
+#[tokio::test]
+async fn a_folder_is_not_written_as_a_file() {
+    let desk = Desk::with_rules(&[], &[]).answering(true);
+    for path in ["dir/", "a/dir//"] {
+        let add = patch(&format!("*** Add File: {path}\n+x"));
+        for (tool, arguments) in [
+            ("write_file", json!({ "path": path, "content": "x" })),
+            ("apply_patch", json!({ "input": add })),
+        ] {
+            let error = desk.error(tool, arguments).await;
+            assert_eq!(error.kind(), ErrorKind::InvalidArgs, "{tool} {path}: {error}");
+        }
+    }
+    assert_eq!(desk.files(), []);
+    assert!(desk.asked.asks.lock().unwrap().is_empty());
+}
+
+// F140: a file does not go under the name of a link to it, and no link is left that leads
+// nowhere.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_is_not_taken_for_what_it_leads_to() {
+    let desk = Desk::with_rules(&[("dir/real", "x\n")], &["allow *"]);
+    let other = TempDir::new().unwrap();
+    let outside = other.path().canonicalize().unwrap().join("link");
+    std::os::unix::fs::symlink("real", desk.path("dir/link")).unwrap();
+    std::os::unix::fs::symlink(desk.path("dir/real"), &outside).unwrap();
+    for path in ["dir/link", outside.to_str().unwrap()] {
+        for body in [
+            format!("*** Delete File: {path}"),
+            format!("*** Update File: {path}\n*** Move to: moved\n@@\n-x\n+y"),
+        ] {
+            let error = desk.patch(&body).await.unwrap_err();
+            assert!(error.to_string().contains("is a symbolic link to `dir/real`"), "{error}");
+        }
+        assert_eq!(desk.text("dir/real"), "x\n");
+    }
+    // A change reaches the file through its links, as it does for every program.
+    desk.patch("*** Update File: dir/link\n@@\n-x\n+y").await.unwrap();
+    assert_eq!(desk.text("dir/real"), "y\n");
+    assert!(desk.path("dir/link").is_symlink());
+}

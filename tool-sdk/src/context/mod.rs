@@ -32,7 +32,7 @@ pub(crate) use self::progress::Listener;
 pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::settings::Settings;
-pub use self::sight::Sight;
+pub use self::sight::{Sight, Visibility};
 pub use self::state::{FromContext, FromContextRef, State};
 use crate::call::{Call, CallId};
 use crate::error::ToolError;

@@ -7,7 +7,26 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-type Judge = dyn Fn(&str, &Path) -> bool + Send + Sync;
+type Judge = dyn Fn(&str, &Path) -> Visibility + Send + Sync;
+
+/// What a tool may tell of a file that it met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Visibility {
+    /// Everything.
+    Shown,
+    /// That something is there: whoever names it can ask for it.
+    OnRequest,
+    /// Nothing: not even that it is there.
+    Hidden,
+}
+
+/// What is not shown is hidden.
+impl From<bool> for Visibility {
+    fn from(shown: bool) -> Self {
+        if shown { Self::Shown } else { Self::Hidden }
+    }
+}
 
 /// Which of the files that a tool meets it may show; see [`Context::sight`].
 ///
@@ -32,8 +51,10 @@ impl Sight {
 
     /// What `judge` says of a file as it would be asked for, and where it is.
     #[must_use]
-    pub fn of(judge: impl Fn(&str, &Path) -> bool + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(judge)))
+    pub fn of<V: Into<Visibility>>(
+        judge: impl Fn(&str, &Path) -> V + Send + Sync + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(move |asked, absolute| judge(asked, absolute).into())))
     }
 
     /// Whether nothing is left out, so that nothing has to be judged.
@@ -45,7 +66,13 @@ impl Sight {
     /// Whether a file may be shown: as it would be asked for, and where it is.
     #[must_use]
     pub fn shows(&self, asked: &str, absolute: &Path) -> bool {
-        self.0.as_ref().is_none_or(|judge| judge(asked, absolute))
+        self.of_file(asked, absolute) == Visibility::Shown
+    }
+
+    /// What may be told of a file: as it would be asked for, and where it is.
+    #[must_use]
+    pub fn of_file(&self, asked: &str, absolute: &Path) -> Visibility {
+        self.0.as_ref().map_or(Visibility::Shown, |judge| judge(asked, absolute))
     }
 }
 

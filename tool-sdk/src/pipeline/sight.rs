@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::core::Core;
-use crate::context::{Context, Sight};
+use crate::context::{Context, Sight, Visibility};
 use crate::permission::{Action, Grantee, Mode};
 use crate::tool::Subject;
 use crate::toolset::names_of;
@@ -12,7 +12,7 @@ use crate::toolset::names_of;
 /// What the rules let the call show under `permission`.
 ///
 /// A file that somebody would have to be asked about is left out like one that is denied,
-/// unless that was approved before. A rule that asks about everything was answered when the
+/// unless that was approved before; but only of the former it is told that it is there. A rule that asks about everything was answered when the
 /// call was let through.
 pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let view = core.toolset.view_for(cx.session());
@@ -34,16 +34,20 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let stored = core.store.as_ref().map(|store| store.grants());
     Sight::of(move |asked, absolute| {
         let subject = Subject::path(asked, absolute);
-        let Some(rule) = rules.decisive(&subject, &|_| None, true) else { return true };
+        let Some(rule) = rules.decisive(&subject, &|_| None, true) else {
+            return Visibility::Shown;
+        };
+        let is_answered = || {
+            rule.pattern.is_any()
+                || mode == Mode::Bypass
+                || core.kept(&session).approvals.covers(&to, &subject)
+                || stored.as_ref().is_some_and(|stored| stored.covers(&to, &subject))
+        };
         match rule.action {
-            Action::Allow => true,
-            Action::Deny => false,
-            Action::Ask => {
-                rule.pattern.is_any()
-                    || mode == Mode::Bypass
-                    || core.kept(&session).approvals.covers(&to, &subject)
-                    || stored.as_ref().is_some_and(|stored| stored.covers(&to, &subject))
-            }
+            Action::Allow => Visibility::Shown,
+            Action::Deny => Visibility::Hidden,
+            Action::Ask if is_answered() => Visibility::Shown,
+            Action::Ask => Visibility::OnRequest,
         }
     })
 }

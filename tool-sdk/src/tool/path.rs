@@ -6,9 +6,10 @@
 //! **Invariant:** nothing here opens a file.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -22,7 +23,10 @@ use crate::workspace::{Located, Snapshot, Workspace};
 /// A path that a model sends.
 ///
 /// As a parameter it is a text like any other. What makes it more are its subjects for the
-/// rules: the path as it was sent and the place to which links lead, each judged by itself.
+/// rules: the path as it was sent and the place to which links lead, each judged by itself. A
+/// tool that names no subjects has those of all paths that came in its arguments, read by a
+/// tool that only reads and written by any other.
+///
 /// On top of that, what is outside of the workspace is asked about as `external_directory`,
 /// and a change of what is executed or obeyed later (hooks of git, start-up files, settings
 /// of agents) as `protected_path`, so that allowing a tool's own permission allows neither.
@@ -33,7 +37,7 @@ use crate::workspace::{Located, Snapshot, Workspace};
 /// use tool_sdk::{Changes, Context, State, ToolError, Workspace, WorkspacePath, tool};
 ///
 /// /// Empty a file.
-/// #[tool(write, permission = "edit", approval(subjects = |args, cx| args.path.written(cx)))]
+/// #[tool(write, permission = "edit")]
 /// async fn clear(
 ///     /// The file.
 ///     path: WorkspacePath,
@@ -52,7 +56,11 @@ use crate::workspace::{Located, Snapshot, Workspace};
 /// }
 /// ```
 #[derive(Clone, Default)]
-pub struct WorkspacePath {
+pub struct WorkspacePath(Arc<Sent>);
+
+/// A path that was sent, and what became of it; clones share that.
+#[derive(Default)]
+struct Sent {
     text: String,
     /// Where it led when the call was judged; `None` when that was nowhere.
     judged: OnceLock<Option<Places>>,
@@ -61,7 +69,6 @@ pub struct WorkspacePath {
 }
 
 /// Where a path leads.
-#[derive(Clone)]
 struct Places {
     /// As it was sent; `None` when that is outside of the workspace.
     asked: Option<Located>,
@@ -73,7 +80,7 @@ impl WorkspacePath {
     /// The path as it was sent.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 
     /// The place without links: the one that was judged, or, where nobody judged it, the
@@ -84,8 +91,8 @@ impl WorkspacePath {
     /// Fails like [`Workspace::resolve`] and [`Located::real`], and with `conflict` when the
     /// path meant nothing while the call was judged.
     pub fn locate(&self, workspace: &Workspace) -> Result<Located, ToolError> {
-        let now = || workspace.resolve(&self.text)?.real();
-        match self.judged.get() {
+        let now = || workspace.resolve(&self.0.text)?.real();
+        match self.0.judged.get() {
             None => now(),
             Some(Some(places)) => Ok(places.real.clone()),
             Some(None) => {
@@ -97,20 +104,31 @@ impl WorkspacePath {
         }
     }
 
+    /// Whether the path itself is a symbolic link, wherever it leads: what is done to the file
+    /// that it leads to is not done to the link.
+    #[must_use]
+    pub fn is_link(&self, workspace: &Workspace) -> bool {
+        match workspace.find(&self.0.text) {
+            Ok(Some(place)) => place.is_link(),
+            Ok(None) => workspace.is_link_outside(&self.0.text),
+            Err(_) => false,
+        }
+    }
+
     /// Keeps what the file says while somebody is shown what becomes of it, and gives what
     /// was kept first.
     ///
     /// A tool that replaces a file as a whole reads it in its preview, and based on what it
     /// finds there when it runs: what is replaced is what was shown.
     pub fn keep_shown(&self, now: Snapshot) -> &Snapshot {
-        self.shown.get_or_init(|| now)
+        self.0.shown.get_or_init(|| now)
     }
 
     /// What the file said when somebody was shown what becomes of it; `None` when nobody
     /// was.
     #[must_use]
     pub fn shown(&self) -> Option<&Snapshot> {
-        self.shown.get()
+        self.0.shown.get()
     }
 
     /// What a call touches that reads the path.
@@ -126,19 +144,29 @@ impl WorkspacePath {
     }
 
     fn subjects(&self, cx: &Context, writes: bool) -> Vec<Subject> {
-        match self.judged.get_or_init(|| self.places(cx).ok()) {
-            Some(places) => self.about(places, writes, cx),
+        self.led(cx, writes)
             // The call will say what is wrong, and touch nothing: nobody has to be asked.
-            None => vec![Subject::new(&self.text).class(RiskClass::Read)],
-        }
+            .unwrap_or_else(|| vec![Subject::new(&self.0.text).class(RiskClass::Read)])
+    }
+
+    /// What a call touches whose tool does not say what it does with the path. Where that
+    /// leads nowhere, the tool may do something else.
+    pub(super) fn touched(&self, cx: &Context, writes: bool) -> Vec<Subject> {
+        self.led(cx, writes).unwrap_or_else(|| vec![Subject::new(&self.0.text)])
+    }
+
+    /// What is touched where the path leads; `None` when that is nowhere.
+    fn led(&self, cx: &Context, writes: bool) -> Option<Vec<Subject>> {
+        let places = self.0.judged.get_or_init(|| self.places(cx).ok());
+        places.as_ref().map(|places| self.about(places, writes, cx))
     }
 
     fn places(&self, cx: &Context) -> Result<Places, ToolError> {
         let workspace = cx.state::<Workspace>()?;
-        let asked = workspace.find(&self.text)?;
+        let asked = workspace.find(&self.0.text)?;
         let real = match &asked {
             Some(asked) => asked.real()?,
-            None => workspace.outside(&self.text)?,
+            None => workspace.outside(&self.0.text)?,
         };
         Ok(Places { asked, real })
     }
@@ -150,7 +178,7 @@ impl WorkspacePath {
         let target = path(real);
         let sent = match asked {
             Some(_) => elsewhere.map(path),
-            None => Some(Subject::new(plain(&self.text))),
+            None => Some(Subject::new(plain(&self.0.text))),
         };
         let sent = sent.filter(|sent| sent.text() != target.text());
         let mut subjects: Vec<_> = sent.into_iter().chain([target]).collect();
@@ -195,31 +223,37 @@ fn plain(path: &str) -> String {
 
 impl<T: Into<String>> From<T> for WorkspacePath {
     fn from(text: T) -> Self {
-        Self { text: text.into(), ..Self::default() }
+        Self(Arc::new(Sent { text: text.into(), ..Sent::default() }))
     }
 }
 
 impl fmt::Display for WorkspacePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0.text)
     }
 }
 
 impl fmt::Debug for WorkspacePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.fmt(f)
+        self.0.text.fmt(f)
     }
 }
 
 impl<'de> Deserialize<'de> for WorkspacePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::from)
+        let path = String::deserialize(deserializer).map(Self::from)?;
+        DECODED.with_borrow_mut(|decoded| {
+            if let Some(decoded) = decoded {
+                decoded.push(path.clone());
+            }
+        });
+        Ok(path)
     }
 }
 
 impl Serialize for WorkspacePath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+        serializer.serialize_str(&self.0.text)
     }
 }
 
@@ -235,6 +269,27 @@ impl JsonSchema for WorkspacePath {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         String::json_schema(generator)
     }
+}
+
+thread_local! {
+    /// The paths that were decoded on this thread, as long as somebody wants to know.
+    static DECODED: RefCell<Option<Vec<WorkspacePath>>> = const { RefCell::new(None) };
+}
+
+/// What `decode` gives, and every path that it decoded on the way: nobody can tell from
+/// outside which paths a value of any type holds.
+pub(super) fn decoding<T>(decode: impl FnOnce() -> T) -> (T, Vec<WorkspacePath>) {
+    struct Until(Option<Vec<WorkspacePath>>);
+
+    impl Drop for Until {
+        fn drop(&mut self) {
+            DECODED.set(self.0.take());
+        }
+    }
+
+    let _until = Until(DECODED.replace(Some(Vec::new())));
+    let value = decode();
+    (value, DECODED.take().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -258,6 +258,12 @@ impl Located {
         })
     }
 
+    /// Whether a symbolic link is here, wherever it leads.
+    pub(crate) fn is_link(&self) -> bool {
+        let found = self.root().dir.symlink_metadata(self.below_root());
+        found.is_ok_and(|found| found.is_symlink())
+    }
+
     /// Lists a folder, in no particular order.
     ///
     /// # Errors

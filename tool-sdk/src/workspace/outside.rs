@@ -36,4 +36,10 @@ impl Workspace {
         let root = workspace.roots.len() - 1;
         Ok(Located { workspace, root, relative, is_real: true })
     }
+
+    /// Whether a path that is outside of every root is a symbolic link itself.
+    pub(crate) fn is_link_outside(&self, path: &str) -> bool {
+        let found = self.roots[0].real.join(path).symlink_metadata();
+        found.is_ok_and(|found| found.is_symlink())
+    }
 }

@@ -69,9 +69,7 @@ impl Temporary {
     ) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        if let Some(facts) = like {
-            shut(&mut options, facts);
-        }
+        shut(&mut options, like);
         let name = new_name();
         let file = dir.open_with(&name, &options)?;
         // From here on, a failure removes it.
@@ -321,13 +319,17 @@ fn new_name() -> OsString {
     format!(".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1)).into()
 }
 
+/// The mode of a file that replaces none, as far as the user's own mask allows.
+#[cfg(unix)]
+const NEW: u32 = 0o644;
+
 /// Until it has the mode and the owner of the file that it replaces, nobody else reads it who
 /// could not read that one: whose group it is does not matter where all others may do as much.
 #[cfg(unix)]
-fn shut(options: &mut OpenOptions, like: &Facts) {
+fn shut(options: &mut OpenOptions, like: Option<&Facts>) {
     use cap_std::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
-    options.mode(first_mode(like.permissions.mode()));
+    options.mode(like.map_or(NEW, |facts| first_mode(facts.permissions.mode())));
 }
 
 #[cfg(unix)]
@@ -337,7 +339,7 @@ fn first_mode(mode: u32) -> u32 {
 }
 
 #[cfg(not(unix))]
-fn shut(_: &mut OpenOptions, _: &Facts) {}
+fn shut(_: &mut OpenOptions, _: Option<&Facts>) {}
 
 fn give(file: &cap_std::fs::File, own: &Metadata, facts: &Facts) -> io::Result<()> {
     #[cfg(unix)]

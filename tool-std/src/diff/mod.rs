@@ -73,6 +73,24 @@ impl FileDiff {
         Self::headed(path, diff, [true, true])
     }
 
+    /// The same for a file that gets another name, which the head of the difference says.
+    pub(crate) fn moved(mut self, to: &str, detail: Detail) -> Self {
+        if detail == Detail::Shown {
+            let hunks = self.diff.unified.splitn(3, '\n').nth(2).unwrap_or_default();
+            self.diff.unified =
+                format!("--- {}\n+++ {}\n{hunks}", one_line(&self.path), one_line(to));
+        }
+        self
+    }
+
+    /// The same with what happens to another file at the same time.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.diff.unified.push_str(&other.diff.unified);
+        self.diff.added += other.diff.added;
+        self.diff.removed += other.diff.removed;
+        self
+    }
+
     fn headed(path: &str, mut diff: Diff, is_there: [bool; 2]) -> Self {
         if !diff.unified.is_empty() {
             let [old, new] =

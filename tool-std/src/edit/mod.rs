@@ -19,6 +19,10 @@ use self::find::{MAX_PLACES, find};
 pub(crate) use self::nearest::{Nearest, nearest};
 use crate::text::lines::{line_end, new_line_end, split_bom};
 
+/// How many bytes are gone through for all edits together, each time they are copied or
+/// compared: what a processor does in a few seconds.
+const MOST: usize = 1 << 30;
+
 /// How many line numbers an error names.
 const NAMED: usize = 10;
 
@@ -58,6 +62,10 @@ pub(crate) struct EditError {
 /// What is wrong with an edit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
+    /// Nobody waits for it any more.
+    Stopped,
+    /// With those before it, it is more work than anybody waits for.
+    Costly,
     /// It quotes nothing.
     Empty,
     /// It changes nothing.
@@ -74,17 +82,25 @@ pub(crate) enum Fault {
 }
 
 /// The text after all `edits`, each made on what the ones before it left; or the first error,
-/// and no edit at all.
-pub(crate) fn replace(text: &str, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
+/// and no edit at all. Between them it looks whether they are `stopped`.
+pub(crate) fn replace(
+    text: &str,
+    edits: &[Edit<'_>],
+    stopped: &dyn Fn() -> bool,
+) -> Result<Edited, EditError> {
     let (bom, body) = split_bom(text);
     let mut so_far = Cow::Borrowed(body);
-    let (mut replaced, mut strategy) = (0, Strategy::default());
+    let (mut replaced, mut strategy, mut left) = (0, Strategy::default(), MOST);
     for (index, edit) in edits.iter().enumerate() {
-        let done = replace_one(&so_far, edit).map_err(|fault| EditError {
-            edit: index + 1,
-            edits: edits.len(),
-            fault,
-        })?;
+        let refused = |fault| EditError { edit: index + 1, edits: edits.len(), fault };
+        if stopped() {
+            return Err(refused(Fault::Stopped));
+        }
+        let done = replace_one(&so_far, edit).map_err(refused)?;
+        // A looser way comes after the stricter ones.
+        let ways = 1 + done.strategy as usize;
+        let cost = so_far.len().saturating_mul(ways);
+        left = left.checked_sub(cost).ok_or_else(|| refused(Fault::Costly))?;
         so_far = Cow::Owned(done.text);
         replaced += done.replaced;
         strategy = strategy.max(done.strategy);
@@ -158,6 +174,11 @@ impl fmt::Display for EditError {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Fault::Stopped => f.write_str("it took too long, or nobody waits for it any more"),
+            Fault::Costly => f.write_str(
+                "so many edits of so large a file take too long; make them in several calls, or \
+                 write the whole file with the tool for that",
+            ),
             Fault::Empty => f.write_str(
                 "the text to replace is empty; quote the text to change, or write the whole \
                  file with the tool for that",

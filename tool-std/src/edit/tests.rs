@@ -4,7 +4,11 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::find::{Strategy as Found, find};
-use super::{Edit, EditError, Edited, Fault, nearest, replace};
+use super::{Edit, EditError, Edited, Fault, MOST, nearest};
+
+fn replace(text: &str, edits: &[Edit<'_>]) -> Result<Edited, EditError> {
+    super::replace(text, edits, &|| false)
+}
 
 fn once<'e>(old: &'e str, new: &'e str) -> Edit<'e> {
     Edit { old, new, replace_all: false }
@@ -276,4 +280,23 @@ fn what_is_there_too_often_is_not_counted_to_the_end() {
         replace(&"a\n".repeat(200_000), &[edit]),
         Err(EditError { fault: Fault::NotFound(_), .. })
     ));
+}
+
+// Whoever waits for a file does not wait for ever.
+#[test]
+fn many_edits_of_a_large_text_end() {
+    let text = format!("a\n{}", "line\n".repeat(2_000_000));
+    let (there, back) = (once("a\n", "b\n"), once("b\n", "a\n"));
+    let edits: Vec<_> = [there, back].into_iter().cycle().take(2_000).collect();
+    let fault = |stopped: &dyn Fn() -> bool| {
+        let error = super::replace(&text, &edits, stopped).unwrap_err();
+        (error.edit, error.fault)
+    };
+    assert_eq!(fault(&|| false), (MOST / text.len() + 1, Fault::Costly));
+    let asked = std::cell::Cell::new(0);
+    let stopped = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 3
+    };
+    assert_eq!(fault(&stopped), (4, Fault::Stopped));
 }

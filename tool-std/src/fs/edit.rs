@@ -9,7 +9,7 @@ use tool_sdk::{
 };
 
 use super::read::with_similar;
-use super::target::{Target, counts, display, preview};
+use super::target::{Target, counts, display, patience, preview};
 use crate::diff::Detail;
 use crate::edit::{Edit, EditError, Edited, Fault, replace};
 use crate::stop;
@@ -34,7 +34,7 @@ pub struct TextEdit {
 /// The text to replace must be in the file exactly as quoted, with its indentation, and
 /// only once unless `replace_all` is set. Give either `old_string` and `new_string`, or
 /// `edits` for several replacements, which are made in their order, all or none. Line ends
-/// and the byte order mark stay as they are.
+/// and the byte order mark stay as they are. A file may have 64 MiB.
 #[tool(
     write,
     category = "filesystem",
@@ -73,7 +73,8 @@ pub async fn edit_file(
         stop::check(stop)?;
         let target = Target::read(place.clone())?;
         let edits = wanted(&old_string, &new_string, replace_all, &edits)?;
-        let edited = edit(&target, &edits).map_err(|error| with_similar(error, &place, stop))?;
+        let edited = edit(&target, &edits, &|| stop.is_stopped());
+        let edited = edited.map_err(|error| with_similar(error, &place, stop))?;
         write(target, edited, stop)
     })
     .await
@@ -90,7 +91,7 @@ fn subjects(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
 fn shown_before(args: &EditFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
         let target = Target::read(args.path.locate(&*cx.state::<Workspace>()?)?)?;
-        let edited = edit(&target, &args.wanted()?)?;
+        let edited = edit(&target, &args.wanted()?, &patience(cx))?;
         Ok(target.diff(Some(&edited.text), Detail::Shown).to_json())
     };
     preview(diff())
@@ -128,15 +129,20 @@ fn wanted<'a>(
     }
 }
 
-fn edit(target: &Target, edits: &[Edit<'_>]) -> Result<Edited, ToolError> {
-    replace(target.text()?, edits).map_err(|error| refused(&target.path(), error))
+fn edit(
+    target: &Target,
+    edits: &[Edit<'_>],
+    stopped: &dyn Fn() -> bool,
+) -> Result<Edited, ToolError> {
+    replace(target.text()?, edits, stopped).map_err(|error| refused(&target.path(), error))
 }
 
 fn refused(path: &str, error: EditError) -> ToolError {
     let message = format!("`{path}`: {error}");
     match error.fault {
         Fault::Empty | Fault::Identical => ToolError::invalid_args(message),
-        Fault::NotFound(_) | Fault::Ambiguous { .. } => ToolError::failed(message),
+        Fault::Stopped => ToolError::aborted(message),
+        Fault::Costly | Fault::NotFound(_) | Fault::Ambiguous { .. } => ToolError::failed(message),
     }
     .source(error)
 }

@@ -1,12 +1,11 @@
 //! `list_dir`: a folder and what is below it.
 
-use std::ffi::OsStr;
 use std::io;
 
 use serde_json::json;
 use tool_sdk::{
-    Context, Folder, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Workspace,
-    WorkspacePath, tool,
+    Context, Folder, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Visibility,
+    Workspace, WorkspacePath, tool,
 };
 
 use super::read::with_similar;
@@ -92,7 +91,7 @@ struct Listing<'a> {
     /// Entries met so far, in the window or not.
     met: u64,
     shown: u64,
-    /// Entries that the rules keep back.
+    /// Entries that the rules keep back from who does not name them.
     withheld: u64,
     full: bool,
 }
@@ -107,18 +106,17 @@ impl<'a> Listing<'a> {
     /// What of the folder at `place` may be shown, in any order.
     fn entries(&mut self, place: &Located, folder: Folder) -> io::Result<Vec<FolderEntry>> {
         let mut entries = folder.entries()?;
-        let before = entries.len();
-        entries.retain(|entry| self.shows(place, entry.name()));
-        self.withheld += (before - entries.len()) as u64;
+        if !self.sight.is_everything() {
+            entries.retain(|entry| self.shows(&place.join(entry.name())));
+        }
         Ok(entries)
     }
 
-    fn shows(&self, folder: &Located, name: &OsStr) -> bool {
-        if self.sight.is_everything() {
-            return true;
-        }
-        let place = folder.join(name);
-        self.sight.shows(&place.display(), &place.absolute())
+    /// Whether an entry may be shown; counts those that somebody may ask for.
+    fn shows(&mut self, place: &Located) -> bool {
+        let visibility = self.sight.of_file(&place.display(), &place.absolute());
+        self.withheld += u64::from(visibility == Visibility::OnRequest);
+        visibility == Visibility::Shown
     }
 
     /// Goes through what is in `place`; `above` are the folders between it and the start.

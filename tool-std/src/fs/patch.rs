@@ -13,8 +13,8 @@ use tool_sdk::{
     Context, Located, Output, RiskClass, State, Subject, ToolError, Workspace, WorkspacePath, tool,
 };
 
-use super::plan::{Done, MAX_PREVIEW, Operation, Plan, Section};
-use super::target::preview;
+use super::plan::{Done, MAX_PREVIEW, Named, Operation, Plan, Reason, Section, unfit};
+use super::target::{is_of_a_file, patience, preview};
 use crate::diff::{Diff, FileDiff};
 use crate::patch::{Hunk, Pass, Patch, parse};
 use crate::stop;
@@ -36,6 +36,8 @@ struct Part {
     from: WorkspacePath,
     /// Where the file goes, when it gets another path.
     to: Option<WorkspacePath>,
+    /// Whether nothing is left under the name that it has.
+    goes: bool,
 }
 
 /// Change several files with one patch: all of them, or none.
@@ -45,7 +47,8 @@ struct Part {
 /// `*** Move to: path` on the next line. An update holds hunks. A hunk begins with `@@`, or
 /// with `@@ ` and a line above the place such as the head of a function; then come lines
 /// that start with a blank (stays), `-` (goes) or `+` (comes). Quote three lines around a
-/// change, exactly as they are in the file, and hunks from top to bottom.
+/// change, exactly as they are in the file, and hunks from top to bottom. A file may have
+/// 64 MiB.
 ///
 /// ```text
 /// *** Begin Patch
@@ -79,7 +82,8 @@ pub async fn apply_patch(
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
-        let plan = input.plan(places)?;
+        let reason = Reason { is_shown: false, stopped: &|| stop.is_stopped() };
+        let plan = input.plan(places, &reason)?;
         plan.changes.apply(|| stop.is_stopped())?;
         Ok(report(&plan.done))
     })
@@ -95,6 +99,7 @@ fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
         let message = format_args!("there is no environment `{environment}` here");
         return Err(ToolError::invalid_args(message).hint("leave its line out of the patch"));
     }
+    patch.hunks.iter().flat_map(Hunk::paths).try_for_each(is_of_a_file)?;
     Ok(patch)
 }
 
@@ -109,7 +114,8 @@ fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
 fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
     let diffs = || {
         let places = args.input.locate(&*cx.state::<Workspace>()?)?;
-        Ok(together(&args.input.plan(places)?.done))
+        let reason = Reason { is_shown: true, stopped: &patience(cx) };
+        Ok(together(&args.input.plan(places, &reason)?.done))
     };
     preview(diffs())
 }
@@ -120,17 +126,30 @@ impl PatchText {
     }
 
     /// What becomes of the files, which are at `places`, in the order of the paths.
-    fn plan(&self, places: Vec<Located>) -> Result<Plan, ToolError> {
+    fn plan(&self, places: Vec<Located>, reason: &Reason<'_>) -> Result<Plan, ToolError> {
         if self.parts.is_empty() {
             sound(&self.text)?;
         }
         let mut places = places.into_iter();
-        let mut place = || places.next().ok_or_else(|| ToolError::internal("a path has no place"));
+        let mut named = |path| match places.next() {
+            Some(place) => Ok(Named { path, place }),
+            None => Err(ToolError::internal("a path has no place")),
+        };
         let sections = self.parts.iter().map(|part| {
-            let (from, to) = (place()?, part.to.as_ref().map(|_| place()).transpose()?);
+            let (from, to) = (named(&part.from)?, part.to.as_ref().map(&mut named).transpose()?);
             Ok(Section { source: &self.text[part.source.clone()], from, to })
         });
-        Plan::new(&sections.collect::<Result<Vec<_>, ToolError>>()?)
+        Plan::new(&sections.collect::<Result<Vec<_>, ToolError>>()?, reason)
+    }
+
+    /// Refuses to take a file away under the name of a link to it, which would lead nowhere
+    /// then.
+    fn refuse_links(&self, workspace: &Workspace) -> Result<(), ToolError> {
+        let mut goes = self.parts.iter().filter(|part| part.goes).map(|part| &part.from);
+        let Some(link) = goes.find(|path| path.is_link(workspace)) else { return Ok(()) };
+        let target = link.locate(workspace)?.display();
+        Err(unfit(format_args!("`{link}` is a symbolic link to `{target}`"))
+            .hint(format_args!("name `{target}` itself, or remove the link with a command")))
     }
 
     /// The places of the paths; two names of one file, and files in files, are refused.
@@ -147,6 +166,7 @@ impl PatchText {
             .hint("put all changes of one file into one section"))
         };
         let places: Vec<Located> = self.paths().map(locate).collect::<Result<_, _>>()?;
+        self.refuse_links(workspace)?;
         let mut folders = HashSet::new();
         for (path, place) in self.paths().zip(&places) {
             for folder in place.absolute().ancestors().skip(1) {
@@ -235,6 +255,7 @@ impl<T: Into<String>> From<T> for PatchText {
             source: range_in(&text, source),
             from: hunk.path().into(),
             to: hunk.moves_to().map(WorkspacePath::from),
+            goes: hunk.moves_to().is_some() || matches!(hunk, Hunk::Delete { .. }),
         };
         let parts = match sound(&text) {
             Ok(patch) => patch.hunks.iter().zip(&patch.sources).map(part).collect(),

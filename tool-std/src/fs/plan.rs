@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::thread::{self, available_parallelism};
 use std::{fmt, panic};
 
-use tool_sdk::{Changes, Located, ToolError};
+use tool_sdk::{Changes, Located, ToolError, WorkspacePath};
 
 use super::target::Target;
 use crate::diff::{Change, Detail, FileDiff};
@@ -54,11 +54,11 @@ pub(super) enum Operation {
 
 impl Plan {
     /// Reads every file and makes its new text, in memory.
-    pub(super) fn new(sections: &[Section<'_>]) -> Result<Self, ToolError> {
+    pub(super) fn new(sections: &[Section<'_>], reason: &Reason<'_>) -> Result<Self, ToolError> {
         let durable = sections.len() <= DURABLE;
         let mut plan = Self { changes: Changes::new().durable(durable), done: Vec::new() };
         let mut shown = 0;
-        for fitted in fit(sections)? {
+        for fitted in fit(sections, reason)? {
             let Fitted { mut done, file, detail } = fitted;
             // How many threads there were decides how much was made, not what is shown.
             match detail {
@@ -76,11 +76,40 @@ impl Plan {
     }
 }
 
+/// What a plan is made for.
+pub(super) struct Reason<'r> {
+    /// Whether somebody is shown it, who says then whether it is carried out.
+    pub(super) is_shown: bool,
+    /// Says that nobody waits for it any more.
+    pub(super) stopped: &'r (dyn Fn() -> bool + Sync),
+}
+
 /// A section of a patch, and the places that it names.
 pub(super) struct Section<'p> {
     pub(super) source: &'p str,
-    pub(super) from: Located,
-    pub(super) to: Option<Located>,
+    pub(super) from: Named<'p>,
+    pub(super) to: Option<Named<'p>>,
+}
+
+/// A path, and where it leads.
+pub(super) struct Named<'p> {
+    pub(super) path: &'p WorkspacePath,
+    pub(super) place: Located,
+}
+
+impl Named<'_> {
+    /// The file as it is now: what becomes of it is quoted.
+    fn read(&self) -> Result<Target, ToolError> {
+        Target::read(self.place.clone())
+    }
+
+    /// The file that goes as a whole: the one that somebody was shown, and no other.
+    fn read_to_lose(&self, reason: &Reason<'_>) -> Result<Target, ToolError> {
+        match reason.is_shown {
+            true => Target::show(self.path, self.place.clone()),
+            false => Target::shown(self.path, self.place.clone()),
+        }
+    }
 }
 
 /// A section that was found to fit.
@@ -103,7 +132,7 @@ struct Next {
 
 /// Fits all sections to their files, on several threads when there are many; in the order of
 /// the sections, and up to the first that does not fit.
-fn fit(sections: &[Section<'_>]) -> Result<Vec<Fitted>, ToolError> {
+fn fit(sections: &[Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, ToolError> {
     let threads = match sections.len() {
         0..=FEW => 1,
         _ => *THREADS,
@@ -112,7 +141,7 @@ fn fit(sections: &[Section<'_>]) -> Result<Vec<Fitted>, ToolError> {
     // By turns, so that each thread has as much of what is shown, which comes first.
     let fit = |at: usize| {
         let mine = sections.iter().skip(at).step_by(threads);
-        fit_some(mine, &Effort::share(threads), room)
+        fit_some(mine, reason, &Effort::share(threads), room)
     };
     let mut parts = thread::scope(|scope| {
         let others: Vec<_> = (1..threads)
@@ -133,13 +162,17 @@ fn fit(sections: &[Section<'_>]) -> Result<Vec<Fitted>, ToolError> {
 /// the differences is wanted in full.
 fn fit_some<'s>(
     sections: impl Iterator<Item = &'s Section<'s>>,
+    reason: &Reason<'_>,
     effort: &Effort,
     mut room: usize,
 ) -> Vec<Result<Fitted, ToolError>> {
     let mut all = Vec::new();
     for section in sections {
         let detail = if room > 0 { Detail::Shown } else { Detail::Counted };
-        all.push(section.fit(effort, detail));
+        all.push(match (reason.stopped)() {
+            true => Err(ToolError::aborted("it took too long, or nobody waits for it any more")),
+            false => section.fit(reason, effort, detail),
+        });
         let Some(Ok(fitted)) = all.last() else { break };
         room = room.saturating_sub(fitted.done.diff.diff.unified.len());
     }
@@ -147,14 +180,22 @@ fn fit_some<'s>(
 }
 
 impl Section<'_> {
-    fn fit(&self, effort: &Effort, detail: Detail) -> Result<Fitted, ToolError> {
+    fn fit(
+        &self,
+        reason: &Reason<'_>,
+        effort: &Effort,
+        detail: Detail,
+    ) -> Result<Fitted, ToolError> {
         // It was read before, with all others on one thread, and nothing was wrong.
         let hunk = section(self.source).map_err(|error| unfit(&error).source(error))?;
-        let from = Target::read(self.from.clone())?;
+        let from = match hunk {
+            Hunk::Update { .. } => self.from.read()?,
+            _ => self.from.read_to_lose(reason)?,
+        };
         if !from.exists() && !matches!(hunk, Hunk::Add { .. }) {
             return Err(unfit(format_args!("there is no `{}`", from.path())));
         }
-        let to = self.to.clone().map(Target::read).transpose()?;
+        let to = self.to.as_ref().map(|to| to.read_to_lose(reason)).transpose()?;
         let whole = |text: Option<String>| {
             let diff = from.diff(text.as_deref(), detail);
             (text, None, Pass::Exact, diff)
@@ -171,6 +212,7 @@ impl Section<'_> {
                 let new = update(old, &chunks, path, effort);
                 let new = new.map_err(|error| misfit(&from, error))?;
                 let diff = FileDiff::along(&from.path(), old, &new.text, &new.changes, detail);
+                let diff = moved(diff, to.as_ref(), detail);
                 let new = (Some(new.text), Some(new.changes), new.pass, diff);
                 match move_to {
                     None => (path, Operation::Update, new),
@@ -186,10 +228,11 @@ impl Section<'_> {
 
 impl Next {
     fn diff(&self, detail: Detail) -> FileDiff {
-        match &self.changes {
+        let diff = match &self.changes {
             Some(changes) => self.from.diff_along(self.text.as_deref(), changes, detail),
             None => self.from.diff(self.text.as_deref(), detail),
-        }
+        };
+        moved(diff, self.to.as_ref(), detail)
     }
 
     fn add_to(self, changes: Changes) -> Changes {
@@ -200,7 +243,15 @@ impl Next {
     }
 }
 
-fn unfit(why: impl fmt::Display) -> ToolError {
+/// The difference of a file that gets the place of `to`, with what is lost there.
+fn moved(diff: FileDiff, to: Option<&Target>, detail: Detail) -> FileDiff {
+    match to {
+        Some(to) => diff.moved(&to.path(), detail).and(to.diff(None, detail)),
+        None => diff,
+    }
+}
+
+pub(super) fn unfit(why: impl fmt::Display) -> ToolError {
     ToolError::failed(format_args!("apply_patch verification failed: {why}"))
 }
 

@@ -1,14 +1,19 @@
 //! A file that a tool changes: what it says now, and what becomes of it.
 
 use std::borrow::Cow;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tool_sdk::{Changes, Located, Snapshot, ToolError, WorkspacePath};
+use tool_sdk::{Changes, Context, Located, Snapshot, ToolError, WorkspacePath};
 
 use crate::diff::{Change, Detail, Diff, FileDiff};
 
-/// The largest file that is changed. Old and new text are in memory at the same time.
+/// The largest file that is changed, which the tools name in their descriptions. Old and new
+/// text are in memory at the same time.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+/// How long somebody who is to be asked waits for what is shown.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A file that is to be changed, as it is now.
 pub(super) struct Target {
@@ -94,9 +99,24 @@ impl Target {
     }
 }
 
+/// Refuses a path that says it is a folder's: a file of that name is not what was meant.
+pub(super) fn is_of_a_file(path: &str) -> Result<(), ToolError> {
+    if !path.ends_with(std::path::is_separator) {
+        return Ok(());
+    }
+    Err(ToolError::invalid("path", format_args!("`{path}` names a folder, not a file"))
+        .hint("name a file in it; missing folders are made on the way"))
+}
+
 /// What a person is shown before a call runs; a call that cannot run says so.
 pub(super) fn preview(shown: Result<Value, ToolError>) -> Option<Value> {
     Some(shown.unwrap_or_else(|error| json!({ "error": error.to_string() })))
+}
+
+/// Says from some time on that a preview has taken too long, or that nobody waits for it.
+pub(super) fn patience(cx: &Context) -> impl Fn() -> bool + Sync {
+    let until = Instant::now() + PATIENCE;
+    move || cx.is_cancelled() || Instant::now() >= until
 }
 
 /// What a screen can draw of one changed file.

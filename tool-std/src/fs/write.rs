@@ -1,9 +1,11 @@
 //! `write_file`: a file as a whole.
 
 use serde_json::Value;
-use tool_sdk::{Changes, Context, Output, State, ToolError, Workspace, WorkspacePath, tool};
+use tool_sdk::{
+    Changes, Context, Output, RiskClass, State, Subject, ToolError, Workspace, WorkspacePath, tool,
+};
 
-use super::target::{Target, counts, display, preview};
+use super::target::{Target, counts, display, is_of_a_file, preview};
 use crate::diff::Detail;
 use crate::edit::with_ends;
 use crate::stop;
@@ -12,14 +14,14 @@ use crate::text::lines::{line_end, split_bom};
 /// Write a file as a whole: make it, or replace all that it says.
 ///
 /// Missing folders are made. To change a part of a file, edit it instead. A file that is
-/// replaced keeps its line ends and its byte order mark.
+/// replaced keeps its line ends and its byte order mark, and may have 64 MiB.
 #[tool(
     write,
     destructive,
     idempotent,
     category = "filesystem",
     permission = "edit",
-    approval(subjects = |args, cx| args.path.written(cx)),
+    approval(subjects = subjects),
     display(
         name = "Write",
         primary = path,
@@ -39,6 +41,7 @@ pub async fn write_file(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
+    is_of_a_file(path.as_str())?;
     let place = path.locate(&workspace)?;
     let locks = workspace.lock([&place]).await;
     cx.blocking(move |stop| {
@@ -68,8 +71,17 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
         .display(display(operation, &diff)))
 }
 
+fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
+    match is_of_a_file(args.path.as_str()) {
+        Ok(()) => args.path.written(cx),
+        // It will say what is wrong, and touch nothing.
+        Err(_) => vec![Subject::new(args.path.as_str()).class(RiskClass::Read)],
+    }
+}
+
 fn shown_before(args: &WriteFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
+        is_of_a_file(args.path.as_str())?;
         let target = Target::show(&args.path, args.path.locate(&*cx.state::<Workspace>()?)?)?;
         let text = fitting(&target, args.content.clone());
         Ok(target.diff(Some(&text), Detail::Shown).to_json())

@@ -10,11 +10,9 @@ use std::time::SystemTime;
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
-use grep_searcher::{
-    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
-};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use memchr::memchr;
-use tool_sdk::{FolderEntry, Located, Sight, Stop, ToolError};
+use tool_sdk::{FolderEntry, Located, Sight, Stop, ToolError, Visibility};
 
 use super::include::Include;
 use super::report::{Found, Line, Mode, Results};
@@ -73,7 +71,7 @@ impl<'a> Search<'a> {
     /// Runs until everything is searched, or more is found than the limit and enough was
     /// searched to know what is new.
     pub(super) fn run(self) -> Result<Results, ToolError> {
-        let Walked { visitors, mut unread } = self.search()?;
+        let Walked { visitors, mut unread, cut } = self.search()?;
         let (mut files, mut withheld) = (Vec::new(), 0);
         for worker in visitors {
             files.extend(worker.found);
@@ -83,7 +81,7 @@ impl<'a> Search<'a> {
         files.sort_by(newest_first);
         let Query { mode, limit, .. } = self.query;
         let is_cut = self.is_cut.into_inner();
-        Ok(Results { mode, limit, is_cut, unread, withheld, files })
+        Ok(Results { mode, limit, is_cut, unread, withheld, cut, files })
     }
 
     fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {
@@ -98,7 +96,7 @@ impl<'a> Search<'a> {
             ToolError::failed(format_args!("cannot search `{}`: {error}", self.start.display()))
                 .source(error)
         })?;
-        Ok(Walked { visitors: vec![worker], unread: 0 })
+        Ok(Walked { visitors: vec![worker], unread: 0, cut: 0 })
     }
 
     /// Whether there is more than may be shown where much was searched, or nobody waits.
@@ -130,7 +128,7 @@ struct Worker<'a> {
     kept: usize,
     /// Files that could not be read.
     unread: u64,
-    /// Files that the rules keep back.
+    /// Files that the rules keep back from who does not name them.
     withheld: u64,
 }
 
@@ -141,9 +139,10 @@ impl Visit for Worker<'_> {
             return;
         }
         let place = search.start.join(path);
-        if !shows(&search.sight, &place) {
-            self.withheld += 1;
-            return;
+        match visibility(&search.sight, &place) {
+            Visibility::Shown => {}
+            Visibility::OnRequest => return self.withheld += 1,
+            _ => return,
         }
         let searched =
             entry.open_file().and_then(|(file, facts)| self.search(&file, &facts, &place));
@@ -181,13 +180,15 @@ impl<'a> Worker<'a> {
         if is_whole && !is_utf16 {
             searcher.set_binary_detection(BinaryDetection::none());
             searcher.search_slice(&*matcher, text, &mut hits)?;
-            if hits.matches > 0 && memchr(0, text).is_some() {
-                return Ok(());
-            }
         } else {
             searcher.set_binary_detection(BinaryDetection::quit(0));
             let rest = Stoppable { file, search };
             searcher.search_reader(&*matcher, text.chain(rest), &mut hits)?;
+        }
+        // What was read before anything was found tells in every mode the same. What comes
+        // further down is not looked at where a search ends early, and so it tells nothing.
+        if hits.matches > 0 && !is_utf16 && memchr(0, text).is_some() {
+            return Ok(());
         }
         let Hits { matches, lines, bytes, .. } = hits;
         if matches > 0 {
@@ -241,9 +242,12 @@ fn newest_first(a: &Found, b: &Found) -> std::cmp::Ordering {
     b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path))
 }
 
-/// Whether a file that nobody named may be shown.
-pub(super) fn shows(sight: &Sight, place: &Located) -> bool {
-    sight.is_everything() || sight.shows(&place.display(), &place.absolute())
+/// What may be told of a file that nobody named.
+pub(super) fn visibility(sight: &Sight, place: &Located) -> Visibility {
+    match sight.is_everything() {
+        true => Visibility::Shown,
+        false => sight.of_file(&place.display(), &place.absolute()),
+    }
 }
 
 /// A file that has no more to read when nobody waits for it.
@@ -314,12 +318,5 @@ impl Sink for Hits<'_> {
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {
         self.keep(line.line_number(), line.bytes(), None);
         Ok(true)
-    }
-
-    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
-        if end.binary_byte_offset().is_some() {
-            self.matches = 0;
-        }
-        Ok(())
     }
 }

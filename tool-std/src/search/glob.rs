@@ -7,13 +7,13 @@ use std::time::SystemTime;
 
 use serde_json::json;
 use tool_sdk::{
-    Context, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Workspace, WorkspacePath,
-    tool,
+    Context, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Visibility, Workspace,
+    WorkspacePath, tool,
 };
 
-use super::find::shows;
+use super::find::visibility;
 use super::include::Include;
-use super::report::{count, withheld};
+use super::report::{count, cut, withheld};
 use super::walk::{Visit, Walked, walk};
 use crate::stop;
 use crate::text::{MAX_BYTES, one_line};
@@ -34,6 +34,7 @@ use crate::text::{MAX_BYTES, one_line};
         summary = "Finding {pattern} in {path}"
     ),
     aliases("glob"),
+    timeout = "30s",
     truncate = none,
     example = r#"{"pattern": "*.rs"}"#,
     example = r#"{"pattern": "src/**/*.{ts,tsx}", "limit": 500}"#
@@ -56,7 +57,7 @@ pub async fn glob_files(
     cx.blocking(move |stop| {
         stop::check(stop)?;
         let start = path.locate(&workspace)?;
-        let include = Include::new("pattern", &pattern)?;
+        let include = Include::new("pattern", &pattern, &workspace, &start)?;
         let search = Search { start, include, sight, limit: limit as usize };
         let found = search.run(stop)?;
         stop::check(stop)?;
@@ -82,6 +83,8 @@ struct Found {
     matching: u64,
     withheld: u64,
     unread: u64,
+    /// Ignore files of which not all is heeded.
+    cut: u64,
 }
 
 /// Of two files the newer one is greater, and of the same age the one whose path comes first.
@@ -94,8 +97,8 @@ struct File {
 impl Search {
     fn run(&self, stop: &Stop) -> Result<Found, ToolError> {
         let worker = || Worker { search: self, found: Found::default() };
-        let Walked { visitors, unread } = walk(&self.start, &|| stop.is_stopped(), worker)?;
-        let mut all = Found { unread, ..Found::default() };
+        let Walked { visitors, unread, cut } = walk(&self.start, &|| stop.is_stopped(), worker)?;
+        let mut all = Found { unread, cut, ..Found::default() };
         for Worker { found, .. } in visitors {
             all.matching += found.matching;
             all.withheld += found.withheld;
@@ -137,9 +140,12 @@ impl Visit for Worker<'_> {
         if !include.has(path) {
             return;
         }
-        if !sight.is_everything() && !shows(sight, &start.join(path)) {
-            self.found.withheld += 1;
-            return;
+        if !sight.is_everything() {
+            match visibility(sight, &start.join(path)) {
+                Visibility::Shown => {}
+                Visibility::OnRequest => return self.found.withheld += 1,
+                _ => return,
+            }
         }
         self.found.matching += 1;
         let modified = entry.modified().unwrap_or(SystemTime::UNIX_EPOCH);
@@ -150,7 +156,7 @@ impl Visit for Worker<'_> {
 }
 
 fn report(pattern: &str, start: &Located, found: Found) -> Output {
-    let Found { newest, matching, withheld: kept_back, unread } = found;
+    let Found { newest, matching, withheld: kept_back, unread, cut: shortened } = found;
     let (mut text, mut shown) = (String::new(), Vec::new());
     // In the order of `Reverse`, so the newest comes first.
     for Reverse(file) in newest.into_sorted_vec() {
@@ -176,6 +182,7 @@ fn report(pattern: &str, start: &Located, found: Found) -> Output {
         let folders = count(unread, "folder", "folders");
         text.push_str(&format!("({folders} could not be read.)\n"));
     }
+    text.push_str(&cut(shortened));
     text.push_str(&withheld(kept_back));
     text.pop();
     Output::text(text).metadata("shown", number).metadata("truncated", number < matching).display(

@@ -15,6 +15,9 @@ use crate::stop;
 /// The most memory that one file may take: a line, or all of it when matches span lines.
 const MAX_HEAP: usize = 64 * 1024 * 1024;
 
+/// The longest pattern, in bytes: characters take up to four.
+const MAX_PATTERN: usize = 4096;
+
 /// Search the contents of files with a regular expression.
 ///
 /// The syntax is that of Rust's `regex` crate: no look-around, no backreferences; escape
@@ -34,6 +37,7 @@ const MAX_HEAP: usize = 64 * 1024 * 1024;
         summary = "Searching {pattern} in {path}"
     ),
     aliases("grep", "grep_content"),
+    timeout = "30s",
     truncate = none,
     example = r#"{"pattern": "fn main", "include": "*.rs"}"#,
     example = r#"{"pattern": "TODO|FIXME", "path": "src", "output_mode": "files"}"#
@@ -72,15 +76,17 @@ pub async fn grep_files(
     let sight = cx.sight("read");
     cx.blocking(move |stop| {
         stop::check(stop)?;
-        let mode = Mode::of(&output_mode)?;
+        let (mode, start) = (Mode::of(&output_mode)?, path.locate(&workspace)?);
+        let include = include.as_deref();
+        let include = include.map(|glob| Include::new("include", glob, &workspace, &start));
         let query = Query {
             matcher: matcher(&pattern, case_insensitive, multiline)?,
             searcher: searcher(mode, context, multiline),
-            include: include.as_deref().map(|glob| Include::new("include", glob)).transpose()?,
+            include: include.transpose()?,
             mode,
             limit: limit.into(),
         };
-        let results = Search::new(query, path.locate(&workspace)?, sight, stop).run()?;
+        let results = Search::new(query, start, sight, stop).run()?;
         stop::check(stop)?;
         Ok(report(&pattern, &results))
     })
@@ -94,6 +100,10 @@ fn matcher(
 ) -> Result<RegexMatcher, ToolError> {
     if pattern.is_empty() {
         return Err(ToolError::invalid("pattern", "it is empty and would match every line"));
+    }
+    if pattern.len() > MAX_PATTERN {
+        let message = format_args!("it has {} bytes, more than {MAX_PATTERN}", pattern.len());
+        return Err(ToolError::invalid("pattern", message));
     }
     let mut builder = RegexMatcherBuilder::new();
     // Patterns come from a model: what compiling and running one may cost is bounded.
@@ -415,7 +425,8 @@ mod tests {
     async fn an_expensive_pattern_is_refused() {
         let folder = folder(&[("a", b"x")]);
         let nested = format!("{}x{}", "(".repeat(100), ")".repeat(100));
-        for pattern in ["", "(x{1000}){1000}", "\\w{10000}", &nested] {
+        let long = "ä".repeat(MAX_PATTERN / 2 + 1);
+        for pattern in ["", "(x{1000}){1000}", "\\w{10000}", &nested, &long] {
             assert_eq!(
                 error(&folder, ask(pattern)).await.kind(),
                 ErrorKind::InvalidArgs,

@@ -13,12 +13,25 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+/// How much of an ignore file is heeded, in bytes and in lines, and the longest line in bytes:
+/// a folder may come from anybody.
+pub(super) const MAX_BYTES: usize = 128 * 1024;
+const MAX_LINES: usize = 10_000;
+const MAX_LINE: usize = 4096;
+
 /// The ignore files of one folder, and those of the folders above it.
 pub(super) struct Ignored {
     above: Option<Arc<Ignored>>,
-    own: Files<Gitignore>,
+    own: Files<Globs>,
     /// Git's files above this folder belong to another repository.
     is_repository: bool,
+}
+
+/// The globs of an ignore file.
+struct Globs {
+    set: Gitignore,
+    /// Whether there are more in the file.
+    is_cut: bool,
 }
 
 /// One thing for each kind of ignore file.
@@ -47,7 +60,7 @@ impl Ignored {
 
     /// Whether what stands at `path` is left out. Of each kind the deepest file decides.
     pub(super) fn excludes(&self, path: &Path, is_dir: bool) -> bool {
-        let decide = |globs: &Gitignore| match globs.matched(path, is_dir) {
+        let decide = |globs: &Globs| match globs.set.matched(path, is_dir) {
             Match::None => None,
             Match::Ignore(_) => Some(true),
             Match::Whitelist(_) => Some(false),
@@ -61,23 +74,52 @@ impl Ignored {
             .unwrap_or(false)
     }
 
+    /// How many files of this folder are not heeded as a whole.
+    pub(super) fn cut(&self) -> u64 {
+        let Files { ignore, gitignore, exclude } = &self.own;
+        [ignore, gitignore, exclude].into_iter().filter(|globs| globs.is_cut).count() as u64
+    }
+
     fn above_in_repository(&self) -> Option<&Self> {
         self.above.as_deref().filter(|_| !self.is_repository)
     }
 }
 
 /// The globs in the text of an ignore file; a line that is none is passed over.
-fn globs(folder: &Path, text: &str) -> Gitignore {
-    if text.is_empty() {
-        return Gitignore::empty();
+fn globs(folder: &Path, text: &str) -> Globs {
+    let all = text.trim_start_matches('\u{feff}');
+    // The last line of what fits may be half a rule.
+    let text = match all.char_indices().find(|(at, _)| *at > MAX_BYTES) {
+        Some((end, _)) => all[..end].rsplit_once('\n').map_or("", |(whole, _)| whole),
+        None => all,
+    };
+    let mut lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
+    let mut is_cut = text.len() < all.len() || text.lines().nth(MAX_LINES).is_some();
+    loop {
+        if let Some(set) = compiled(folder, &lines, &mut is_cut) {
+            return Globs { set, is_cut };
+        }
+        // Together they are more than a matcher takes: those before count.
+        is_cut = true;
+        lines.truncate(lines.len() / 2);
+    }
+}
+
+/// The globs in these lines; `None` when they are too many together.
+fn compiled(folder: &Path, lines: &[&str], is_cut: &mut bool) -> Option<Gitignore> {
+    if lines.is_empty() {
+        return Some(Gitignore::empty());
     }
     // The top has a name of its own: an empty one would be taken for part of each path.
     let top = folder.as_os_str().is_empty();
     let mut builder = GitignoreBuilder::new(if top { Path::new(".") } else { folder });
-    for line in text.trim_start_matches('\u{feff}').lines() {
-        let _ = builder.add_line(None, line);
+    for line in lines {
+        match line.len() <= MAX_LINE {
+            true => drop(builder.add_line(None, line)),
+            false => *is_cut = true,
+        }
     }
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
+    builder.build().ok()
 }
 
 #[cfg(test)]
@@ -112,6 +154,26 @@ mod tests {
             &["a.log", "src/a.log", "build/", "src/logs/"],
             &["keep.log", "src/build/", "build", "logs", "# no"],
         );
+    }
+
+    // A folder may come from anybody: what reading its ignore files costs has a limit.
+    #[test]
+    fn what_is_too_long_counts_as_far_as_it_goes() {
+        let lines = |count: usize, line: &str| format!("first\n{}", line.repeat(count));
+        let long = "x".repeat(MAX_LINE + 1);
+        let costly = "*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?*?\n";
+        for (text, is_cut) in [
+            (lines(MAX_LINES - 1, "a\n"), false),
+            (lines(MAX_LINES, "a\n"), true),
+            (lines(MAX_BYTES / costly.len(), costly), true),
+            (lines(2 * MAX_BYTES, "\n"), true),
+            (lines(1, &"y".repeat(MAX_BYTES)), true),
+            (format!("{long}\nfirst\n"), true),
+        ] {
+            let level = level(None, "", "", &text);
+            check(&level, &["first"], &["last"]);
+            assert_eq!(level.cut(), u64::from(is_cut), "{} bytes", text.len());
+        }
     }
 
     #[test]

@@ -57,8 +57,10 @@ pub(super) struct Results {
     pub(super) is_cut: bool,
     /// Files and folders that could not be read.
     pub(super) unread: u64,
-    /// Files that the rules keep back.
+    /// Files that the rules keep back from who does not name them.
     pub(super) withheld: u64,
+    /// Ignore files of which not all is heeded.
+    pub(super) cut: u64,
     /// The files with matches, in the order in which they are shown.
     pub(super) files: Vec<Found>,
 }
@@ -81,6 +83,7 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
         }
     }
     report.foot(total, results.unread);
+    report.text.push_str(&cut(results.cut));
     report.text.push_str(&withheld(results.withheld));
     report.text.pop();
 
@@ -249,8 +252,17 @@ impl Report {
     }
 }
 
-/// What is said of files that the rules keep back; that depends on no file's content.
-pub(crate) fn withheld(files: u64) -> String {
+/// What is said of ignore files of which not all is heeded.
+pub(super) fn cut(files: u64) -> String {
+    if files == 0 {
+        return String::new();
+    }
+    let files = count(files, "ignore file has", "ignore files have");
+    format!("({files} more rules than are heeded: what the last ones exclude was searched.)\n")
+}
+
+/// What is said of files that somebody may be asked about; that depends on no file's content.
+pub(super) fn withheld(files: u64) -> String {
     if files == 0 {
         return String::new();
     }

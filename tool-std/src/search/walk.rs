@@ -15,16 +15,13 @@ use std::thread::{self, available_parallelism};
 
 use tool_sdk::{Folder, FolderEntry, Located, ToolError};
 
-use super::ignored::{Files, Ignored};
+use super::ignored::{Files, Ignored, MAX_BYTES};
 
 /// Jobs that are done before other threads are worth starting.
 const ALONE: usize = 32;
 
 /// Files of one folder that one thread takes at a time.
 const CHUNK: usize = 64;
-
-/// The longest ignore file that is heeded, in bytes.
-const MAX_IGNORE_FILE: u64 = 1 << 20;
 
 /// What is done with the files of a walk; each thread has its own.
 pub(super) trait Visit: Send {
@@ -37,6 +34,8 @@ pub(super) struct Walked<V> {
     pub(super) visitors: Vec<V>,
     /// Folders that could not be read.
     pub(super) unread: u64,
+    /// Ignore files of which not all is heeded.
+    pub(super) cut: u64,
 }
 
 /// Walks until all is seen or `is_over`.
@@ -48,8 +47,10 @@ pub(super) fn walk<V: Visit>(
     visitor: impl Fn() -> V,
 ) -> Result<Walked<V>, ToolError> {
     let folder = start.open_folder()?;
-    let (above, ignored) = above(start);
-    let walk = Walk { start: &above, is_over, queue: Queue::default(), unread: AtomicU64::new(0) };
+    let cut = AtomicU64::new(0);
+    let (above, ignored) = above(start, &cut);
+    let (queue, unread) = (Queue::default(), AtomicU64::new(0));
+    let walk = Walk { start: &above, is_over, queue, unread, cut };
     walk.queue.add([Job { path: above.clone(), ignored, work: Work::Start(folder) }]);
 
     let mut first = visitor();
@@ -67,12 +68,12 @@ pub(super) fn walk<V: Visit>(
             }
         });
     }
-    Ok(Walked { visitors, unread: walk.unread.into_inner() })
+    Ok(Walked { visitors, unread: walk.unread.into_inner(), cut: walk.cut.into_inner() })
 }
 
 /// The path of `start` below the topmost folder that is known, and what the ignore files of
 /// the folders above it exclude.
-fn above(start: &Located) -> (PathBuf, Option<Arc<Ignored>>) {
+fn above(start: &Located, cut: &AtomicU64) -> (PathBuf, Option<Arc<Ignored>>) {
     let mut places: Vec<Located> = std::iter::successors(start.parent(), Located::parent).collect();
     places.reverse();
     let (mut path, mut ignored) = (PathBuf::new(), None);
@@ -89,16 +90,18 @@ fn above(start: &Located) -> (PathBuf, Option<Arc<Ignored>>) {
             exclude: text(".git/info/exclude"),
         };
         let is_repository = place.join(".git").metadata().is_ok_and(|git| git.kind.is_dir());
-        ignored = Some(Arc::new(Ignored::new(ignored, &path, &texts, is_repository)));
+        let level = Ignored::new(ignored, &path, &texts, is_repository);
+        cut.fetch_add(level.cut(), Ordering::Relaxed);
+        ignored = Some(Arc::new(level));
     }
     path.extend(start.file_name());
     (path, ignored)
 }
 
-/// The text of an ignore file.
+/// The text of an ignore file, and a little more of it than is heeded.
 fn text(file: impl Read) -> String {
     let mut bytes = Vec::new();
-    match file.take(MAX_IGNORE_FILE).read_to_end(&mut bytes) {
+    match file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes) {
         Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(_) => String::new(),
     }
@@ -110,6 +113,7 @@ struct Walk<'a> {
     is_over: &'a (dyn Fn() -> bool + Sync),
     queue: Queue,
     unread: AtomicU64,
+    cut: AtomicU64,
 }
 
 /// A part of the tree that somebody has yet to see.
@@ -157,7 +161,7 @@ impl Walk<'_> {
         entries: Vec<FolderEntry>,
         visitor: &mut impl Visit,
     ) {
-        let ignored = own(&folder, above, &entries);
+        let ignored = own(&folder, above, &entries, &self.cut);
         let mut path = PathBuf::new();
         let mut folders = Vec::new();
         let mut files = Vec::new();
@@ -211,7 +215,12 @@ fn set(path: &mut PathBuf, folder: &Path, name: &OsStr) {
 }
 
 /// What a folder's own ignore files add to those above it.
-fn own(path: &Path, above: Option<Arc<Ignored>>, entries: &[FolderEntry]) -> Option<Arc<Ignored>> {
+fn own(
+    path: &Path,
+    above: Option<Arc<Ignored>>,
+    entries: &[FolderEntry],
+    cut: &AtomicU64,
+) -> Option<Arc<Ignored>> {
     let find = |name: &str| entries.iter().find(|entry| entry.name() == name);
     let read = |name: &str| {
         let entry = find(name).filter(|entry| entry.kind().is_file())?;
@@ -227,7 +236,9 @@ fn own(path: &Path, above: Option<Arc<Ignored>>, entries: &[FolderEntry]) -> Opt
         gitignore: gitignore.unwrap_or_default(),
         exclude: repository.and_then(exclude).unwrap_or_default(),
     };
-    Some(Arc::new(Ignored::new(above, path, &texts, repository.is_some())))
+    let level = Ignored::new(above, path, &texts, repository.is_some());
+    cut.fetch_add(level.cut(), Ordering::Relaxed);
+    Some(Arc::new(level))
 }
 
 /// What stands in `.git/info/exclude`.

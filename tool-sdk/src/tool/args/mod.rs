@@ -35,7 +35,9 @@ pub(crate) use self::node::unsupported;
 use self::numeral::with_whole_numbers;
 pub(super) use self::walk::take;
 use super::native::{ArgsSpec, Table};
+use super::{Subject, WorkspacePath};
 use crate::call::{Coercion, Note, RawArgs};
+use crate::context::Context;
 
 /// The longest text that is looked at, in bytes.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
@@ -49,6 +51,23 @@ pub struct Taken {
     pub(super) notes: Box<[Note]>,
     /// One number for them, where somebody wants that and it cost no second reading.
     pub(super) digest: Option<u64>,
+    /// The paths among them.
+    pub(super) paths: Box<[WorkspacePath]>,
+    /// Whether the tool may do more than read.
+    pub(super) writes: bool,
+}
+
+impl Taken {
+    /// What was taken beside paths, by a tool that may do anything.
+    fn new(notes: Vec<Note>, digest: Option<u64>) -> Self {
+        Self { notes: notes.into(), digest, paths: Box::default(), writes: true }
+    }
+
+    /// What a call touches whose tool does not say: the paths among its arguments.
+    pub(super) fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
+        let touched = self.paths.iter().flat_map(|path| path.touched(cx, self.writes));
+        (!self.paths.is_empty()).then(|| touched.collect())
+    }
 }
 
 /// Decodes all arguments as one struct, of which `slot` is an `Option`.
@@ -67,7 +86,7 @@ pub(super) fn take_struct(
         None => Err(error),
     });
     match decoded {
-        Ok(()) => Ok(Taken { notes: notes.into(), digest: None }),
+        Ok(()) => Ok(Taken::new(notes, None)),
         Err(error) => {
             let mut faults = Faults::default();
             faults.decoding(&Place::root(), &error);

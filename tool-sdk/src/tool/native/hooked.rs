@@ -102,7 +102,10 @@ where
     }
 
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        Some(self.hooks.subjects?(self.args()?, cx))
+        match self.hooks.subjects {
+            Some(subjects) => Some(subjects(self.args()?, cx)),
+            None => self.taken.subjects(cx),
+        }
     }
 
     fn approval_required(&self, cx: &Context) -> Option<bool> {
@@ -110,7 +113,8 @@ where
     }
 
     fn has_no_wish(&self) -> bool {
-        self.hooks.required.is_none() && self.hooks.subjects.is_none()
+        let names_subjects = self.hooks.subjects.is_some() || !self.taken.paths.is_empty();
+        self.hooks.required.is_none() && !names_subjects
     }
 
     fn suggestions(&self) -> Vec<String> {

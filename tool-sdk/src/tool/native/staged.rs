@@ -10,13 +10,15 @@ use std::task::Poll;
 
 use pin_project_lite::pin_project;
 
-use super::Table;
+use super::{ArgsSpec, ParamSpec, Table};
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
 use crate::context::Context;
+use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::tool::args::{self, InvalidArgs, Taken};
-use crate::tool::{Approved, Prepared, Running};
+use crate::tool::path::decoding;
+use crate::tool::{Approved, Prepared, Running, Subject, WorkspacePath};
 
 /// Fills `slots`, which stand in the order of the table's parameters; each is an `Option` of
 /// its parameter's type.
@@ -30,7 +32,9 @@ pub fn take(
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
 ) -> Result<Taken, InvalidArgs> {
-    args::take(table, raw, slots)
+    let (taken, paths) = decoding(|| args::take(table, raw, slots));
+    let defaults = default_paths(table, slots);
+    taken.map(|taken| touching(taken, table, paths.into_iter().chain(defaults)))
 }
 
 /// Decodes all arguments as one struct, of which `slot` is an `Option`.
@@ -43,7 +47,27 @@ pub fn take_struct(
     raw: &RawArgs<'_>,
     slot: &mut dyn Any,
 ) -> Result<Taken, InvalidArgs> {
-    args::take_struct(table, raw, slot)
+    let (taken, paths) = decoding(|| args::take_struct(table, raw, slot));
+    taken.map(|taken| touching(taken, table, paths))
+}
+
+/// Fills the places of absent paths that have a default: they are judged like those that
+/// were sent.
+fn default_paths(table: &Table, slots: &mut [&mut dyn Any]) -> Vec<WorkspacePath> {
+    let ArgsSpec::Params(params) = table.spec().args else { return Vec::new() };
+    let fill = |(param, slot): (&ParamSpec, &mut &mut dyn Any)| {
+        let default = param.default?;
+        let slot = slot.downcast_mut::<Option<WorkspacePath>>().filter(|slot| slot.is_none())?;
+        *slot = default.value()?.as_str().map(WorkspacePath::from);
+        slot.clone()
+    };
+    params.iter().zip(slots).filter_map(fill).collect()
+}
+
+/// What was taken by this tool, with the paths among it.
+fn touching(taken: Taken, table: &Table, paths: impl IntoIterator<Item = WorkspacePath>) -> Taken {
+    let writes = table.spec().risk.class != RiskClass::Read;
+    Taken { paths: paths.into_iter().collect(), writes, ..taken }
 }
 
 /// The value of a slot that [`take`] filled.
@@ -101,8 +125,12 @@ impl<F: Future + Send + 'static> Prepared for Staged<F> {
         Box::into_pin(self)
     }
 
+    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
+        self.taken.subjects(cx)
+    }
+
     fn has_no_wish(&self) -> bool {
-        true
+        self.taken.paths.is_empty()
     }
 
     fn notes(&self) -> &[Note] {
@@ -143,8 +171,12 @@ where
         Box::into_pin(self)
     }
 
+    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
+        self.taken.subjects(cx)
+    }
+
     fn has_no_wish(&self) -> bool {
-        true
+        self.taken.paths.is_empty()
     }
 
     fn notes(&self) -> &[Note] {
