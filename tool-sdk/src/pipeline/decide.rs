@@ -300,6 +300,10 @@ pub(super) fn denied(frame: &Frame<'_>, decision: Decision) -> ToolError {
 
 /// What the person behind the host could do about an ask that nobody answers.
 fn how_to_allow(frame: &Frame<'_>, decision: &Decision) -> String {
+    // A rule that forbids stands in the way, and no other one lifts it.
+    if decision.rules.iter().any(|rule| rule.action == Action::Deny) {
+        return "nobody can be asked here; write out what is run, without expansions".to_owned();
+    }
     let of = |subject: &Subject| {
         subject.permission().unwrap_or_else(|| frame.definition.permission()).to_owned()
     };

@@ -72,10 +72,11 @@ impl Judged {
     }
 
     fn commands(&self) -> Vec<Subject> {
-        let is_opaque = self.understood.opaque.is_some();
+        let (opaque, commands) = (self.understood.opaque, &self.understood.commands);
         let mut subjects: Vec<Subject> =
-            self.understood.commands.iter().map(|command| subject(command, is_opaque)).collect();
-        subjects.extend(self.understood.commands.iter().filter_map(unquoted));
+            commands.iter().map(|command| subject(command, opaque)).collect();
+        subjects.extend(commands.iter().filter_map(unquoted));
+        subjects.extend(commands.iter().flat_map(without_options));
         if let Some(reader) = &self.reader {
             let words = [reader.clone(), "-c".to_owned(), self.script.clone()];
             subjects.extend(
@@ -83,12 +84,12 @@ impl Judged {
                     .commands
                     .iter()
                     .take(1)
-                    .map(|command| subject(command, true)),
+                    .map(|command| subject(command, Some(Why::OtherShell))),
             );
         }
         // There is always something to judge.
         if self.understood.is_cut() || subjects.is_empty() {
-            subjects.push(Subject::new(self.script.clone()).opaque());
+            subjects.push(Subject::new(self.script.clone()).nameless());
         }
         subjects
     }
@@ -111,7 +112,16 @@ fn unquoted(command: &Simple) -> Option<Subject> {
     Some(Subject::new(text).also_forbidden_as(bare).only_forbidden())
 }
 
-fn subject(command: &Simple, is_opaque: bool) -> Subject {
+/// A command without what stands before the words that name its action, where something does:
+/// rules that forbid are held against that too.
+fn without_options(command: &Simple) -> Vec<Subject> {
+    let Some(texts) = shell::without_options(command) else {
+        return vec![Subject::new(command.text.clone()).nameless()];
+    };
+    texts.into_iter().map(|text| Subject::new(text).only_forbidden()).collect()
+}
+
+fn subject(command: &Simple, opaque: Option<Why>) -> Subject {
     let mut subject = Subject::new(command.text.clone());
     if let Some(bare) = command.bare() {
         subject = subject.also_forbidden_as(bare);
@@ -119,10 +129,11 @@ fn subject(command: &Simple, is_opaque: bool) -> Subject {
     if command.hidden {
         return subject.only_forbidden();
     }
-    if command.asks == Some(Why::Program) {
+    let why = opaque.or(command.asks.filter(|why| !why.may_be_allowed()));
+    if [opaque, command.asks].into_iter().flatten().any(Why::hides_names) {
         return subject.nameless();
     }
-    if is_opaque || command.asks.is_some_and(|why| !why.may_be_allowed()) {
+    if why.is_some() {
         return subject.opaque();
     }
     if command.safe { subject.known_safe() } else { subject }

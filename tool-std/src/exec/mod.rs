@@ -22,6 +22,10 @@ mod line;
 #[cfg(unix)]
 mod list;
 #[cfg(unix)]
+mod look;
+#[cfg(unix)]
+mod looked;
+#[cfg(unix)]
 mod once;
 #[cfg(unix)]
 mod plain;

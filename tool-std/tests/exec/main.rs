@@ -6,6 +6,8 @@
 mod decisions;
 #[cfg(target_os = "linux")]
 mod load;
+mod looking;
 mod once;
 mod sessions;
+mod spelling;
 mod support;

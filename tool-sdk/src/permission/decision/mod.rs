@@ -219,7 +219,9 @@ impl Case<'_> {
         if decided.action != Action::Allow || !subject.is_nameless() {
             return decided;
         }
-        let Some(rule) = self.own.rules().iter().find(denies) else { return decided };
+        let elsewhere = subject.permission().map(|permission| self.all.about(&[permission]));
+        let rules = elsewhere.as_ref().unwrap_or(self.own);
+        let Some(rule) = rules.rules().iter().find(denies) else { return decided };
         let reason = format!(
             "what it runs is only known when it runs, so that the rule `{rule}`{} cannot be judged",
             origin(rule)
