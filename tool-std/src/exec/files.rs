@@ -9,8 +9,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tool_sdk::{Context, RiskClass, Subject, WorkspacePath};
+use tool_sdk::{Context, RiskClass, Subject, Workspace, WorkspacePath};
 
+use super::found;
 use super::look::Look;
 use crate::shell::Understood;
 
@@ -47,6 +48,15 @@ impl<'a> Base<'a> {
             Look { base: self, folders, is_certain }.subjects(command)
         });
         writes.chain(reads).chain(looked_at).collect()
+    }
+
+    /// Whether a program that is called by its bare name lies in the workspace, where whoever
+    /// may write files could have put it.
+    pub(super) fn is_own_program(&self, program: &str) -> bool {
+        let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let roots: Vec<&Path> = workspace.roots().collect();
+        found::is_below(program, &path, &roots)
     }
 
     /// The folders of which the commands run in one, when that is known.

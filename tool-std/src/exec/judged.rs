@@ -66,15 +66,20 @@ impl Judged {
 
     /// What it touches, when it is run in `base`.
     pub(super) fn subjects(&self, base: &Base<'_>) -> Vec<Subject> {
-        let mut subjects = self.commands();
+        let mut subjects = self.commands(&|program| base.is_own_program(program));
         subjects.extend(base.subjects(&self.understood));
         subjects
     }
 
-    fn commands(&self) -> Vec<Subject> {
+    fn commands(&self, is_own: &dyn Fn(&str) -> bool) -> Vec<Subject> {
         let (opaque, commands) = (self.understood.opaque, &self.understood.commands);
         let mut subjects: Vec<Subject> =
-            commands.iter().map(|command| subject(command, opaque)).collect();
+            commands.iter().map(|command| subject(command, opaque, is_own)).collect();
+        if commands.len() > 1 && shell::may_be_granted(&self.understood) {
+            let offering =
+                |(subject, command): (Subject, _)| subject.offering(shell::patterns(command));
+            subjects = subjects.into_iter().zip(commands).map(offering).collect();
+        }
         subjects.extend(commands.iter().filter_map(unquoted));
         subjects.extend(commands.iter().flat_map(without_options));
         if let Some(reader) = &self.reader {
@@ -84,12 +89,16 @@ impl Judged {
                     .commands
                     .iter()
                     .take(1)
-                    .map(|command| subject(command, Some(Why::OtherShell))),
+                    .map(|command| subject(command, Some(Why::OtherShell), is_own)),
             );
         }
         // There is always something to judge.
         if self.understood.is_cut() || subjects.is_empty() {
-            subjects.push(Subject::new(self.script.clone()).nameless());
+            let all = Subject::new(self.script.clone()).nameless();
+            subjects.push(match opaque {
+                Some(why) => all.because(why.as_str()),
+                None => all,
+            });
         }
         subjects
     }
@@ -121,8 +130,12 @@ fn without_options(command: &Simple) -> Vec<Subject> {
     texts.into_iter().map(|text| Subject::new(text).only_forbidden()).collect()
 }
 
-fn subject(command: &Simple, opaque: Option<Why>) -> Subject {
+/// `is_own` says whether a program is one of the workspace.
+fn subject(command: &Simple, opaque: Option<Why>, is_own: &dyn Fn(&str) -> bool) -> Subject {
     let mut subject = Subject::new(command.text.clone());
+    if command.dangerous {
+        subject = subject.dangerous();
+    }
     if let Some(bare) = command.bare() {
         subject = subject.also_forbidden_as(bare);
     }
@@ -130,13 +143,17 @@ fn subject(command: &Simple, opaque: Option<Why>) -> Subject {
         return subject.only_forbidden();
     }
     let why = opaque.or(command.asks.filter(|why| !why.may_be_allowed()));
+    if let Some(why) = why {
+        subject = subject.because(why.as_str());
+    }
     if [opaque, command.asks].into_iter().flatten().any(Why::hides_names) {
         return subject.nameless();
     }
     if why.is_some() {
         return subject.opaque();
     }
-    if command.safe { subject.known_safe() } else { subject }
+    let is_safe = command.safe && command.argv.first().is_some_and(|program| !is_own(program));
+    if is_safe { subject.known_safe() } else { subject }
 }
 
 #[cfg(test)]
@@ -148,7 +165,7 @@ mod tests {
             let opaque = if subject.is_opaque() { " ?" } else { "" };
             format!("{}{opaque}", subject.text())
         };
-        Judged::script(script).commands().iter().map(tell).collect()
+        Judged::script(script).commands(&|_| false).iter().map(tell).collect()
     }
 
     // F72, SH10: every command is a subject of its own, and there is always one.
@@ -169,7 +186,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_opaque_as_a_whole() {
         for script in ["if true; then ls; fi", "ls `id`", "x() { ls; }; x", "ls &"] {
-            let commands = Judged::script(script).commands();
+            let commands = Judged::script(script).commands(&|_| false);
             assert!(!commands.is_empty(), "{script}");
             assert!(commands.iter().all(Subject::is_opaque), "{script}: {commands:?}");
         }

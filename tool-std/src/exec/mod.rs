@@ -14,6 +14,8 @@ mod confined;
 #[cfg(unix)]
 mod files;
 #[cfg(unix)]
+mod found;
+#[cfg(unix)]
 mod judged;
 #[cfg(unix)]
 mod kill;

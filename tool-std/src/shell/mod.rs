@@ -32,6 +32,7 @@ mod word;
 pub(crate) use self::action::without_options;
 use self::judge::Judge;
 pub use self::suggest::suggestions;
+pub(crate) use self::suggest::{may_be_granted, patterns};
 pub use self::why::Why;
 pub(crate) use self::word::{Known, bare_name};
 

@@ -378,3 +378,73 @@ async fn a_redirection_through_an_open_link_asks() {
     let checked = check(&host, "exec_command", &json!({ "cmd": "echo x > plain" })).await;
     assert_eq!(checked.decision.action, Allow);
 }
+
+// b.4: what other commands are allowed by is no reason to offer nothing for the one that is
+// not.
+#[tokio::test]
+async fn always_is_offered_for_the_command_that_no_rule_covers() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(cargo test *)"]);
+    for (cmd, expected) in [
+        ("git push && cargo test", &["git push", "git push *"][..]),
+        ("cargo test && git push && git push", &["git push", "git push *"]),
+        ("git push && git pull && cargo test", &[]),
+        ("git push && cargo test > log", &[]),
+        ("git push && cargo test $X", &[]),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.suggestions, expected, "{cmd}");
+    }
+}
+
+// b.4, SH7: which command it is that is asked about or denied, and why it is not understood.
+#[tokio::test]
+async fn the_command_that_decides_is_named() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(git *)", "deny exec_command(rm *)"]);
+    for (cmd, expected) in [
+        ("git push && npm test", "`npm test`: no rule speaks of it"),
+        ("git push && rm x", "`rm x`: the rule `deny exec_command(rm *)`"),
+        ("git push; ls {a,b}", "braces may expand"),
+        ("ls `id`", "backticks are not understood"),
+        ("git -c a.b=c log", "an argument may run other programs"),
+    ] {
+        let reason = check(&host, "exec_command", &json!({ "cmd": cmd })).await.decision.reason;
+        assert!(reason.contains(expected), "{cmd}: {reason}");
+        let ends = reason.split("; ").collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(ends.len(), reason.split("; ").count(), "twice: {reason}");
+    }
+}
+
+// b.3: what cannot be undone asks in every mode, unless a rule says exactly that.
+#[tokio::test]
+async fn a_forced_removal_asks() {
+    for (rules, cmd, expected) in [
+        (&["allow exec_command(rm *)"][..], "rm -rf ~", Ask),
+        (&["allow exec_command"], "ls; rm -rf x", Ask),
+        (&["allow exec_command(rm *)"], "rm x", Allow),
+        (&["allow exec_command(rm -rf x)"], "rm -rf x", Allow),
+    ] {
+        assert_eq!(decide(Mode::Auto, rules, cmd).await, expected, "{cmd}");
+        assert_eq!(decide(Mode::Bypass, rules, cmd).await, expected, "{cmd}");
+    }
+    assert_eq!(decide(Mode::Bypass, &[], "bash -c 'rm -rf /'").await, Ask);
+}
+
+// SH9: only a program that nobody shares the terminal with is known to read there.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn who_reads_is_known_only_where_nobody_else_may() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(git *)"]);
+    let spawn = Spawn::exec("bash", ["-c", "cat; true"]).terminal(true);
+    let process = Processes::of(&host.session).start(&spawn).unwrap();
+    // It answers, so it runs.
+    process.type_in("x\n").await.unwrap();
+    let mut seen = String::new();
+    for _ in 0..100 {
+        seen += &process.look(Duration::from_millis(50), |_| {}).await.output.text();
+        if seen.matches('x').count() == 2 {
+            break;
+        }
+    }
+    assert_eq!(process.reader(), None);
+    assert_eq!(typed(&host, process.id(), "git push\n").await, Ask);
+}
