@@ -273,8 +273,11 @@ pub(super) fn suggestions(
         return Vec::new();
     }
     let suggested = prepared.suggestions();
-    if !suggested.is_empty() || prepared.suggests() {
+    if !suggested.is_empty() {
         return suggested;
+    }
+    if prepared.suggests() {
+        return offered(&decision.subjects);
     }
     let exact = |subject: &Subject| match subject.text() {
         "*" => Some("*".to_owned()),
@@ -282,6 +285,16 @@ pub(super) fn suggestions(
     };
     // One that cannot be written as a pattern would leave the rest without effect.
     decision.subjects.iter().map(exact).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// What may be granted where only one of the subjects, or several that are the same, led to
+/// the ask.
+fn offered(subjects: &[Subject]) -> Vec<String> {
+    let Some((first, rest)) = subjects.split_first() else { return Vec::new() };
+    match rest.iter().all(|other| other.text() == first.text()) {
+        true => first.offers().to_vec(),
+        false => Vec::new(),
+    }
 }
 
 /// The failure of a call that may not run.

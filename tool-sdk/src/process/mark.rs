@@ -93,6 +93,15 @@ impl Mark {
     }
 }
 
+#[cfg(target_os = "linux")]
+pub(super) use self::linux::is_alone;
+
+/// Whether the process that leads a group is all that lives of it: here nobody tells.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_alone(_group: i32) -> bool {
+    false
+}
+
 /// The mark that this process carries itself.
 pub(super) fn inherited() -> Option<OsString> {
     std::env::var_os(NAME)
@@ -138,6 +147,12 @@ mod linux {
             .filter(|(_, process)| Some(process.group) != spared)
             .filter(|(pid, process)| send(*pid, process.start, signal))
             .count()
+    }
+
+    /// Whether the process that leads a group is all that lives of it.
+    pub(in crate::process) fn is_alone(group: i32) -> bool {
+        let is_member = |pid: &i32| Process::of(*pid).is_some_and(|it| it.group == group);
+        numbers().into_iter().filter(is_member).eq([group])
     }
 
     /// Signals the process `pid`, if it is still the one that began at `start`.

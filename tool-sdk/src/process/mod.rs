@@ -13,6 +13,8 @@ mod group;
 #[cfg(target_os = "linux")]
 mod guardian;
 #[cfg(unix)]
+mod harden;
+#[cfg(unix)]
 mod kept;
 mod limits;
 mod mark;
@@ -39,6 +41,8 @@ use tokio::time::timeout;
 use self::capture::Capture;
 pub use self::capture::Captured;
 pub use self::env::{ChildEnv, ForbiddenName};
+#[cfg(unix)]
+pub use self::harden::harden_process;
 #[cfg(unix)]
 pub use self::kept::{Look, Process, Processes, Spawn, Turn, TypeError};
 pub use self::limits::Limits;

@@ -66,6 +66,9 @@ pub struct Subject {
     known_safe: bool,
     only_forbidden: bool,
     nameless: bool,
+    dangerous: bool,
+    because: Option<Cow<'static, str>>,
+    offers: Vec<String>,
     forbidden_as: Option<Cow<'static, str>>,
     note: Option<Cow<'static, str>>,
     refusal: Option<Arc<Refusal>>,
@@ -109,6 +112,9 @@ impl Subject {
             known_safe: false,
             only_forbidden: false,
             nameless: false,
+            dangerous: false,
+            because: None,
+            offers: Vec::new(),
             forbidden_as: None,
             note: None,
             refusal: None,
@@ -244,6 +250,55 @@ impl Subject {
         self
     }
 
+    /// Says why somebody has to look at it, where it was not understood.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// let unknown = Subject::new("make `target`").opaque().because("backticks are not understood");
+    /// assert_eq!(unknown.reason(), Some("backticks are not understood"));
+    /// ```
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
+        self.because = Some(reason.into());
+        self
+    }
+
+    /// Says what "always" may stand for, from specific to general, where nothing else that the
+    /// call touches is asked about and the tool has no suggestions for the call as a whole.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// let push = Subject::new("git push origin").offering(["git push *"]);
+    /// assert_eq!(push.offers(), ["git push *"]);
+    /// ```
+    #[must_use]
+    pub fn offering(mut self, patterns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.offers = patterns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Marks it as something that cannot be brought back: somebody is asked about it in every
+    /// mode, and only a rule with exactly its text allows it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// assert!(Subject::new("rm -rf notes").dangerous().is_dangerous());
+    /// ```
+    #[must_use]
+    pub fn dangerous(mut self) -> Self {
+        self.dangerous = true;
+        self
+    }
+
     /// The subject without what `redactor` finds, for those who only read of it.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
@@ -326,6 +381,24 @@ impl Subject {
     #[must_use]
     pub fn is_nameless(&self) -> bool {
         self.nameless
+    }
+
+    /// Why somebody has to look at it, where it was not understood.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.because.as_deref()
+    }
+
+    /// What "always" may stand for.
+    #[must_use]
+    pub fn offers(&self) -> &[String] {
+        &self.offers
+    }
+
+    /// Whether it cannot be brought back.
+    #[must_use]
+    pub fn is_dangerous(&self) -> bool {
+        self.dangerous
     }
 
     /// Whether it was not understood.

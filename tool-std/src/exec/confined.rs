@@ -43,6 +43,18 @@ pub(super) fn preview(cx: &Context) -> Option<Value> {
     Some(json!({ "sandbox": words }))
 }
 
+/// What whoever is asked about typing reads: into what, and how far that is confined.
+pub(super) fn preview_of(process: &Process, cx: &Context) -> Value {
+    let words = status(&Policy::of(cx.session()), process.sandbox());
+    json!({ "session": process.title(), "sandbox": words.unwrap_or_else(|| "off".to_owned()) })
+}
+
+/// How far a command is confined, in words.
+fn status(policy: &Policy, status: Option<&Status>) -> Option<String> {
+    let status = status?;
+    Some(format!("{}, {}: {status}", policy.mode(), policy.level()))
+}
+
 /// How a command is confined that was started.
 pub(super) struct Confinement {
     policy: Policy,
@@ -78,6 +90,12 @@ impl Confinement {
             "reasons": status.reasons,
             "planted": self.planted,
         })
+    }
+
+    /// A line for whoever reads the result, where a sandbox was wanted.
+    pub(super) fn line(&self) -> Option<String> {
+        let words = status(&self.policy, self.status.as_ref())?;
+        Some(format!("Sandbox: {words}"))
     }
 
     /// A line for whoever reads the result, where something came that the sandbox would have

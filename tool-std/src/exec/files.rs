@@ -9,9 +9,11 @@
 
 use std::path::{Path, PathBuf};
 
-use tool_sdk::{Context, RiskClass, Subject, ToolError, WorkspacePath};
+use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath};
 
-use crate::shell::{self, Simple, Understood};
+use super::found;
+use super::look::Look;
+use crate::shell::Understood;
 
 /// The permissions of those who read and write files.
 const READ: &str = "read";
@@ -20,18 +22,10 @@ const WRITE: &str = "edit";
 /// The permission for what is, or may be, outside of the workspace.
 const OUTSIDE: &str = "external_directory";
 
-/// Commands that only look, but at no files that they are given.
-const NO_FILES: &[&str] = &[
-    "echo", "expr", "false", "id", "numfmt", "pwd", "seq", "tr", "true", "uname", "which", "whoami",
-];
-
-/// Commands that look at all that is below a folder.
-const SEARCHES: &[&str] = &["cd", "find", "grep", "ls", "rg", "stat"];
-
 /// Where relative paths start, when that is known.
 pub(super) struct Base<'a> {
     cx: &'a Context,
-    folder: Option<PathBuf>,
+    pub(super) folder: Option<PathBuf>,
     /// Why nothing is run there.
     refused: Option<Subject>,
 }
@@ -54,49 +48,43 @@ impl<'a> Base<'a> {
         let about = |path: &String, is_written| self.about(path, is_certain(path), is_written);
         let writes = of.writes.iter().flat_map(|path| about(path, true));
         let reads = of.reads.iter().flat_map(|path| about(path, false));
-        let looked_at = of.commands.iter().filter(|command| command.safe);
-        let looked_at = looked_at.flat_map(|command| self.operands(command));
-        let looked_at = looked_at.flat_map(|path| self.about(path, is_certain(path), false));
+        let folders = self.folders(of).unwrap_or_default();
+        let is_certain = of.opaque.is_none() && !of.is_unsettled() && !of.renames;
+        let looked_at = of.commands.iter().filter(|command| command.safe).flat_map(|command| {
+            let folders = if command.elsewhere { &[][..] } else { &folders };
+            Look { base: self, folders, is_certain }.subjects(command)
+        });
         writes.chain(reads).chain(looked_at).chain(self.refused.clone()).collect()
     }
 
-    /// The files that a command is given which needs no rule, because it only looks. Another
-    /// one is asked about as a whole.
-    fn operands<'s>(&self, command: &'s Simple) -> Vec<&'s str> {
-        let Some((program, rest)) = command.argv.split_first() else { return Vec::new() };
-        let name = shell::bare_name(program);
-        if NO_FILES.contains(&&*name) {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        let mut is_pattern =
-            matches!(&*name, "grep" | "rg") && !rest.iter().any(|it| gives_pattern(it));
-        let is_file = |word: &str| {
-            (word != "/" || SEARCHES.contains(&&*name)) && (leads_out(word) || self.is_there(word))
+    /// Whether a program that is called by its bare name lies in the workspace, where whoever
+    /// may write files could have put it.
+    pub(super) fn is_own_program(&self, program: &str) -> bool {
+        let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let roots: Vec<&Path> = workspace.roots().collect();
+        found::is_below(program, &path, &roots)
+    }
+
+    /// The folders of which the commands run in one, when that is known.
+    fn folders(&self, of: &Understood) -> Option<Vec<PathBuf>> {
+        let enter = |folder: PathBuf, to: &Option<String>| {
+            let folder = folder.join(to.as_deref()?).canonicalize().ok()?;
+            folder.is_dir().then_some(folder)
         };
-        for word in rest {
-            if word.starts_with('-') {
-                // A value may stand in the same word.
-                let value = word.find(['/', '~']).map(|at| &word[at..]);
-                found.extend(value.filter(|value| *value != "/" && self.is_there(value)));
-            } else if !std::mem::take(&mut is_pattern) && is_file(word) {
-                found.push(word.as_str());
-            }
-        }
-        found
-    }
-
-    fn is_there(&self, path: &str) -> bool {
-        let path = Path::new(path);
-        match &self.folder {
-            Some(folder) => folder.join(path).symlink_metadata().is_ok(),
-            None => path.is_absolute() && path.symlink_metadata().is_ok(),
+        let (first, later) = of.moves.split_at_checked(of.led)?;
+        let folder = first.iter().try_fold(self.folder.clone()?, enter)?;
+        match later {
+            [] => Some(vec![folder]),
+            // It may run before a command or after it.
+            [to] => Some(vec![folder.clone(), enter(folder, to)?]),
+            _ => None,
         }
     }
 
-    fn about(&self, path: &str, is_certain: bool, is_written: bool) -> Vec<Subject> {
-        let (permission, class) =
-            if is_written { (WRITE, RiskClass::Write) } else { (READ, RiskClass::Read) };
+    /// The subjects for a path from where relative ones start.
+    pub(super) fn about(&self, path: &str, is_certain: bool, is_written: bool) -> Vec<Subject> {
+        let (permission, class) = kind(is_written);
         let named = |subject: Subject| match subject.permission() {
             None => subject.under(permission).class(class),
             Some(_) => subject,
@@ -111,10 +99,7 @@ impl<'a> Base<'a> {
         let is_known = !subjects.is_empty() && is_certain;
         let mut subjects: Vec<Subject> = subjects.into_iter().map(named).collect();
         if !is_known {
-            // No folder holds a path that is not absolute.
-            let unknown = Subject::path(path, path.trim_start_matches('/')).opaque();
-            subjects.push(unknown.clone().under(OUTSIDE).class(RiskClass::Write));
-            subjects.push(named(unknown));
+            subjects.extend(unknown(path, is_written));
         }
         subjects
     }
@@ -141,16 +126,20 @@ impl<'a> Base<'a> {
     }
 }
 
-/// Whether a path may lead out of the folder that it starts in.
-fn leads_out(path: &str) -> bool {
-    path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..")
+/// Under what a file is judged, and as what.
+fn kind(is_written: bool) -> (&'static str, RiskClass) {
+    if is_written { (WRITE, RiskClass::Write) } else { (READ, RiskClass::Read) }
 }
 
-/// Whether an option of a search says what to look for, so that no operand does.
-fn gives_pattern(option: &str) -> bool {
-    let Some(option) = option.strip_prefix('-') else { return false };
-    match option.strip_prefix('-') {
-        Some(long) => ["regexp", "file"].iter().any(|name| long.starts_with(name)),
-        None => option.contains(['e', 'f']),
-    }
+/// The subjects for a file that nobody knows.
+pub(super) fn unknown(path: &str, is_written: bool) -> Vec<Subject> {
+    let (permission, class) = kind(is_written);
+    // No folder holds a path that is not absolute.
+    let unknown = Subject::path(path, path.trim_start_matches('/')).nameless().class(class);
+    vec![unknown.clone().under(OUTSIDE), unknown.under(permission)]
+}
+
+/// Whether a path may lead out of the folder that it starts in.
+pub(super) fn leads_out(path: &str) -> bool {
+    path.starts_with(['/', '~']) || path.split('/').any(|part| part == "..")
 }

@@ -66,16 +66,22 @@ impl Judged {
 
     /// What it touches, when it is run in `base`.
     pub(super) fn subjects(&self, base: &Base<'_>) -> Vec<Subject> {
-        let mut subjects = self.commands();
+        let mut subjects = self.commands(&|program| base.is_own_program(program));
         subjects.extend(base.subjects(&self.understood));
         subjects
     }
 
-    fn commands(&self) -> Vec<Subject> {
-        let is_opaque = self.understood.opaque.is_some();
+    fn commands(&self, is_own: &dyn Fn(&str) -> bool) -> Vec<Subject> {
+        let (opaque, commands) = (self.understood.opaque, &self.understood.commands);
         let mut subjects: Vec<Subject> =
-            self.understood.commands.iter().map(|command| subject(command, is_opaque)).collect();
-        subjects.extend(self.understood.commands.iter().filter_map(unquoted));
+            commands.iter().map(|command| subject(command, opaque, is_own)).collect();
+        if commands.len() > 1 && shell::may_be_granted(&self.understood) {
+            let offering =
+                |(subject, command): (Subject, _)| subject.offering(shell::patterns(command));
+            subjects = subjects.into_iter().zip(commands).map(offering).collect();
+        }
+        subjects.extend(commands.iter().filter_map(unquoted));
+        subjects.extend(commands.iter().flat_map(without_options));
         if let Some(reader) = &self.reader {
             let words = [reader.clone(), "-c".to_owned(), self.script.clone()];
             subjects.extend(
@@ -83,14 +89,20 @@ impl Judged {
                     .commands
                     .iter()
                     .take(1)
-                    .map(|command| subject(command, true)),
+                    .map(|command| subject(command, Some(Why::OtherShell), is_own)),
             );
         }
         // There is always something to judge.
-        let whole = || Subject::new(self.script.clone()).opaque();
+        let whole = || {
+            let all = Subject::new(self.script.clone()).nameless();
+            match opaque {
+                Some(why) => all.because(why.as_str()),
+                None => all,
+            }
+        };
         match self.whole() {
             Err(error) => subjects.push(whole().refused(&error)),
-            Ok(()) if subjects.is_empty() => subjects.push(whole()),
+            Ok(()) if self.understood.is_cut() || subjects.is_empty() => subjects.push(whole()),
             Ok(()) => {}
         }
         subjects
@@ -114,21 +126,39 @@ fn unquoted(command: &Simple) -> Option<Subject> {
     Some(Subject::new(text).also_forbidden_as(bare).only_forbidden())
 }
 
-fn subject(command: &Simple, is_opaque: bool) -> Subject {
+/// A command without what stands before the words that name its action, where something does:
+/// rules that forbid are held against that too.
+fn without_options(command: &Simple) -> Vec<Subject> {
+    let Some(texts) = shell::without_options(command) else {
+        return vec![Subject::new(command.text.clone()).nameless()];
+    };
+    texts.into_iter().map(|text| Subject::new(text).only_forbidden()).collect()
+}
+
+/// `is_own` says whether a program is one of the workspace.
+fn subject(command: &Simple, opaque: Option<Why>, is_own: &dyn Fn(&str) -> bool) -> Subject {
     let mut subject = Subject::new(command.text.clone());
+    if command.dangerous {
+        subject = subject.dangerous();
+    }
     if let Some(bare) = command.bare() {
         subject = subject.also_forbidden_as(bare);
     }
     if command.hidden {
         return subject.only_forbidden();
     }
-    if command.asks == Some(Why::Program) {
+    let why = opaque.or(command.asks.filter(|why| !why.may_be_allowed()));
+    if let Some(why) = why {
+        subject = subject.because(why.as_str());
+    }
+    if [opaque, command.asks].into_iter().flatten().any(Why::hides_names) {
         return subject.nameless();
     }
-    if is_opaque || command.asks.is_some_and(|why| !why.may_be_allowed()) {
+    if why.is_some() {
         return subject.opaque();
     }
-    if command.safe { subject.known_safe() } else { subject }
+    let is_safe = command.safe && command.argv.first().is_some_and(|program| !is_own(program));
+    if is_safe { subject.known_safe() } else { subject }
 }
 
 #[cfg(test)]
@@ -140,7 +170,7 @@ mod tests {
             let opaque = if subject.is_opaque() { " ?" } else { "" };
             format!("{}{opaque}", subject.text())
         };
-        Judged::script(script).commands().iter().map(tell).collect()
+        Judged::script(script).commands(&|_| false).iter().map(tell).collect()
     }
 
     // F72, SH10: every command is a subject of its own, and there is always one.
@@ -161,7 +191,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_opaque_as_a_whole() {
         for script in ["if true; then ls; fi", "ls `id`", "x() { ls; }; x", "ls &"] {
-            let commands = Judged::script(script).commands();
+            let commands = Judged::script(script).commands(&|_| false);
             assert!(!commands.is_empty(), "{script}");
             assert!(commands.iter().all(Subject::is_opaque), "{script}: {commands:?}");
         }

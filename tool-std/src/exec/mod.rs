@@ -16,6 +16,8 @@ mod facts;
 #[cfg(unix)]
 mod files;
 #[cfg(unix)]
+mod found;
+#[cfg(unix)]
 mod judged;
 #[cfg(unix)]
 mod kill;
@@ -23,6 +25,10 @@ mod kill;
 mod line;
 #[cfg(unix)]
 mod list;
+#[cfg(unix)]
+mod look;
+#[cfg(unix)]
+mod looked;
 #[cfg(unix)]
 mod once;
 #[cfg(unix)]

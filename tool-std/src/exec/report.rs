@@ -91,7 +91,7 @@ pub(super) fn once(
 }
 
 fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
-    let remarks = [confinement.remark(exit, output), confinement.warning()];
+    let remarks = [confinement.line(), confinement.remark(exit, output), confinement.warning()];
     for remark in remarks.into_iter().flatten() {
         // What the command wrote ends with its own line.
         let _ = write!(report, "{}{remark}", if report.ends_with('\n') { "" } else { "\n" });

@@ -5,12 +5,14 @@
 //! for an answer. So somebody is asked, and rules that forbid see it as a script all the same.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tool_sdk::process::{Process, Processes, TypeError};
 use tool_sdk::{Context, Output, RiskClass, Subject, ToolError, tool};
 
-use super::confined::Confinement;
+use super::confined::{self, Confinement};
 use super::files::Base;
 use super::judged::Judged;
 use super::report::{Chunk, showing};
@@ -43,7 +45,7 @@ const EMPTY: std::ops::RangeInclusive<u64> = 5_000..=300_000;
     execute,
     category = "shell",
     permission = "exec_command",
-    display(name = "Type", primary = chars, show(session_id, chars), summary = "Typing into session {session_id}"),
+    display(name = "Type", primary = chars, show(session_id, chars), summary = "Typing into session {session_id}", preview = preview),
     approval(subjects = subjects, suggest = suggestions, dangerous = is_dangerous),
     parallel = by(session_id),
     timeout = "310s",
@@ -186,10 +188,18 @@ fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
 
 /// Whether a bash of the system reads what is typed into the session now.
 fn is_read_by_bash(session: u32, cx: &Context) -> bool {
-    let processes = Processes::of(cx.session());
-    let process = processes.list().into_iter().find(|process| process.id() == session);
-    let reader = process.and_then(|process| process.reader());
+    let reader = session_of(session, cx).and_then(|process| process.reader());
     reader.is_some_and(|reader| SHELLS.iter().any(|shell| reader == Path::new(shell)))
+}
+
+/// The process, without counting as a use of it.
+fn session_of(session: u32, cx: &Context) -> Option<Arc<Process>> {
+    let processes = Processes::of(cx.session());
+    processes.list().into_iter().find(|process| process.id() == session)
+}
+
+fn preview(args: &WriteStdinArgs, cx: &Context) -> Option<Value> {
+    session_of(args.session_id, cx).map(|process| confined::preview_of(&process, cx))
 }
 
 fn suggestions(args: &WriteStdinArgs) -> Vec<String> {

@@ -22,7 +22,9 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         layer.asks
     } else if open_end && layer.is_bare {
         Some(Why::Wrapper)
-    } else if danger::has_argument(words, open_end) || !is_action_named(words) {
+    } else if !is_action_named(words) {
+        Some(Why::Action)
+    } else if danger::has_argument(words, open_end) {
         Some(Why::Argument)
     } else if words.iter().any(|word| word.parameter) {
         Some(Why::Parameter)
@@ -40,6 +42,9 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         asks,
         dangerous,
         hidden: false,
+        known: words.iter().map(Word::known).collect(),
+        open_end,
+        elsewhere: false,
     }
 }
 

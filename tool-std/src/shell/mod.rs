@@ -11,8 +11,10 @@
 //! **Invariant:** pure and linear. Nothing here starts a process, looks at a file or knows
 //! a rule.
 
+mod action;
 mod danger;
 mod find;
+mod folders;
 mod hidden;
 mod judge;
 mod known;
@@ -27,10 +29,12 @@ mod unwrap;
 mod why;
 mod word;
 
+pub(crate) use self::action::without_options;
 use self::judge::Judge;
 pub use self::suggest::suggestions;
+pub(crate) use self::suggest::{may_be_granted, patterns};
 pub use self::why::Why;
-pub(crate) use self::word::bare_name;
+pub(crate) use self::word::{Known, bare_name};
 
 /// What is known of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +51,12 @@ pub struct Understood {
     pub opaque: Option<Why>,
     /// Whether it consists of plain words and `;`, `&&`, `||`, `|` only.
     pub plain: bool,
+    /// Where each command leads that changes the folder, where that is known.
+    pub(crate) moves: Vec<Option<String>>,
+    /// How many of these are done before everything else.
+    pub(crate) led: usize,
+    /// Whether a command may link, move or mount files.
+    pub(crate) renames: bool,
     direct: bool,
     unsettled: bool,
     cut: bool,
@@ -139,6 +149,12 @@ pub struct Simple {
     /// or what runs on another machine, and may be no command at all. Only rules that forbid
     /// are about it; of its words, only the first is in `argv`.
     pub hidden: bool,
+    /// What is known of each word.
+    pub(crate) known: Vec<Known>,
+    /// Whether more words may come, which nobody has seen.
+    pub(crate) open_end: bool,
+    /// Whether it may run in another folder, or find other files there.
+    pub(crate) elsewhere: bool,
 }
 
 impl Simple {

@@ -64,6 +64,8 @@ pub enum Why {
     Renamed,
     /// The name of the program is only known when it runs.
     Program,
+    /// Which of its commands a program runs is only known when it runs.
+    Action,
     /// The program is named by a path that is not one of the system's folders.
     ProgramPath,
     /// A variable is set.
@@ -98,6 +100,23 @@ impl Why {
     pub fn may_be_allowed(self) -> bool {
         // The path is part of what rules match, so only a rule with that path covers it.
         self == Self::ProgramPath
+    }
+
+    /// Whether a command may be run that nobody can name, so that no rule against commands
+    /// can be held against it.
+    ///
+    /// What is done to files is judged by itself, and what an argument or a variable makes a
+    /// known program do is not a command of this script.
+    pub(crate) fn hides_names(self) -> bool {
+        !matches!(
+            self,
+            Self::Argument
+                | Self::Assignment
+                | Self::Empty
+                | Self::Moved
+                | Self::ProgramPath
+                | Self::Renamed
+        )
     }
 
     /// The reason in words.
@@ -135,6 +154,7 @@ impl Why {
                 "where a redirection leads is not known after the commands before it; run them first"
             }
             Self::Program => "the name of the program is not known; write it",
+            Self::Action => "which of its commands a program runs is not known; write it",
             Self::ProgramPath => "the program is named by a path outside the system's folders",
             Self::Assignment => "a variable is set",
             Self::Declares => "it changes what later commands mean",

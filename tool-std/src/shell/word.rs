@@ -19,6 +19,8 @@ pub(super) struct Word {
     pub(super) glob: bool,
     /// May become several words, each of any form.
     pub(super) splits: bool,
+    /// Is the name of a pipe.
+    pub(super) pipe: bool,
     /// Begins with what is not known, or goes on with it after a dash, so that it may be any
     /// option.
     pub(super) leads: bool,
@@ -34,10 +36,36 @@ impl Word {
         self.splits || self.leads
     }
 
+    /// What is known of its value before it runs.
+    pub(super) fn known(&self) -> Known {
+        match self {
+            _ if self.is_literal() => Known::Literal,
+            _ if self.pipe => Known::Pipe,
+            _ if !self.unknown => Known::Pattern,
+            _ if self.splits || self.glob => Known::Nothing,
+            _ => Known::One,
+        }
+    }
+
     /// Whether its value is exactly what is written.
     pub(super) fn is_literal(&self) -> bool {
         !self.unknown && !self.glob
     }
+}
+
+/// What is known of a word before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It is what is written.
+    Literal,
+    /// The names of files that fit a pattern.
+    Pattern,
+    /// The name of a pipe.
+    Pipe,
+    /// One word.
+    One,
+    /// It may be any number of words.
+    Nothing,
 }
 
 /// A word under construction.
@@ -96,6 +124,7 @@ impl Builder {
     /// Adds text that stands for the name of a pipe.
     pub(super) fn pipe(&mut self, text: &str) {
         self.word.unknown = true;
+        self.word.pipe = true;
         self.raw(text);
     }
 

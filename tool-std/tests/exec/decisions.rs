@@ -2,27 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tool_sdk::Action::{self, Allow, Ask, Deny};
 use tool_sdk::process::{Processes, Spawn};
-use tool_sdk::{Call, Checked, ErrorKind, Mode, RiskClass, ToolError};
+use tool_sdk::{Call, ErrorKind, Mode, Reply, RiskClass, Scripted};
 
-use crate::support::Host;
-
-async fn check(host: &Host, tool: &'static str, arguments: &Value) -> Checked {
-    let call = Call::new(tool, arguments.to_string());
-    let checked: Result<Checked, ToolError> = host.pipeline.check(&host.session, call).await;
-    checked.unwrap()
-}
-
-async fn decide(mode: Mode, rules: &[&str], cmd: &str) -> Action {
-    let host = Host::new(mode, rules);
-    let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
-    // The other families judge alike.
-    let line = check(&host, "shell_command", &json!({ "command": cmd })).await;
-    assert_eq!(checked.decision.action, line.decision.action, "{cmd}");
-    checked.decision.action
-}
+use crate::support::{Host, check, decide};
 
 const GIT: &[&str] = &["allow exec_command(git *)"];
 const NO_RM: &[&str] = &["allow exec_command", "deny exec_command(rm *)"];
@@ -78,7 +63,8 @@ async fn rules_judge_every_command() {
         (NO_RM, "ls | xargs rm", Deny),
         (NO_RM, "echo $(rm x)", Deny),
         (NO_RM, "for i in 1 2; do rm $i; done", Deny),
-        (NO_RM, "if true; then ls; fi", Allow),
+        (NO_RM, "if true; then ls; fi", Ask),
+        (ALL, "if true; then ls; fi", Allow),
         (NO_RM, "rmdir x", Allow),
         (ALL, "echo hi > out", Ask),
         (&["allow exec_command", "allow edit(out)"], "echo hi > out", Allow),
@@ -100,7 +86,7 @@ async fn safe_commands_are_reading() {
         ("git status && git diff | head -n 5", Allow, Allow),
         ("grep -n x < notes", Allow, Allow),
         ("cat a 2>/dev/null", Allow, Allow),
-        ("ls $(cat a)", Allow, Allow),
+        ("ls \"$(cat a)\"", Ask, Ask),
         ("cat a > b", Ask, Deny),
         ("git commit -m x", Ask, Deny),
         ("python3 -c 'x'", Ask, Deny),
@@ -247,6 +233,8 @@ async fn what_is_typed_is_judged_by_who_reads_it() {
 #[tokio::test]
 async fn a_denied_line_cannot_be_typed_in_parts() {
     let host = Host::new(Mode::Auto, &["allow exec_command", "deny exec_command(rm *)"]);
+    let yes = Scripted::always(Reply::Once);
+    let host = Host { session: host.session.clone().with_approver(yes), ..host };
     let cmd = json!({ "cmd": "cat", "tty": true, "yield_time_ms": 250 });
     let session = crate::support::session_of(&host.call("exec_command", cmd).await);
     host.call("write_stdin", json!({ "session_id": session, "chars": "r" })).await;
@@ -366,30 +354,6 @@ async fn a_word_that_may_be_an_option_is_not_safe() {
     }
 }
 
-// SH10: what a rule forbids is found however it is quoted, and what nobody can name is asked
-// about where something is forbidden.
-#[tokio::test]
-async fn no_spelling_evades_what_is_forbidden() {
-    let rules = |deny: &'static str| ["allow exec_command", deny];
-    for (deny, cmd, expected) in [
-        ("deny exec_command(git reset --hard HEAD~*)", "git reset --hard HEAD~1", Deny),
-        ("deny exec_command(curl http://evil.com*)", r#"curl "http://evil.com/?x""#, Deny),
-        ("deny exec_command(cat secrets/*)", "cat 'secrets/a b'", Deny),
-        ("deny exec_command(cat secrets/*)", "/bin/cat 'secrets/a b'", Deny),
-        ("deny exec_command(rm *)", "$(echo rm) -rf x", Ask),
-        ("deny exec_command(rm *)", "r$(echo m) x", Ask),
-        ("deny exec_command(rm *)", "/bin/r? x", Ask),
-    ] {
-        assert_eq!(decide(Mode::Auto, &rules(deny), cmd).await, expected, "{cmd}");
-        assert_eq!(decide(Mode::Bypass, &rules(deny)[1..], cmd).await, expected, "{cmd}");
-    }
-    assert_eq!(decide(Mode::Bypass, &[], "$(echo rm) -rf x").await, Allow);
-    let push = ["allow exec_command(git *)", "deny exec_command(git push *)"];
-    for cmd in [r#"git pus"$(echo h)" origin"#, "git pus[h] origin"] {
-        assert_eq!(decide(Mode::Auto, &push, cmd).await, Ask, "{cmd}");
-    }
-}
-
 // SH8: whoever reads the script is a command too.
 #[tokio::test]
 async fn a_shell_of_ones_own_is_judged() {
@@ -398,32 +362,6 @@ async fn a_shell_of_ones_own_is_judged() {
         let arguments = json!({ "cmd": "print(1)", "shell": shell });
         let checked = check(&host, "exec_command", &arguments).await;
         assert_eq!(checked.decision.action, Deny, "{shell}");
-    }
-}
-
-// F92: what a command looks at without asking is judged as for every other tool.
-#[tokio::test]
-async fn what_is_only_looked_at_is_judged_where_it_lies() {
-    let host = Host::new(Mode::Auto, &["deny read(.env)"]);
-    std::fs::write(host.folder.path().join(".env"), "x").unwrap();
-    std::fs::write(host.folder.path().join("a.txt"), "x").unwrap();
-    for (cmd, expected) in [
-        ("cat a.txt", Allow),
-        ("cat .env", Deny),
-        ("head -n 1 ./.env", Deny),
-        ("cat /etc/passwd", Ask),
-        ("cat ~/.ssh/id_rsa", Ask),
-        ("ls ..", Ask),
-        ("grep -r x /root", Ask),
-        ("grep -f/etc/passwd a.txt", Ask),
-        ("grep -r /etc/passwd .", Allow),
-        ("grep x /proc/1/environ", Ask),
-        ("cut -d / -f 1 a.txt", Allow),
-        ("echo /etc/passwd", Allow),
-        ("git status", Allow),
-    ] {
-        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
-        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
     }
 }
 
@@ -462,4 +400,74 @@ async fn what_cannot_run_is_denied_before_anybody_is_asked() {
             assert_eq!(checked.decision.reason, error.message());
         }
     }
+}
+
+// b.4: what other commands are allowed by is no reason to offer nothing for the one that is
+// not.
+#[tokio::test]
+async fn always_is_offered_for_the_command_that_no_rule_covers() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(cargo test *)"]);
+    for (cmd, expected) in [
+        ("git push && cargo test", &["git push", "git push *"][..]),
+        ("cargo test && git push && git push", &["git push", "git push *"]),
+        ("git push && git pull && cargo test", &[]),
+        ("git push && cargo test > log", &[]),
+        ("git push && cargo test $X", &[]),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.suggestions, expected, "{cmd}");
+    }
+}
+
+// b.4, SH7: which command it is that is asked about or denied, and why it is not understood.
+#[tokio::test]
+async fn the_command_that_decides_is_named() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(git *)", "deny exec_command(rm *)"]);
+    for (cmd, expected) in [
+        ("git push && npm test", "`npm test`: no rule speaks of it"),
+        ("git push && rm x", "`rm x`: the rule `deny exec_command(rm *)`"),
+        ("git push; ls {a,b}", "braces may expand"),
+        ("ls `id`", "backticks are not understood"),
+        ("git -c a.b=c log", "an argument may run other programs"),
+    ] {
+        let reason = check(&host, "exec_command", &json!({ "cmd": cmd })).await.decision.reason;
+        assert!(reason.contains(expected), "{cmd}: {reason}");
+        let ends = reason.split("; ").collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(ends.len(), reason.split("; ").count(), "twice: {reason}");
+    }
+}
+
+// b.3: what cannot be undone asks in every mode, unless a rule says exactly that.
+#[tokio::test]
+async fn a_forced_removal_asks() {
+    for (rules, cmd, expected) in [
+        (&["allow exec_command(rm *)"][..], "rm -rf ~", Ask),
+        (&["allow exec_command"], "ls; rm -rf x", Ask),
+        (&["allow exec_command(rm *)"], "rm x", Allow),
+        (&["allow exec_command(rm -rf x)"], "rm -rf x", Allow),
+    ] {
+        assert_eq!(decide(Mode::Auto, rules, cmd).await, expected, "{cmd}");
+        assert_eq!(decide(Mode::Bypass, rules, cmd).await, expected, "{cmd}");
+    }
+    assert_eq!(decide(Mode::Bypass, &[], "bash -c 'rm -rf /'").await, Ask);
+}
+
+// SH9: only a program that nobody shares the terminal with is known to read there.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn who_reads_is_known_only_where_nobody_else_may() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(git *)"]);
+    let spawn = Spawn::exec("bash", ["-c", "cat; true"]).terminal(true);
+    let process = Processes::of(&host.session).start(&spawn).unwrap();
+    // It answers, so it runs.
+    process.type_in("x\n").await.unwrap();
+    let mut seen = String::new();
+    for _ in 0..100 {
+        seen += &process.look(Duration::from_millis(50), |_| {}).await.output.text();
+        if seen.matches('x').count() == 2 {
+            break;
+        }
+    }
+    assert_eq!(process.reader(), None);
+    assert_eq!(typed(&host, process.id(), "git push\n").await, Ask);
 }

@@ -7,6 +7,8 @@ mod decisions;
 mod facts;
 #[cfg(target_os = "linux")]
 mod load;
+mod looking;
 mod once;
 mod sessions;
+mod spelling;
 mod support;

@@ -1,8 +1,9 @@
 //! A pipeline over the tools, in a folder of its own.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tool_sdk::{
-    Call, Mode, Outcome, Pipeline, Registry, Rule, Session, Settings, ToolError, Workspace, tools,
+    Action, Call, Checked, Mode, Outcome, Pipeline, Registry, Rule, Session, Settings, ToolError,
+    Workspace, tools,
 };
 use tool_std::exec::{
     exec_command, kill_session, list_sessions, shell, shell_command, write_stdin,
@@ -55,6 +56,22 @@ impl Host {
         let outcome = self.outcome(tool, &arguments).await;
         outcome.result.expect_err("it must fail")
     }
+}
+
+/// What becomes of a call, without running it.
+pub(crate) async fn check(host: &Host, tool: &'static str, arguments: &Value) -> Checked {
+    let call = Call::new(tool, arguments.to_string());
+    let checked: Result<Checked, ToolError> = host.pipeline.check(&host.session, call).await;
+    checked.unwrap()
+}
+
+/// What becomes of a command line; the other families judge alike.
+pub(crate) async fn decide(mode: Mode, rules: &[&str], cmd: &str) -> Action {
+    let host = Host::new(mode, rules);
+    let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+    let line = check(&host, "shell_command", &json!({ "command": cmd })).await;
+    assert_eq!(checked.decision.action, line.decision.action, "{cmd}");
+    checked.decision.action
 }
 
 /// What stands behind `label` in a report.

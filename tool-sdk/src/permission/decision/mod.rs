@@ -1,17 +1,19 @@
 //! The one function that decides about a call: pure, and it says what decided.
 //!
 //! Each subject is judged on its own: the deciding rule, else what the tool says, else the
-//! mode. Approvals lift an ask. Then come what nothing lifts: the mode's ban, the writable
+//! mode. Approvals lift an ask, but for what cannot be brought back. Then come what nothing lifts: the mode's ban, the writable
 //! roots, and the opinions of hooks. The strictest subject decides about the call.
 
+mod reasons;
+
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::path::{Component, PathBuf};
 
 use serde::Serialize;
 
+use self::reasons::Reasons;
 use super::ruleset::Argument;
-use super::{Action, Mode, Rule, Ruleset};
+use super::{Action, Mode, Pattern, Rule, Ruleset};
 use crate::effect::RiskClass;
 use crate::tool::Subject;
 
@@ -104,17 +106,33 @@ impl Case<'_> {
             None | Some([]) => &[Subject::ANY][..],
             Some(subjects) => subjects,
         };
+        let is_one = subjects.len() == 1;
         let mut decision: Option<Decision> = None;
+        let mut reasons = Reasons::default();
         for subject in subjects {
-            let one = self.about(subject, subjects.len() == 1);
+            let one = self.about(subject, is_one);
+            // Of what is simply allowed nobody asks which it is, and what a tool refuses it
+            // names itself.
+            let is_named = !is_one && one.action != Action::Allow;
+            let is_refused = one.action == Action::Deny && one.by == By::Tool;
+            let named = (is_named && !is_refused).then_some(subject);
             match &mut decision {
-                Some(so_far) if so_far.action == one.action => so_far.join(one),
                 Some(so_far) if so_far.action > one.action => {}
-                _ => decision = Some(one),
+                Some(so_far) if so_far.action == one.action => {
+                    reasons.add(&one.reason, named);
+                    so_far.join(one);
+                }
+                _ => {
+                    reasons = Reasons::default();
+                    reasons.add(&one.reason, named);
+                    decision = Some(one);
+                }
             }
         }
-        let decision = decision
-            .unwrap_or_else(|| Decision::new(Action::Deny, By::Default, "nothing was judged"));
+        let decision = match decision {
+            Some(decision) => Decision { reason: reasons.text(), ..decision },
+            None => Decision::new(Action::Deny, By::Default, "nothing was judged"),
+        };
         let decision = self.unjudged().iter().fold(decision, Decision::heed);
         // What lifts comes first, so that nothing lifts what another opinion asks for.
         let (lifting, tightening): (Vec<_>, Vec<_>) =
@@ -144,7 +162,8 @@ impl Case<'_> {
         let decided = self.by_rules(subject, class, alone);
         let lifted =
             if decided.action == Action::Ask { self.lifted(subject, decided) } else { decided };
-        let bound = self.bound(subject, class, self.unnamed(subject, lifted));
+        let looked_at = self.unnamed(subject, grave(subject, lifted));
+        let bound = self.bound(subject, class, looked_at);
         Decision { subjects: vec![subject.clone()], ..noted(subject, bound) }
     }
 
@@ -169,11 +188,8 @@ impl Case<'_> {
             return Decision::new(Action::Allow, By::Tool, "what it is a part of is judged");
         }
         if subject.is_opaque() {
-            return Decision::new(
-                Action::Ask,
-                By::Default,
-                "it is not understood well enough to allow it",
-            );
+            let reason = subject.reason().unwrap_or("it is not understood well enough to allow it");
+            return Decision::new(Action::Ask, By::Default, reason.to_owned());
         }
         if subject.is_asked_about() {
             return Decision::new(
@@ -226,10 +242,13 @@ impl Case<'_> {
         if decided.action != Action::Allow || !subject.is_nameless() {
             return decided;
         }
-        let Some(rule) = self.own.rules().iter().find(denies) else { return decided };
+        let elsewhere = subject.permission().map(|permission| self.all.about(&[permission]));
+        let rules = elsewhere.as_ref().unwrap_or(self.own);
+        let Some(rule) = rules.rules().iter().find(denies) else { return decided };
         let reason = format!(
-            "what it runs is only known when it runs, so that the rule `{rule}`{} cannot be judged",
-            origin(rule)
+            "what is touched is only known when it runs, so that the rule `{rule}`{} cannot be judged{}",
+            origin(rule),
+            subject.reason().map(|why| format!(": {why}")).unwrap_or_default()
         );
         Decision { rules: vec![rule.clone()], ..Decision::new(Action::Ask, By::Unjudged, reason) }
     }
@@ -282,13 +301,6 @@ impl Decision {
 
     /// Adds another subject with the same answer.
     fn join(&mut self, other: Self) {
-        if self.reason != other.reason {
-            let reason = self.reason.to_mut();
-            // Some answers are about very many subjects; the rest is in `subjects`.
-            if reason.len() < 1024 {
-                let _ = write!(reason, "; {}", other.reason);
-            }
-        }
         for rule in other.rules {
             if !self.rules.contains(&rule) {
                 self.rules.push(rule);
@@ -323,6 +335,20 @@ fn noted(subject: &Subject, decided: Decision) -> Decision {
     let text: String = subject.text().chars().take(MAX).collect();
     let reason = format!("`{}` {note}; {}", text.escape_debug(), decided.reason);
     Decision { reason: reason.into(), ..decided }
+}
+
+/// What cannot be brought back is asked about, unless a rule allows exactly this.
+fn grave(subject: &Subject, decided: Decision) -> Decision {
+    let is_exact = |rule: &Rule| {
+        Pattern::exactly(subject.text())
+            .is_some_and(|exact| exact.as_str() == rule.pattern.as_str())
+    };
+    let is_meant = decided.by == By::Rule && decided.rules.iter().any(is_exact);
+    if decided.action != Action::Allow || !subject.is_dangerous() || is_meant {
+        return decided;
+    }
+    let reason = "what it does cannot be undone, and no rule allows exactly this";
+    Decision { rules: decided.rules, ..Decision::new(Action::Ask, By::Tool, reason) }
 }
 
 fn origin(rule: &Rule) -> String {

@@ -202,11 +202,64 @@ fn what_is_special_about_a_place_is_told_before_the_reason() {
 
 // F74: a denial says whose rule it was.
 #[test]
-fn a_denial_names_its_rule_and_where_it_stands() {
+fn a_denial_names_its_rule_its_subject_and_where_it_stands() {
     let rule = "deny run(rm *)".parse::<Rule>().unwrap().origin("tools.toml:3");
     let decision = Setup { rules: vec![rule], ..Setup::new(&[], &["rm x", "ls"]) }.decide();
-    assert_eq!(decision.reason, "the rule `deny run(rm *)` (user, tools.toml:3) decides");
+    assert_eq!(decision.reason, "`rm x`: the rule `deny run(rm *)` (user, tools.toml:3) decides");
     assert_eq!(decision.subjects, ["rm x".into()]);
+}
+
+// b.4: each reason is said once, with all that it is about.
+#[test]
+fn a_reason_says_of_what_it_is_one() {
+    let unknown = |text: &'static str| Subject::new(text).opaque();
+    let setup = |subjects: Vec<Subject>| Setup { subjects, ..Setup::default() };
+    let braces = unknown("a {b,c}").because("braces may expand");
+    for (subjects, expected) in [
+        (vec![braces.clone()], "braces may expand"),
+        (vec![braces.clone(), Subject::new("x").known_safe()], "`a {b,c}`: braces may expand"),
+        (
+            vec![braces, unknown("d\n").because("braces may expand"), unknown("e")],
+            "`a {b,c}`, `d `: braces may expand; `e`: it is not understood well enough to allow it",
+        ),
+    ] {
+        assert_eq!(setup(subjects).decide().reason, expected);
+    }
+    let many = (0..10_000).map(|at| Subject::new(format!("run {at}"))).collect();
+    let reason = setup(many).decide().reason;
+    assert!(reason.len() < 500 && reason.contains("` and more: "), "{reason}");
+}
+
+// SH10: a rule for files is not held against what nobody can name either.
+#[test]
+fn what_has_no_name_is_asked_about_under_its_own_permission() {
+    let rules = ["allow run", "allow read", "deny read(.env)"];
+    let unknown = Subject::new("$X").under("read").nameless();
+    let decide = |rules: &[&str], subject: &Subject| {
+        Setup { subjects: vec![subject.clone()], ..Setup::new(rules, &[]) }.decide().action
+    };
+    assert_eq!(decide(&rules, &unknown), Action::Ask);
+    assert_eq!(decide(&rules[..2], &unknown), Action::Allow);
+    assert_eq!(decide(&rules, &Subject::new("x")), Action::Allow);
+}
+
+// b.3: what cannot be brought back needs a rule of its own.
+#[test]
+fn what_cannot_be_undone_asks_unless_a_rule_says_exactly_that() {
+    for (rules, text, expected) in [
+        (&["allow run"][..], "rm -rf x", Action::Ask),
+        (&["allow run(rm *)"], "rm -rf x", Action::Ask),
+        (&["allow run(rm -rf x)"], "rm -rf x", Action::Allow),
+        (&["allow run(rm -rf *)"], "rm -rf *", Action::Ask),
+        (&["deny run(rm *)"], "rm -rf x", Action::Deny),
+        (&[], "rm -rf x", Action::Ask),
+    ] {
+        for mode in [Mode::Auto, Mode::Bypass] {
+            let subjects = vec![Subject::new(text).dangerous()];
+            let setup = Setup { mode, subjects, ..Setup::new(rules, &[]) };
+            assert_eq!(setup.decide().action, expected, "{rules:?} {mode} {text}");
+        }
+    }
 }
 
 #[test]

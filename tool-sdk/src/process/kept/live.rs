@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::capture::{CHUNK, Capture};
 use super::super::group::Group;
-use super::super::mark::Mark;
+use super::super::mark::{self, Mark};
 use super::super::program::Confinement;
 use super::super::sandbox::{StandIns, Status};
 use super::super::start::{Reader, Streams, Terminal, Writer};
@@ -166,12 +166,17 @@ impl Process {
         self.terminal.is_some()
     }
 
-    /// The file of the program that reads what is typed now, where the system tells.
+    /// The file of the program that reads what is typed now, where the system tells and no
+    /// other program shares the terminal with it.
     ///
     /// It may be another one a moment later.
     #[must_use]
     pub fn reader(&self) -> Option<PathBuf> {
         let group = self.terminal.as_ref()?.foreground()?;
+        // The others of a group may read too, and the one that leads it may only wait for them.
+        if !mark::is_alone(group) {
+            return None;
+        }
         // Only Linux has such links.
         std::fs::read_link(format!("/proc/{group}/exe")).ok()
     }

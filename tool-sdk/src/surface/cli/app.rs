@@ -96,6 +96,9 @@ impl App {
     #[must_use]
     pub fn main(self) -> ExitCode {
         sandbox::run_helper_if_asked();
+        // Where the system refuses, programs are as open to each other as they were.
+        #[cfg(unix)]
+        let _ = process::harden_process();
         process::hear_of_children();
         process::keep_memory();
         let (mut stdin, mut stdout, mut stderr) = (io::stdin(), io::stdout().lock(), io::stderr());

@@ -167,8 +167,12 @@ fn git_acts(words: &[Word]) -> bool {
 
 /// Whether a program for sed does more than print and replace.
 fn sed_acts(words: &[Word]) -> bool {
-    let is_given =
-        |word: &Word| word.value.starts_with("-e") || word.value.starts_with("--expression");
+    // It may stand behind other letters, in the same word.
+    let is_given = |word: &Word| match word.value.strip_prefix('-') {
+        Some(option) if option.starts_with('-') => option.starts_with("-e"),
+        Some(letters) => letters.contains('e'),
+        None => false,
+    };
     if words.iter().any(is_given) {
         return true;
     }

@@ -187,7 +187,7 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         names: &["sed", "gsed"],
-        letters: "fiIl",
+        letters: "efiIl",
         harmless: "\
             debug expression help null-data posix quiet regexp-extended sandbox \
             separate silent unbuffered version zero-terminated",

@@ -12,8 +12,8 @@ use self::builtins::BUILTINS;
 use self::job::{Job, Script};
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
-use super::word::{Word, bare_name};
-use super::{Simple, Understood, Why, danger, find, hidden, known, lex, rawcheck, rich};
+use super::word::{Known, Word, bare_name};
+use super::{Simple, Understood, Why, danger, find, folders, hidden, known, lex, rawcheck, rich};
 
 /// How many layers of commands and scripts are taken off.
 const MAX_DEPTH: usize = 8;
@@ -185,6 +185,9 @@ impl Judge {
             return;
         }
         let outer = script.place;
+        if outer.sole && outer.stays && self.answer.moves.is_empty() {
+            self.answer.led = folders::leading(&script.text);
+        }
         if let Some(commands) = lex::lex(&script.text) {
             let place = Place { sole: outer.sole && commands.len() == 1, ..outer };
             for words in commands {
@@ -261,6 +264,9 @@ impl Judge {
                     asks: None,
                     safe: false,
                     hidden: true,
+                    known: vec![Known::Literal],
+                    open_end: false,
+                    elsewhere: false,
                 });
             }
         });
@@ -286,9 +292,11 @@ impl Judge {
             _ => Layer::default(),
         };
         let simple = known::simple(shown, text, job.open_end, &layer);
-        let simple = Simple { inner: job.inner, ..simple };
+        let elsewhere = !job.place.stays;
+        let simple = Simple { inner: job.inner, elsewhere, ..simple };
         if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
             self.places.moves(job.place);
+            self.answer.moves.push(folders::target(shown));
         }
         if !job.is_guess && known::may_rename(words, job.open_end, &simple, &layer) {
             self.places.renames(job.place);
@@ -366,6 +374,7 @@ impl Judge {
                 if file.is_written { &mut self.answer.writes } else { &mut self.answer.reads };
             paths.push(file.path);
         }
+        self.answer.renames = self.places.is_renamed();
         // In what order commands run is not known then.
         self.answer.unsettled |= self.answer.opaque.is_some() && self.places.is_renamed();
     }

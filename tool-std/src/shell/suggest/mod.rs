@@ -29,14 +29,7 @@ const MAX_WORDS: usize = 2;
 /// ```
 #[must_use]
 pub fn suggestions(script: &Understood, is_allowed: &dyn Fn(&str) -> bool) -> Vec<String> {
-    if script.opaque.is_some() || !script.plain || script.is_dangerous() {
-        return Vec::new();
-    }
-    if script.commands.iter().any(|simple| simple.hidden) {
-        return Vec::new();
-    }
-    let asks = |simple: &Simple| simple.asks.is_some_and(|why| why != Why::ProgramPath);
-    if script.commands.iter().any(asks) {
+    if !may_be_granted(script) {
         return Vec::new();
     }
     let mut open: Vec<&Simple> =
@@ -48,7 +41,18 @@ pub fn suggestions(script: &Understood, is_allowed: &dyn Fn(&str) -> bool) -> Ve
     }
 }
 
-fn patterns(simple: &Simple) -> Vec<String> {
+/// Whether "always" may be offered for a command of it.
+pub(crate) fn may_be_granted(script: &Understood) -> bool {
+    let asks = |simple: &Simple| simple.asks.is_some_and(|why| why != Why::ProgramPath);
+    let is_clear = |simple: &Simple| !simple.hidden && !asks(simple);
+    script.opaque.is_none()
+        && script.plain
+        && !script.is_dangerous()
+        && script.commands.iter().all(is_clear)
+}
+
+/// Patterns for rules that would allow one command, from specific to general.
+pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
     let argv: Vec<&str> = simple.argv.iter().map(String::as_str).collect();
     let Some(&program) = argv.first() else { return Vec::new() };
     let name = bare_name(program);

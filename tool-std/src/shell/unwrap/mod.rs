@@ -147,7 +147,10 @@ impl Wrapper {
 fn assignments(words: &[Word]) -> Layer {
     let end = words.iter().position(|word| !is_assignment(&word.value)).unwrap_or(words.len());
     let inner = (end < words.len()).then_some(end..words.len());
-    Layer { inner: inner.into_iter().collect(), ..Layer::asking(Why::Assignment) }
+    // What bash knows of its commands it keeps in arrays.
+    let is_array = |word: &Word| word.value.split('=').next().is_some_and(|it| it.contains('['));
+    let why = if words[..end].iter().any(is_array) { Why::Declares } else { Why::Assignment };
+    Layer { inner: inner.into_iter().collect(), ..Layer::asking(why) }
 }
 
 /// `command -v x` runs nothing.

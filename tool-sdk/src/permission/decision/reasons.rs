@@ -1,0 +1,68 @@
+//! Why a call is decided about as it is, where several of its subjects led to that.
+//!
+//! **Invariant:** each reason is said once, and it says of whom.
+
+use std::borrow::Cow;
+
+use crate::tool::Subject;
+
+/// How many reasons are said, and how many subjects are named for each; the rest is left to
+/// the list of subjects.
+const MANY: usize = 8;
+
+/// How much of a subject is named, in characters.
+const NAME: usize = 100;
+
+/// Reasons, and the names of the subjects that each is about.
+#[derive(Debug, Default)]
+pub(super) struct Reasons {
+    said: Vec<(Cow<'static, str>, Vec<String>)>,
+    has_more: bool,
+}
+
+impl Reasons {
+    /// Adds a reason, and of what it is one where that is to be said.
+    pub(super) fn add(&mut self, reason: &Cow<'static, str>, subject: Option<&Subject>) {
+        let name = subject.map(|subject| name(subject.text()));
+        // Some reasons begin with it.
+        let name = name.filter(|name| !reason.starts_with(&format!("`{name}`")));
+        let has_room = self.said.len() < MANY;
+        match self.said.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, names)) => {
+                let is_new = name.filter(|name| !names.contains(name));
+                let has_room = names.len() <= MANY;
+                names.extend(is_new.filter(|_| has_room));
+            }
+            None if has_room => {
+                self.said.push((reason.clone(), name.into_iter().collect()));
+            }
+            None => self.has_more = true,
+        }
+    }
+
+    /// All of them in one line.
+    pub(super) fn text(self) -> Cow<'static, str> {
+        if let [(reason, names)] = self.said.as_slice()
+            && names.is_empty()
+        {
+            return reason.clone();
+        }
+        let more = self.has_more.then(|| "and more".to_owned());
+        let said = self.said.into_iter().map(|(reason, names)| match names.len() {
+            0 => reason.into_owned(),
+            1..=MANY => format!("`{}`: {reason}", names.join("`, `")),
+            _ => format!("`{}` and more: {reason}", names[..MANY].join("`, `")),
+        });
+        said.chain(more).collect::<Vec<_>>().join("; ").into()
+    }
+}
+
+/// A text on one line, cut where it is long.
+fn name(text: &str) -> String {
+    let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut name: String = shown.take(NAME).collect();
+    if text.chars().nth(NAME).is_some() {
+        name.push_str("...");
+    }
+    name
+}

@@ -1,0 +1,168 @@
+//! Where the files lie that a command looks at which needs no rule, because it only looks.
+//!
+//! Another command is asked about as a whole.
+//!
+//! **Invariant:** where nobody knows which file is meant, somebody is asked.
+
+use std::path::{Path, PathBuf};
+
+use tool_sdk::Subject;
+
+use super::files::{Base, leads_out, unknown};
+use super::looked::{self, Given};
+use crate::shell::Simple;
+
+/// The most files that a pattern may stand for.
+const MOST_MATCHES: usize = 256;
+
+/// From where a command looks.
+pub(super) struct Look<'a> {
+    pub(super) base: &'a Base<'a>,
+    /// It runs in one of these; there are none when nobody knows where.
+    pub(super) folders: &'a [PathBuf],
+    /// Whether the files are those that lie there now.
+    pub(super) is_certain: bool,
+}
+
+impl Look<'_> {
+    pub(super) fn subjects(&self, command: &Simple) -> Vec<Subject> {
+        let is_move = command.argv.first().is_some_and(|program| program == "cd");
+        let given = looked::given(command).into_iter();
+        given
+            .flat_map(|given| if is_move { self.entered(given) } else { self.seen(given) })
+            .collect()
+    }
+
+    fn seen(&self, given: Given<'_>) -> Vec<Subject> {
+        match given {
+            Given::Path(path) => self.path(path),
+            Given::Value(path) if self.is_there(path) => self.path(path),
+            Given::Value(_) => Vec::new(),
+            Given::Pattern(pattern) => self.matching(pattern),
+            Given::Unknown(words) => unknown(words, false),
+            Given::Here if self.folders.is_empty() => unknown(".", false),
+            Given::Here => self.own_folders(),
+        }
+    }
+
+    /// What a command enters. Where nobody knows what that is, whatever looks there is asked
+    /// about.
+    fn entered(&self, given: Given<'_>) -> Vec<Subject> {
+        match given {
+            Given::Path(path) if self.folders.is_empty() && !leads_out(path) => Vec::new(),
+            Given::Path(path) if self.folders.is_empty() => self.base.about(path, false, false),
+            Given::Path(_) => self.own_folders(),
+            other => self.seen(other),
+        }
+    }
+
+    /// The folders, but for the one that was asked for.
+    fn own_folders(&self) -> Vec<Subject> {
+        let asked = self.base.folder.as_ref();
+        let entered = self.folders.iter().filter(|folder| Some(*folder) != asked);
+        entered.flat_map(|folder| self.file(folder)).collect()
+    }
+
+    fn path(&self, path: &str) -> Vec<Subject> {
+        if path.starts_with(['/', '~']) {
+            return self.base.about(path, self.is_certain, false);
+        }
+        if self.folders.is_empty() {
+            return unknown(path, false);
+        }
+        // What is not there is not looked at.
+        let is_meant = |file: &PathBuf| leads_out(path) || file.symlink_metadata().is_ok();
+        let own = self.base.folder.as_ref().map(|folder| folder.join(path));
+        let files = self.folders.iter().map(|folder| folder.join(path)).filter(is_meant);
+        let about = |file: PathBuf| match own.as_ref() == Some(&file) {
+            true => self.base.about(path, self.is_certain, false),
+            false => self.file(&file),
+        };
+        files.flat_map(about).collect()
+    }
+
+    fn file(&self, file: &Path) -> Vec<Subject> {
+        match file.to_str() {
+            Some(path) => self.base.about(path, self.is_certain, false),
+            None => unknown(&file.to_string_lossy(), false),
+        }
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        let is_there = |file: PathBuf| file.symlink_metadata().is_ok();
+        match Path::new(path).is_absolute() {
+            true => is_there(path.into()),
+            false => self.folders.iter().any(|folder| is_there(folder.join(path))),
+        }
+    }
+
+    /// What a pattern may stand for: all that begins and ends like it.
+    fn matching(&self, pattern: &str) -> Vec<Subject> {
+        let matches = self.folders.iter().map(|folder| matches(folder, pattern));
+        let Some(names) = matches.collect::<Option<Vec<_>>>().map(|names| names.concat()) else {
+            return unknown(pattern, false);
+        };
+        if self.folders.is_empty() || names.len() > MOST_MATCHES {
+            return unknown(pattern, false);
+        }
+        let about = |name: &String| match name.starts_with('-') {
+            // It is an option then.
+            true => unknown(name, false),
+            false => self.path(name),
+        };
+        // What fits nothing stands for itself.
+        names.iter().flat_map(about).chain(self.seen(Given::Value(pattern))).collect()
+    }
+}
+
+/// What may fit a pattern in a folder; nothing when that is not known.
+fn matches(folder: &Path, pattern: &str) -> Option<Vec<String>> {
+    let (fixed, open) = pattern.split_at(pattern.find(['*', '?', '['])?);
+    // Only the last part of a path may be open.
+    if open.contains('/') {
+        return None;
+    }
+    let (below, start) = fixed.split_at(fixed.rfind('/').map_or(0, |at| at + 1));
+    let end = open.rsplit(['*', '?', ']']).next().filter(|_| !open.starts_with('['));
+    let end = end.unwrap_or_default();
+    let mut found = Vec::new();
+    for entry in folder.join(below).read_dir().into_iter().flatten() {
+        let name = entry.ok()?.file_name();
+        let name = name.to_str()?;
+        // A dot at the start has to be written.
+        let is_shown = start.starts_with('.') || !name.starts_with('.');
+        if is_shown && name.starts_with(start) && name.ends_with(end) {
+            found.push(format!("{below}{name}"));
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_stands_for_no_less_than_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".env", "a.rs", "b.rs", "c.md"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        for (pattern, expected) in [
+            ("*", Some(&["a.rs", "b.rs", "c.md"][..])),
+            (".e*", Some(&[".env"])),
+            ("*.rs", Some(&["a.rs", "b.rs"])),
+            ("[ab].rs", Some(&["a.rs", "b.rs", "c.md"])),
+            ("./?.md", Some(&["./c.md"])),
+            ("x*", Some(&[])),
+            ("*/a", None),
+        ] {
+            let found = matches(folder.path(), pattern).map(|mut names| {
+                names.sort();
+                names
+            });
+            let expected = expected.map(|names| names.iter().map(|it| (*it).to_owned()).collect());
+            assert_eq!(found, expected, "{pattern}");
+        }
+    }
+}

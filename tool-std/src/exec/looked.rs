@@ -1,0 +1,135 @@
+//! What files a command is given that only looks, as far as its words tell.
+//!
+//! Which of them are there, and where, is not known here.
+//!
+//! **Invariant:** a word that may name a file, or name what does, is never left out.
+
+use crate::shell::{self, Known, Simple};
+
+/// Commands that only look, but at no files that they are given.
+const NO_FILES: &[&str] = &[
+    "echo", "expr", "false", "id", "numfmt", "pwd", "seq", "tr", "true", "uname", "which", "whoami",
+];
+
+/// Commands that look at all that is below a folder.
+const SEARCHES: &[&str] = &["cd", "find", "grep", "ls", "rg", "stat"];
+
+/// Something that a command looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given<'a> {
+    /// A path.
+    Path(&'a str),
+    /// What may be a path, if there is such a file.
+    Value(&'a str),
+    /// The files that fit a pattern.
+    Pattern(&'a str),
+    /// Files that nobody knows.
+    Unknown(&'a str),
+    /// The folder that the command runs in.
+    Here,
+}
+
+/// What a command is given.
+pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
+    let Some((program, rest)) = command.argv.split_first() else { return Vec::new() };
+    let name = &*shell::bare_name(program);
+    if NO_FILES.contains(&name) {
+        return Vec::new();
+    }
+    let mut given = Vec::new();
+    let mut options_end = false;
+    let mut is_pattern = matches!(name, "grep" | "rg") && !rest.iter().any(|it| gives_pattern(it));
+    for (word, known) in rest.iter().zip(command.known.iter().skip(1).copied()) {
+        let is_option = word.starts_with('-') && !options_end;
+        if is_option {
+            options_end |= word == "--";
+            values(name, word, &mut given);
+        }
+        let is_file = !is_option
+            && (!std::mem::take(&mut is_pattern)
+                || matches!(known, Known::Pattern | Known::Nothing));
+        match known {
+            Known::Literal if is_file && (word != "/" || SEARCHES.contains(&name)) => {
+                given.push(Given::Path(word));
+            }
+            Known::Pattern => given.push(Given::Pattern(word)),
+            Known::One if is_file || is_option => given.push(Given::Unknown(word)),
+            Known::Nothing => given.push(Given::Unknown(word)),
+            Known::Literal | Known::One | Known::Pipe => {}
+        }
+    }
+    if command.open_end {
+        given.push(Given::Unknown(&command.text));
+    }
+    if looks_here(name, rest) {
+        given.push(Given::Here);
+    }
+    given
+}
+
+/// The values in the word of an option that may name files.
+fn values<'a>(name: &str, option: &'a str, given: &mut Vec<Given<'a>>) {
+    let is_path = |value: &&str| !value.is_empty() && *value != "/";
+    let assigned = option.split_once('=').map(|(_, value)| value);
+    let beginning = option.find(['/', '~']).map(|at| &option[at..]);
+    given.extend(assigned.into_iter().chain(beginning).filter(is_path).map(Given::Value));
+    if matches!(name, "grep" | "rg") {
+        // Words to look for stand in a file, and every line of it may be shown.
+        let behind = option.match_indices('f').map(|(at, _)| &option[at + 1..]);
+        let behind = behind.filter(|_| !option.starts_with("--"));
+        let assigned = assigned.filter(|_| option.starts_with("--f"));
+        given.extend(behind.chain(assigned).filter(is_path).map(Given::Path));
+    }
+    // The names of the files stand in that file.
+    if name == "wc" && option.starts_with("--f") {
+        given.push(Given::Unknown(option));
+    }
+}
+
+/// Whether an option of a search says what to look for, so that no operand does.
+fn gives_pattern(option: &str) -> bool {
+    let Some(option) = option.strip_prefix('-') else { return false };
+    let Some(long) = option.strip_prefix('-') else { return option.contains(['e', 'f']) };
+    // The beginning of a name will do, and `rg --files` looks for nothing.
+    let name = long.split('=').next().unwrap_or_default();
+    !name.is_empty() && ["regexp", "files"].iter().any(|it| it.starts_with(name))
+}
+
+/// Whether it looks at the folder that it runs in, whatever else it is given.
+fn looks_here(name: &str, rest: &[String]) -> bool {
+    let goes_down = |word: &String| word.starts_with('-') && word.contains(['r', 'R', 'd']);
+    matches!(name, "find" | "ls" | "rg") || name == "grep" && rest.iter().any(goes_down)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Given::{Here, Path, Pattern, Unknown, Value};
+    use super::*;
+    use crate::shell::understand;
+
+    #[test]
+    fn every_word_that_may_name_a_file_is_given() {
+        for (script, expected) in [
+            ("cat a -n b", &[Path("a"), Path("b")][..]),
+            ("cat -- -a", &[Path("-a")]),
+            ("cat a* \"$(b)\" $(b)", &[Pattern("a*"), Unknown("$(b)"), Unknown("$(b)")]),
+            ("cat <(b)", &[]),
+            ("echo a", &[]),
+            ("cut -d / -f 1 a", &[Path("1"), Path("a")]),
+            ("grep a b", &[Path("b")]),
+            ("grep -- -a b", &[Path("b")]),
+            ("grep -ie a b", &[Path("a"), Path("b")]),
+            ("grep -hfa b", &[Path("a"), Path("b")]),
+            ("grep --reg=a b", &[Value("a"), Path("b"), Here]),
+            ("grep -r a --include=*.rs", &[Pattern("--include=*.rs"), Value("*.rs"), Here]),
+            ("rg --files a", &[Path("a"), Here]),
+            ("wc --files0-from=a", &[Value("a"), Unknown("--files0-from=a")]),
+            ("ls", &[Here]),
+        ] {
+            let understood = understand(script);
+            let found = given(&understood.commands[0]);
+            assert_eq!(found.len(), expected.len(), "{script}: {found:?}");
+            assert!(expected.iter().all(|it| found.contains(it)), "{script}: {found:?}");
+        }
+    }
+}

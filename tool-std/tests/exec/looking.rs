@@ -1,0 +1,99 @@
+//! Files that a command looks at without asking are judged where they lie.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+use tool_sdk::Action::{Allow, Ask, Deny};
+use tool_sdk::Mode;
+
+use crate::support::{Host, check};
+
+// F92: what a command looks at without asking is judged as for every other tool.
+#[tokio::test]
+async fn what_is_only_looked_at_is_judged_where_it_lies() {
+    let host = Host::new(Mode::Auto, &["deny read(.env)"]);
+    fs::write(host.folder.path().join(".env"), "x").unwrap();
+    fs::write(host.folder.path().join("a.txt"), "x").unwrap();
+    for (cmd, expected) in [
+        ("cat a.txt", Allow),
+        ("cat .env", Deny),
+        ("head -n 1 ./.env", Deny),
+        ("cat /etc/passwd", Ask),
+        ("cat ~/.ssh/id_rsa", Ask),
+        ("ls ..", Ask),
+        ("grep -r x /root", Ask),
+        ("grep -f/etc/passwd a.txt", Ask),
+        ("grep -r /etc/passwd .", Allow),
+        ("grep x /proc/1/environ", Ask),
+        ("cut -d / -f 1 a.txt", Allow),
+        ("echo /etc/passwd", Allow),
+        ("git status", Allow),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
+// F92: where nobody knows which file is meant, nobody takes the command for harmless.
+#[tokio::test]
+async fn only_files_that_are_known_are_looked_at_without_asking() {
+    let host = Host::new(Mode::Auto, &["allow read", "deny read(.env)", "deny read(sub/secret)"]);
+    let root = host.folder.path();
+    fs::create_dir(root.join("sub")).unwrap();
+    for file in [".env", "a.txt", "b.txt", "list", "sub/secret", "sub/open"] {
+        fs::write(root.join(file), "x").unwrap();
+    }
+    symlink("/etc/passwd", root.join("lnk")).unwrap();
+    symlink("/etc/passwd", root.join("sub/l2")).unwrap();
+    let sub = root.canonicalize().unwrap().join("sub");
+    for (cmd, expected) in [
+        ("cd && cat .ssh/id_rsa", Ask),
+        ("cd - && cat a.txt", Ask),
+        ("cd $X && cat a.txt", Ask),
+        ("head -1 ln*", Ask),
+        ("head -1 *", Ask),
+        ("cat $(echo /etc/passwd)", Ask),
+        ("echo /etc/passwd | xargs cat", Ask),
+        ("cd sub && cat l2", Ask),
+        ("cd sub; cat ../lnk", Ask),
+        ("cd sub && cd .. && cat lnk", Ask),
+        ("wc --files0-from=list", Ask),
+        ("wc --f list", Ask),
+        ("grep -flnk x", Ask),
+        ("grep -hflnk x", Ask),
+        ("grep --file=lnk x", Ask),
+        ("grep --fil=lnk x", Ask),
+        ("grep -- -x lnk", Ask),
+        ("grep --regex=x lnk", Ask),
+        ("rg --files /etc", Ask),
+        ("cat .en?", Deny),
+        ("cat *env", Allow),
+        ("grep s .e*", Deny),
+        ("base64 .en?", Deny),
+        ("cat ./.en[v]", Deny),
+        ("cd sub && cat secret", Deny),
+        ("cd sub && cat s*", Deny),
+        ("cd sub; cat ../.env", Deny),
+        ("(cd sub; cat secret)", Deny),
+        (&format!("cd {} && cat secret", sub.display()), Deny),
+        ("cd sub && cat open && cat < secret", Ask),
+        ("cd sub && cat open", Allow),
+        ("cd sub && cat o*", Allow),
+        ("cat *.txt", Allow),
+        ("ls *", Ask),
+        ("ls -la && pwd", Allow),
+        ("cd sub && ls", Allow),
+        ("git log --oneline | head -5", Allow),
+        ("grep -n x < a.txt", Allow),
+        ("cat <(cat a.txt) a.txt", Allow),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+    // Where a rule says what may not be read, a rule for reading does not vouch for the rest.
+    for cmd in ["cat $(echo .env)", "cat */secret"] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, Ask, "{cmd}: {:?}", checked.decision.reason);
+    }
+}

@@ -1,0 +1,124 @@
+//! Whatever a command is written like, what is forbidden is found or asked about.
+
+use tool_sdk::Action::{Allow, Ask, Deny};
+use tool_sdk::Mode;
+
+use crate::support::decide;
+
+// SH10: what a rule forbids is found however it is quoted, and what nobody can name is asked
+// about where something is forbidden.
+#[tokio::test]
+async fn no_spelling_evades_what_is_forbidden() {
+    let rules = |deny: &'static str| ["allow exec_command", deny];
+    for (deny, cmd, expected) in [
+        ("deny exec_command(git reset --hard HEAD~*)", "git reset --hard HEAD~1", Deny),
+        ("deny exec_command(curl http://evil.com*)", r#"curl "http://evil.com/?x""#, Deny),
+        ("deny exec_command(cat secrets/*)", "cat 'secrets/a b'", Deny),
+        ("deny exec_command(cat secrets/*)", "/bin/cat 'secrets/a b'", Deny),
+        ("deny exec_command(rm *)", "$(echo rm) -rf x", Ask),
+        ("deny exec_command(rm *)", "r$(echo m) x", Ask),
+        ("deny exec_command(rm *)", "/bin/r? x", Ask),
+    ] {
+        assert_eq!(decide(Mode::Auto, &rules(deny), cmd).await, expected, "{cmd}");
+        assert_eq!(decide(Mode::Bypass, &rules(deny)[1..], cmd).await, expected, "{cmd}");
+    }
+    assert_eq!(decide(Mode::Bypass, &[], "$(echo rm) -rf x").await, Allow);
+    let push = ["allow exec_command(git *)", "deny exec_command(git push *)"];
+    for cmd in [r#"git pus"$(echo h)" origin"#, "git pus[h] origin"] {
+        assert_eq!(decide(Mode::Auto, &push, cmd).await, Ask, "{cmd}");
+    }
+}
+
+// SH10: where something is forbidden, what may be it under another spelling asks, and without
+// that what everybody may run stays allowed.
+#[tokio::test]
+async fn what_may_be_forbidden_asks() {
+    for (deny, scripts) in [
+        (
+            "deny exec_command(rm *)",
+            &[
+                r"$'\x72m' x",
+                r"command $'\x72m' x",
+                r"echo x | xargs $'\x72m'",
+                r"bash -c $'\x72m x'",
+                r"eval $'\x72\x6d x'",
+                "r{m,} x",
+                "{r,}m x",
+                "`echo rm` x",
+                "read 'a[$(rm x)]' <<< 1",
+                "hash -p /bin/rm ls; ls x",
+                "BASH_CMDS[ls]=/bin/r$(echo m); ls x",
+                r"if true; then $'\x72m' x; fi",
+                "set -- rm x; \"$@\"",
+            ][..],
+        ),
+        (
+            "deny exec_command(git push *)",
+            &[
+                "p=push; git $p origin",
+                "git $(echo push) origin",
+                "git \"$(echo push)\" origin",
+                "git pus{h,} x",
+                r"git $'\x70ush' x",
+            ],
+        ),
+    ] {
+        for cmd in scripts {
+            assert_eq!(decide(Mode::Auto, &["allow exec_command", deny], cmd).await, Ask, "{cmd}");
+            assert_eq!(decide(Mode::Bypass, &[deny], cmd).await, Ask, "{cmd}");
+            assert_eq!(decide(Mode::Auto, &["allow exec_command"], cmd).await, Allow, "{cmd}");
+            assert_eq!(decide(Mode::Bypass, &[], cmd).await, Allow, "{cmd}");
+        }
+    }
+}
+
+// SH10: what stands before the words that name the action hides it from no rule that forbids.
+#[tokio::test]
+async fn options_before_an_action_do_not_hide_it() {
+    for (deny, cmd, expected) in [
+        ("git push *", "git --no-pager push origin", Deny),
+        ("git push *", "git -C . push origin", Deny),
+        ("git push *", "/usr/bin/git -c a.b=c --no-pager push origin", Deny),
+        ("cargo publish *", "cargo -q publish", Deny),
+        ("cargo publish *", "cargo +nightly publish", Deny),
+        ("npm publish *", "npm -s publish", Deny),
+        ("docker rm *", "docker -D rm x", Deny),
+        ("docker compose rm *", "docker -H host compose -f a.yml rm x", Deny),
+        ("kubectl delete *", "kubectl -n x delete pod y", Deny),
+        ("git push *", "sudo git --no-pager push", Deny),
+        ("cargo publish *", "cargo -q build", Allow),
+        ("docker rm *", "docker -D ps", Allow),
+    ] {
+        let program = deny.split(' ').next().unwrap();
+        let allow = format!("allow exec_command({program} *)");
+        let deny = format!("deny exec_command({deny})");
+        assert_eq!(
+            decide(Mode::Auto, &["allow exec_command", &deny], cmd).await,
+            expected,
+            "{cmd}"
+        );
+        let own = decide(Mode::Auto, &[&allow, &deny], cmd).await;
+        assert!(own >= expected, "{cmd}: {own:?}");
+    }
+    // Too many to tell which of them is the action.
+    let cmd = format!("git{} push", " -c a".repeat(100));
+    let rules = ["allow exec_command", "deny exec_command(git push *)"];
+    assert!(decide(Mode::Auto, &rules, &cmd).await > Allow);
+}
+
+// SH6: a script for sed may stand behind other letters.
+#[tokio::test]
+async fn a_script_for_sed_is_found_behind_letters() {
+    for cmd in [
+        "sed -ne1e s/a/b/ x",
+        "sed -newout s/a/b/ x",
+        "sed -Ees/a/b/e s/a/b/ x",
+        "sed -zes/a/b/wx s/a/b/ x",
+        "sed -rne1e s/a/b/ x",
+        "sed -une1e s/a/b/ x",
+    ] {
+        assert_eq!(decide(Mode::Auto, &["allow exec_command(sed *)"], cmd).await, Ask, "{cmd}");
+    }
+    let rules = ["allow exec_command(sed *)"];
+    assert_eq!(decide(Mode::Auto, &rules, "sed -nE s/a/b/p x").await, Allow);
+}
