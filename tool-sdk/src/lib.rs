@@ -148,7 +148,7 @@ pub use self::surface::provider;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;
 pub use self::tool::{
-    Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, IntoOutput,
+    Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, Icon, IntoOutput,
     IntoTools, InvalidArgs, Json, Label, Parallel, Param, Place, Prepared, Refinement, Running,
     Source, Subject, Tool, ToolFn, ToolMethods, Truncate,
 };

@@ -106,21 +106,6 @@ impl Stage {
         Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor })
     }
 
-    /// Tells of rules that speak of nothing that there is, nor of anything that `may_come`.
-    /// They stay: a tool may come later.
-    pub(super) fn warn_of_unmatched(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
-        let view = self.pipeline.toolset().view();
-        for rule in view.unmatched_rules().iter().filter(|rule| !may_come(rule)) {
-            let origin = match rule.origin.as_str() {
-                "" => String::new(),
-                origin => format!(" ({origin})"),
-            };
-            let warning =
-                format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
-            io.say(style::plain(&warning));
-        }
-    }
-
     /// Whoever is told of the calls: events as lines where that is wanted, a person at a
     /// terminal, or nobody.
     pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
@@ -129,6 +114,24 @@ impl Stage {
             (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone()),
             (false, false) => Watch::nobody(),
         }
+    }
+}
+
+/// Tells of rules that speak of nothing that there is, nor of anything that `may_come`. They
+/// stay: a tool may come later.
+pub(super) fn warn_of_unmatched(
+    pipeline: &Pipeline,
+    may_come: impl Fn(&Rule) -> bool,
+    io: &mut Io<'_>,
+) {
+    let view = pipeline.toolset().view();
+    for rule in view.unmatched_rules().iter().filter(|rule| !may_come(rule)) {
+        let origin = match rule.origin.as_str() {
+            "" => String::new(),
+            origin => format!(" ({origin})"),
+        };
+        let warning = format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
+        io.say(style::plain(&warning));
     }
 }
 
