@@ -8,5 +8,6 @@ mod files;
 mod guards;
 mod kept;
 mod registry;
+mod scenarios;
 mod schema;
 mod tidy;
