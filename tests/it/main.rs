@@ -10,5 +10,6 @@ mod guards;
 mod kept;
 mod linear;
 mod registry;
+mod scenarios;
 mod schema;
 mod tidy;

@@ -9,6 +9,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::content::Output;
+
 /// What kind of failure it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -131,6 +133,7 @@ struct Inner {
     message: String,
     hint: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+    output: Option<Box<Output>>,
 }
 
 macro_rules! constructors {
@@ -147,12 +150,12 @@ impl ToolError {
     /// An error of `kind`, with what the model should read.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
-        Self(Box::new(Inner { kind, message: message.to_string(), hint: None, source: None }))
+        Self::worded(kind, message.to_string())
     }
 
     /// An error of `kind` whose message is made already.
     pub(crate) fn worded(kind: ErrorKind, message: String) -> Self {
-        Self(Box::new(Inner { kind, message, hint: None, source: None }))
+        Self(Box::new(Inner { kind, message, hint: None, source: None, output: None }))
     }
 
     constructors! {
@@ -200,6 +203,14 @@ impl ToolError {
         self
     }
 
+    /// Adds what the tool gave although it failed: attachments, and a structured value. Its
+    /// text is not shown; that is the message.
+    #[must_use]
+    pub fn giving(mut self, output: Output) -> Self {
+        self.0.output = Some(Box::new(output));
+        self
+    }
+
     /// Adds something that the model reads below the message.
     pub(crate) fn append(&mut self, text: &str) {
         self.0.message.push_str("\n\n");
@@ -235,6 +246,12 @@ impl ToolError {
     #[must_use]
     pub fn suggestion(&self) -> Option<&str> {
         self.0.hint.as_deref()
+    }
+
+    /// What the tool gave although it failed.
+    #[must_use]
+    pub fn output(&self) -> Option<&Output> {
+        self.0.output.as_deref()
     }
 }
 

@@ -151,7 +151,7 @@ pub use self::tool::LegacyTool;
 #[cfg(feature = "workspace")]
 pub use self::tool::WorkspacePath;
 pub use self::tool::{
-    Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, IntoOutput,
+    Approved, Args, Definition, Display, DynamicTool, Fault, FaultKind, Flags, Icon, IntoOutput,
     IntoTools, InvalidArgs, Json, Label, Parallel, Param, Place, Prepared, Refinement, Running,
     Source, Subject, Tool, ToolFn, ToolMethods, Truncate,
 };

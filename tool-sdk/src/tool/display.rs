@@ -27,6 +27,55 @@ pub struct Display {
     /// Arguments whose values are never shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<String>,
+    /// Pictures that stand for the tool, where a client shows any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+}
+
+/// A picture that stands for a tool.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Display, Icon};
+///
+/// let mut display = Display::default();
+/// display.icons.push(Icon::new("https://example.com/look.svg").mime("image/svg+xml").size("any"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Icon {
+    /// Where it is, as `https:` or `data:`.
+    pub src: String,
+    /// Its media type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The sizes that it has, such as `48x48`, or `any`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<String>,
+}
+
+impl Icon {
+    /// A picture of which nothing more is known.
+    #[must_use]
+    pub fn new(src: impl Into<String>) -> Self {
+        Self { src: src.into(), ..Self::default() }
+    }
+
+    /// Sets the media type.
+    #[must_use]
+    pub fn mime(mut self, mime: impl Into<String>) -> Self {
+        self.mime_type = Some(mime.into());
+        self
+    }
+
+    /// Adds a size.
+    #[must_use]
+    pub fn size(mut self, size: impl Into<String>) -> Self {
+        self.sizes.push(size.into());
+        self
+    }
 }
 
 /// How much of one argument's value is shown.

@@ -31,7 +31,7 @@ pub(crate) use self::args::closest;
 pub(crate) use self::args::is_strict;
 pub use self::args::{Fault, FaultKind, InvalidArgs};
 pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Source, Truncate};
-pub use self::display::Display;
+pub use self::display::{Display, Icon};
 pub use self::dynamic::DynamicTool;
 pub use self::label::Label;
 #[expect(deprecated, reason = "it is here so that its users are told what is better")]

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command};
+use std::process::{Child, ChildStderr, Command};
 
 use serde_json::{Value, json};
 
@@ -13,6 +13,7 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// A server over HTTP, ended when the test is.
 struct Http {
     child: Child,
+    said: BufReader<ChildStderr>,
     address: String,
 }
 
@@ -24,12 +25,19 @@ impl Http {
     fn run(program: &mut Command) -> Self {
         let mut child = program.spawn().expect("the program runs");
         let mut said = String::new();
-        let stderr = child.stderr.as_mut().expect("it is piped");
-        BufReader::new(stderr).read_line(&mut said).expect("it says where it listens");
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        stderr.read_line(&mut said).expect("it says where it listens");
         let address = said.trim_end().strip_prefix("listening on http://").expect("an address");
         let address = address.strip_suffix("/mcp").expect("a path").to_owned();
         assert!(!said.contains(TOKEN));
-        Self { child, address }
+        Self { child, said: stderr, address }
+    }
+
+    /// What it says next to whoever started it.
+    fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("it says more");
+        line.trim_end().to_owned()
     }
 
     /// The whole answer to one request on a connection of its own.
@@ -185,4 +193,51 @@ fn a_command_outlives_the_request_that_started_it() {
     let typed = json!({ "session_id": id, "chars": "word\n", "yield_time_ms": 5000 });
     let typed = server.ask(TOKEN, call(2, "write_stdin", typed));
     assert!(text(&message(&typed)).contains("got word"), "{typed}");
+}
+
+// RS2: a token that nobody gave is written down for the user alone, and nowhere else.
+#[cfg(unix)]
+#[test]
+fn a_token_that_is_made_is_kept_in_a_private_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let state = tempfile::tempdir().expect("a folder");
+    let folder = state.path().join("state");
+    let place = folder.to_str().expect("a name");
+    let args = ["serve", "mcp", "--state-dir", place, "--http", "127.0.0.1:0"];
+    let mut server = Http::run(&mut program(&args));
+    let path = server.next_line();
+    let path = path.strip_prefix("the token is in ").expect("a path").to_owned();
+    let token = std::fs::read_to_string(&path).expect("it is there");
+    let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(server.lists(token.trim(), "read_file"));
+}
+
+// Whoever is let in from elsewhere has to be named.
+#[test]
+fn others_reach_the_server_under_the_names_that_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    let entry =
+        "[serve.mcp]\nhosts = [\"tools.example.com\"]\norigins = [\"https://example.com\"]\n";
+    std::fs::write(&config, entry).expect("it can be written");
+    let config = config.to_str().expect("a name");
+    let args = ["--config", config, "serve", "mcp", "--http", "0.0.0.0:0"];
+    let mut server = Http::run(program(&args).env("TOOL_SDK_TOKEN", TOKEN));
+    assert_eq!(server.next_line(), "others are let in as tools.example.com");
+    let (_, port) = server.address.rsplit_once(':').expect("a port");
+    let port = port.to_owned();
+    server.address = format!("127.0.0.1:{port}");
+    let bearer = format!("Bearer {TOKEN}");
+    for (host, origin, status) in [
+        (format!("tools.example.com:{port}"), "https://example.com", "200 "),
+        ("tools.example.com".to_owned(), "https://example.com", "200 "),
+        (format!("tools.example.com:{port}"), "https://evil.example", "403 "),
+        (format!("evil.example:{port}"), "https://example.com", "403 "),
+    ] {
+        let headers = [("Host", host.as_str()), ("Origin", origin), ("Authorization", &bearer)];
+        let answer = server.post(&headers, &hello("2025-11-25"));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{host} {origin}: {answer}");
+    }
 }

@@ -8,3 +8,5 @@ mod http;
 mod kept;
 mod peer;
 mod pipes;
+#[cfg(unix)]
+mod upstream;

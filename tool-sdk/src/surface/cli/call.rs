@@ -75,6 +75,9 @@ fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::
         Err(error) => error,
     };
     let wrong_arguments = error.kind() == ErrorKind::InvalidArgs;
+    if let Some(output) = error.output() {
+        name_attachments(output, io);
+    }
     let code = exit::finish(Err(Failure::new(exit::code(error.kind()), error)), false, io);
     if wrong_arguments {
         io.say(format_args!("usage: `{program} call {tool} --help` lists the parameters"));
@@ -91,6 +94,11 @@ fn print_output(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
         writeln!(io.stdout)?;
     }
     io.stdout.flush()?;
+    name_attachments(output, io);
+    Ok(())
+}
+
+fn name_attachments(output: &Output, io: &mut Io<'_>) {
     for attachment in output.attachments() {
         let name = attachment.name.as_deref().unwrap_or("without a name");
         let place = match &attachment.data {
@@ -100,7 +108,6 @@ fn print_output(output: &Output, io: &mut Io<'_>) -> io::Result<()> {
         let line = format!("attachment: {name} ({}, {place})", attachment.mime);
         io.say(style::plain(&line));
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl Foreign {
     }
 
     pub(super) fn join(&self, stage: &mut Stage, _: Need<'_>, io: &mut Io<'_>) {
-        stage.warn_of_unmatched(|_| false, io);
+        stage.spoken().warn(|_| false, io);
     }
 }
 

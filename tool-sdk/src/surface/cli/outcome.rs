@@ -17,7 +17,12 @@ pub(super) fn document(tool: &str, outcome: &Outcome) -> (Value, u8) {
 
 /// A call that failed, or was never made.
 pub(super) fn failure(tool: &str, call: &CallId, error: &ToolError) -> Value {
-    json!({ "ok": false, "tool": tool, "call": call, "error": exit::report(error) })
+    let mut document =
+        json!({ "ok": false, "tool": tool, "call": call, "error": exit::report(error) });
+    if let Some(output) = error.output() {
+        add(&mut document, beside(output));
+    }
+    document
 }
 
 fn success(tool: &str, outcome: &Outcome, output: &Output) -> Value {
@@ -27,25 +32,39 @@ fn success(tool: &str, outcome: &Outcome, output: &Output) -> Value {
         "call": outcome.call,
         "output": output.as_text(),
     });
+    add(&mut document, beside(output));
+    add(
+        &mut document,
+        [
+            ("truncated", outcome.truncated().map(|cut| json!(cut))),
+            (
+                "notes",
+                Some(outcome.notes()).filter(|notes| !notes.is_empty()).map(|notes| json!(notes)),
+            ),
+        ],
+    );
+    document
+}
+
+/// What a tool gave beside its text.
+fn beside(output: &Output) -> [(&'static str, Option<Value>); 5] {
     let attachments: Vec<Value> = output.attachments().iter().map(attachment).collect();
-    let beside = [
+    [
         ("structured", output.to_structured()),
         ("title", output.title_text().map(Value::from)),
         ("metadata", output.metadata_map().cloned().map(Value::from)),
         ("attachments", Some(attachments).filter(|all| !all.is_empty()).map(Value::from)),
         ("display", output.display_data().cloned()),
-        ("truncated", outcome.truncated().map(|cut| json!(cut))),
-        (
-            "notes",
-            Some(outcome.notes()).filter(|notes| !notes.is_empty()).map(|notes| json!(notes)),
-        ),
-    ];
-    for (key, value) in beside {
+    ]
+}
+
+/// Adds those that are there.
+fn add<const N: usize>(document: &mut Value, members: [(&'static str, Option<Value>); N]) {
+    for (key, value) in members {
         if let Some(value) = value {
             document[key] = value;
         }
     }
-    document
 }
 
 /// An attachment without its bytes.

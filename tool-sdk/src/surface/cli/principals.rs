@@ -1,6 +1,10 @@
 //! `[serve.mcp.principals.NAME]`: who may come in over HTTP, each with a token of their own.
 //!
 //! ```toml
+//! [serve.mcp]
+//! hosts = ["tools.example.com"]
+//! origins = ["https://example.com"]
+//!
 //! [serve.mcp.principals.ada]
 //! token_env = "ADA_TOKEN"
 //! permissions = ["notes:write"]
@@ -14,6 +18,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -35,6 +40,10 @@ pub(super) struct Principals {
     principals: BTreeMap<String, Entry>,
     /// Whether one may add servers over HTTP, whose tools all others have then as well.
     pub(super) register_servers: bool,
+    /// Names under which the server is reached, beside those of this machine.
+    hosts: Vec<String>,
+    /// Web sites whose scripts may come in.
+    origins: Vec<String>,
 }
 
 /// One of them.
@@ -67,6 +76,17 @@ pub(super) fn principals(serve: &Value) -> std::result::Result<Principals, Strin
             return Err(format!("`{name}` needs either `token_env` or `token_file`"));
         }
     }
+    let is_name = |host: &&String| !host.is_empty() && !host.contains(['/', '@', ' ']);
+    if let Some(host) = mcp.hosts.iter().find(|host| !is_name(host)) {
+        return Err(format!("`{host}` is no host; write `HOST` or `HOST:PORT`"));
+    }
+    let is_site = |site: &&String| {
+        let host = site.strip_prefix("https://").or_else(|| site.strip_prefix("http://"));
+        host.is_some_and(|host| is_name(&&host.to_owned()))
+    };
+    if let Some(site) = mcp.origins.iter().find(|site| !is_site(site)) {
+        return Err(format!("`{site}` is no origin; write one such as `https://example.com`"));
+    }
     Ok(mcp)
 }
 
@@ -75,6 +95,31 @@ impl Principals {
     pub(super) fn is_empty(&self) -> bool {
         self.principals.is_empty()
     }
+}
+
+/// Lets in who reached the server at `address` under one of its names. One without a port is
+/// meant with any that leads here.
+pub(super) fn at(http: Http, own: &Principals, address: SocketAddr) -> Http {
+    let http = own.origins.iter().fold(http, |http, site| http.allow_origin(site));
+    own.hosts.iter().fold(http, |http, host| {
+        let with_port = format!("{host}:{}", address.port());
+        http.allow_host(host).allow_host(with_port)
+    })
+}
+
+/// Where others can reach the server: under which names, and how to add one.
+pub(super) fn reached_as(own: &Principals, address: SocketAddr) -> Option<String> {
+    if address.ip().is_loopback() {
+        return None;
+    }
+    let names = own.hosts.join(", ");
+    Some(match own.hosts.as_slice() {
+        [] if address.ip().is_unspecified() => format!(
+            "only this machine is let in: name what others call it as `hosts` below `[serve.mcp]`"
+        ),
+        [] => return None,
+        _ => format!("others are let in as {names}"),
+    })
 }
 
 /// Lets all of them in. An agent that `tools` does not know would have every tool there is.
@@ -141,6 +186,20 @@ mod tests {
     fn check(serve: Value, words: &str) {
         let mistake = principals(&serve).unwrap_err();
         assert!(mistake.contains(words), "{mistake}");
+    }
+
+    #[test]
+    fn others_are_told_how_they_are_let_in() {
+        let told = |hosts: Value, address: &str| {
+            let own = principals(&json!({ "mcp": { "hosts": hosts } })).unwrap();
+            reached_as(&own, address.parse().unwrap())
+        };
+        assert_eq!(told(json!(["a.example"]), "127.0.0.1:80"), None);
+        assert_eq!(told(json!([]), "192.0.2.1:80"), None);
+        let none = told(json!([]), "0.0.0.0:80").unwrap();
+        assert!(none.contains("`hosts`"), "{none}");
+        let named = told(json!(["a.example", "b.example:80"]), "[::]:80").unwrap();
+        assert_eq!(named, "others are let in as a.example, b.example:80");
     }
 
     // F130

@@ -3,22 +3,27 @@
 //! Standard input and output belong to the protocol, so that nothing of this is said through
 //! [`Io`] but remarks on standard error.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use tokio::net::TcpListener;
 
 use super::exit::{FAILED, Failure, Result};
 use super::guard::Answers;
-use super::mcp::{Foreign, Need};
+use super::mcp::Foreign;
 use super::principals;
 pub(super) use super::principals::{Principals, principals};
-use super::stage::Stage;
-use super::{App, Io, config, drive, grammar, signals};
+use super::stage::{Spoken, Stage};
+use super::{App, Io, config, drive, grammar, place, signals, style};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
+use crate::store::place::Place;
+use crate::store::{self, StoreError};
 use crate::surface::mcp::{Http, Server, Token};
 use crate::toolset::Toolset;
 
@@ -26,6 +31,9 @@ const HTTP: &str = "http";
 const TOKEN: &str = "TOOL_SDK_TOKEN";
 /// The category of the tools about servers; one that starts them adds tools for everybody.
 const SERVERS: &str = "mcp";
+/// How long serving waits for the servers whose tools are served as well: programs that are
+/// well take less, and clients that never ask twice have their tools then.
+const HEAD_START: Duration = Duration::from_secs(1);
 
 /// `serve mcp [--http ADDR]`.
 pub(super) fn command() -> Option<Command> {
@@ -61,7 +69,8 @@ pub(super) fn run(
     io.console = None;
     let foreign = Foreign::load(&[top, matches], io)?;
     let mut stage = Stage::set(app, &[top, matches], io)?;
-    foreign.join(&mut stage, Need::All, io);
+    foreign.lend_to(&mut stage);
+    let spoken = stage.spoken();
     let Stage { pipeline, session, answers, readable, .. } = stage;
     let server = Server::new(pipeline.clone(), session)
         .named(program, env!("CARGO_PKG_VERSION"))
@@ -70,35 +79,73 @@ pub(super) fn run(
     let served = match matches.get_one::<SocketAddr>(HTTP) {
         Some(address) => {
             let own = config::load(&[top, matches], io)?.principals;
-            let token = token(address, own.is_empty(), io)?;
+            let place = place::state_dir(&[top, matches], io).map(|dir| dir.join("mcp"));
+            let token = token(address, own.is_empty(), place, io)?;
             let (http, tools) = (Http::new(token.as_token().clone()), pipeline.toolset());
             let http = principals::admit(http, &own, tools, io)?;
             // What one adds is there for all, and who comes in here is not one.
             if !own.register_servers {
                 hide_registration(tools);
             }
-            let serving = over_http(server, *address, (token, http), io);
+            let serving = async {
+                let serving = over_http(server, *address, (token, http, &own), io).await?;
+                beside(serving, &foreign, &spoken, io).await
+            };
             drive::block_on(until_interrupted(serving, &pipeline))?
         }
-        None => drive::block_on_here(until_interrupted(server.serve_stdio(), &pipeline))?,
+        None => {
+            let serving = beside(server.serve_stdio(), &foreign, &spoken, io);
+            drive::block_on_here(until_interrupted(serving, &pipeline))?
+        }
     };
     served.map(|()| 0).map_err(|error| {
         Failure::new(FAILED, ToolError::failed(format_args!("cannot serve: {error}")))
     })
 }
 
+/// Serves, and connects to the servers whose tools are served as well. Those that come soon
+/// are there from the start; nobody waits for the others, and clients hear of their tools.
+async fn beside(
+    serving: impl Future<Output = io::Result<()>>,
+    foreign: &Foreign,
+    spoken: &Spoken,
+    io: &mut Io<'_>,
+) -> io::Result<()> {
+    let (mut serving, mut coming) = (pin!(serving), pin!(foreign.connect_beside()));
+    let failed = match tokio::time::timeout(HEAD_START, &mut coming).await {
+        Ok(failed) => failed,
+        Err(_) => tokio::select! {
+            served = &mut serving => return served,
+            failed = coming => failed,
+        },
+    };
+    foreign.tell(failed, spoken, io);
+    serving.await
+}
+
+/// What serves at an address, once that is said.
 async fn over_http(
     server: Server,
     address: SocketAddr,
-    (token, http): (Given, Http),
+    (token, http, own): (Given, Http, &Principals),
     io: &mut Io<'_>,
-) -> io::Result<()> {
+) -> io::Result<impl Future<Output = io::Result<()>> + use<>> {
     let listener = TcpListener::bind(address).await?;
-    io.say(format_args!("listening on http://{}/mcp", listener.local_addr()?));
-    if let Given::Made(token) = &token {
-        io.say(format_args!("the token is {}", token.reveal()));
+    let address = listener.local_addr()?;
+    io.say(format_args!("listening on http://{address}/mcp"));
+    if let Some(names) = principals::reached_as(own, address) {
+        io.say(style::plain(&names));
     }
-    server.serve_http(listener, http).await
+    if let Given::Made(token, place) = &token {
+        match place {
+            Some(place) => {
+                let path = kept(token, place, address.port()).map_err(io::Error::other)?;
+                io.say(style::plain(&format!("the token is in {}", path.display())));
+            }
+            None => io.say(format_args!("the token is {}", token.reveal())),
+        }
+    }
+    Ok(server.serve_http(listener, principals::at(http, own, address)))
 }
 
 /// Takes away what adds servers.
@@ -115,22 +162,22 @@ fn hide_registration(tools: &Toolset) {
 /// The token of nobody in particular, and who knows it.
 enum Given {
     ByUser(Token),
-    /// Whoever started the server is told.
-    Made(Token),
+    /// Whoever started the server is told: by a file in this folder, where there is one.
+    Made(Token, Option<PathBuf>),
     /// Nobody: everybody has a token of their own.
     Untold(Token),
 }
 
 impl Given {
     fn as_token(&self) -> &Token {
-        let (Self::ByUser(token) | Self::Made(token) | Self::Untold(token)) = self;
+        let (Self::ByUser(token) | Self::Made(token, _) | Self::Untold(token)) = self;
         token
     }
 }
 
 /// The token of the environment, else a new one. Where others can reach the server, somebody
 /// has to have thought of one, unless nobody needs it.
-fn token(address: &SocketAddr, needed: bool, io: &Io<'_>) -> Result<Given> {
+fn token(address: &SocketAddr, needed: bool, place: Option<PathBuf>, io: &Io<'_>) -> Result<Given> {
     if let Some(secret) = io.var(TOKEN) {
         let token = secret.to_str().unwrap_or_default().parse();
         return token
@@ -141,10 +188,18 @@ fn token(address: &SocketAddr, needed: bool, io: &Io<'_>) -> Result<Given> {
         return Err(Failure::usage(format_args!("other machines can reach {address}"))
             .hint(format_args!("set `{TOKEN}` to a secret, or serve at 127.0.0.1")));
     }
-    let given = if needed { Given::Made } else { Given::Untold };
-    Token::random().map(given).map_err(|error| {
+    let token = Token::random().map_err(|error| {
         Failure::new(FAILED, ToolError::internal(format_args!("cannot make a token: {error}")))
-    })
+    })?;
+    Ok(if needed { Given::Made(token, place) } else { Given::Untold(token) })
+}
+
+/// Writes down a token that was made, for the user alone; gives where.
+fn kept(token: &Token, folder: &Path, port: u16) -> std::result::Result<PathBuf, StoreError> {
+    let path = Place::new(folder.to_owned()).create()?.join(format!("token-{port}"));
+    store::replace(&path, |file| writeln!(file, "{}", token.reveal()))
+        .map_err(StoreError::io("write", &path))?;
+    Ok(path)
 }
 
 /// Serves until that ends by itself, or until Ctrl-C or its like.
@@ -180,6 +235,22 @@ mod tests {
         ] {
             let ran = run(args);
             assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
+        }
+    }
+
+    // Under which names others reach the server is for the configuration to say.
+    #[test]
+    fn a_host_that_is_none_is_refused() {
+        for wrong in [
+            "hosts = [\"https://example.com\"]",
+            "hosts = [\"\"]",
+            "origins = [\"example.com\"]",
+            "origins = [\"https://example.com/path\"]",
+        ] {
+            let setting = Setting::default();
+            let config = setting.file("c.toml", &format!("[serve.mcp]\n{wrong}\n"));
+            let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
+            assert!(ran.code == 2 && ran.err.contains("is no "), "{wrong}: {}", ran.err);
         }
     }
 

@@ -138,10 +138,33 @@ impl Stage {
         self.pipeline.toolset().view_for(&self.session)
     }
 
+    /// What rules and hooks are compared with that may speak of nothing.
+    pub(super) fn spoken(&self) -> Spoken {
+        Spoken { pipeline: self.pipeline.clone(), hooks: self.hooks.clone() }
+    }
+
+    /// Whoever is told of the calls: events as lines where that is wanted, a person at a
+    /// terminal, or nobody.
+    pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
+        match (events, io.live && !style::is_dumb(io)) {
+            (true, _) => Watch::lines(self.pipeline.subscribe()),
+            (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone()),
+            (false, false) => Watch::quiet(self.pipeline.subscribe()),
+        }
+    }
+}
+
+/// What rules and hooks may speak of, also once the calls are made by somebody else.
+pub(super) struct Spoken {
+    pipeline: Pipeline,
+    hooks: Option<Arc<ExternalHooks>>,
+}
+
+impl Spoken {
     /// Tells of rules and hooks that speak of nothing that there is, nor of anything that
     /// `may_come`.
     /// They stay: a tool may come later.
-    pub(super) fn warn_of_unmatched(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
+    pub(super) fn warn(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
         let view = self.pipeline.toolset().view();
         for rule in view.unmatched_rules().iter().filter(|rule| !may_come(rule)) {
             let origin = match rule.origin.as_str() {
@@ -163,16 +186,6 @@ impl Stage {
                 );
                 io.say(style::plain(&warning));
             }
-        }
-    }
-
-    /// Whoever is told of the calls: events as lines where that is wanted, a person at a
-    /// terminal, or nobody.
-    pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
-        match (events, io.live && !style::is_dumb(io)) {
-            (true, _) => Watch::lines(self.pipeline.subscribe()),
-            (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone()),
-            (false, false) => Watch::quiet(self.pipeline.subscribe()),
         }
     }
 }

@@ -10,16 +10,17 @@ use std::time::Instant;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, DiscoverResult,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
-    InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptsCapability,
-    ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam,
-    ResourcesCapability, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, CompleteRequestParams,
+    CompleteResult, DiscoverResult, ErrorData, Extensions, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, JsonObject,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -152,12 +153,8 @@ impl Connection {
 
     /// What the peer shows beside text, by what it says of itself.
     pub(super) fn shows(&self, cx: &RequestContext<RoleServer>) -> Shows {
-        let agent = || {
-            let head = cx.extensions.get::<hyper::http::request::Parts>()?;
-            Some(head.headers.get(hyper::header::USER_AGENT)?.to_str().ok()?.to_owned())
-        };
-        let name = cx.client_info().map(|info| info.name).or_else(agent).unwrap_or_default();
-        Shows::of(&name, cx.client_capabilities().as_ref())
+        let name = cx.client_info().map(|info| info.name).unwrap_or_default();
+        shows(&name, cx.client_capabilities().as_ref(), &cx.extensions)
     }
 
     /// The session of a legacy peer, which is asked while its calls run.
@@ -191,7 +188,7 @@ impl Connection {
             return;
         }
         let can = Abilities::of(Some(info.capabilities.clone()));
-        let shows = Shows::of(&info.client_info.name, Some(&info.capabilities));
+        let shows = shows(&info.client_info.name, Some(&info.capabilities), &cx.extensions);
         let own = self.owner.get().map_or(&self.session, |(_, session)| session);
         let session = named(own.clone(), &info.client_info.name);
         let user = self.user(&cx.peer, can);
@@ -211,13 +208,7 @@ impl Connection {
         let Some(mut updates) = updates else { return };
         let (watched, peer) = (Arc::clone(&self.watched), cx.peer.clone());
         tokio::spawn(self.gone.clone().run_until_cancelled_owned(async move {
-            loop {
-                let uri = match updates.recv().await {
-                    Ok(uri) => uri,
-                    // Who is behind is told of those that are left.
-                    Err(RecvError::Lagged(_)) => continue,
-                    Err(RecvError::Closed) => return,
-                };
+            while let Some(uri) = next(&mut updates).await {
                 let update = ResourceUpdatedNotificationParam::new(uri.clone());
                 if watched.has(&uri) && peer.notify_resource_updated(update).await.is_err() {
                     return;
@@ -261,7 +252,7 @@ impl ServerHandler for Connection {
         self.owned(&cx)?;
         cx.peer.set_peer_info(params.clone());
         let mut result = self.negotiate_initialize(&params)?;
-        let shows = Shows::of(&params.client_info.name, Some(&params.capabilities));
+        let shows = shows(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
         result.capabilities = self.capabilities(shows);
         Ok(result)
     }
@@ -324,20 +315,37 @@ impl ServerHandler for Connection {
         }));
     }
 
-    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    fn accepted_subscription_filter(
+        &self,
+        wanted: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::builder().tools_list_changed().build();
+        if self.server.resources.as_ref().is_some_and(|it| it.updates().is_some()) {
+            accepted.resource_subscriptions = wanted.resource_subscriptions.clone();
+            accepted.resource_subscriptions.iter_mut().for_each(|it| it.truncate(Watched::ROOM));
+        }
+        Some(accepted)
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<()> {
-        let mut changes = Changes::of(&self.server);
-        let telling = async {
-            while changes.next().await
-                && subscription.sink().notify_tool_list_changed().await.is_ok()
-            {}
+        let (sink, mut changes) = (subscription.sink(), Changes::of(&self.server));
+        let tools = async {
+            while changes.next().await && sink.notify_tool_list_changed().await.is_ok() {}
+        };
+        let watched = subscription.accepted().resource_subscriptions.as_deref().unwrap_or_default();
+        let updates = self.server.resources.as_ref().filter(|_| !watched.is_empty());
+        let updates = updates.and_then(|resources| resources.updates());
+        let resources = async {
+            let Some(mut updates) = updates else { return };
+            while let Some(uri) = next(&mut updates).await {
+                if watched.contains(&uri) && sink.notify_resource_updated(uri).await.is_err() {
+                    return;
+                }
+            }
         };
         tokio::select! {
             () = subscription.cancelled() => {}
-            () = telling => {}
+            ((), ()) = async { tokio::join!(tools, resources) } => {}
         }
         Ok(())
     }
@@ -416,6 +424,17 @@ impl ServerHandler for Connection {
     }
 }
 
+/// The next resource that has changed. Who is behind is told of those that are left.
+async fn next(updates: &mut Receiver<String>) -> Option<String> {
+    loop {
+        match updates.recv().await {
+            Ok(uri) => return Some(uri),
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return None,
+        }
+    }
+}
+
 /// Who sent the request, where tokens say that.
 pub(super) fn principal(cx: &RequestContext<RoleServer>) -> Option<Arc<Principal>> {
     cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get().cloned()
@@ -431,6 +450,16 @@ pub(super) fn written(cx: &RequestContext<RoleServer>) -> Option<&str> {
 /// The call, where it has begun before its request came here.
 pub(super) fn begun(cx: &RequestContext<RoleServer>) -> Option<(Begun, Events)> {
     cx.extensions.get::<hyper::http::request::Parts>()?.extensions.get::<Handed>()?.take()
+}
+
+/// What a client shows: it is known by its name, or by what the head of its request says.
+fn shows(name: &str, can: Option<&ClientCapabilities>, extensions: &Extensions) -> Shows {
+    let head = extensions.get::<hyper::http::request::Parts>();
+    let agent = head.and_then(|head| head.headers.get(hyper::header::USER_AGENT)?.to_str().ok());
+    match Shows::of(name, can) {
+        Shows::ChatGpt => Shows::ChatGpt,
+        Shows::Text | Shows::Apps => Shows::of(agent.unwrap_or_default(), can),
+    }
 }
 
 /// The session as that of a client of this name.

@@ -208,7 +208,7 @@ pub(super) struct Watched(Mutex<Vec<String>>);
 
 impl Watched {
     /// How many one peer may watch.
-    const ROOM: usize = 1024;
+    pub(super) const ROOM: usize = 1024;
 
     pub(super) fn add(&self, uri: String) -> Result<()> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 /// The longest message that a peer may send.
 pub(super) const LONGEST: usize = 4 * 1024 * 1024;
 
+/// How many objects and lists a message may have in each other: more than any that is meant.
+const DEEPEST: usize = 100;
+
 /// The arguments of a call, as the peer wrote them.
 #[derive(Clone, Debug)]
 pub(super) struct Written(pub(super) Box<str>);
@@ -99,6 +102,11 @@ impl Fault {
         self
     }
 
+    /// Whether the peer asked for something that there is not.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.code == ErrorCode::METHOD_NOT_FOUND
+    }
+
     /// What is answered: a message of the protocol.
     pub(super) fn answer(&self) -> Value {
         let error = json!({ "code": self.code, "message": self.words });
@@ -120,6 +128,9 @@ pub(super) enum Kind {
 pub(super) fn judge(text: &[u8]) -> Result<Kind, Fault> {
     let text = str::from_utf8(text)
         .map_err(|_| Fault::new(ErrorCode::PARSE_ERROR, "the message is not UTF-8"))?;
+    if is_too_deep(text) {
+        return Err(Fault::invalid(format!("a message is at most {DEEPEST} levels deep")));
+    }
     let envelope: Envelope<'_> = object(text).map_err(|error| refused(text, &error))?;
     let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let Ok(id) = id.transpose() else {
@@ -129,6 +140,10 @@ pub(super) fn judge(text: &[u8]) -> Result<Kind, Fault> {
         return Err(Fault::invalid("`jsonrpc` must be \"2.0\"").of(id));
     }
     match (envelope.method.as_deref(), &id) {
+        (Some(method), Some(_)) if REMOVED.contains(&method) && says_version(envelope.params) => {
+            let words = format!("requests of 2026-07-28 do not know `{method}`");
+            Err(Fault::new(ErrorCode::METHOD_NOT_FOUND, words).of(id))
+        }
         (Some("tools/call"), Some(_)) => match arguments(envelope.params) {
             Ok(written) => Ok(Kind::Call(written)),
             Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
@@ -157,6 +172,44 @@ fn page(params: Option<&RawValue>) -> Result<(), String> {
     let params = params.map_or("{}", RawValue::get);
     let Page { .. } = object(params).map_err(|error| format!("`params`: {error}"))?;
     Ok(())
+}
+
+/// The bytes of a JSON text that stand in none of its strings.
+pub(in super::super::mcp) fn outside_strings(text: &str) -> impl Iterator<Item = u8> {
+    let (mut is_inside, mut is_escaped) = (false, false);
+    text.bytes().filter(move |byte| {
+        let was_inside = is_inside;
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_inside => is_escaped = true,
+            b'"' => is_inside = !is_inside,
+            _ => {}
+        }
+        !was_inside && !is_inside
+    })
+}
+
+fn is_too_deep(text: &str) -> bool {
+    let mut depth = 0_usize;
+    outside_strings(text).any(|byte| {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEEPEST
+    })
+}
+
+/// Whether parameters say of which revision they are, as those of 2026-07-28 do.
+fn says_version(params: Option<&RawValue>) -> bool {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(rename = "_meta")]
+        meta: serde_json::Map<String, Value>,
+    }
+    let params = params.and_then(|params| serde_json::from_str::<Params>(params.get()).ok());
+    params.is_some_and(|it| it.meta.contains_key("io.modelcontextprotocol/protocolVersion"))
 }
 
 /// The requests of the protocol that the library reads.
@@ -300,6 +353,31 @@ mod tests {
                 format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
             check(&text, -32602, json!(7));
         }
+    }
+
+    #[test]
+    fn what_a_revision_has_removed_it_does_not_know() {
+        let meta = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
+        for method in REMOVED {
+            let text = |params: &str| {
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
+            };
+            check(&text(meta), -32601, json!(7));
+            assert!(judge(text("{}").as_bytes()).is_ok(), "{method}");
+        }
+    }
+
+    #[test]
+    fn no_message_is_endlessly_deep() {
+        let message = |depth: usize| {
+            let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":{open}{close}}}}}"#)
+        };
+        assert!(judge(message(DEEPEST).as_bytes()).is_ok());
+        check(&message(DEEPEST + 1), -32600, Value::Null);
+        let words = "[".repeat(DEEPEST) + r#"\"[\\"#;
+        let flat = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":"{words}"}}}}"#);
+        assert!(judge(flat.as_bytes()).is_ok());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Tells a peer what happens to its call while it runs.
 //!
-//! Progress goes to those who gave the call a progress token, everything else that a tool
-//! says of itself is a log message, for those who want to read log messages.
+//! Progress goes to those who gave the call a progress token, and with it what the call
+//! writes; everything else that a tool says of itself is a log message, for those who want to
+//! read log messages.
 //!
 //! **Invariant:** a peer that reads slowly delays nothing but what it is told.
 
@@ -56,7 +57,7 @@ impl Relay {
 }
 
 async fn relay(mut events: Events, audience: Audience, mut end: oneshot::Receiver<()>) {
-    let mut teller = Teller { audience, done: None };
+    let mut teller = Teller { audience, done: None, total: None, chunks: 0 };
     loop {
         tokio::select! {
             biased;
@@ -71,8 +72,12 @@ async fn relay(mut events: Events, audience: Audience, mut end: oneshot::Receive
 
 struct Teller {
     audience: Audience,
-    /// How far the peer knows the call to be.
+    /// How far the tool says that the call is, and of how much.
     done: Option<u64>,
+    total: Option<u64>,
+    /// How many pieces of output were told. Each is a step as well, because the protocol wants
+    /// every message to be further than the one before.
+    chunks: u64,
 }
 
 impl Teller {
@@ -82,6 +87,10 @@ impl Teller {
         let data = match event.kind {
             EventKind::Progress { done, total, message } => {
                 return self.progress(done, total, message).await;
+            }
+            EventKind::Output { text } if self.audience.token.is_some() => {
+                self.chunks += 1;
+                return self.step(text).await;
             }
             EventKind::Emitted { kind, data } => json!({ "kind": kind, "data": data }),
             EventKind::Output { text: said } | EventKind::Warned { message: said } => said.into(),
@@ -93,14 +102,19 @@ impl Teller {
     }
 
     async fn progress(&mut self, done: u64, total: Option<u64>, message: String) {
-        let Some(token) = &self.audience.token else { return };
-        // The protocol wants each to be further than the one before.
         if self.done.is_some_and(|before| done <= before) {
             return;
         }
-        self.done = Some(done);
-        let mut told = ProgressNotificationParam::new(token.clone(), done as f64);
-        told.total = total.map(|total| total as f64);
+        (self.done, self.total) = (Some(done), total);
+        self.step(message).await;
+    }
+
+    async fn step(&self, message: String) {
+        let Some(token) = &self.audience.token else { return };
+        let with_chunks = |steps: u64| steps.saturating_add(self.chunks) as f64;
+        let done = with_chunks(self.done.unwrap_or_default());
+        let mut told = ProgressNotificationParam::new(token.clone(), done);
+        told.total = self.total.map(with_chunks);
         told.message = Some(message).filter(|message| !message.is_empty());
         let _ = self.audience.peer.notify_progress(told).await;
     }

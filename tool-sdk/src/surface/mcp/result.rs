@@ -28,16 +28,26 @@ pub(super) fn result(
             result.meta = shows.of_result(definition);
             result
         }
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+        Err(error) => {
+            let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
+            if let Some(output) = error.output() {
+                result.content.extend(attachments(output));
+                result.structured_content = structured(output, shortened, definition, era);
+            }
+            result
+        }
     }
 }
 
 fn content(output: &Output) -> Vec<ContentBlock> {
-    let attachments = output.attachments().iter().enumerate().map(attachment);
     let text = output.as_text();
     // An empty text beside an image says nothing; alone it says that there is nothing.
     let text = (!text.is_empty() || output.attachments().is_empty()).then_some(text);
-    text.map(ContentBlock::text).into_iter().chain(attachments).collect()
+    text.map(ContentBlock::text).into_iter().chain(attachments(output)).collect()
+}
+
+fn attachments(output: &Output) -> impl Iterator<Item = ContentBlock> {
+    output.attachments().iter().enumerate().map(attachment)
 }
 
 fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
@@ -94,6 +104,8 @@ fn structured(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::CallId;
+    use crate::error::ToolError;
     use crate::name::ToolName;
     use crate::schema::Schema;
 
@@ -119,6 +131,25 @@ mod tests {
             ])
         );
         assert_eq!(json!(content(&Output::default())), json!([{ "type": "text", "text": "" }]));
+    }
+
+    // What a tool gave although it failed is there in every era.
+    #[test]
+    fn a_failure_keeps_what_it_gave() {
+        let given = Output::default().structured(json!({ "n": 1 }));
+        let given = given.attach(Attachment::bytes("image/png", vec![1]));
+        let tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
+        for era in [Era::Legacy, Era::Modern] {
+            let failed = ToolError::failed("no luck").giving(given.clone());
+            let outcome = Outcome { call: CallId::next(), result: Err(failed), aside: None };
+            let told = json!(result(outcome, &tool, era, Shows::Text));
+            assert_eq!(told["content"][0]["text"], "no luck");
+            assert_eq!(told["content"][1]["mimeType"], "image/png");
+            assert_eq!(
+                (&told["structuredContent"], &told["isError"]),
+                (&json!({ "n": 1 }), &json!(true))
+            );
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::effect::RiskClass;
 use crate::schema::{Schema, walk};
-use crate::tool::Definition;
+use crate::tool::{Definition, Icon};
 
 /// The result of `tools/list`.
 #[derive(Serialize)]
@@ -34,17 +34,20 @@ pub(super) struct Tool<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Cow<'a, RawValue>>,
     annotations: Annotations<'a>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    icons: &'a [Icon],
 }
 
 impl<'a> Tool<'a> {
     pub(super) fn of(definition: &'a Definition) -> Self {
         Self {
             name: definition.name.as_str(),
-            title: definition.title.as_deref(),
+            title: definition.title.as_deref().or(definition.display.name.as_deref()),
             description: &definition.description,
             input_schema: definition.parameters.as_raw(),
             output_schema: definition.output.as_ref().map(output_schema),
             annotations: Annotations::of(definition),
+            icons: &definition.display.icons,
         }
     }
 }

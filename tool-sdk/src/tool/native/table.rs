@@ -172,5 +172,6 @@ fn display(spec: &ToolSpec) -> Display {
             .flat_map(|param| std::iter::once(&param.name).chain(param.options.aliases))
             .map(|&name| name.to_owned())
             .collect(),
+        icons: Vec::new(),
     }
 }

@@ -15,22 +15,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 pub(super) use self::command::{command, run};
 pub(super) use self::entry::{Servers, servers};
 use super::exit::{FAILED, Failure, Result};
 use super::request::Request;
-use super::stage::Stage;
+use super::stage::{Spoken, Stage};
 use super::{Io, config, place, style};
 use crate::error::ToolError;
 use crate::permission::Rule;
 use crate::surface::mcp::client::{PERMISSIONS, namespace, server_of};
-use crate::surface::mcp::{Pins, Upstream, Upstreams};
+use crate::surface::mcp::{Pins, RemoteError, Upstream, Upstreams};
 use crate::toolset::Toolset;
 
 /// How long it may take to end the programs that were started.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long it may take to tell servers that nobody needs them any more.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How often is looked whether they have been told.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Servers that are not there, and why.
+type Failed = Vec<(String, RemoteError)>;
 
 /// Which servers a command can need.
 #[derive(Clone, Copy, Debug)]
@@ -106,11 +113,37 @@ impl Foreign {
     /// Adds the tools of the servers that are needed to those of a stage, and lends the
     /// servers to tools that add more.
     pub(super) fn join(&self, stage: &mut Stage, need: Need<'_>, io: &mut Io<'_>) {
+        self.lend_to(stage);
+        self.connect(stage.pipeline.toolset(), need, io);
+        stage.spoken().warn(|rule| self.may_match(rule), io);
+    }
+
+    /// The same without waiting for anybody: tools come as their servers do.
+    pub(super) fn lend_to(&self, stage: &mut Stage) {
         stage.session = stage.session.clone().lend(self.upstreams.clone());
-        let tools = stage.pipeline.shared_toolset();
-        self.upstreams.lend_to(&tools);
-        self.connect(&tools, need, io);
-        stage.warn_of_unmatched(|rule| self.may_match(rule), io);
+        self.upstreams.lend_to(&stage.pipeline.shared_toolset());
+    }
+
+    /// Connects to every server beside whatever else is done; gives those that failed.
+    pub(super) fn connect_beside(&self) -> impl Future<Output = Failed> + Send + use<> {
+        let upstreams = self.upstreams.clone();
+        let connecting = self
+            .runtime
+            .as_ref()
+            .map(|runtime| runtime.spawn(async move { upstreams.connect_all().await }));
+        async move {
+            match connecting {
+                // What panics there is told by whoever asks for its tools.
+                Some(connecting) => connecting.await.unwrap_or_default(),
+                None => Failed::new(),
+            }
+        }
+    }
+
+    /// Tells of servers that failed, and of rules that speak of nothing now.
+    pub(super) fn tell(&self, failed: Failed, spoken: &Spoken, io: &mut Io<'_>) {
+        left_out(failed, io);
+        spoken.warn(|rule| self.may_match(rule), io);
     }
 
     /// Whether the rule may speak of a server that is configured and that nobody has asked for
@@ -148,10 +181,14 @@ impl Foreign {
                 }
             }
         };
-        for (server, error) in failed {
-            let line = format!("warning: the server `{server}` is left out: {error}");
-            io.say(style::plain(&line));
-        }
+        left_out(failed, io);
+    }
+}
+
+fn left_out(failed: Failed, io: &mut Io<'_>) {
+    for (server, error) in failed {
+        let line = format!("warning: the server `{server}` is left out: {error}");
+        io.say(style::plain(&line));
     }
 }
 
@@ -162,10 +199,23 @@ impl Drop for Foreign {
         self.upstreams.close();
         drop(entered);
         if let Some(runtime) = runtime {
+            runtime.block_on(last_words(runtime.handle()));
             // Until the programs are ended, which is at once.
             runtime.shutdown_timeout(FAREWELL);
         }
     }
+}
+
+/// Waits until servers have been told what is still to be said: that a call is not wanted any
+/// more, and that a session is over.
+async fn last_words(runtime: &Handle) {
+    let said = async {
+        while runtime.metrics().num_alive_tasks() > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    // A server that does not listen has had its time.
+    let _ = tokio::time::timeout(LAST_WORDS, said).await;
 }
 
 fn names(servers: &Servers) -> Vec<String> {

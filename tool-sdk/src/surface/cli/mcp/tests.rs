@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::toy::{Ran, Setting};
+use crate::surface::mcp::client::tests::web::{Reply, Web};
 
 /// A server of one tool, as a shell script; `cases` say what it does when that is called.
 fn server(tool: &str, cases: &str) -> String {
@@ -189,4 +190,36 @@ fn all_that_is_trusted_is_shown() {
             assert!(page.contains(part), "{part} is not in {page}");
         }
     }
+}
+
+// A server hears that its session is over when the program ends.
+#[test]
+fn a_session_is_ended_with_the_program() {
+    let web = Web::start(|_| Reply::Usual);
+    let shelf = Shelf::new(&format!("[mcp.servers.web]\nurl = \"{}\"\n", web.url()));
+    let called = shelf.run(&["--yes", "call", "mcp__web__echo", r#"{"text": "hi"}"#]);
+    assert_eq!((called.code, called.out.as_str()), (0, "hi\n"), "{}", called.err);
+    assert!(web.asked().iter().any(|asked| asked.method == "DELETE"), "{:?}", web.asked());
+}
+
+// F8: what a tool gave although it failed is told as well.
+#[test]
+fn a_failure_keeps_what_the_tool_gave() {
+    let image = r#"{"type":"image","data":"AQ==","mimeType":"image/png"}"#;
+    let result = format!(
+        r#"{{"content":[{{"type":"text","text":"no luck"}},{image}],"structuredContent":{{"n":1}},"isError":true}}"#
+    );
+    let web = Web::start(move |asked| match asked.is("tools/call") {
+        true => Reply::Result(serde_json::from_str(&result).unwrap()),
+        false => Reply::Usual,
+    });
+    let shelf = Shelf::new(&format!("[mcp.servers.web]\nurl = \"{}\"\n", web.url()));
+    let call = ["--yes", "call", "mcp__web__echo", "{}"];
+    let failed = shelf.run(&call);
+    let expected = "attachment: without a name (image/png, 1 bytes)\nerror: no luck\n";
+    assert_eq!((failed.code, failed.err.as_str()), (1, expected));
+    let failed = shelf.run(&[&call[..], &["--json"]].concat());
+    let document: Value = serde_json::from_str(&failed.out).unwrap();
+    assert_eq!(document["structured"]["n"], 1);
+    assert_eq!(document["attachments"][0]["mime"], "image/png");
 }

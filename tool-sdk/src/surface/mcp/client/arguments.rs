@@ -8,6 +8,7 @@
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
+use super::super::message::outside_strings;
 use super::suspicion;
 use crate::call::{Note, RawArgs};
 use crate::schema::Schema;
@@ -58,6 +59,14 @@ impl Contract {
         tool: &str,
         raw: &RawArgs<'_>,
     ) -> Result<(Map<String, Value>, Vec<Note>), InvalidArgs> {
+        if let Some(number) = rounded(raw.text()) {
+            let message = format!(
+                "the whole number {number} is too large to be sent as it is; send a text, if the \
+                 tool takes one"
+            );
+            let fault = Fault::new(FaultKind::Constraint, String::new(), message);
+            return Err(InvalidArgs::found(tool.to_owned(), vec![fault], &self.checks));
+        }
         match checked(tool, &self.checks, raw) {
             Ok((text, notes)) => {
                 let arguments = object(&text);
@@ -83,6 +92,19 @@ impl Contract {
 /// Arguments that were found to be one object; anything else is accepted by nothing.
 fn object(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
+}
+
+/// The first whole number that would not arrive as it was written.
+fn rounded(text: &str) -> Option<String> {
+    let bare: Vec<u8> = outside_strings(text).collect();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let number = bare.split(|byte| !is_part(byte)).find(|word| {
+        let digits = word.strip_prefix(b"-").unwrap_or(word);
+        let is_whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        let word = String::from_utf8_lossy(word);
+        is_whole && word.parse::<i64>().is_err() && word.parse::<u64>().is_err()
+    })?;
+    Some(String::from_utf8_lossy(number).chars().take(80).collect())
 }
 
 /// A fault that only the server's own schema knows of.
@@ -146,6 +168,24 @@ mod tests {
         assert!(take(schema.clone(), r#"{"a": "x", "b": "y"}"#).is_ok());
         let error = take(schema, r#"{"a": "x"}"#).unwrap_err();
         assert!(error.contains("the arguments"), "{error}");
+    }
+
+    #[test]
+    fn no_whole_number_is_rounded() {
+        let schema = json!({ "type": "object", "properties": { "n": {} } });
+        for good in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1e30",
+            "\"99999999999999999999\"",
+            "[0]",
+        ] {
+            assert!(take(schema.clone(), &format!(r#"{{"n": {good}}}"#)).is_ok(), "{good}");
+        }
+        for bad in ["18446744073709551616", "[1, -9223372036854775809]"] {
+            let error = take(schema.clone(), &format!(r#"{{"n": {bad}}}"#)).unwrap_err();
+            assert!(error.contains("too large"), "{error}");
+        }
     }
 
     #[test]

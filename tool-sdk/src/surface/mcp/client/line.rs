@@ -199,7 +199,7 @@ impl Line {
         let connection =
             Connection { remote: Arc::clone(&remote), _guard: Arc::new(gone.clone().drop_guard()) };
         self.state().connection = Some(connection);
-        self.offer(&tools);
+        self.offer(&tools, remote.remarks());
         let watch = watch(Arc::downgrade(self), Arc::clone(&remote));
         tokio::spawn(gone.run_until_cancelled_owned(watch));
         Ok(remote)
@@ -309,7 +309,7 @@ async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
         let listed = within(patience, remote.tools()).await;
         let Some(line) = line.upgrade() else { return };
         match listed {
-            Ok(tools) => line.offer(&tools),
+            Ok(tools) => line.offer(&tools, remote.remarks()),
             Err(error) => drop(line.failed(error)),
         }
     }
@@ -336,10 +336,12 @@ impl Line {
         self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
-    /// Puts these tools in the place of those that the server offered before.
-    fn offer(self: &Arc<Self>, listed: &[RemoteTool]) {
+    /// Puts these tools in the place of those that the server offered before; `remarks` are
+    /// what was odd about the list.
+    fn offer(self: &Arc<Self>, listed: &[RemoteTool], remarks: Vec<String>) {
         let Some(toolset) = self.toolset() else { return };
         let (tools, mut warnings) = self.take_in(listed, &toolset);
+        warnings.extend(remarks.iter().map(|remark| self.told(remark)));
         let mut coming: Vec<Arc<dyn Tool>> = Vec::new();
         let before = self.state().added.clone();
         for tool in &tools {

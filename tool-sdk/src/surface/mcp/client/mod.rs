@@ -24,7 +24,7 @@ mod remote;
 mod result;
 mod suspicion;
 #[cfg(test)]
-mod tests;
+pub(in crate::surface) mod tests;
 mod tool;
 mod upstream;
 mod upstreams;

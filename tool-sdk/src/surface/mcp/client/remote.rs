@@ -74,6 +74,11 @@ pub trait Remote: Send + Sync + 'static {
         false
     }
 
+    /// What was odd about the tools when they were listed last, for people.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the server said of its own troubles: the end of its standard error.
     fn complaints(&self) -> String {
         String::new()

@@ -2,6 +2,9 @@
 //!
 //! Everything arrives: texts as the text for the model, images and links as attachments, the
 //! structured value beside them.
+//!
+//! **Invariant:** nothing hides in what is read, and nothing is endless. A text that is too
+//! long is cut where all texts are; what is too much beside it is left out, and that is told.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,41 +12,89 @@ use serde_json::Value;
 
 use super::remote::RemoteResult;
 use crate::content::{Attachment, Output};
+use crate::permission::spelt;
+
+/// How many bytes a value for programs may have.
+const MOST_BYTES: usize = 256 << 10;
+
+/// How many attachments a result may have.
+const MOST_ATTACHMENTS: usize = 100;
 
 /// The result as an output, whether the tool failed or not.
 pub(super) fn output(result: RemoteResult) -> Output {
     let mut texts: Vec<String> = Vec::new();
     let mut attachments = Vec::new();
+    let mut left_out = 0_usize;
     for block in &result.content {
         match attachment(block) {
-            Some(attachment) => attachments.push(attachment),
+            Some(_) if attachments.len() == MOST_ATTACHMENTS => left_out += 1,
+            Some(attachment) => {
+                texts.extend(description(block));
+                attachments.push(attachment);
+            }
             None => texts.push(text(block)),
         }
     }
-    let text = match (texts.as_slice(), &result.structured_content) {
+    if left_out > 0 {
+        texts.push(format!("[{left_out} more attachments left out]"));
+    }
+    let mut structured = result.structured_content;
+    match (texts.is_empty() && attachments.is_empty(), length(structured.as_ref())) {
         // A structured value without words is what the model reads.
-        ([], Some(value)) if attachments.is_empty() => value.to_string(),
-        _ => texts.join("\n"),
-    };
-    let mut output = Output::text(text);
-    if let Some(value) = result.structured_content {
+        (true, _) => texts.extend(structured.as_ref().map(Value::to_string)),
+        (false, bytes) if bytes > MOST_BYTES => {
+            texts.push(format!("[a structured value of {bytes} bytes left out]"));
+        }
+        (false, _) => {}
+    }
+    structured = structured.filter(|value| length(Some(value)) <= MOST_BYTES);
+    let mut output = Output::text(readable(&texts.join("\n")));
+    if let Some(value) = structured {
         output = output.structured(value);
     }
-    if let Some(meta) = result.meta.filter(|meta| !meta.is_empty()) {
+    let meta = result.meta.filter(|meta| !meta.is_empty()).map(Value::Object);
+    if let Some(meta) = meta.filter(|meta| length(Some(meta)) <= MOST_BYTES) {
         output = output.metadata("_meta", meta);
     }
     attachments.into_iter().fold(output, Output::attach)
 }
 
+/// How many bytes a value is long where it is written.
+fn length(value: Option<&Value>) -> usize {
+    value.map_or(0, |value| value.to_string().len())
+}
+
+/// Words of a server with what hides in them spelt out.
+fn readable(text: &str) -> String {
+    spelt(&text.replace("\r\n", "\n")).into_owned()
+}
+
 /// The words of a block; one of a kind that nobody knows is shown as it came.
 fn text(block: &Value) -> String {
-    let kind = block.get("type").and_then(Value::as_str);
-    let words = match kind {
-        Some("text") => block.get("text"),
-        Some("resource") => block.pointer("/resource/text"),
+    let field = |path: &str| block.pointer(path).and_then(Value::as_str);
+    let words = match field("/type") {
+        Some("text") => field("/text").map(str::to_owned),
+        Some("resource") => field("/resource/text").map(|text| match field("/resource/uri") {
+            Some(uri) => {
+                let kind = field("/resource/mimeType").map(|kind| format!(" ({kind})"));
+                format!("{uri}{}:\n{text}", kind.unwrap_or_default())
+            }
+            None => text.to_owned(),
+        }),
         _ => None,
     };
-    words.and_then(Value::as_str).map_or_else(|| block.to_string(), str::to_owned)
+    words.unwrap_or_else(|| block.to_string())
+}
+
+/// What a server says of an attachment, for the model.
+fn description(block: &Value) -> Option<String> {
+    let words = block.get("description").and_then(Value::as_str)?;
+    Some(format!("{}: {words}", name(block)?))
+}
+
+/// What an attachment is called.
+fn name(block: &Value) -> Option<&str> {
+    ["/title", "/name", "/uri"].into_iter().find_map(|path| block.pointer(path)?.as_str())
 }
 
 /// What goes beside the text. Bytes that are no base64 are no attachment.
@@ -58,13 +109,13 @@ fn attachment(block: &Value) -> Option<Attachment> {
         "resource" => {
             let mime = field("/resource/mimeType").unwrap_or("application/octet-stream");
             let named = Attachment::bytes(mime, bytes("/resource/blob")?);
-            Some(named.named(field("/resource/uri")?))
+            Some(named.named(readable(field("/resource/uri")?)))
         }
         "resource_link" => {
             let mime = field("/mimeType").unwrap_or("application/octet-stream");
             let link = Attachment::uri(mime, field("/uri")?);
             Some(match field("/title").or_else(|| field("/name")) {
-                Some(name) => link.named(name),
+                Some(name) => link.named(readable(name)),
                 None => link,
             })
         }
@@ -91,18 +142,51 @@ mod tests {
                 { "type": "text", "text": "one" },
                 { "type": "image", "data": "AQ==", "mimeType": "image/png" },
                 { "type": "resource_link", "uri": "https://a/", "name": "a", "mimeType": "text/html" },
-                { "type": "resource", "resource": { "uri": "file:///n", "text": "two" } },
+                { "type": "resource_link", "uri": "https://b/", "name": "b", "description": "B." },
+                { "type": "resource", "resource": {
+                    "uri": "file:///n", "mimeType": "text/plain", "text": "two",
+                } },
+                { "type": "resource", "resource": { "text": "three" } },
                 { "type": "resource", "resource": { "uri": "file:///b", "blob": "Ag==" } },
             ],
             "structuredContent": { "n": 1 },
             "_meta": { "cost": 2 },
         }));
-        assert_eq!(output.as_text(), "one\ntwo");
+        assert_eq!(output.as_text(), "one\nb: B.\nfile:///n (text/plain):\ntwo\nthree");
         assert_eq!(output.to_structured(), Some(json!({ "n": 1 })));
         assert_eq!(output.metadata_map().unwrap()["_meta"]["cost"], 2);
         let data: Vec<&Data> = output.attachments().iter().map(|one| &one.data).collect();
-        let link = Data::Uri("https://a/".to_owned());
-        assert_eq!(data, [&Data::Bytes(vec![1]), &link, &Data::Bytes(vec![2])]);
+        let [a, b] = ["https://a/", "https://b/"].map(|uri| Data::Uri(uri.to_owned()));
+        assert_eq!(data, [&Data::Bytes(vec![1]), &a, &b, &Data::Bytes(vec![2])]);
+    }
+
+    // MC4
+    #[test]
+    fn what_hides_in_a_result_is_spelt_out() {
+        let output = read(json!({ "content": [
+            { "type": "text", "text": "a\u{202e}b\u{1b}[2J\tc\r\nd" },
+            { "type": "resource_link", "uri": "https://a/", "name": "x\u{200b}y" },
+        ] }));
+        assert_eq!(output.as_text(), "a\\u{202e}b\\x1b[2J\tc\nd");
+        assert_eq!(output.attachments()[0].name.as_deref(), Some("x\\u{200b}y"));
+    }
+
+    #[test]
+    fn nothing_beside_the_text_is_endless() {
+        let text = json!({ "type": "text", "text": "hi" });
+        let long = json!({ "x": "y".repeat(MOST_BYTES) });
+        let output = read(json!({ "content": [text], "structuredContent": long, "_meta": long }));
+        let told = format!("hi\n[a structured value of {} bytes left out]", MOST_BYTES + 8);
+        assert_eq!(output.as_text(), told);
+        assert!(output.to_structured().is_none() && output.metadata_map().is_none());
+        // The model reads it, as far as it reads any text.
+        let output = read(json!({ "content": [], "structuredContent": long }));
+        assert_eq!((output.as_text(), output.to_structured()), (&*long.to_string(), None));
+
+        let link = json!({ "type": "resource_link", "uri": "https://a/", "name": "a" });
+        let output = read(json!({ "content": vec![link; 4000] }));
+        assert_eq!(output.attachments().len(), MOST_ATTACHMENTS);
+        assert_eq!(output.as_text(), "[3900 more attachments left out]");
     }
 
     #[test]

@@ -229,7 +229,8 @@ async fn call(
         cx.metadata("structured", value);
     }
     let words = Some(output.as_text()).filter(|text| !text.trim().is_empty());
-    Err(ToolError::failed(words.unwrap_or("the tool failed and did not say why")))
+    let failed = ToolError::failed(words.unwrap_or("the tool failed and did not say why"));
+    Err(failed.giving(output))
 }
 
 /// What a model reads of a server that did not answer, and what programs are told of it.

@@ -33,9 +33,9 @@ pub(super) fn outcome(
     let is_bare = shows == Shows::Text || definition.display.ui.is_none();
     begin(out, id);
     match &outcome.result {
-        Err(error) => failure(out, error),
+        Err(error) if error.output().is_none() => failure(out, error),
         Ok(output) if is_bare && is_plain(output, &outcome, definition) => plain(out, output),
-        Ok(_) => {
+        _ => {
             let mut result = result(outcome, definition, Era::Legacy, shows);
             // Peers of this era do not know it.
             result.result_type = None;

@@ -361,8 +361,11 @@ fn judged(
 }
 
 fn wrong(fault: &Fault) -> Answer {
-    let words = fault.answer().to_string();
-    told(StatusCode::BAD_REQUEST, words.into(), JSON)
+    let status = match fault.is_unknown() {
+        true => StatusCode::NOT_FOUND,
+        false => StatusCode::BAD_REQUEST,
+    };
+    told(status, fault.answer().to_string().into(), JSON)
 }
 
 fn refuse(refused: Refused) -> Answer {

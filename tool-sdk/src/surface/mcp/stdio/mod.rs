@@ -1,8 +1,8 @@
 //! This process's standard input and output, without the locks of the standard library.
 //!
-//! A peer starts its server with two pipes. Those are read and written without a thread in
-//! between where the system allows it; anything else, such as a file, is served all the
-//! same.
+//! A peer starts its server with two pipes, or with two sockets, as Node does. Those are read
+//! and written without a thread in between where the system allows it; anything else, such as
+//! a file, is served all the same.
 
 #[cfg(target_os = "linux")]
 mod wide;
@@ -17,8 +17,8 @@ pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Both ends of the connection to whoever started this process.
 pub(super) fn streams() -> io::Result<(Reader, Writer)> {
-    Ok(match pipes() {
-        Some(pipes) => pipes,
+    Ok(match pipes().or_else(sockets) {
+        Some(streams) => streams,
         None => {
             let (input, output) = files()?;
             let (input, output) =
@@ -44,6 +44,31 @@ fn pipes() -> Option<(Reader, Writer)> {
     None
 }
 
+/// The sockets under further numbers. That they do not block is set for the originals too,
+/// which nobody else reads or writes; the peer has ends of its own.
+#[cfg(unix)]
+fn sockets() -> Option<(Reader, Writer)> {
+    use std::os::fd::AsFd as _;
+
+    let input = socket(io::stdin().as_fd()).ok()?;
+    let output = socket(io::stdout().as_fd()).ok()?;
+    Some((Box::new(input), Box::new(output)))
+}
+
+#[cfg(unix)]
+fn socket(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<tokio::net::UnixStream> {
+    let stream = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned()?);
+    // Fails on whatever is no socket of this kind.
+    stream.local_addr()?;
+    stream.set_nonblocking(true)?;
+    tokio::net::UnixStream::from_std(stream)
+}
+
+#[cfg(not(unix))]
+fn sockets() -> Option<(Reader, Writer)> {
+    None
+}
+
 #[cfg(unix)]
 fn files() -> io::Result<(File, File)> {
     use std::os::fd::AsFd as _;
@@ -60,4 +85,44 @@ fn files() -> io::Result<(File, File)> {
     let input = io::stdin().as_handle().try_clone_to_owned()?;
     let output = io::stdout().as_handle().try_clone_to_owned()?;
     Ok((input.into(), output.into()))
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    // Programs on Node give their servers sockets.
+    #[tokio::test]
+    async fn sockets_are_served_as_pipes_are() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut served = socket(theirs.as_fd()).unwrap();
+        drop(theirs);
+        let mut peer = socket(ours.as_fd()).unwrap();
+        drop(ours);
+        peer.write_all(b"ping").await.unwrap();
+        peer.shutdown().await.unwrap();
+        let mut heard = String::new();
+        served.read_to_string(&mut heard).await.unwrap();
+        assert_eq!(heard, "ping");
+        served.write_all(b"pong").await.unwrap();
+        served.shutdown().await.unwrap();
+        heard.clear();
+        peer.read_to_string(&mut heard).await.unwrap();
+        assert_eq!(heard, "pong");
+    }
+
+    #[tokio::test]
+    async fn nothing_else_is_taken_for_a_socket() {
+        let (read, _write) = io::pipe().unwrap();
+        assert!(socket(read.as_fd()).is_err());
+        assert!(socket(tempfile::tempfile().unwrap().as_fd()).is_err());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(socket(listener.as_fd()).is_err());
+    }
 }

@@ -95,7 +95,7 @@ async fn nobody_waits_for_an_answer_of_who_has_hung_up() {
         let begun = tokio::time::Instant::now();
         let rest = peer.hang_up().await;
         assert!(rest.iter().any(|answer| answer["id"] == call), "{rest:?}");
-        assert!(begun.elapsed() < std::time::Duration::from_secs(1));
+        assert!(begun.elapsed() < Duration::from_secs(1));
     }
 }
 

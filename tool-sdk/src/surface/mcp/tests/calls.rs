@@ -1,6 +1,8 @@
 //! Listing and calling, in both eras.
 
 use super::*;
+use crate::surface::mcp::{Resource, Resources, Work};
+use crate::tool::{Display, Icon};
 
 fn names(page: &Value) -> Vec<&str> {
     let tools = page["result"]["tools"].as_array().unwrap();
@@ -32,6 +34,34 @@ async fn the_list_is_the_same_for_everybody() {
     assert_eq!(names(&page), all);
     assert_eq!(page["result"]["tools"][2]["outputSchema"]["type"], "array");
     assert_eq!(page["result"]["cacheScope"], "private");
+}
+
+// What people read of a tool is what stands for it everywhere.
+#[tokio::test]
+async fn titles_and_icons_are_those_of_the_display() {
+    let mut display = Display::default();
+    display.name = Some("Look".to_owned());
+    display.icons.push(Icon::new("https://example.com/look.svg").mime("image/svg+xml").size("any"));
+    let look = definition("look", RiskClass::Read).display(display.clone());
+    let mut named = definition("named", RiskClass::Read).display(display);
+    named.title = Some("Another".into());
+    let said = |_: Value, _: Context| async { "done" };
+    let tools = [look, named]
+        .into_iter()
+        .fold(Registry::builder(), |all, it| all.add(DynamicTool::new(it, said)));
+    let server = Server::new(Pipeline::new(tools.build().unwrap()), Session::default());
+    for mut peer in [
+        Peer::legacy(&server, json!({})).await,
+        Peer::legacy(&server.clone().answering_directly(false), json!({})).await,
+        Peer::modern(&server, json!({})),
+    ] {
+        let tools = peer.request("tools/list", json!({})).await["result"]["tools"].take();
+        assert_eq!((&tools[0]["title"], &tools[1]["title"]), (&json!("Look"), &json!("Another")));
+        let icon = json!({
+            "src": "https://example.com/look.svg", "mimeType": "image/svg+xml", "sizes": ["any"],
+        });
+        assert_eq!(tools[0]["icons"], json!([icon]));
+    }
 }
 
 #[tokio::test]
@@ -131,6 +161,11 @@ async fn progress_goes_to_those_who_want_it() {
         });
         assert_eq!(told["params"], expected);
     }
+    // What a call writes is one step more, for those who follow it.
+    let told = peer.said("notifications/progress").await;
+    let expected =
+        json!({ "progressToken": "p", "progress": 4.0, "total": 4.0, "message": "a part" });
+    assert_eq!(told["params"], expected);
     peer.call("steps", json!({})).await;
     assert_eq!(peer.heard("notifications/progress"), 0);
 }
@@ -221,6 +256,48 @@ async fn peers_hear_of_changes_that_they_would_see() {
     pipeline.toolset().remove("late");
     legacy.said("notifications/tools/list_changed").await;
     assert_eq!(legacy.heard("notifications/tools/list_changed"), 0);
+}
+
+/// Resources of which one changes whenever its name is sent.
+struct Changing(tokio::sync::broadcast::Sender<String>);
+
+impl Resources for Changing {
+    fn list(&self) -> Vec<Resource> {
+        Vec::new()
+    }
+
+    fn read<'a>(&'a self, _: &'a str) -> Work<'a, Option<Attachment>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn updates(&self) -> Option<tokio::sync::broadcast::Receiver<String>> {
+        Some(self.0.subscribe())
+    }
+}
+
+// Who watches resources hears of those, in both eras, and who watches nothing else as well.
+#[tokio::test]
+async fn peers_hear_of_the_resources_that_they_watch() {
+    let changed = tokio::sync::broadcast::channel(8).0;
+    let server = server().with_resources(Changing(changed.clone()));
+    let mut legacy = Peer::legacy(&server, json!({})).await;
+    legacy.request("resources/subscribe", json!({ "uri": "shelf://a" })).await;
+    let mut modern = Peer::modern(&server, json!({}));
+    let listen = json!({ "notifications": { "resourceSubscriptions": ["shelf://a"] } });
+    modern.send("subscriptions/listen", listen).await;
+    let accepted = modern.said("notifications/subscriptions/acknowledged").await;
+    let accepted = &accepted["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(*accepted, json!(["shelf://a"]));
+    modern.request("tools/list", json!({})).await;
+    server.pipeline.toolset().remove("add");
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    for uri in ["shelf://b", "shelf://a"] {
+        changed.send(uri.to_owned()).unwrap();
+    }
+    for peer in [&mut legacy, &mut modern] {
+        let told = peer.said("notifications/resources/updated").await;
+        assert_eq!(told["params"]["uri"], "shelf://a");
+    }
 }
 
 #[tokio::test]

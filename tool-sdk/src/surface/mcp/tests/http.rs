@@ -4,6 +4,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::error::ErrorKind;
+use crate::event::EventKind;
 use crate::surface::mcp::{Http, Principal, Token};
 
 pub(super) const ADA: &str = "ada-0123456789abcdef0123456789abcdef";
@@ -15,6 +17,8 @@ const MODERN: &str =
 /// A server at an address of its own; it ends with the test.
 pub(super) struct Served {
     address: String,
+    /// The token of nobody in particular.
+    anybody: String,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 
@@ -28,10 +32,12 @@ impl Served {
     pub(super) async fn start(server: &Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let http = Http::new(Token::random().unwrap())
+        let token = Token::random().unwrap();
+        let anybody = token.reveal().to_owned();
+        let http = Http::new(token)
             .principal(ADA.parse().unwrap(), Principal::new("ada").with_permission("notes:write"))
             .principal(BOB.parse().unwrap(), Principal::new("bob"));
-        Self { address, serving: tokio::spawn(server.serve_http(listener, http)) }
+        Self { address, anybody, serving: tokio::spawn(server.serve_http(listener, http)) }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -167,6 +173,37 @@ async fn calls_are_made_on_behalf_of_whoever_has_the_token() {
     assert!(answer.contains("it is ada"), "{answer}");
     let answer = served.post(BOB, Some(&bob), &call("who")).await;
     assert!(answer.contains("needs the permission"), "{answer}");
+}
+
+// F130, F134: who has the token of nobody in particular is nobody, and the client is known.
+#[tokio::test]
+async fn a_tool_that_needs_a_user_is_not_called_without_one() {
+    let mut whose = definition("whose", RiskClass::Read);
+    whose.flags.requires_auth = true;
+    let whose = DynamicTool::new(whose, |_: Value, cx: Context| async move {
+        format!("{} by {}", cx.session().user().unwrap_or("nobody"), cx.session().client())
+    });
+    let registry = Registry::builder().add(whose).build().unwrap();
+    let pipeline = Pipeline::new(registry);
+    let mut events = pipeline.subscribe();
+    let served = Served::start(&Server::new(pipeline, Session::default())).await;
+    let id = served.open(&served.anybody).await;
+    let answer = served.post(&served.anybody, Some(&id), &call("whose")).await;
+    assert!(answer.contains(r#""isError":true"#), "{answer}");
+    let kind = loop {
+        if let EventKind::Failed(ending) = events.recv().await.unwrap().kind {
+            break ending.error;
+        }
+    };
+    assert_eq!(kind, ErrorKind::Unauthorized);
+    let id = served.open(ADA).await;
+    let answer = served.post(ADA, Some(&id), &call("whose")).await;
+    assert!(answer.contains("ada by mcp:by-hand"), "{answer}");
+    let head = MODERN.replace("add", "whose");
+    let mut call = call("whose");
+    call["params"]["_meta"] = modern();
+    let answer = served.ask("POST", ADA, &head, &call.to_string()).await;
+    assert!(answer.contains("ada by mcp:by-hand"), "{answer}");
 }
 
 // MS3: whatever somebody else does with a session, it is not there.

@@ -1,6 +1,6 @@
 //! Calls that go as they should, and those that are given up.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +40,25 @@ async fn a_tool_that_fails_says_why() {
     setting.connect().await;
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert_eq!((error.kind(), error.message()), (ErrorKind::Failed, "no such page"));
+}
+
+// F8: whatever a tool gave is there, also when it failed.
+#[tokio::test]
+async fn a_failure_keeps_what_the_tool_gave() {
+    let setting = Setting::trusting(calls(|_| {
+        let content = json!([
+            { "type": "text", "text": "no such page" },
+            { "type": "image", "data": "AQ==", "mimeType": "image/png" },
+        ]);
+        let result =
+            json!({ "content": content, "structuredContent": { "n": 1 }, "isError": true });
+        vec![Act::Answer(result)]
+    }));
+    setting.connect().await;
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    let given = error.output().unwrap();
+    assert_eq!((error.message(), given.attachments().len()), ("no such page", 1));
+    assert_eq!(given.to_structured(), Some(json!({ "n": 1 })));
 }
 
 // F121
@@ -124,6 +143,58 @@ async fn progress_is_told_and_begins_the_silence_anew() {
     assert_eq!(told, [1, 2].map(|done| (done, Some(2), "busy".to_owned())));
 }
 
+// F43: steps are whole here, and a server that counts in parts is followed all the same.
+#[tokio::test]
+async fn parts_of_a_step_are_not_lost() {
+    let step = |done: f64, total: f64| {
+        let params = json!({ "progressToken": "TOKEN", "progress": done, "total": total });
+        Act::Say(json!({ "method": "notifications/progress", "params": params }))
+    };
+    let setting = Setting::trusting(calls(move |_| {
+        let steps = [step(0.0, 1.0), step(0.25, 1.0), step(1.0, 1.0)];
+        [&steps[..], &[Act::Answer(json!({ "content": [] }))]].concat()
+    }));
+    setting.connect().await;
+    let mut events = setting.pipeline.subscribe();
+    setting.call("echo", "{}").await.result.unwrap();
+    let mut told = Vec::new();
+    while let Some(event) = events.recv().await {
+        match event.kind {
+            EventKind::Progress { done, total, .. } => told.push((done, total)),
+            EventKind::Completed { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(told, [(0, Some(1)), (250, Some(1000)), (1000, Some(1000))]);
+}
+
+// F43: whoever tells how far it is has time.
+#[tokio::test(start_paused = true)]
+async fn progress_begins_the_silence_anew() {
+    let setting = Arc::new(Setting::trusting(calls(|_| vec![Act::Write(Vec::new())])));
+    setting.connect().await;
+    let call = tokio::spawn({
+        let setting = Arc::clone(&setting);
+        async move { setting.call("echo", "{}").await }
+    });
+    setting.script.until_heard("tools/call").await;
+    let call_of = setting.script.heard("tools/call").remove(0);
+    for done in 1..=3 {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        setting.script.say(json!({
+            "jsonrpc": "2.0", "method": "notifications/progress", "params": {
+                "progressToken": call_of["params"]["_meta"]["progressToken"], "progress": done,
+            },
+        }));
+    }
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert!(!call.is_finished(), "sixteen seconds, of which never five in silence");
+    setting.script.say(json!({
+        "jsonrpc": "2.0", "id": call_of["id"], "result": { "content": [] },
+    }));
+    assert!(call.await.unwrap().result.is_ok());
+}
+
 // F43: the time is up when nothing is heard.
 #[tokio::test(start_paused = true)]
 async fn silence_comes_to_an_end() {
@@ -146,6 +217,40 @@ async fn lists_have_pages_and_no_circles() {
     });
     assert_eq!(setting.connect().await.tools, ["mcp__s__a", "mcp__s__b"]);
     assert_eq!(setting.script.heard("tools/list").len(), 2);
+}
+
+// One bad entry is one tool less.
+#[tokio::test]
+async fn what_is_no_tool_is_left_out_alone() {
+    let list = json!({ "tools": [
+        tool("good", "G."),
+        { "name": "bare" },
+        { "name": 5, "inputSchema": {} },
+        7,
+        tool("fine", "F."),
+    ] });
+    let act = move |message: &Value| match message["method"].as_str() {
+        Some("tools/list") => vec![Act::Answer(list.clone())],
+        _ => Vec::new(),
+    };
+    let status = Setting::trusting(act).connect().await;
+    assert_eq!(status.tools, ["mcp__s__good", "mcp__s__fine"]);
+    assert_eq!(status.warnings.len(), 3, "{:?}", status.warnings);
+    assert!(status.warnings[0].starts_with("bare: left out, "), "{:?}", status.warnings);
+}
+
+#[tokio::test]
+async fn a_list_without_end_is_told() {
+    let page = AtomicUsize::new(0);
+    let setting = Setting::trusting(move |message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let next = page.fetch_add(1, Ordering::Relaxed).to_string();
+            vec![Act::Answer(json!({ "tools": [], "nextCursor": next }))]
+        }
+        _ => Vec::new(),
+    });
+    assert_eq!(setting.connect().await.warnings, ["only 1000 pages of its list count"]);
+    assert_eq!(setting.script.heard("tools/list").len(), 1000);
 }
 
 #[tokio::test]

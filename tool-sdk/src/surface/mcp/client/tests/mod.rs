@@ -2,11 +2,13 @@
 
 mod calls;
 mod faults;
+mod http;
 #[cfg(unix)]
 mod programs;
 mod questions;
 mod script;
 mod trust;
+pub(in crate::surface) mod web;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -60,7 +60,32 @@ impl Drop for Answering {
     }
 }
 
-type Calls = Mutex<HashMap<ProgressToken, mpsc::Sender<Step>>>;
+type Calls = Mutex<HashMap<ProgressToken, Listener>>;
+
+/// Who wants to know how far a call is.
+#[derive(Debug)]
+struct Listener {
+    tell: mpsc::Sender<Step>,
+    /// Whether the server counts in parts of a step.
+    counts_parts: bool,
+}
+
+/// How many parts a step has, where a server counts in parts: steps are whole here.
+const PARTS: f64 = 1000.0;
+
+impl Listener {
+    /// Whoever says more than can be told has shown already that it is there.
+    fn tell(&mut self, said: ProgressNotificationParam) {
+        let has_part = |number: f64| number.fract() != 0.0;
+        self.counts_parts |= has_part(said.progress) || said.total.is_some_and(has_part);
+        let scale = if self.counts_parts { PARTS } else { 1.0 };
+        let _ = self.tell.try_send(Step {
+            done: whole(said.progress * scale),
+            total: said.total.map(|total| whole(total * scale)),
+            message: said.message.unwrap_or_default(),
+        });
+    }
+}
 
 /// How far a call is.
 #[derive(Debug)]
@@ -148,12 +173,9 @@ impl Ears {
 
     /// Tells whoever wants to know how far a call is.
     pub(super) fn heard_of_progress(&self, said: ProgressNotificationParam) {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(call) = calls.get(&said.progress_token) {
-            let (done, total) = (whole(said.progress), said.total.map(whole));
-            let step = Step { done, total, message: said.message.unwrap_or_default() };
-            // Whoever says more than can be told has shown already that it is there.
-            let _ = call.try_send(step);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listener) = calls.get_mut(&said.progress_token) {
+            listener.tell(said);
         }
     }
 
@@ -161,7 +183,7 @@ impl Ears {
     pub(super) fn listen_for(&self, token: &ProgressToken) -> Steps {
         let (tell, steps) = mpsc::channel(MOST_WAITING);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.insert(token.clone(), tell);
+        calls.insert(token.clone(), Listener { tell, counts_parts: false });
         Steps { token: token.clone(), calls: Arc::clone(&self.calls), steps }
     }
 }
@@ -217,12 +239,12 @@ fn offered(questions: &Questions) -> ClientCapabilities {
     offered
 }
 
-/// Steps are whole here; what is less than nothing is nothing.
+/// What is less than nothing is nothing.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the cast saturates, which is what is wanted"
 )]
 fn whole(number: f64) -> u64 {
-    number as u64
+    number.round() as u64
 }

@@ -20,6 +20,9 @@ use super::{MAX_MESSAGE, begin, either};
 /// How long it may take to reach the machine.
 const REACH: Duration = Duration::from_secs(10);
 
+/// How long a server may take to say that it is one of today. One that hangs is met again.
+const MEETING: Duration = Duration::from_secs(3);
+
 /// Talks to the server at an address.
 pub(in super::super) async fn dial(
     address: &Address,
@@ -30,16 +33,19 @@ pub(in super::super) async fn dial(
     })?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
         .custom_headers(address.headers.clone())
-        .max_sse_event_size(MAX_MESSAGE);
+        .max_sse_event_size(MAX_MESSAGE)
+        // What was sent is not sent again, least of all to a server whose tools may be others
+        // by now.
+        .reinit_on_expired_session(false);
     if let Some(token) = &address.bearer {
         config = config.auth_header(token.clone());
     }
-    either(|mode| {
+    let meet = |mode| {
         let transport = StreamableHttpClientTransport::with_client(client.clone(), config.clone());
         let ears = Ears::new(questions.clone());
         async move { begin(transport, Overflow::default(), None, ears, mode).await }
-    })
-    .await
+    };
+    either(meet, MEETING).await
 }
 
 fn client(is_local: bool) -> reqwest::Result<reqwest::Client> {

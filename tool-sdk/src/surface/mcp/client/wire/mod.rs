@@ -12,29 +12,31 @@ mod refusal;
 mod stdio;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputRequests, InputResponses,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerResult, SubscriptionFilter,
+    RequestOptionalParam, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientCacheConfig, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RoleClient,
     RunningService, ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::Transport;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{Instant, sleep_until};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::bounded::Overflow;
 use self::ears::Ears;
 pub(super) use self::http::dial;
 use self::ids::Guarded;
-use self::refusal::{Failed, refused};
+use self::refusal::{Failed, refused, unsent};
 pub(super) use self::stdio::launch;
 use super::questions::Questions;
 use super::remote::{Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork};
@@ -44,7 +46,7 @@ use crate::process::Piped;
 const MAX_MESSAGE: usize = 4 << 20;
 
 /// How many pages a list may have.
-const MOST_PAGES: usize = 100;
+const MOST_PAGES: usize = 1000;
 
 /// How often a server may ask to be called again with what it said before.
 const MOST_ROUNDS: usize = 10;
@@ -90,32 +92,46 @@ fn today() -> ClientLifecycleMode {
     }
 }
 
-/// Meets a server as one of today, and begins anew as with an older one when that fails, or
-/// with more patience when it is no older one.
-async fn either<F>(meet: impl Fn(ClientLifecycleMode) -> F) -> Result<Arc<dyn Remote>, RemoteError>
+/// Meets a server as one of today, for as long as `patience` lasts, and begins anew as with an
+/// older one when that fails, or with more patience when it is no older one.
+async fn either<F>(
+    meet: impl Fn(ClientLifecycleMode) -> F,
+    patience: Duration,
+) -> Result<Arc<dyn Remote>, RemoteError>
 where
     F: Future<Output = Result<Arc<dyn Remote>, Failed>>,
 {
-    match meet(today()).await {
-        Err(Failed { may_be_older: true, .. }) => {
-            meet(ClientLifecycleMode::Initialize).await.map_err(|failed| failed.error)
+    let met = timeout(patience, meet(today())).await;
+    let mut failed = match met.unwrap_or_else(|_| Err(Failed::late())) {
+        Ok(met) => return Ok(met),
+        Err(failed) => failed,
+    };
+    if failed.may_be_older {
+        match meet(ClientLifecycleMode::Initialize).await {
+            Ok(met) => return Ok(met),
+            Err(older) => failed.error = older.error,
         }
-        Err(Failed { may_be_slow: true, error, .. }) => {
-            let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-            let met = meet(ClientLifecycleMode::Discover { preferred_versions }).await;
-            met.map_err(|_| error)
-        }
-        met => met.map_err(|failed| failed.error),
     }
+    if failed.may_be_slow {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        if let Ok(met) = meet(ClientLifecycleMode::Discover { preferred_versions }).await {
+            return Ok(met);
+        }
+    }
+    Err(failed.error)
 }
 
 /// A connection of which the beginning went well.
 struct Wire {
-    service: RunningService<RoleClient, Arc<Ears>>,
+    service: Arc<RunningService<RoleClient, Arc<Ears>>>,
+    /// What the connection lives on.
+    runtime: Handle,
     ears: Arc<Ears>,
     closed: CancellationToken,
     overflow: Overflow,
     child: Option<Piped>,
+    /// What was odd about the tools when they were listed last.
+    remarks: Mutex<Vec<String>>,
     /// Ends who listens for changes.
     _listening: DropGuard,
 }
@@ -151,7 +167,9 @@ where
     let stop = CancellationToken::new();
     tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
     let _listening = stop.drop_guard();
-    Ok(Arc::new(Wire { service, ears, closed, overflow, child, _listening }))
+    let (service, runtime) = (Arc::new(service), Handle::current());
+    let remarks = Mutex::default();
+    Ok(Arc::new(Wire { service, runtime, ears, closed, overflow, child, remarks, _listening }))
 }
 
 /// Hears of changes from a server that only tells those who ask for it.
@@ -172,19 +190,53 @@ async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
 
 impl Wire {
     async fn list(&self) -> Result<Vec<RemoteTool>, RemoteError> {
-        let (mut tools, mut cursor, mut seen) = (Vec::new(), None, HashSet::new());
-        for _ in 0..MOST_PAGES {
-            let from = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.service.peer().list_tools(Some(from)).await;
-            let page = page.map_err(|error| self.failed(error))?;
-            tools.extend(page.tools.into_iter().filter_map(|tool| recast(&tool)));
+        let (mut tools, mut remarks) = (Vec::new(), Vec::new());
+        let (mut cursor, mut seen) = (None, HashSet::new());
+        let is_whole = loop {
+            let page = self.page(cursor.take()).await?;
+            for tool in page.tools {
+                match RemoteTool::deserialize(&tool) {
+                    Ok(tool) => tools.push(tool),
+                    Err(why) => remarks.push(format!("{}: left out, {why}", name(&tool))),
+                }
+            }
             match page.next_cursor {
+                Some(_) if seen.len() + 1 == MOST_PAGES => break false,
                 Some(next) if seen.insert(next.clone()) => cursor = Some(next),
                 // A server that leads back to a page has told everything that it has.
-                _ => return Ok(tools),
+                _ => break true,
             }
+        };
+        if !is_whole {
+            remarks.push(format!("only {MOST_PAGES} pages of its list count"));
         }
+        *self.remarks.lock().unwrap_or_else(PoisonError::into_inner) = remarks;
         Ok(tools)
+    }
+
+    /// One page of the list, in which not everything need be a tool.
+    async fn page(&self, cursor: Option<String>) -> Result<Page, RemoteError> {
+        let from = PaginatedRequestParams::default().with_cursor(cursor);
+        let request = ClientRequest::ListToolsRequest(RequestOptionalParam::with_param(from));
+        let mut asked = self.send(request).await?;
+        let Some(handle) = &mut asked.handle else { return Err(gone()) };
+        let answer = (&mut handle.rx).await;
+        asked.handle = None;
+        let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
+        match answer.map_err(|error| self.failed(error))? {
+            ServerResult::ListToolsResult(page) => recast(&page),
+            // The library knows no page with anything else in it.
+            ServerResult::CustomResult(page) => serde_json::from_value(page.0).ok(),
+            _ => None,
+        }
+        .ok_or_else(|| RemoteError::protocol("the server's list is none"))
+    }
+
+    async fn send(&self, request: ClientRequest) -> Result<Asked<'_>, RemoteError> {
+        let options = PeerRequestOptions::no_options();
+        let sent = self.service.peer().send_cancellable_request(request, options).await;
+        let handle = Some(sent.map_err(|error| self.failed(error))?);
+        Ok(Asked { handle, wire: self })
     }
 
     async fn call_tool(&self, call: &RemoteCall<'_>) -> Result<RemoteResult, RemoteError> {
@@ -223,10 +275,8 @@ impl Wire {
         request: ClientRequest,
         call: &RemoteCall<'_>,
     ) -> Result<ServerResult, RemoteError> {
-        let options = PeerRequestOptions::no_options();
-        let sent = self.service.peer().send_cancellable_request(request, options).await;
-        let mut asked = Asked(Some(sent.map_err(|error| self.failed(error))?));
-        let Some(handle) = &mut asked.0 else { return Err(gone()) };
+        let mut asked = self.send(request).await?;
+        let Some(handle) = &mut asked.handle else { return Err(gone()) };
         let mut steps = self.ears.listen_for(&handle.progress_token);
         let mut silence = Instant::now() + call.timeout;
         let answer = loop {
@@ -235,7 +285,7 @@ impl Wire {
                 answer = &mut handle.rx => break answer,
                 // What is still being written to a server that is gone is not waited for.
                 () = self.closed.cancelled() => {
-                    asked.0 = None;
+                    asked.handle = None;
                     return Err(self.failed(ServiceError::TransportClosed));
                 }
                 Some(step) = steps.next() => {
@@ -253,7 +303,7 @@ impl Wire {
                 }
             }
         };
-        asked.0 = None;
+        asked.handle = None;
         while let Some(step) = steps.waiting() {
             step.tell(call.report);
         }
@@ -276,7 +326,11 @@ impl Wire {
             }
             ServiceError::TransportClosed => gone(),
             ServiceError::TransportSend(error) => {
-                RemoteError::connection("the server cannot be reached").because(error)
+                let failed = unsent(error);
+                if failed.is_final {
+                    self.closed.cancel();
+                }
+                failed.error
             }
             ServiceError::Timeout { timeout } => {
                 RemoteError::timeout(format_args!("the server said nothing for {timeout:?}"))
@@ -306,20 +360,37 @@ fn gone() -> RemoteError {
     RemoteError::connection("the server went away")
 }
 
+/// One page of a list of tools.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    tools: Vec<Value>,
+    next_cursor: Option<String>,
+}
+
+/// What a server calls something that it takes for a tool.
+fn name(tool: &Value) -> String {
+    let name = tool["name"].as_str().unwrap_or("without a name");
+    name.escape_debug().take(80).collect()
+}
+
 /// The same value in the form that the port has.
 fn recast<T: serde::de::DeserializeOwned>(value: &impl serde::Serialize) -> Option<T> {
     serde_json::from_value(serde_json::to_value(value).ok()?).ok()
 }
 
 /// A request on its way; the server is told when nobody waits for the answer any more.
-struct Asked(Option<RequestHandle<RoleClient>>);
+struct Asked<'w> {
+    handle: Option<RequestHandle<RoleClient>>,
+    wire: &'w Wire,
+}
 
 /// How long telling a server that nobody waits may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-impl Asked {
+impl Asked<'_> {
     async fn cancel(&mut self, reason: &str) {
-        if let Some(handle) = self.0.take() {
+        if let Some(handle) = self.handle.take() {
             take_back(handle, reason).await;
         }
     }
@@ -327,16 +398,19 @@ impl Asked {
 
 async fn take_back(handle: RequestHandle<RoleClient>, reason: &str) {
     // A server that cannot be told has nobody to answer either.
-    let _ = tokio::time::timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
+    let _ = timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
 }
 
-impl Drop for Asked {
+impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        let Some(handle) = self.0.take() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // A runtime that ends drops this at once, so that it must not be asked again.
-            runtime.spawn(take_back(handle, "nobody waits for it any more"));
-        }
+        let Some(handle) = self.handle.take() else { return };
+        // The connection stays until the server is told, and so does what it lives on: the
+        // runtime of the call may end with it.
+        let service = Arc::clone(&self.wire.service);
+        self.wire.runtime.spawn(async move {
+            take_back(handle, "nobody waits for it any more").await;
+            drop(service);
+        });
     }
 }
 
@@ -372,6 +446,10 @@ impl Remote for Wire {
 
     fn is_closed(&self) -> bool {
         self.closed.is_cancelled() || self.service.is_closed()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn complaints(&self) -> String {

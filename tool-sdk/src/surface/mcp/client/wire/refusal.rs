@@ -1,6 +1,9 @@
-//! Beginnings that fail: what whoever wanted a connection is told.
+//! Beginnings that fail, and messages that do not arrive: what whoever wanted a connection is
+//! told.
 
 use rmcp::service::ClientInitializeError;
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::super::remote::RemoteError;
 use super::bounded::Overflow;
@@ -12,6 +15,14 @@ pub(super) struct Failed {
     pub(super) may_be_older: bool,
     /// Whether the server, met as an older one too, may only have been slow.
     pub(super) may_be_slow: bool,
+}
+
+impl Failed {
+    /// The server has not said yet whether it is one of today.
+    pub(super) fn late() -> Self {
+        let error = RemoteError::timeout("the server does not say which protocol it speaks");
+        Self { error, may_be_older: true, may_be_slow: true }
+    }
 }
 
 impl From<RemoteError> for Failed {
@@ -42,6 +53,29 @@ pub(super) fn refused(error: ClientInitializeError, words: String, overflow: &Ov
         _ => RemoteError::protocol("the server does not begin as the protocol says"),
     };
     Failed { error: told.because(error).complaining(words), may_be_older, may_be_slow }
+}
+
+/// A message that did not arrive, or whose answer did not.
+pub(super) struct Unsent {
+    pub(super) error: RemoteError,
+    /// Whether no other message will arrive either.
+    pub(super) is_final: bool,
+}
+
+/// Why a message did not arrive.
+pub(super) fn unsent(error: DynamicTransportError) -> Unsent {
+    let over_http = error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    let is_final = matches!(over_http, Some(StreamableHttpError::SessionExpired));
+    let told = match over_http {
+        Some(StreamableHttpError::SessionExpired) => {
+            RemoteError::connection("the server has ended the session, and did not run this")
+        }
+        Some(StreamableHttpError::ResponseBodyTooLarge { max_size }) => RemoteError::protocol(
+            format_args!("the server sent a message of more than {max_size} bytes"),
+        ),
+        _ => RemoteError::connection("the server cannot be reached"),
+    };
+    Unsent { error: told.because(error), is_final }
 }
 
 /// The last line of what a server complained about.

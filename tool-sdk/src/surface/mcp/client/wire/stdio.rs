@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::service::ClientLifecycleMode;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -21,7 +22,7 @@ pub(in super::super) fn launch<'a>(
     questions: &'a Questions,
 ) -> RemoteWork<'a, Arc<dyn Remote>> {
     let run = launch.run();
-    Box::pin(either(move |mode| {
+    let meet = move |mode| {
         let started = Piped::start(&run);
         let ears = Ears::new(questions.clone());
         async move {
@@ -29,7 +30,9 @@ pub(in super::super) fn launch<'a>(
                 .map_err(|error| RemoteError::connection(error.to_string()).because(error))?;
             over(output, input, Some(child), ears, mode).await
         }
-    }))
+    };
+    // A program that is slow to start is not started twice for that.
+    Box::pin(either(meet, Duration::MAX))
 }
 
 /// A connection that begins. A box, because what is known of any two streams is enough here to

@@ -1,0 +1,92 @@
+//! Over the Model Context Protocol, in both eras and on both ways.
+
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
+use tool_sdk::{Session, mcp};
+
+use super::{Scenario, Told, check, pipeline, scenarios};
+
+/// A client written by hand.
+struct Client {
+    write: WriteHalf<DuplexStream>,
+    read: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    /// What goes with every request.
+    meta: Option<Value>,
+    next: u64,
+}
+
+impl Client {
+    fn of(server: &mcp::Server, meta: Option<Value>) -> Self {
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let (read, write) = tokio::io::split(theirs);
+        tokio::spawn(server.serve(read, write));
+        let (read, write) = tokio::io::split(ours);
+        Self { write, read: BufReader::new(read).lines(), meta, next: 0 }
+    }
+
+    async fn legacy(server: &mcp::Server) -> Self {
+        let mut client = Self::of(server, None);
+        let hello = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+        client.ask("initialize", hello).await;
+        let ready = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+        client.write.write_all(ready.as_bytes()).await.expect("the server reads");
+        client
+    }
+
+    fn modern(server: &mcp::Server) -> Self {
+        Self::of(
+            server,
+            Some(json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": { "name": "c", "version": "1" },
+            })),
+        )
+    }
+
+    /// The answer to a request, whose parameters go out as they are written.
+    async fn ask(&mut self, method: &str, params: &str) -> Value {
+        self.next += 1;
+        let id = self.next;
+        let line = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method:?},\"params\":{params}}}\n"
+        );
+        self.write.write_all(line.as_bytes()).await.expect("the server reads");
+        loop {
+            let line = self.read.next_line().await.expect("a line").expect("the server is there");
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    async fn call(&mut self, scenario: &Scenario) -> Told {
+        let Scenario { tool, arguments, .. } = scenario;
+        let meta = self.meta.as_ref().map(|meta| format!(",\"_meta\":{meta}")).unwrap_or_default();
+        let params = format!("{{\"name\":{tool:?},\"arguments\":{arguments}{meta}}}");
+        let answer = self.ask("tools/call", &params).await;
+        let result = &answer["result"];
+        Told {
+            goes_well: result["isError"] == false,
+            text: result["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
+            structured: result.get("structuredContent").cloned(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn over_the_protocol() {
+    for directly in [true, false] {
+        let server = mcp::Server::new(pipeline(), Session::default()).answering_directly(directly);
+        let eras = [("legacy", Client::legacy(&server).await), ("modern", Client::modern(&server))];
+        for (era, mut client) in eras {
+            for scenario in scenarios() {
+                let told = client.call(&scenario).await;
+                check(&format!("mcp, {era}, directly: {directly}"), &scenario, &told);
+            }
+        }
+    }
+}

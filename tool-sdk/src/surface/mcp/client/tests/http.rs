@@ -1,0 +1,167 @@
+//! Servers at an address: who they are told that calls, and how they may go wrong.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::web::{Asked, Reply, Web, said, status};
+use super::*;
+use crate::error::ErrorKind;
+use crate::surface::mcp::Address;
+
+/// A pipeline in which the tools of the server at an address may run.
+fn at(web: &Web) -> Setting {
+    to(Address::new(&web.url()).unwrap())
+}
+
+fn to(address: Address) -> Setting {
+    let setting = Setting::trusting(|_| Vec::new());
+    setting.upstreams.remove("s");
+    let upstream = Upstream::new("s", address).unwrap().startup_timeout(Duration::from_secs(20));
+    setting.upstreams.add(upstream).unwrap();
+    setting
+}
+
+/// A server that answers calls so, and everything else as usual.
+fn calls(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Web {
+    Web::start(move |asked| if asked.is("tools/call") { reply(asked) } else { Reply::Usual })
+}
+
+async fn failed(setting: &Setting) -> (ErrorKind, String) {
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    (error.kind(), error.to_string())
+}
+
+// F117
+#[tokio::test]
+async fn token_and_headers_go_with_every_message() {
+    let web = Web::start(|_| Reply::Usual);
+    let address = Address::new(&web.url()).unwrap().bearer("s3cret").header("X-Team", "a").unwrap();
+    let setting = to(address);
+    assert_eq!(setting.connect().await.tools, ["mcp__s__echo"]);
+    assert_eq!(setting.call("echo", r#"{"text": "hi"}"#).await.text(), "hi");
+    for asked in web.asked() {
+        assert!(asked.has("authorization: bearer s3cret") && asked.has("x-team: a"), "{asked:?}");
+    }
+}
+
+// F117: a token that does not fit is told, and goes nowhere else.
+#[tokio::test]
+async fn a_server_that_lets_nobody_in_is_told() {
+    let web = Web::start(|_| {
+        Reply::Raw(
+            "401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nConnection: close\r\n\
+             Content-Length: 0\r\n\r\n"
+                .to_owned(),
+        )
+    });
+    let error = at(&web).upstreams.connect("s").await.unwrap_err();
+    assert!(error.message.contains("wants a token"), "{error}");
+
+    let elsewhere = Web::start(|_| Reply::Usual);
+    let place = elsewhere.url();
+    let web = Web::start(move |_| {
+        Reply::Raw(format!(
+            "307 Temporary Redirect\r\nLocation: {place}\r\nConnection: close\r\n\
+             Content-Length: 0\r\n\r\n"
+        ))
+    });
+    let setting = to(Address::new(&web.url()).unwrap().bearer("s3cret"));
+    setting.upstreams.connect("s").await.unwrap_err();
+    assert!(elsewhere.asked().is_empty(), "{:?}", elsewhere.asked());
+}
+
+// However a server of before 2026 takes a question that it does not know, it is met.
+#[tokio::test]
+async fn an_older_server_is_met_whatever_it_answers_first() {
+    let json = |body: &str| {
+        Reply::Raw(format!(
+            "200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    };
+    for odd in [
+        status("400 Bad Request"),
+        status("404 Not Found"),
+        status("405 Method Not Allowed"),
+        status("406 Not Acceptable"),
+        status("500 Internal Server Error"),
+        status("202 Accepted"),
+        status("200 OK"),
+        json("nonsense"),
+        json("[]"),
+        Reply::Result(json!({})),
+        Reply::Result(json!(null)),
+        Reply::Result(json!({ "supportedVersions": [] })),
+        Reply::Hang,
+    ] {
+        let first = odd.clone();
+        let web = Web::start(move |asked| match asked.is("server/discover") {
+            true => first.clone(),
+            false => Reply::Usual,
+        });
+        let setting = at(&web);
+        let connected = setting.upstreams.connect("s").await;
+        let status = connected.unwrap_or_else(|error| panic!("{odd:?}: {error}"));
+        assert_eq!(status.tools, ["mcp__s__echo"], "{odd:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_called_so() {
+    let web = calls(|asked| {
+        let text = "x".repeat(17 << 20);
+        let result = json!({ "content": [{ "type": "text", "text": text }] });
+        Reply::Raw(said(&json!({ "jsonrpc": "2.0", "id": asked.message["id"], "result": result })))
+    });
+    let setting = at(&web);
+    setting.connect().await;
+    let (kind, words) = failed(&setting).await;
+    assert!(kind == ErrorKind::Failed && words.contains("a message of more than"), "{words}");
+}
+
+// F10: what a server has forgotten is begun anew, with the next call and with all checks.
+#[tokio::test]
+async fn a_call_of_an_expired_session_is_not_sent_again() {
+    let count = AtomicUsize::new(0);
+    let web = calls(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => status("404 Not Found"),
+        _ => Reply::Usual,
+    });
+    let setting = at(&web);
+    setting.connect().await;
+    let (kind, words) = failed(&setting).await;
+    assert!(kind == ErrorKind::Unavailable && words.contains("ended the session"), "{words}");
+    assert_eq!((web.count("tools/call"), web.count("initialize")), (1, 1));
+    assert_eq!(setting.call("echo", r#"{"text": "hi"}"#).await.text(), "hi");
+    assert_eq!(
+        (web.count("tools/call"), web.count("initialize"), web.count("tools/list")),
+        (2, 2, 2)
+    );
+}
+
+// F120, F122: also when what the call ran on ends with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_call_that_is_aborted_is_taken_back() {
+    let web = calls(|_| Reply::Hang);
+    let setting = at(&web);
+    setting.connect().await;
+    std::thread::scope(|scope| {
+        let calling = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                tokio::select! {
+                    outcome = setting.call("echo", "{}") => panic!("{outcome:?}"),
+                    () = async {
+                        while web.count("tools/call") == 0 {
+                            tokio::time::sleep(Duration::from_millis(1)).await;
+                        }
+                    } => {}
+                }
+            });
+        });
+        calling.join().unwrap();
+    });
+    web.until(|asked| asked.is("notifications/cancelled"));
+    setting.upstreams.close();
+    web.until(|asked| asked.method == "DELETE");
+}

@@ -1,0 +1,179 @@
+//! A server over HTTP that does as it is told, on threads of its own.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// One request, as it came.
+#[derive(Clone, Debug)]
+pub(in crate::surface) struct Asked {
+    pub(in crate::surface) method: String,
+    /// The lines of its head, in lower case.
+    pub(in crate::surface) head: Vec<String>,
+    /// Its body, where that is JSON.
+    pub(in crate::surface) message: Value,
+}
+
+impl Asked {
+    pub(in crate::surface) fn is(&self, method: &str) -> bool {
+        self.message["method"] == method
+    }
+
+    pub(in crate::surface) fn has(&self, line: &str) -> bool {
+        self.head.iter().any(|known| known == line)
+    }
+}
+
+/// What a server does about a request.
+#[derive(Clone, Debug)]
+pub(in crate::surface) enum Reply {
+    /// A result for the message.
+    Result(Value),
+    /// These bytes after `HTTP/1.1 `: status, head and body.
+    Raw(String),
+    /// Nothing, for as long as the client waits.
+    Hang,
+    /// What servers usually do.
+    Usual,
+}
+
+type Acting = dyn Fn(&Asked) -> Reply + Send + Sync;
+
+/// A server at an address of its own, until it is dropped.
+pub(in crate::surface) struct Web {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    over: Arc<AtomicBool>,
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        // Wakes whoever accepts.
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+impl Web {
+    pub(in crate::surface) fn start(act: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (asked, over) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<AtomicBool>::default());
+        let (act, heard, ended): (Arc<Acting>, _, _) = (Arc::new(act), asked.clone(), over.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (act, heard) = (Arc::clone(&act), Arc::clone(&heard));
+                // A client that goes away is none of a test's business.
+                thread::spawn(move || stream.and_then(|stream| answer(stream, &*act, &heard)));
+            }
+        });
+        Self { address, asked, over }
+    }
+
+    pub(in crate::surface) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Everything that came until now.
+    pub(in crate::surface) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// How often a message about `method` came.
+    pub(in crate::surface) fn count(&self, method: &str) -> usize {
+        self.asked().iter().filter(|asked| asked.is(method)).count()
+    }
+
+    /// Waits until a request like that came.
+    pub(in crate::surface) fn until(&self, wanted: impl Fn(&Asked) -> bool) {
+        let begun = Instant::now();
+        while !self.asked().iter().any(&wanted) {
+            assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", self.asked());
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+fn answer(stream: TcpStream, act: &Acting, heard: &Mutex<Vec<Asked>>) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        match line.trim_end() {
+            "" => break,
+            line => head.push(line.to_lowercase()),
+        }
+    }
+    let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or_default()];
+    stream.read_exact(&mut body)?;
+    let method = head.first().and_then(|line| line.split(' ').next()).unwrap_or_default();
+    let (method, message) = (method.to_uppercase(), serde_json::from_slice(&body));
+    let asked = Asked { method, head, message: message.unwrap_or_default() };
+    heard.lock().unwrap().push(asked.clone());
+    let reply = match act(&asked) {
+        Reply::Usual => usual(&asked),
+        reply => reply,
+    };
+    let reply = match reply {
+        Reply::Raw(reply) => reply,
+        Reply::Result(result) => said(&json!({
+            "jsonrpc": "2.0", "id": asked.message["id"], "result": result,
+        })),
+        Reply::Hang | Reply::Usual => {
+            // Until the client hangs up.
+            return stream.read(&mut [0]).map(drop);
+        }
+    };
+    stream.get_mut().write_all(format!("HTTP/1.1 {reply}").as_bytes())
+}
+
+/// A message as the answer to a request, of a session.
+pub(in crate::surface) fn said(message: &Value) -> String {
+    let body = message.to_string();
+    format!(
+        "200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: first\r\n\
+         Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// An answer without a body.
+pub(in crate::surface) fn status(line: &str) -> Reply {
+    Reply::Raw(format!("{line}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"))
+}
+
+/// What a server of before 2026 does, which has one tool that says its text again.
+fn usual(asked: &Asked) -> Reply {
+    let message = &asked.message;
+    match (asked.method.as_str(), message["method"].as_str()) {
+        ("GET", _) => status("405 Method Not Allowed"),
+        ("DELETE", _) => status("200 OK"),
+        (_, Some("initialize")) => Reply::Result(json!({
+            "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+            "serverInfo": { "name": "web", "version": "1" },
+        })),
+        (_, Some("tools/list")) => {
+            let tool = json!({ "name": "echo", "inputSchema": { "type": "object" } });
+            Reply::Result(json!({ "tools": [tool] }))
+        }
+        (_, Some("tools/call")) => {
+            let text = message["params"]["arguments"]["text"].as_str().unwrap_or("nothing");
+            Reply::Result(json!({ "content": [{ "type": "text", "text": text }] }))
+        }
+        (_, Some(_)) if !message["id"].is_null() => Reply::Raw(said(&json!({
+            "jsonrpc": "2.0", "id": message["id"],
+            "error": { "code": -32601, "message": "no such method" },
+        }))),
+        _ => status("202 Accepted"),
+    }
+}
