@@ -20,6 +20,7 @@ enum Fault {
     Summary,
     Digest,
     Define,
+    Facts,
 }
 
 /// A tool and its surroundings with a fault in one place.
@@ -70,6 +71,11 @@ impl Prepared for FaultyCall {
     fn is_dangerous(&self) -> bool {
         assert!(self.0 != Fault::Dangerous, "dangerous");
         false
+    }
+
+    fn facts(&self, _: &Context) -> Vec<(&'static str, String)> {
+        assert!(self.0 != Fault::Facts, "facts");
+        Vec::new()
     }
 
     fn summary(&self) -> Option<String> {
@@ -152,6 +158,19 @@ async fn no_fault_on_the_way_ends_in_running_the_tool() {
         let ends = kinds(&mut events);
         let ends = ends.iter().filter(|kind| *kind == "failed").count();
         assert_eq!(ends, 1, "{fault:?}");
+    }
+}
+
+// P5: what cannot be found out cannot be what somebody said yes to.
+#[tokio::test]
+async fn a_yes_to_what_is_unknown_is_none() {
+    for (fault, expected) in [(Fault::Facts, Some(ErrorKind::Denied)), (Fault::Digest, None)] {
+        let log = Log::default();
+        let registry = Registry::builder().add(Faulty(fault, log.clone())).build().unwrap();
+        let pipeline = Pipeline::new(registry).approver(Showing(log.clone()));
+        let outcome = overwrite_a(&pipeline, &log).await;
+        assert_eq!(outcome.result.err().map(|error| error.kind()), expected);
+        assert_eq!(log.take().contains(&"run".to_owned()), expected.is_none());
     }
 }
 

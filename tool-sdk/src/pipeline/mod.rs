@@ -284,7 +284,9 @@ impl Pipeline {
 
             let result = 'gates: {
                 // admit, prepare
-                trace::stage(&mut frame, "prepare");
+                if is_traced {
+                    trace::stage(&mut frame, "prepare");
+                }
                 let is_slow = turn.is_some() || is_traced;
                 let at_once = poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task)));
                 let mut heard = match at_once.await {

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Frame, roots, sandbox};
 use crate::audit::{self, AuditRecord, Audited};
@@ -18,8 +19,10 @@ impl Frame<'_> {
     /// What tells this call from any other.
     pub(in crate::pipeline) fn fingerprint(&self, prepared: &dyn Prepared) -> Fingerprint {
         let cx = self.context(self.started());
-        let touched = || (prepared.subjects(&cx).unwrap_or_default(), prepared.facts(&cx));
-        let (subjects, own) = catch_unwind(AssertUnwindSafe(touched)).unwrap_or_default();
+        let subjects = AssertUnwindSafe(|| prepared.subjects(&cx));
+        let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
+        let own = catch_unwind(AssertUnwindSafe(|| prepared.facts(&cx)));
+        let own = own.unwrap_or_else(|_| vec![unknown()]);
         let around = [roots::of(self.session), sandbox::of(self.session)].concat();
         let who = [("user", self.session.user()), ("agent", self.session.agent())];
         let who = who.into_iter().filter_map(|(label, who)| who.map(|who| (label, who)));
@@ -91,4 +94,11 @@ impl Frame<'_> {
         // What ran has run: that this could not be written down changes nothing for it.
         let _ = self.write_down(Audited::Ran { outcome, elapsed_ms, facts });
     }
+}
+
+/// What stands for facts that cannot be found out: it is never the same, so that no yes holds.
+#[cold]
+fn unknown() -> (&'static str, String) {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    ("unknown", NEXT.fetch_add(1, Ordering::Relaxed).to_string())
 }

@@ -16,6 +16,9 @@ use crate::error::ToolError;
 use crate::tool::args::Taken;
 use crate::tool::{Approved, Prepared, Running, Subject};
 
+/// What says what else a call depends on.
+type FactsOf<A> = fn(&A, &Context) -> Vec<(&'static str, String)>;
+
 /// The typed hooks of a tool whose arguments are an `A`.
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
 #[expect(missing_docs, reason = "the fields are the items of `approval(..)` and `display(..)`")]
@@ -25,7 +28,7 @@ pub struct Hooks<A> {
     pub suggest: Option<fn(&A) -> Vec<String>>,
     pub covers: Option<fn(&A, &str) -> bool>,
     pub dangerous: Option<fn(&A) -> bool>,
-    pub facts: Option<fn(&A, &Context) -> Vec<(&'static str, String)>>,
+    pub facts: Option<FactsOf<A>>,
     pub summary: Option<fn(&A) -> String>,
     pub preview: Option<fn(&A, &Context) -> Option<Value>>,
     pub result: Option<fn(&Output) -> Value>,
