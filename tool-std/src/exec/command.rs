@@ -7,6 +7,7 @@ use tool_sdk::process::Processes;
 use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::confined::{self, Confinement};
+use super::patch;
 use super::program::{Line, base, folder};
 use super::report::{Chunk, not_started, showing};
 
@@ -101,7 +102,7 @@ fn line(args: &ExecCommandArgs) -> Line<'_> {
 }
 
 fn subjects(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
-    line(args).judged().subjects(&base(cx, &args.workdir))
+    patch::subjects(&args.cmd, || line(args).judged().subjects(&base(cx, &args.workdir)))
 }
 
 fn preview(_: &ExecCommandArgs, cx: &Context) -> Option<Value> {

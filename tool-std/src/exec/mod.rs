@@ -24,6 +24,8 @@ mod list;
 #[cfg(unix)]
 mod once;
 #[cfg(unix)]
+mod patch;
+#[cfg(unix)]
 mod plain;
 #[cfg(unix)]
 mod program;
