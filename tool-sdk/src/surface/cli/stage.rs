@@ -63,7 +63,7 @@ impl Stage {
         let mut pipeline = Pipeline::new(app.toolset(&guard))
             .budget(guard.budget)
             .loop_guard(LoopGuard::default());
-        let mut workspace = place::workspace(levels, io)?;
+        let mut workspace = place::workspace(levels, io)?.durability(guard.durability);
         let mut outputs = None;
         let mut sandbox = guard.sandbox;
         // What is configured, approved and written down is not for commands to write, and no

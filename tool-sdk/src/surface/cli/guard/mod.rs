@@ -24,6 +24,7 @@ use crate::permission::{Action, Mode, Rule, Scope};
 use crate::process::sandbox::{Level, Policy};
 use crate::toolset::AgentProfile;
 use crate::truncate::Budget;
+use crate::workspace::Durability;
 
 /// What may run, and who is asked.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub(super) struct Guard {
     pub(super) audit: Option<PathBuf>,
     /// What confines commands.
     pub(super) sandbox: Policy,
+    /// Whether changed files are on the disk when their call ends.
+    pub(super) durability: Durability,
 }
 
 /// Who answers when somebody has to be asked.
@@ -69,6 +72,7 @@ impl Guard {
         settings.safe_commands = safe.unwrap_or(settings.safe_commands);
         let budget = Budget::from_env(io.env).map_err(Failure::config)?;
         let audit = io.var("TOOL_SDK_AUDIT").map(PathBuf::from).or(config.audit);
+        let durability = named(io, "TOOL_SDK_DURABLE")?.or(config.durable).unwrap_or_default();
         Ok(Self {
             rules,
             mode,
@@ -79,6 +83,7 @@ impl Guard {
             budget,
             audit: audit.map(|path| io.path(path)),
             sandbox,
+            durability,
         })
     }
 }
@@ -128,9 +133,14 @@ fn chosen<T>(levels: &[&ArgMatches], option: &str, variable: &str, io: &Io<'_>) 
 where
     T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
 {
-    if let Some(given) = levels.iter().rev().find_map(|it| it.get_one::<T>(option)) {
-        return Ok(Some(given.clone()));
+    match levels.iter().rev().find_map(|it| it.get_one::<T>(option)) {
+        Some(given) => Ok(Some(given.clone())),
+        None => named(io, variable),
     }
+}
+
+/// One of several words, from a variable of the environment.
+fn named<T: FromStr<Err: Display>>(io: &Io<'_>, variable: &str) -> Result<Option<T>> {
     let parse = |text: String| text.parse().map_err(|error| (error, variable));
     text(io, variable)?
         .map(parse)
