@@ -159,8 +159,8 @@ pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Var
 pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
 #[cfg(feature = "workspace")]
 pub use self::workspace::{
-    Changes, DirEntry, FileKind, FileLocks, FileMetadata, Folder, FolderEntry, InMemory, Located,
-    Snapshot, Workspace, WorkspaceError,
+    Changes, DirEntry, Durability, FileKind, FileLocks, FileMetadata, Folder, FolderEntry,
+    InMemory, Located, Snapshot, Workspace, WorkspaceError,
 };
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

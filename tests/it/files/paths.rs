@@ -1,5 +1,7 @@
 //! Where files may be written.
 
+use tool_sdk::Batch;
+
 use super::*;
 
 // PA2: a path outside is asked about by its own name, and then it is that path and no other.
@@ -121,4 +123,22 @@ async fn a_link_is_not_taken_for_what_it_leads_to() {
     desk.patch("*** Update File: dir/link\n@@\n-x\n+y").await.unwrap();
     assert_eq!(desk.text("dir/real"), "y\n");
     assert!(desk.path("dir/link").is_symlink());
+}
+
+// F48, F143: edits of one file take turns, under one name or two, and none is lost.
+#[cfg(unix)]
+#[tokio::test]
+async fn edits_that_meet_in_one_file_all_count() {
+    for paths in [["dir/real", "link/real"], ["dir/real", "dir/real"]] {
+        let desk = Desk::new(&[("dir/real", "one\nmiddle\ntwo\n")]);
+        std::os::unix::fs::symlink("dir", desk.path("link")).unwrap();
+        let call = |path: &str, old: &str, new: &str| {
+            let edit = json!({ "path": path, "old_string": old, "new_string": new });
+            Call::new("edit_file", edit.to_string())
+        };
+        let calls = [call(paths[0], "one", "1"), call(paths[1], "two", "2")];
+        let outcomes = Batch::new(&desk.pipeline).run(&desk.session, calls).await;
+        assert!(outcomes.iter().all(|outcome| outcome.result.is_ok()), "{paths:?}");
+        assert_eq!(desk.text("dir/real"), "1\nmiddle\n2\n", "{paths:?}");
+    }
 }

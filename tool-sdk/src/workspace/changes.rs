@@ -4,11 +4,14 @@ use super::each::each;
 use super::staged::{Change, Folders, Staged};
 use super::turns::{Patience, Turns};
 use super::underway::Underway;
-use super::{Located, Snapshot};
+use super::{Durability, Located, Snapshot};
 use crate::error::ToolError;
 
 /// How many files are written or replaced before it is asked again whether anybody still wants it.
 const TOGETHER: usize = 256;
+
+/// How many changes are few enough that waiting for the disk takes no time that anybody notices.
+const FEW: usize = 16;
 
 /// How many bytes are replaced in one turn, so that it ends before the others lose patience.
 const BYTES: usize = 64 * 1024 * 1024;
@@ -44,16 +47,11 @@ const BYTES: usize = 64 * 1024 * 1024;
 /// assert_eq!(error.kind(), ErrorKind::Conflict);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Default)]
 #[must_use = "nothing changes before `apply`"]
 pub struct Changes {
     list: Vec<Change>,
-    durable: bool,
-}
-
-impl Default for Changes {
-    fn default() -> Self {
-        Self { list: Vec::new(), durable: true }
-    }
+    durable: Option<bool>,
 }
 
 impl Changes {
@@ -88,14 +86,20 @@ impl Changes {
     }
 
     /// Whether the files are on the disk, and not only in the system's memory, when
-    /// [`apply`](Self::apply) returns; so it is unless told otherwise.
-    ///
-    /// A power failure after that loses nothing. Without, one within the next seconds may
-    /// lose the change, or leave a file that was changed empty; for very many files, waiting
-    /// for the disk takes seconds, too. What another process sees is whole either way.
+    /// [`apply`](Self::apply) returns; without this, it is as the workspace of the first one
+    /// [says](Workspace::durability).
     pub fn durable(mut self, durable: bool) -> Self {
-        self.durable = durable;
+        self.durable = Some(durable);
         self
+    }
+
+    fn is_durable(&self) -> bool {
+        let of_workspace = || match self.list.first().map(|change| change.place.durability()) {
+            Some(Durability::Always) => true,
+            Some(Durability::Never) => false,
+            Some(Durability::Auto) | None => self.list.len() <= FEW,
+        };
+        self.durable.unwrap_or_else(of_workspace)
     }
 
     fn and(mut self, change: Change) -> Self {
@@ -114,6 +118,7 @@ impl Changes {
     pub fn apply(self, stopped: impl Fn() -> bool) -> Result<(), ToolError> {
         // Declared first, so that the end of the program waits for everything else.
         let underway = Underway::begin()?;
+        let durable = self.is_durable();
         let stopped = || underway.is_unwanted() || stopped();
         // Declared next, so that files are gone before the folders that were made for them.
         let mut folders = Folders::default();
@@ -123,13 +128,13 @@ impl Changes {
             staged.push(Staged::new(change, &mut folders)?);
         }
         // Waiting for the disk takes so long that it is worth asking before each file.
-        let together = if self.durable { 1 } else { TOGETHER };
+        let together = if durable { 1 } else { TOGETHER };
         for some in staged.chunks_mut(together) {
             go_on(&stopped)?;
-            each(some, |change| change.write(self.durable))?;
+            each(some, |change| change.write(durable))?;
         }
         commit(&mut staged, &stopped).map_err(|error| undo(staged, error))?;
-        folders.keep(self.durable);
+        folders.keep(durable);
         Ok(())
     }
 }
@@ -205,6 +210,35 @@ impl std::fmt::Debug for Changes {
 mod tests {
     use super::*;
     use crate::workspace::Workspace;
+
+    #[test]
+    fn the_workspace_says_whether_changes_are_durable() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_durable = |durability: Option<Durability>, files: usize, said: Option<bool>| {
+            let workspace = Workspace::open([folder.path()]).unwrap();
+            let workspace = match durability {
+                Some(durability) => workspace.durability(durability),
+                None => workspace,
+            };
+            let changes = (0..files).fold(Changes::new(), |changes, at| {
+                let place = workspace.resolve(&format!("f{at}")).unwrap();
+                changes.write(place, Snapshot::absent(), "")
+            });
+            said.into_iter().fold(changes, Changes::durable).is_durable()
+        };
+        for (durability, files, said, expected) in [
+            (None, FEW, None, true),
+            (None, FEW + 1, None, false),
+            (Some(Durability::Auto), FEW, None, true),
+            (Some(Durability::Auto), FEW + 1, None, false),
+            (Some(Durability::Always), FEW + 1, None, true),
+            (Some(Durability::Never), 1, None, false),
+            (Some(Durability::Never), 1, Some(true), true),
+            (Some(Durability::Always), 1, Some(false), false),
+        ] {
+            assert_eq!(is_durable(durability, files, said), expected, "{durability:?} {files}");
+        }
+    }
 
     #[test]
     fn a_turn_has_so_many_files_and_so_many_bytes() {

@@ -12,7 +12,7 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::protected::{is_protected, is_within};
 use super::straight::is_straight;
-use super::{Access, Root, Workspace};
+use super::{Access, Durability, Root, Workspace};
 use crate::error::ToolError;
 
 /// A place in a [`Workspace`], whether anything is there or not.
@@ -282,6 +282,11 @@ impl Located {
             let kind = entry.file_type().map_or(FileKind::Other, FileKind::of);
             Ok(DirEntry { name: entry.file_name(), kind })
         }))
+    }
+
+    /// Whether changes of files here are on the disk when they are made.
+    pub(super) fn durability(&self) -> Durability {
+        self.workspace.durability
     }
 
     pub(super) fn root(&self) -> &Root {

@@ -10,6 +10,7 @@
 //! **Invariant:** nothing here opens a file by its printed path.
 
 mod changes;
+mod durability;
 mod each;
 mod folder;
 mod form;
@@ -35,6 +36,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 pub use self::changes::Changes;
+pub use self::durability::Durability;
 pub use self::in_memory::InMemory;
 pub use self::located::{DirEntry, FileKind, FileMetadata, Located};
 pub use self::locks::FileLocks;
@@ -78,6 +80,7 @@ pub struct Workspace {
     locks: Arc<Locks>,
     /// What the host obeys itself, in every spelling, with everything below it.
     protected: Arc<[PathBuf]>,
+    durability: Durability,
 }
 
 struct Root {
@@ -133,7 +136,12 @@ impl Workspace {
         if roots.is_empty() {
             return Err(WorkspaceError::NoRoots);
         }
-        Ok(Self { roots, locks: Arc::default(), protected: Arc::default() })
+        Ok(Self {
+            roots,
+            locks: Arc::default(),
+            protected: Arc::default(),
+            durability: Durability::default(),
+        })
     }
 
     /// Lends a folder from which tools may read, and to which they never write.
@@ -182,6 +190,13 @@ impl Workspace {
         let real = given.as_ref().ok().and_then(|path| settle(path, |it| it.canonicalize()).ok());
         let protected = self.protected.iter().cloned().chain(given).chain(real).collect();
         Self { protected, ..self }
+    }
+
+    /// Whether changed files are on the disk when their tool says that they are changed; by
+    /// itself where a change has few files.
+    #[must_use]
+    pub fn durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
     }
 
     /// This workspace with one more root, which comes last.

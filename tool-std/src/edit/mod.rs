@@ -88,9 +88,19 @@ pub(crate) fn replace(
     edits: &[Edit<'_>],
     stopped: &dyn Fn() -> bool,
 ) -> Result<Edited, EditError> {
+    replace_within(MOST, text, edits, stopped)
+}
+
+/// The same, with so many bytes to go through.
+fn replace_within(
+    mut left: usize,
+    text: &str,
+    edits: &[Edit<'_>],
+    stopped: &dyn Fn() -> bool,
+) -> Result<Edited, EditError> {
     let (bom, body) = split_bom(text);
     let mut so_far = Cow::Borrowed(body);
-    let (mut replaced, mut strategy, mut left) = (0, Strategy::default(), MOST);
+    let (mut replaced, mut strategy) = (0, Strategy::default());
     for (index, edit) in edits.iter().enumerate() {
         let refused = |fault| EditError { edit: index + 1, edits: edits.len(), fault };
         if stopped() {

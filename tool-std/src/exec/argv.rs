@@ -7,7 +7,7 @@ use tool_sdk::{Context, Output, Subject, ToolError, tool};
 use super::facts::Facts;
 use super::judged::Judged;
 use super::program::{base, environment, folder};
-use super::{confined, once};
+use super::{confined, once, patch};
 
 /// Run a program with its arguments and give back what it wrote.
 ///
@@ -38,6 +38,7 @@ pub async fn shell(
     let [program, args @ ..] = command.as_slice() else {
         return Err(ToolError::invalid("command", "there is no program"));
     };
+    patch::refuse(&command.join(" "))?;
     Judged::argv(&command).whole()?;
     let spawn = Spawn::exec(program, args)
         .env(environment(&[])?)
@@ -48,7 +49,8 @@ pub async fn shell(
 }
 
 fn subjects(args: &ShellArgs, cx: &Context) -> Vec<Subject> {
-    Judged::argv(&args.command).subjects(&base(cx, &args.workdir))
+    let judged = || Judged::argv(&args.command).subjects(&base(cx, &args.workdir));
+    patch::subjects(&args.command.join(" "), judged)
 }
 
 fn facts(args: &ShellArgs, cx: &Context) -> Vec<(&'static str, String)> {

@@ -7,6 +7,7 @@ use tool_sdk::process::Processes;
 use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::confined::{self, Confinement};
+use super::patch;
 use super::program::{Line, base, folder};
 use super::report::{Chunk, not_started, recorded, showing};
 
@@ -104,7 +105,7 @@ fn line(args: &ExecCommandArgs) -> Line<'_> {
 }
 
 fn subjects(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
-    line(args).judged().subjects(&base(cx, &args.workdir))
+    patch::subjects(&args.cmd, || line(args).judged().subjects(&base(cx, &args.workdir)))
 }
 
 fn facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {

@@ -5,7 +5,7 @@ use tool_sdk::{Context, Output, Subject, ToolError, tool};
 
 use super::judged::Judged;
 use super::program::{Line, base, folder};
-use super::{confined, once};
+use super::{confined, once, patch};
 
 /// Run a command line and give back what it wrote.
 ///
@@ -46,7 +46,7 @@ fn judged(args: &ShellCommandArgs) -> Judged {
 }
 
 fn subjects(args: &ShellCommandArgs, cx: &Context) -> Vec<Subject> {
-    judged(args).subjects(&base(cx, &args.workdir))
+    patch::subjects(&args.command, || judged(args).subjects(&base(cx, &args.workdir)))
 }
 
 fn facts(args: &ShellCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {

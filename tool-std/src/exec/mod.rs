@@ -32,6 +32,8 @@ mod looked;
 #[cfg(unix)]
 mod once;
 #[cfg(unix)]
+mod patch;
+#[cfg(unix)]
 mod plain;
 #[cfg(unix)]
 mod program;

@@ -12,6 +12,7 @@ use tool_sdk::{Context, ToolError, Workspace};
 use super::facts::Facts;
 use super::files::Base;
 use super::judged::Judged;
+use super::patch;
 use crate::shell::Why;
 
 /// What programs are told, so that they write plain text and never wait at a pager.
@@ -64,6 +65,7 @@ impl Line<'_> {
 
     /// What to start.
     pub(super) fn spawn(&self) -> Result<Spawn, ToolError> {
+        patch::refuse(self.script)?;
         let is_plain = !self.login && self.shell.is_none();
         let judged = self.judged();
         judged.whole()?;

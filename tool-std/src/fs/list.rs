@@ -259,6 +259,7 @@ mod tests {
         list(folder, path, window).await.unwrap()
     }
 
+    // F144
     #[tokio::test]
     async fn folders_stand_above_what_is_in_them() {
         let folder = folder(&["b.txt", "a/two/deep.txt", "a/one.txt", "a.txt", ".hidden"]);
@@ -270,6 +271,7 @@ mod tests {
         assert_eq!(listed(&folder, "a", (1, 25, 9)).await, "one.txt\ntwo/\n  deep.txt");
     }
 
+    // F144
     #[tokio::test]
     async fn what_is_left_out_is_counted() {
         let folder = folder(&["a/1", "a/2", "b", "c/3", "d"]);
@@ -288,6 +290,7 @@ mod tests {
         assert_eq!(listed(&folder, ".", (7, 9, 2)).await, "d");
     }
 
+    // F144
     #[tokio::test]
     async fn a_listing_has_a_limit_in_bytes() {
         let names: Vec<_> = (0..400).map(|n| format!("{n:0>250}")).collect();
@@ -297,12 +300,14 @@ mod tests {
         assert!(text.ends_with("\n(197 more entries. Use offset=204 to continue.)"));
     }
 
+    // F144
     #[tokio::test]
     async fn an_empty_folder_says_so() {
         let folder = folder(&[]);
         assert_eq!(listed(&folder, ".", (1, 25, 2)).await, "(The folder is empty.)");
     }
 
+    // F144
     #[tokio::test]
     async fn an_offset_past_the_end_names_the_number_of_entries() {
         let folder = folder(&["a", "b"]);
@@ -314,6 +319,7 @@ mod tests {
         );
     }
 
+    // F144
     #[tokio::test]
     async fn what_cannot_be_listed_is_an_error() {
         let folder = folder(&["src/a"]);
@@ -330,6 +336,7 @@ mod tests {
         assert_eq!(error.suggestion(), Some("did you mean `src`?"));
     }
 
+    // F144
     #[tokio::test]
     async fn nothing_is_listed_when_the_time_is_up() {
         let folder = folder(&["a"]);

@@ -13,9 +13,6 @@ use crate::diff::{Change, Detail, FileDiff};
 use crate::edit::nearest;
 use crate::patch::{ApplyError, Effort, Hunk, Pass, section, update};
 
-/// A patch of more files than this does not wait until the disk has each of them.
-const DURABLE: usize = 16;
-
 /// So few files that starting a thread takes longer.
 const FEW: usize = 16;
 
@@ -55,8 +52,7 @@ pub(super) enum Operation {
 impl Plan {
     /// Reads every file and makes its new text, in memory.
     pub(super) fn new(sections: &[Section<'_>], reason: &Reason<'_>) -> Result<Self, ToolError> {
-        let durable = sections.len() <= DURABLE;
-        let mut plan = Self { changes: Changes::new().durable(durable), done: Vec::new() };
+        let mut plan = Self { changes: Changes::new(), done: Vec::new() };
         let mut shown = 0;
         for fitted in fit(sections, reason)? {
             let Fitted { mut done, file, detail } = fitted;

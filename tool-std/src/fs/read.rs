@@ -313,6 +313,7 @@ mod tests {
         }
     }
 
+    // F141
     #[tokio::test]
     async fn lines_are_numbered_and_the_end_is_told() {
         let folder = Folder::with(&[("a.txt", b"one\r\ntwo\nthree")]);
@@ -329,6 +330,7 @@ mod tests {
         );
     }
 
+    // F141
     #[tokio::test]
     async fn a_page_says_how_to_continue() {
         let folder = Folder::with(&[("a.txt", b"one\ntwo\nthree\nfour\n")]);
@@ -339,6 +341,7 @@ mod tests {
         assert_eq!(folder.text("a.txt", 4, 2).await, "4: four\n\n(End of file, 4 lines in all.)");
     }
 
+    // F141
     #[tokio::test]
     async fn a_large_file_is_not_counted_and_not_shown_whole() {
         let line = format!("{}\n", "x".repeat(99)).repeat(10_000);
@@ -355,6 +358,7 @@ mod tests {
         assert!(folder.text("big", 9_999, 5).await.ends_with("(End of file, 10000 lines in all.)"));
     }
 
+    // F141
     #[tokio::test]
     async fn an_empty_file_says_so() {
         let folder = Folder::with(&[("empty", b""), ("empty.zip", b"")]);
@@ -363,6 +367,7 @@ mod tests {
         assert_eq!(folder.error("empty", 2).await.kind(), ErrorKind::InvalidArgs);
     }
 
+    // F141
     #[tokio::test]
     async fn an_offset_past_the_end_names_the_number_of_lines() {
         let folder = Folder::with(&[("a.txt", b"one\ntwo\n")]);
@@ -374,6 +379,7 @@ mod tests {
         );
     }
 
+    // F141
     #[tokio::test]
     async fn a_slip_in_the_name_is_answered() {
         let folder = Folder::with(&[("src/main.rs", b""), ("src/lib.rs", b"")]);
@@ -387,6 +393,7 @@ mod tests {
         assert_eq!(error.suggestion(), Some("there is no folder `scr` either"));
     }
 
+    // F141
     #[tokio::test]
     async fn a_folder_is_no_file() {
         let folder = Folder::with(&[("src/main.rs", b"")]);
@@ -398,6 +405,7 @@ mod tests {
         );
     }
 
+    // F141
     #[tokio::test]
     async fn outside_is_denied() {
         let folder = Folder::with(&[]);
@@ -406,6 +414,7 @@ mod tests {
         }
     }
 
+    // F141
     #[tokio::test]
     async fn binary_files_are_refused() {
         let folder =
@@ -417,12 +426,14 @@ mod tests {
         }
     }
 
+    // F141
     #[tokio::test]
     async fn bad_bytes_are_shown_as_such() {
         let folder = Folder::with(&[("latin1", b"gr\xfcn\n")]);
         assert!(folder.text("latin1", 1, 1).await.starts_with("1: gr\u{fffd}n\n"));
     }
 
+    // F141
     #[tokio::test]
     async fn images_are_attached() {
         let image = [b"\x89PNG\r\n\x1a\n".to_vec(), vec![0; 100_000]].concat();
@@ -432,6 +443,7 @@ mod tests {
         assert_eq!(output.attachments(), [Attachment::bytes("image/png", image).named("a.png")]);
     }
 
+    // F141
     #[tokio::test]
     async fn an_attachment_has_a_limit() {
         let file = [b"%PDF-1.7\n".to_vec(), vec![b'x'; 10 * 1024 * 1024]].concat();
@@ -442,6 +454,7 @@ mod tests {
         );
     }
 
+    // F141
     #[tokio::test]
     async fn nothing_is_read_when_the_time_is_up() {
         let folder = Folder::with(&[("a.txt", b"one")]);
@@ -451,6 +464,7 @@ mod tests {
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Aborted);
     }
 
+    // F141
     #[test]
     fn colours_do_not_make_a_text_binary() {
         assert!(!looks_binary(b"\x1b[31mred\x1b[0m and plain\n"));
@@ -458,6 +472,7 @@ mod tests {
         assert!(looks_binary(b"\x01\x02text"));
     }
 
+    // F141
     #[test]
     fn media_is_told_by_content() {
         assert_eq!(media_type(b"\xff\xd8\xff\xe0rest"), Some("image/jpeg"));

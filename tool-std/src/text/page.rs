@@ -392,6 +392,7 @@ mod tests {
         }
     }
 
+    // F141
     #[test]
     fn the_last_line_may_be_open() {
         check("a\nb\n", 1, 9, "1: a\n2: b\n", End::Source);
@@ -399,6 +400,7 @@ mod tests {
         check("a\n\n", 1, 9, "1: a\n2: \n", End::Source);
     }
 
+    // F141
     #[test]
     fn a_page_says_what_follows() {
         check("a\nb\nc", 1, 2, "1: a\n2: b\n", End::Lines { total: Some(3) });
@@ -407,11 +409,13 @@ mod tests {
         check("a\nb\n", 2, 2, "2: b\n", End::Source);
     }
 
+    // F141
     #[test]
     fn nothing_is_an_empty_page() {
         check("", 1, 5, "", End::Source);
     }
 
+    // F141
     #[test]
     fn past_the_end_says_how_many_lines_there_are() {
         check_past_end("", 2, 0);
@@ -421,6 +425,7 @@ mod tests {
         check_past_end("a\nb", u64::MAX, 2);
     }
 
+    // F141
     #[test]
     fn line_ends_and_marks_are_not_text() {
         check("\u{feff}a\r\nb\r\n", 1, 5, "1: a\n2: b\n", End::Source);
@@ -428,6 +433,7 @@ mod tests {
         check("a\u{feff}\n", 1, 5, "1: a\u{feff}\n", End::Source);
     }
 
+    // F141
     #[test]
     fn long_lines_are_cut_between_characters() {
         let fits = "ä".repeat(2000);
@@ -439,6 +445,7 @@ mod tests {
         }
     }
 
+    // F141
     #[test]
     fn a_page_has_a_limit_in_bytes() {
         let text = format!("{}\n", "x".repeat(999)).repeat(100);
@@ -460,6 +467,7 @@ mod tests {
         }
     }
 
+    // F141
     #[test]
     fn where_blocks_end_does_not_matter() {
         let text = "first\r\n\r\nthird ä\nfourth";
@@ -472,6 +480,7 @@ mod tests {
         }
     }
 
+    // F141
     #[test]
     fn what_follows_the_page_is_not_read() {
         let mut endless = Blocks::new(io::repeat(b'\n'), || false);
@@ -511,6 +520,7 @@ mod tests {
         }
     }
 
+    // F141
     #[test]
     fn a_hint_may_be_wrong() {
         let mut endless = Blocks::new(io::repeat(b'\n'), || false);
@@ -518,6 +528,7 @@ mod tests {
         assert_eq!(page.end, End::Lines { total: None });
     }
 
+    // F141
     #[test]
     fn reading_stops_when_nobody_waits() {
         let mut blocks = Blocks::new(io::repeat(b'x'), || true);

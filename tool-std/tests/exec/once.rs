@@ -29,6 +29,26 @@ async fn both_forms_run_to_the_end() {
     assert_eq!(output(&literal), "$HOME a b >x\n");
 }
 
+// F140: a patch is no command, and nobody is asked whether it may run.
+#[tokio::test]
+async fn a_patch_is_sent_to_its_own_tool() {
+    let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch";
+    let document = format!("apply_patch <<'EOF'\n{patch}\nEOF\n");
+    for (tool, arguments) in [
+        ("exec_command", json!({ "cmd": document })),
+        ("exec_command", json!({ "cmd": patch })),
+        ("shell_command", json!({ "command": format!("cd . && {document}") })),
+        ("shell", json!({ "command": ["apply_patch", patch] })),
+        ("shell", json!({ "command": ["bash", "-lc", document] })),
+    ] {
+        let host = Host::new(Mode::Auto, &[]);
+        let call = Call::new(tool, arguments.to_string());
+        let error = host.pipeline.call(&host.session, call).await.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Failed, "{tool}: {error}");
+        assert!(error.suggestion().unwrap().contains("`apply_patch`"), "{error}");
+    }
+}
+
 // F139, F59: the time limit ends everything.
 #[tokio::test]
 async fn the_time_limit_ends_the_command() {

@@ -179,6 +179,27 @@ fn patch() {
     });
 }
 
+/// Makes a patch of one section.
+fn section(section: &str) -> Value {
+    json!({ "input": format!("*** Begin Patch\n{section}\n*** End Patch") })
+}
+
+#[test]
+fn delete() {
+    race("apply_patch", |round| match round % 2 {
+        0 => section("*** Delete File: dir/file"),
+        _ => section("*** Add File: dir/file\n+ours"),
+    });
+}
+
+#[test]
+fn rename() {
+    race("apply_patch", |round| {
+        let (from, to) = [("file", "moved"), ("moved", "file")][round % 2];
+        section(&format!("*** Update File: dir/{from}\n*** Move to: dir/{to}\n@@\n ours"))
+    });
+}
+
 /// The walk name by name, which is there for systems without `openat2` (F16).
 #[test]
 fn all_without_openat2() {
@@ -188,5 +209,5 @@ fn all_without_openat2() {
     let output = Command::new(std::env::current_exe().unwrap()).env(WITHOUT, "1").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("8 passed"), "{said}");
+    assert!(said.contains("10 passed"), "{said}");
 }

@@ -32,6 +32,7 @@ use crate::permission::{Action, Mode, Rule, Scope};
 use crate::process::sandbox;
 use crate::tool::closest;
 use crate::toolset::AgentProfile;
+use crate::workspace::Durability;
 
 /// The most that is read: more is no configuration.
 const MAX_BYTES: u64 = 1 << 20;
@@ -67,6 +68,8 @@ pub(super) struct Config {
     /// Who may come in where the tools are served.
     #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "nothing is served"))]
     pub(super) principals: serve::Principals,
+    /// Whether changed files are on the disk when their call ends.
+    pub(super) durable: Option<Durability>,
     pub(super) sandbox: Option<sandbox::Mode>,
     pub(super) sandbox_level: Option<sandbox::Level>,
     pub(super) sandbox_network: Option<bool>,
@@ -167,6 +170,7 @@ struct Written {
     writable: Option<Vec<PathBuf>>,
     hooks: Option<Spanned<Value>>,
     audit: Option<PathBuf>,
+    durable: Option<Durability>,
     mcp: Option<Spanned<Value>>,
     serve: Option<Spanned<Value>>,
     sandbox: Option<sandbox::Mode>,
@@ -180,6 +184,7 @@ const KEYS: &[&str] = &[
     "ask",
     "audit",
     "deny",
+    "durable",
     "experimental",
     "hooks",
     "mcp",
@@ -249,6 +254,7 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
         writable: written.writable,
         hooks: written.hooks.map(|entry| hooks(text, &entry)).transpose()?,
         audit: written.audit,
+        durable: written.durable,
         servers: written.mcp.map(|entry| servers(text, &entry)).transpose()?.unwrap_or_default(),
         principals: written.serve.map(|it| principals(text, &it)).transpose()?.unwrap_or_default(),
         sandbox: written.sandbox,
@@ -347,6 +353,7 @@ mod tests {
         let config = parse(
             r#"
 mode = "strict"
+durable = "never"
 safe_commands = false
 deny = ["delete", "read(*.env)"]
 allow = ["read"]
@@ -375,15 +382,16 @@ locked = true
         assert_eq!(
             rules,
             [
-                rule("deny delete", "f:4", false),
-                rule("deny read(*.env)", "f:4", false),
-                rule("allow read", "f:5", false),
-                rule("allow run(git *)", "f:7", false),
-                rule("deny edit(path: /etc/*)", "f:12", true),
+                rule("deny delete", "f:5", false),
+                rule("deny read(*.env)", "f:5", false),
+                rule("allow read", "f:6", false),
+                rule("allow run(git *)", "f:8", false),
+                rule("deny edit(path: /etc/*)", "f:13", true),
             ]
         );
         assert!(config.rules.iter().all(|rule| rule.scope == Scope::User));
         assert_eq!((config.mode, config.safe_commands), (Some(Mode::Strict), Some(false)));
+        assert_eq!(config.durable, Some(Durability::Never));
         assert!(parse("", "f").unwrap().rules.is_empty());
     }
 

@@ -70,7 +70,7 @@ impl Stage {
         if let Some(folders) = guard.writable {
             pipeline = pipeline.writable_roots(folders);
         }
-        let mut workspace = place::workspace(levels, io)?;
+        let mut workspace = place::workspace(levels, io)?.durability(guard.durability);
         let mut outputs = None;
         let mut sandbox = guard.sandbox;
         // What is configured, approved and written down is not for commands to write, and no

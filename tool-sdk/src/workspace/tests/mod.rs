@@ -61,6 +61,7 @@ fn what_is_outside_is_denied() {
     assert!(error.suggestion().unwrap().contains(root), "{error}");
 }
 
+// PA3
 #[test]
 fn what_no_file_is_called_is_invalid() {
     let (_folder, workspace) = folder();
@@ -72,6 +73,7 @@ fn what_no_file_is_called_is_invalid() {
     check(&workspace, &"n".repeat(255), Ok(&"n".repeat(255)));
 }
 
+// PA3
 #[test]
 fn nothing_is_expanded() {
     let (_folder, workspace) = folder();
@@ -87,6 +89,7 @@ fn parents_inside_are_fine() {
     assert_eq!(text(&place).unwrap(), "fn main() {}");
 }
 
+// PA4
 #[test]
 fn only_regular_files_are_opened() {
     let (_folder, workspace) = folder();

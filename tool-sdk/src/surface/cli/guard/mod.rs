@@ -24,6 +24,7 @@ use crate::permission::{Action, Mode, Rule, Scope};
 use crate::process::sandbox::{Level, Policy};
 use crate::toolset::AgentProfile;
 use crate::truncate::Budget;
+use crate::workspace::Durability;
 
 /// What may run, and who is asked.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub(super) struct Guard {
     pub(super) audit: Option<PathBuf>,
     /// What confines commands.
     pub(super) sandbox: Policy,
+    /// Whether changed files are on the disk when their call ends.
+    pub(super) durability: Durability,
 }
 
 /// Who answers when somebody has to be asked.
@@ -80,6 +83,7 @@ impl Guard {
         let writable = writable.map(|list| std::env::split_paths(&list).collect());
         let writable: Option<Vec<_>> = writable.or(config.writable);
         let audit = io.var("TOOL_SDK_AUDIT").map(PathBuf::from).or(config.audit);
+        let durability = named(io, "TOOL_SDK_DURABLE")?.or(config.durable).unwrap_or_default();
         Ok(Self {
             rules,
             mode,
@@ -93,6 +97,7 @@ impl Guard {
             budget,
             audit: audit.map(|path| io.path(path)),
             sandbox,
+            durability,
         })
     }
 }
@@ -142,9 +147,14 @@ fn chosen<T>(levels: &[&ArgMatches], option: &str, variable: &str, io: &Io<'_>) 
 where
     T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
 {
-    if let Some(given) = levels.iter().rev().find_map(|it| it.get_one::<T>(option)) {
-        return Ok(Some(given.clone()));
+    match levels.iter().rev().find_map(|it| it.get_one::<T>(option)) {
+        Some(given) => Ok(Some(given.clone())),
+        None => named(io, variable),
     }
+}
+
+/// One of several words, from a variable of the environment.
+fn named<T: FromStr<Err: Display>>(io: &Io<'_>, variable: &str) -> Result<Option<T>> {
     let parse = |text: String| text.parse().map_err(|error| (error, variable));
     text(io, variable)?
         .map(parse)
