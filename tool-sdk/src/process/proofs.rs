@@ -181,6 +181,35 @@ async fn a_look_that_is_dropped_anywhere_takes_nothing() {
     }
 }
 
+// F5: whoever stops typing or ending halfway can end it all the same, and all of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn typing_and_ending_that_is_dropped_anywhere_leaves_nothing() {
+    for is_typing in [true, false] {
+        for count in 1.. {
+            let held = Held::new();
+            let processes = Processes::default();
+            let script = held.script("trap '' TERM; sleep 300 & sleep 300");
+            let spawn = Spawn::exec("sh", ["-c", &script]).terminal(true).grace(GRACE);
+            let process = processes.start(&spawn).unwrap();
+            // More than a terminal takes of which nobody reads.
+            let text = "x".repeat(20_000);
+            let is_done = match is_typing {
+                true => polled(process.type_in(&text), count).await.is_some(),
+                false => polled(process.kill(), count).await.is_some(),
+            };
+            if is_typing {
+                process.kill().await;
+            }
+            // What was begun goes on by itself.
+            held.let_go().await;
+            drop((process, processes));
+            if is_done {
+                break;
+            }
+        }
+    }
+}
+
 /// Runs the test `name` once more, in a process of its own, with `VARIABLE` set to `value`.
 fn again(name: &str, value: &str) {
     let again = Command::new(std::env::current_exe().unwrap())

@@ -11,6 +11,7 @@ mod diff;
 mod edit;
 #[path = "../../src/patch/mod.rs"]
 mod patch;
+mod script;
 #[path = "../../src/text/mod.rs"]
 mod text;
 
@@ -23,6 +24,8 @@ use self::diff::{Detail, FileDiff};
 use self::edit::{Edit, replace};
 use self::patch::{ChunkLine, Effort, Hunk, parse, update};
 use tool_sdk::Workspace;
+
+pub use self::script::{a_denial_only_tightens, a_script_is_understood};
 
 /// Parts of an input are apart by this line.
 const SEAM: &str = "\n====\n";

@@ -94,8 +94,10 @@ impl Confinement {
 
     /// A line for whoever reads the result, where a sandbox was wanted.
     pub(super) fn line(&self) -> Option<String> {
-        let words = status(&self.policy, self.status.as_ref())?;
-        Some(format!("Sandbox: {words}"))
+        // Why something is missing, whoever is asked reads, and the host.
+        let mut short = self.status.clone()?;
+        short.reasons.clear();
+        status(&self.policy, Some(&short)).map(|words| format!("Sandbox: {words}"))
     }
 
     /// A line for whoever reads the result, where something came that the sandbox would have

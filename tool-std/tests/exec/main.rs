@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
 
 mod decisions;
+mod dropped;
 mod facts;
 #[cfg(target_os = "linux")]
 mod load;

@@ -173,7 +173,10 @@ fn what_is_protected_stays_in_a_folder_that_may_be_written() {
 
     let (text, _) =
         confined(&root, &required, "echo x > new && mkdir -p a/b && mv new a/b && ls a/b");
-    assert!(text.ends_with("Output:\nnew\n"), "{text}");
+    // SB2: how it was confined is told with every result.
+    let status =
+        "Sandbox: required, workspace_write: filesystem full, network full, processes full";
+    assert!(text.ends_with(&format!("Output:\nnew\n{status}")), "{text}");
 }
 
 // SB3: what is not there yet does not come, also not from what a command left running.

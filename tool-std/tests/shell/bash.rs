@@ -11,10 +11,10 @@ use proptest::test_runner::TestRunner;
 use tool_std::shell::{Simple, Understood, Why, understand};
 
 /// How many plain scripts bash is asked about.
-const CASES: usize = 500;
+const CASES: usize = 1_000;
 
 /// The most scripts that are tried for that.
-const TRIES: usize = 100_000;
+const TRIES: usize = 200_000;
 
 /// Writes the arguments of every command to a file, in one piece, and gives `$status`.
 const STUB: &str = r#"command_not_found_handle() {
@@ -42,7 +42,10 @@ fn scripts() -> impl Strategy<Value = String> {
             "if", "time", "then", "do", "{a,b}", "$x", "\\\n", " \\\n", "{}", " 2>&1",
             " >/dev/null ", " > yy ", " # zz\n", " <<'E'\n(a $b\nE\n", "\\\"",
         ]),
-        1 => any::<char>().prop_map(|_| "é"),
+    ];
+    let piece = prop_oneof![
+        12 => piece.prop_map(str::to_owned),
+        1 => any::<char>().prop_map(String::from),
     ];
     prop::collection::vec(piece, 1..12).prop_map(|pieces| pieces.concat())
 }

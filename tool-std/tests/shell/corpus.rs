@@ -51,7 +51,7 @@ fn is_hidden(simple: &Simple, hidden: &str) -> bool {
 
 fn check(script: &str, hidden: &str) -> Result<(), String> {
     let understood = understand(script);
-    if Rules::new(CARELESS, &[]).judge(&understood) == Verdict::Allow {
+    if Rules::new(CARELESS, &[]).script(script) == Verdict::Allow {
         return Err(format!("{script:?} passes: {:?}", texts(&understood)));
     }
     if understood.is_safe() || understood.opaque.is_none() && understood.commands.is_empty() {

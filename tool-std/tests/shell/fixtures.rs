@@ -237,7 +237,7 @@ fn rules_of_prefixes_mean_what_they_mean_to_codex() {
         let strict: Vec<&str> = strict.iter().map(String::as_str).collect();
         let rules = Rules::new(&allow, &strict);
         let commands = array(&case["commands"]).iter().map(strings);
-        let verdict = commands.map(|argv| rules.judge(&understand_argv(&argv))).max();
+        let verdict = commands.map(|argv| rules.argv(&argv)).max();
         // Rules that ask stand as rules that forbid here; all that counts is whether they
         // speak.
         let is_strict = matches!(text(&case["decision"]), "prompt" | "forbidden");

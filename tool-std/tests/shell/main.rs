@@ -1,6 +1,6 @@
 //! Command lines: cases from other projects, a corpus of tricks, laws, and bash as judge.
 
-#![cfg(feature = "shell")]
+#![cfg(all(feature = "exec", unix))]
 
 mod bash;
 mod corpus;

@@ -1,56 +1,53 @@
-//! A judge as a tool would be one: rules over what is understood.
+//! Judging as it is done: rules in a pipeline over the tools that run commands.
 
-use tool_sdk::Pattern;
-use tool_std::shell::{Simple, Understood, understand};
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session, Workspace, tools};
+use tool_std::exec::{exec_command, shell};
+use tool_std::shell::Understood;
 
 /// What becomes of a script; a stricter verdict is greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
-    Allow,
-    Ask,
-    Deny,
-}
+pub(crate) use tool_sdk::Action as Verdict;
+
+/// A conversation in an empty folder, which everybody shares: nothing is run in it.
+static PLACE: LazyLock<(Registry, Session, tempfile::TempDir)> = LazyLock::new(|| {
+    let registry = Registry::builder().add(tools![exec_command, shell]).build();
+    let folder = tempfile::tempdir().expect("a folder");
+    let workspace = Workspace::open([folder.path()]).expect("a workspace");
+    (registry.expect("two tools"), Session::new("test").lend(workspace), folder)
+});
 
 pub(crate) struct Rules {
-    pub(crate) allow: Vec<Pattern>,
-    pub(crate) deny: Vec<Pattern>,
+    pipeline: Pipeline,
+    runtime: Runtime,
 }
 
 impl Rules {
     pub(crate) fn new(allow: &[&str], deny: &[&str]) -> Self {
-        let patterns = |texts: &[&str]| texts.iter().map(|&text| Pattern::from(text)).collect();
-        Self { allow: patterns(allow), deny: patterns(deny) }
-    }
-
-    pub(crate) fn judge(&self, script: &Understood) -> Verdict {
-        if script.commands.iter().any(|simple| self.forbids(simple)) {
-            return Verdict::Deny;
-        }
-        let is_open = script.opaque.is_some() || !script.writes.is_empty();
-        match is_open || script.commands.iter().any(|simple| !self.permits(simple)) {
-            true => Verdict::Ask,
-            false => Verdict::Allow,
+        let rule = |action| move |text: &&str| Rule::new(action, "exec_command", *text);
+        let allow = allow.iter().map(rule(Action::Allow));
+        let rules: Vec<Rule> = allow.chain(deny.iter().map(rule(Action::Deny))).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        Self {
+            pipeline: Pipeline::new(PLACE.0.clone()).rules(rules),
+            runtime: runtime.expect("a runtime"),
         }
     }
 
     pub(crate) fn script(&self, script: &str) -> Verdict {
-        self.judge(&understand(script))
+        self.check("exec_command", &json!({ "cmd": script }))
     }
 
-    fn forbids(&self, simple: &Simple) -> bool {
-        let bare = simple.bare();
-        let matches = |text: &str| self.deny.iter().any(|rule| rule.matches(text));
-        matches(&simple.text) || bare.is_some_and(|bare| matches(&bare))
+    pub(crate) fn argv(&self, argv: &[String]) -> Verdict {
+        self.check("shell", &json!({ "command": argv }))
     }
 
-    fn permits(&self, simple: &Simple) -> bool {
-        if simple.hidden {
-            return !simple.dangerous;
-        }
-        if simple.asks.is_some_and(|why| !why.may_be_allowed()) || simple.dangerous {
-            return false;
-        }
-        simple.safe || self.allow.iter().any(|rule| rule.matches(&simple.text))
+    fn check(&self, tool: &'static str, arguments: &Value) -> Verdict {
+        let call = Call::new(tool, arguments.to_string());
+        let checked = self.runtime.block_on(self.pipeline.check(&PLACE.1, call));
+        checked.expect("it is a call").decision.action
     }
 }
 

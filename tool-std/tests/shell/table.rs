@@ -1,8 +1,10 @@
 //! What becomes of a command under one rule that allows and one that forbids: a line for
 //! each case.
 //!
-//! The rule that allows is for the program itself, as a careless person would write it. The
-//! rule that forbids is `rm *`, and the last column is what it must have found.
+//! The rule that allows is for the program itself, as a careless person would write it. `?*`
+//! covers every text; `*` is the rule for everything, which also covers what is not understood,
+//! as long as no rule forbids anything. The rule that forbids is `rm *`, and the last column is
+//! what it must have found.
 
 use tool_std::shell::understand;
 
@@ -19,8 +21,8 @@ fn check(cases: &[Case]) {
     for &(script, allow, expected, forbidden) in cases {
         let allow: Vec<&str> = allow.split(" + ").collect();
         let understood = understand(script);
-        let found = Rules::new(&allow, &[]).judge(&understood);
-        let denied = Rules::new(&allow, &["rm *"]).judge(&understood);
+        let found = Rules::new(&allow, &[]).script(script);
+        let denied = Rules::new(&allow, &["rm *"]).script(script);
         if (found, denied) != (expected, forbidden) {
             let texts = texts(&understood);
             failed.push(format!(
@@ -41,10 +43,10 @@ fn wrappers_hide_nothing() {
         ("env -S 'rm x'", "env *", Ask, Deny),
         ("env -vS 'rm x'", "env *", Ask, Deny),
         ("env --split-string='rm x'", "env *", Ask, Deny),
-        ("env GIT_SSH_COMMAND='rm x' git fetch", "*", Ask, Deny),
-        ("GIT_PAGER='rm x' git log", "*", Ask, Deny),
-        ("GIT_EDITOR=\"sh -c 'rm x'\" git commit", "*", Ask, Deny),
-        ("LESSOPEN='|rm x' less y", "*", Ask, Deny),
+        ("env GIT_SSH_COMMAND='rm x' git fetch", "?*", Ask, Deny),
+        ("GIT_PAGER='rm x' git log", "?*", Ask, Deny),
+        ("GIT_EDITOR=\"sh -c 'rm x'\" git commit", "?*", Ask, Deny),
+        ("LESSOPEN='|rm x' less y", "?*", Ask, Deny),
         ("sudo rm x", "sudo *", Ask, Deny),
         ("sudo -D dir rm x", "sudo *", Ask, Deny),
         ("sudo -i rm x", "sudo *", Ask, Deny),
@@ -113,7 +115,7 @@ fn wrappers_hide_nothing() {
         ("unbuffer rm x", "unbuffer *", Ask, Deny),
         ("time rm x", "time *", Ask, Deny),
         ("time -p rm x", "time *", Ask, Deny),
-        ("/usr/bin/time -f %e rm x", "*", Ask, Deny),
+        ("/usr/bin/time -f %e rm x", "?*", Ask, Deny),
         ("nohup rm x", "nohup *", Ask, Deny),
         ("setsid -f rm x", "setsid *", Ask, Deny),
         ("systemd-run --user --scope rm x", "systemd-run *", Ask, Deny),
@@ -345,7 +347,7 @@ fn arguments_hide_nothing() {
         ("gnuplot -e 'system \"rm x\"'", "gnuplot *", Allow, Deny),
         ("pdflatex '\\immediate\\write18{rm x}'", "pdflatex *", Allow, Deny),
         ("printf -v 'a[$(rm x)]' y", "printf *", Ask, Deny),
-        ("rm *", "*", Ask, Deny),
+        ("rm *", "?*", Ask, Deny),
         ("grep 'rm x' y", "grep *", Allow, Allow),
         ("echo rm x", "echo *", Allow, Allow),
     ]);
@@ -355,60 +357,60 @@ fn arguments_hide_nothing() {
 #[test]
 fn no_spelling_passes() {
     check(&[
-        ("$'\\x72m' x", "*", Ask, Ask),
-        ("$\"rm\" x", "*", Ask, Deny),
-        ("r{m,} x", "*", Ask, Ask),
-        ("{rm,x}", "*", Ask, Deny),
-        ("/bin/r[m] x", "*", Ask, Ask),
+        ("$'\\x72m' x", "?*", Ask, Ask),
+        ("$\"rm\" x", "?*", Ask, Deny),
+        ("r{m,} x", "?*", Ask, Ask),
+        ("{rm,x}", "?*", Ask, Deny),
+        ("/bin/r[m] x", "?*", Ask, Ask),
         ("~/rm x", "*", Allow, Deny),
-        ("coproc rm x", "*", Ask, Deny),
-        ("coproc A { rm x; }", "*", Ask, Deny),
-        ("! rm x", "*", Ask, Deny),
-        ("time ! rm x", "*", Ask, Deny),
-        ("[[ -v a[$(rm x)] ]]", "*", Ask, Deny),
-        ("[[ 1 -eq a[$(rm x)] ]]", "*", Ask, Deny),
-        ("(( a[$(rm x)] ))", "*", Ask, Deny),
-        ("test -v 'a[$(rm x)]'", "*", Ask, Deny),
-        ("read 'a[$(rm x)]'", "*", Ask, Ask),
-        ("unset 'a[$(rm x)]'", "*", Ask, Ask),
-        ("wait -np 'a[$(rm x)]'", "*", Ask, Deny),
-        ("source <(echo rm x)", "*", Ask, Deny),
-        (". /dev/stdin <<< 'rm x'", "*", Ask, Deny),
-        ("exec 3< <(rm x)", "*", Ask, Deny),
-        ("hash -p /tmp/x ls", "*", Ask, Ask),
-        ("enable -f x.so y", "*", Ask, Ask),
-        ("alias ls='rm x'", "*", Ask, Ask),
-        ("PROMPT_COMMAND='rm x'", "*", Ask, Deny),
-        ("BASH_ENV=x bash -c ls", "*", Ask, Ask),
-        ("LD_PRELOAD=x ls", "*", Ask, Ask),
-        ("IFS=x; rm y", "*", Ask, Deny),
-        ("ls\u{3000}rm x", "*", Ask, Ask),
-        ("ls\r\nrm x", "*", Ask, Deny),
-        ("ls\0\nrm x", "*", Ask, Deny),
-        ("echo 'unclosed\nrm x", "*", Ask, Deny),
-        ("cat <<E\n$(rm x)\nE", "*", Ask, Deny),
+        ("coproc rm x", "?*", Ask, Deny),
+        ("coproc A { rm x; }", "?*", Ask, Deny),
+        ("! rm x", "?*", Ask, Deny),
+        ("time ! rm x", "?*", Ask, Deny),
+        ("[[ -v a[$(rm x)] ]]", "?*", Ask, Deny),
+        ("[[ 1 -eq a[$(rm x)] ]]", "?*", Ask, Deny),
+        ("(( a[$(rm x)] ))", "?*", Ask, Deny),
+        ("test -v 'a[$(rm x)]'", "?*", Ask, Deny),
+        ("read 'a[$(rm x)]'", "?*", Ask, Ask),
+        ("unset 'a[$(rm x)]'", "?*", Ask, Ask),
+        ("wait -np 'a[$(rm x)]'", "?*", Ask, Deny),
+        ("source <(echo rm x)", "?*", Ask, Deny),
+        (". /dev/stdin <<< 'rm x'", "?*", Ask, Deny),
+        ("exec 3< <(rm x)", "?*", Ask, Deny),
+        ("hash -p /tmp/x ls", "?*", Ask, Ask),
+        ("enable -f x.so y", "?*", Ask, Ask),
+        ("alias ls='rm x'", "?*", Ask, Ask),
+        ("PROMPT_COMMAND='rm x'", "?*", Ask, Deny),
+        ("BASH_ENV=x bash -c ls", "?*", Ask, Ask),
+        ("LD_PRELOAD=x ls", "?*", Ask, Ask),
+        ("IFS=x; rm y", "?*", Ask, Deny),
+        ("ls\u{3000}rm x", "?*", Ask, Ask),
+        ("ls\r\nrm x", "?*", Ask, Deny),
+        ("ls\0\nrm x", "?*", Ask, Deny),
+        ("echo 'unclosed\nrm x", "?*", Ask, Deny),
+        ("cat <<E\n$(rm x)\nE", "?*", Ask, Deny),
         ("cat <<'E'\nrm x\nE", "*", Allow, Allow),
-        ("echo \"${x:=$(rm x)}\"", "*", Ask, Deny),
-        ("echo ${x/a/$(rm x)}", "*", Ask, Deny),
-        ("echo $[$(rm x)]", "*", Ask, Deny),
-        ("compgen -C 'rm x'", "*", Ask, Ask),
-        ("complete -C 'rm x' ls", "*", Ask, Ask),
-        ("bind -x '\"a\": rm x'", "*", Ask, Ask),
-        ("mapfile -C 'rm x' -c 1 a", "*", Ask, Ask),
-        ("fc -s ls=rm", "*", Ask, Ask),
+        ("echo \"${x:=$(rm x)}\"", "?*", Ask, Deny),
+        ("echo ${x/a/$(rm x)}", "?*", Ask, Deny),
+        ("echo $[$(rm x)]", "?*", Ask, Deny),
+        ("compgen -C 'rm x'", "?*", Ask, Ask),
+        ("complete -C 'rm x' ls", "?*", Ask, Ask),
+        ("bind -x '\"a\": rm x'", "?*", Ask, Ask),
+        ("mapfile -C 'rm x' -c 1 a", "?*", Ask, Ask),
+        ("fc -s ls=rm", "?*", Ask, Ask),
         // To bash this is no name of a variable.
         ("getopts a 'b[$(rm x)]'", "*", Allow, Allow),
-        ("echo 'rm x' | sh", "*", Ask, Deny),
+        ("echo 'rm x' | sh", "?*", Ask, Deny),
         ("printf 'rm x' | python3", "*", Allow, Deny),
         ("echo 'rm x' | cat", "*", Allow, Allow),
-        ("declare -n a=b", "*", Ask, Ask),
-        ("set -- rm x; \"$@\"", "*", Ask, Ask),
-        ("cd /bin; ./rm x", "*", Allow, Deny),
+        ("declare -n a=b", "?*", Ask, Ask),
+        ("set -- rm x; \"$@\"", "?*", Ask, Ask),
+        ("cd /bin; ./rm x", "*", Ask, Deny),
         ("RM x", "*", Allow, Deny),
         ("rm.exe x", "*", Allow, Deny),
-        ("powershell rm x", "*", Ask, Deny),
-        ("history -s 'rm x'", "*", Ask, Ask),
-        ("ksh93 -c 'rm x'", "*", Ask, Deny),
+        ("powershell rm x", "?*", Ask, Deny),
+        ("history -s 'rm x'", "?*", Ask, Ask),
+        ("ksh93 -c 'rm x'", "?*", Ask, Deny),
         ("uniq - rm", "ls *", Ask, Ask),
     ]);
 }

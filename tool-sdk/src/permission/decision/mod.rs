@@ -7,6 +7,7 @@
 mod reasons;
 
 use std::borrow::Cow;
+use std::mem;
 use std::path::{Component, PathBuf};
 
 use serde::Serialize;
@@ -110,7 +111,7 @@ impl Case<'_> {
         let mut decision: Option<Decision> = None;
         let mut reasons = Reasons::default();
         for subject in subjects {
-            let one = self.about(subject, is_one);
+            let mut one = self.about(subject, is_one);
             // Of what is simply allowed nobody asks which it is, and what a tool refuses it
             // names itself.
             let is_named = !is_one && one.action != Action::Allow;
@@ -119,12 +120,12 @@ impl Case<'_> {
             match &mut decision {
                 Some(so_far) if so_far.action > one.action => {}
                 Some(so_far) if so_far.action == one.action => {
-                    reasons.add(&one.reason, named);
+                    reasons.add(mem::take(&mut one.reason), named);
                     so_far.join(one);
                 }
                 _ => {
                     reasons = Reasons::default();
-                    reasons.add(&one.reason, named);
+                    reasons.add(mem::take(&mut one.reason), named);
                     decision = Some(one);
                 }
             }

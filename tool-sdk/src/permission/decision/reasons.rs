@@ -22,19 +22,19 @@ pub(super) struct Reasons {
 
 impl Reasons {
     /// Adds a reason, and of what it is one where that is to be said.
-    pub(super) fn add(&mut self, reason: &Cow<'static, str>, subject: Option<&Subject>) {
+    pub(super) fn add(&mut self, reason: Cow<'static, str>, subject: Option<&Subject>) {
         let name = subject.map(|subject| name(subject.text()));
         // Some reasons begin with it.
         let name = name.filter(|name| !reason.starts_with(&format!("`{name}`")));
         let has_room = self.said.len() < MANY;
-        match self.said.iter_mut().find(|(known, _)| known == reason) {
+        match self.said.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, names)) => {
                 let is_new = name.filter(|name| !names.contains(name));
                 let has_room = names.len() <= MANY;
                 names.extend(is_new.filter(|_| has_room));
             }
             None if has_room => {
-                self.said.push((reason.clone(), name.into_iter().collect()));
+                self.said.push((reason, name.into_iter().collect()));
             }
             None => self.has_more = true,
         }

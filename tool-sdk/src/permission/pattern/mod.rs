@@ -330,7 +330,7 @@ mod tests {
     fn opencodes_rules_for_commands_decide_the_same() {
         let theirs: Theirs = serde_json::from_str(THEIR_CASES).unwrap();
         let differs = |case: &&Structured| {
-            let command = [&[case.head.clone()], &case.tail[..]].concat().join(" ");
+            let command = format!("{} {}", case.head, case.tail.join(" "));
             let mut rules = case.rules.iter().rev();
             let decisive =
                 rules.find(|(pattern, _)| Pattern::new(pattern.as_str()).matches(&command));

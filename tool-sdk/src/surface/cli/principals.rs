@@ -114,9 +114,10 @@ pub(super) fn reached_as(own: &Principals, address: SocketAddr) -> Option<String
     }
     let names = own.hosts.join(", ");
     Some(match own.hosts.as_slice() {
-        [] if address.ip().is_unspecified() => format!(
+        [] if address.ip().is_unspecified() => {
             "only this machine is let in: name what others call it as `hosts` below `[serve.mcp]`"
-        ),
+                .to_owned()
+        }
         [] => return None,
         _ => format!("others are let in as {names}"),
     })

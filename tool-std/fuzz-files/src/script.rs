@@ -1,0 +1,64 @@
+//! Command lines: what is understood of them, and what rules make of that.
+
+use std::sync::LazyLock;
+
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+use tool_sdk::{Action, Call, Pipeline, Registry, Rule, Session, Workspace, tools};
+use tool_std::exec::exec_command;
+use tool_std::shell::{understand, understand_argv};
+
+use crate::SEAM;
+
+/// A conversation in an empty folder; nothing is run in it.
+static PLACE: LazyLock<(Registry, Session, Runtime, tempfile::TempDir)> = LazyLock::new(|| {
+    let registry = Registry::builder().add(tools![exec_command]).build().expect("one tool");
+    let folder = tempfile::tempdir().expect("a folder");
+    let workspace = Workspace::open([folder.path()]).expect("a workspace");
+    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
+    (registry, Session::new("fuzz").lend(workspace), runtime, folder)
+});
+
+/// Any text is understood or is said not to be; what is plain means its words, and nothing
+/// that is not understood is run without a shell.
+pub fn a_script_is_understood(text: &str) {
+    let understood = understand(text);
+    assert!(understood.opaque.is_some() || !understood.commands.is_empty(), "{text:?}");
+    if understood.opaque.is_some() {
+        assert!(!understood.is_safe() && understood.direct().is_none(), "{text:?}");
+    }
+    if !understood.plain {
+        return;
+    }
+    for command in understood.commands.iter().filter(|command| !command.inner) {
+        assert!(!command.argv.is_empty(), "{text:?}");
+        // What rules match says the same once more.
+        let again = understand(&command.text);
+        assert_eq!(again.commands[0].argv, command.argv, "{text:?}");
+    }
+    if let Some(argv) = understood.direct() {
+        assert_eq!(understand_argv(argv).commands[0].argv, argv, "{text:?}");
+    }
+}
+
+/// One more rule that forbids never permits more, and one that allows never less.
+pub fn a_denial_only_tightens(text: &str) {
+    let mut parts = text.split(SEAM);
+    let script = parts.next().unwrap_or_default();
+    let (Some(allow), Some(deny)) = (parts.next(), parts.next()) else { return };
+    if script.is_empty() {
+        return;
+    }
+    let rule = |action, text: &str| Rule::new(action, "exec_command", text);
+    let (allow, deny) = (rule(Action::Allow, allow), rule(Action::Deny, deny));
+    let verdict = |rules: &[&Rule]| {
+        let (registry, session, runtime, _) = &*PLACE;
+        let pipeline = Pipeline::new(registry.clone()).rules(rules.iter().copied().cloned());
+        let call = Call::new("exec_command", json!({ "cmd": script }).to_string());
+        let checked = runtime.block_on(pipeline.check(session, call));
+        checked.expect("it is a call").decision.action
+    };
+    assert!(verdict(&[&allow]) <= verdict(&[]), "{text:?}");
+    assert!(verdict(&[&allow, &deny]) >= verdict(&[&allow]), "{text:?}");
+    assert!(verdict(&[&deny]) >= verdict(&[]), "{text:?}");
+}
