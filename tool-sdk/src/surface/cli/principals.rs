@@ -76,18 +76,22 @@ pub(super) fn principals(serve: &Value) -> std::result::Result<Principals, Strin
             return Err(format!("`{name}` needs either `token_env` or `token_file`"));
         }
     }
-    let is_name = |host: &&String| !host.is_empty() && !host.contains(['/', '@', ' ']);
-    if let Some(host) = mcp.hosts.iter().find(|host| !is_name(host)) {
+    if let Some(host) = mcp.hosts.iter().find(|host| !is_host(host)) {
         return Err(format!("`{host}` is no host; write `HOST` or `HOST:PORT`"));
     }
-    let is_site = |site: &&String| {
-        let host = site.strip_prefix("https://").or_else(|| site.strip_prefix("http://"));
-        host.is_some_and(|host| is_name(&&host.to_owned()))
-    };
-    if let Some(site) = mcp.origins.iter().find(|site| !is_site(site)) {
+    if let Some(site) = mcp.origins.iter().find(|site| !is_origin(site)) {
         return Err(format!("`{site}` is no origin; write one such as `https://example.com`"));
     }
     Ok(mcp)
+}
+
+fn is_host(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['/', '@', ' '])
+}
+
+fn is_origin(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    host.is_some_and(is_host)
 }
 
 impl Principals {
@@ -102,25 +106,25 @@ impl Principals {
 pub(super) fn at(http: Http, own: &Principals, address: SocketAddr) -> Http {
     let http = own.origins.iter().fold(http, |http, site| http.allow_origin(site));
     own.hosts.iter().fold(http, |http, host| {
-        let with_port = format!("{host}:{}", address.port());
-        http.allow_host(host).allow_host(with_port)
+        // Colons in brackets are those of an address.
+        let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
+        let http = http.allow_host(host);
+        if has_port { http } else { http.allow_host(format!("{host}:{}", address.port())) }
     })
 }
 
-/// Where others can reach the server: under which names, and how to add one.
+/// Under which names others are let in, where they can reach the server at all; how to add one
+/// where there is none.
 pub(super) fn reached_as(own: &Principals, address: SocketAddr) -> Option<String> {
+    const NONE: &str =
+        "only this machine is let in: name what others call it as `hosts` below `[serve.mcp]`";
     if address.ip().is_loopback() {
         return None;
     }
-    let names = own.hosts.join(", ");
-    Some(match own.hosts.as_slice() {
-        [] if address.ip().is_unspecified() => {
-            "only this machine is let in: name what others call it as `hosts` below `[serve.mcp]`"
-                .to_owned()
-        }
-        [] => return None,
-        _ => format!("others are let in as {names}"),
-    })
+    match own.hosts.as_slice() {
+        [] => address.ip().is_unspecified().then(|| NONE.to_owned()),
+        hosts => Some(format!("others are let in as {}", hosts.join(", "))),
+    }
 }
 
 /// Lets all of them in. An agent that `tools` does not know would have every tool there is.

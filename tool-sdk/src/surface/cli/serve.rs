@@ -5,7 +5,7 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -79,8 +79,7 @@ pub(super) fn run(
     let served = match matches.get_one::<SocketAddr>(HTTP) {
         Some(address) => {
             let own = config::load(&[top, matches], io)?.principals;
-            let place = place::state_dir(&[top, matches], io).map(|dir| dir.join("mcp"));
-            let token = token(address, own.is_empty(), place, io)?;
+            let token = token(address, own.is_empty(), keep(&[top, matches], io), io)?;
             let (http, tools) = (Http::new(token.as_token().clone()), pipeline.toolset());
             let http = principals::admit(http, &own, tools, io)?;
             // What one adds is there for all, and who comes in here is not one.
@@ -139,7 +138,7 @@ async fn over_http(
     if let Given::Made(token, place) = &token {
         match place {
             Some(place) => {
-                let path = kept(token, place, address.port()).map_err(io::Error::other)?;
+                let path = write_down(token, place, address.port()).map_err(io::Error::other)?;
                 io.say(style::plain(&format!("the token is in {}", path.display())));
             }
             None => io.say(format_args!("the token is {}", token.reveal())),
@@ -163,7 +162,7 @@ fn hide_registration(tools: &Toolset) {
 enum Given {
     ByUser(Token),
     /// Whoever started the server is told: by a file in this folder, where there is one.
-    Made(Token, Option<PathBuf>),
+    Made(Token, Option<Place>),
     /// Nobody: everybody has a token of their own.
     Untold(Token),
 }
@@ -177,7 +176,7 @@ impl Given {
 
 /// The token of the environment, else a new one. Where others can reach the server, somebody
 /// has to have thought of one, unless nobody needs it.
-fn token(address: &SocketAddr, needed: bool, place: Option<PathBuf>, io: &Io<'_>) -> Result<Given> {
+fn token(address: &SocketAddr, needed: bool, place: Option<Place>, io: &Io<'_>) -> Result<Given> {
     if let Some(secret) = io.var(TOKEN) {
         let token = secret.to_str().unwrap_or_default().parse();
         return token
@@ -194,9 +193,16 @@ fn token(address: &SocketAddr, needed: bool, place: Option<PathBuf>, io: &Io<'_>
     Ok(if needed { Given::Made(token, place) } else { Given::Untold(token) })
 }
 
+/// Where a token that is made is kept: nowhere where tools may write.
+fn keep(levels: &[&ArgMatches], io: &Io<'_>) -> Option<Place> {
+    let mut place = Place::new(place::state_dir(levels, io)?.join("mcp"));
+    place.not_inside(&place::roots(levels, io));
+    Some(place)
+}
+
 /// Writes down a token that was made, for the user alone; gives where.
-fn kept(token: &Token, folder: &Path, port: u16) -> std::result::Result<PathBuf, StoreError> {
-    let path = Place::new(folder.to_owned()).create()?.join(format!("token-{port}"));
+fn write_down(token: &Token, place: &Place, port: u16) -> std::result::Result<PathBuf, StoreError> {
+    let path = place.create()?.join(format!("token-{port}"));
     store::replace(&path, |file| writeln!(file, "{}", token.reveal()))
         .map_err(StoreError::io("write", &path))?;
     Ok(path)

@@ -38,30 +38,28 @@ pub(super) fn output(result: RemoteResult) -> Output {
     if left_out > 0 {
         texts.push(format!("[{left_out} more attachments left out]"));
     }
-    let mut structured = result.structured_content;
-    match (texts.is_empty() && attachments.is_empty(), length(structured.as_ref())) {
+    let structured = result.structured_content;
+    let bytes = structured.as_ref().map_or(0, length);
+    if texts.is_empty() && attachments.is_empty() {
         // A structured value without words is what the model reads.
-        (true, _) => texts.extend(structured.as_ref().map(Value::to_string)),
-        (false, bytes) if bytes > MOST_BYTES => {
-            texts.push(format!("[a structured value of {bytes} bytes left out]"));
-        }
-        (false, _) => {}
+        texts.extend(structured.as_ref().map(Value::to_string));
+    } else if bytes > MOST_BYTES {
+        texts.push(format!("[a structured value of {bytes} bytes left out]"));
     }
-    structured = structured.filter(|value| length(Some(value)) <= MOST_BYTES);
     let mut output = Output::text(readable(&texts.join("\n")));
-    if let Some(value) = structured {
+    if let Some(value) = structured.filter(|_| bytes <= MOST_BYTES) {
         output = output.structured(value);
     }
     let meta = result.meta.filter(|meta| !meta.is_empty()).map(Value::Object);
-    if let Some(meta) = meta.filter(|meta| length(Some(meta)) <= MOST_BYTES) {
+    if let Some(meta) = meta.filter(|meta| length(meta) <= MOST_BYTES) {
         output = output.metadata("_meta", meta);
     }
     attachments.into_iter().fold(output, Output::attach)
 }
 
 /// How many bytes a value is long where it is written.
-fn length(value: Option<&Value>) -> usize {
-    value.map_or(0, |value| value.to_string().len())
+fn length(value: &Value) -> usize {
+    value.to_string().len()
 }
 
 /// Words of a server with what hides in them spelt out.

@@ -39,8 +39,9 @@ async fn the_list_is_the_same_for_everybody() {
 // What people read of a tool is what stands for it everywhere.
 #[tokio::test]
 async fn titles_and_icons_are_those_of_the_display() {
-    let mut display = Display { name: Some("Look".to_owned()), ..Display::default() };
-    display.icons.push(Icon::new("https://example.com/look.svg").mime("image/svg+xml").size("any"));
+    let icon = Icon::new("https://example.com/look.svg").mime("image/svg+xml").size("any");
+    let display =
+        Display { name: Some("Look".to_owned()), icons: vec![icon], ..Display::default() };
     let look = definition("look", RiskClass::Read).display(display.clone());
     let mut named = definition("named", RiskClass::Read).display(display);
     named.title = Some("Another".into());

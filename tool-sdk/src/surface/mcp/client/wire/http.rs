@@ -20,8 +20,9 @@ use super::{MAX_MESSAGE, begin, either};
 /// How long it may take to reach the machine.
 const REACH: Duration = Duration::from_secs(10);
 
-/// How long a server may take to say that it is one of today. One that hangs is met again.
-const MEETING: Duration = Duration::from_secs(3);
+/// How long a server may take to say that it is one of today. One that hangs is met again; one
+/// that is only slow should not be taken for an older one.
+const MEETING: Duration = Duration::from_secs(10);
 
 /// Talks to the server at an address.
 pub(in super::super) async fn dial(

@@ -10,6 +10,8 @@ mod http;
 mod ids;
 mod refusal;
 mod stdio;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
