@@ -200,9 +200,8 @@ impl App {
             .with_mode(guard.mode)
             .with_rules(guard.rules.clone())
             .with_experimental_named(guard.experimental.iter().cloned());
-        let chosen = guard.variants.iter();
-        chosen.fold(Ok(tools), |tools, (group, variant)| {
-            tools?.choose(group, variant).map_err(Failure::config)
+        guard.variants.iter().try_fold(tools, |tools, (group, variant)| {
+            tools.choose(group, variant).map_err(Failure::config)
         })
     }
 
