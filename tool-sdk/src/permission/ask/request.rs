@@ -128,6 +128,7 @@ impl Ask {
 
 /// What stands behind an ask and is not shown.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "hooks"), expect(dead_code, reason = "only commands answer asks"))]
 pub(crate) struct Backstage {
     /// The other names of the tool.
     pub(crate) aliases: Vec<ToolName>,
@@ -149,6 +150,7 @@ impl fmt::Debug for Backstage {
 }
 
 /// Is told of hooks that look at an ask.
+#[cfg_attr(not(feature = "hooks"), expect(dead_code, reason = "only commands answer asks"))]
 pub(crate) trait Witness: Send + Sync {
     /// One begins to look.
     fn began(&self, hook: &str);
