@@ -119,6 +119,9 @@ async fn a_link_is_not_taken_for_what_it_leads_to() {
         }
         assert_eq!(desk.text("dir/real"), "x\n");
     }
+    std::os::unix::fs::symlink("nowhere", desk.path("dangling")).unwrap();
+    let error = desk.patch("*** Delete File: dangling").await.unwrap_err();
+    assert!(error.to_string().contains("a symbolic link that leads nowhere"), "{error}");
     // A change reaches the file through its links, as it does for every program.
     desk.patch("*** Update File: dir/link\n@@\n-x\n+y").await.unwrap();
     assert_eq!(desk.text("dir/real"), "y\n");

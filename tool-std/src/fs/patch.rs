@@ -147,7 +147,12 @@ impl PatchText {
     fn refuse_links(&self, workspace: &Workspace) -> Result<(), ToolError> {
         let mut goes = self.parts.iter().filter(|part| part.goes).map(|part| &part.from);
         let Some(link) = goes.find(|path| path.is_link(workspace)) else { return Ok(()) };
-        let target = link.locate(workspace)?.display();
+        let place = link.locate(workspace)?;
+        if place.metadata().is_ok_and(|there| there.kind.is_symlink()) {
+            return Err(unfit(format_args!("`{link}` is a symbolic link that leads nowhere"))
+                .hint("remove it with a command"));
+        }
+        let target = place.display();
         Err(unfit(format_args!("`{link}` is a symbolic link to `{target}`"))
             .hint(format_args!("name `{target}` itself, or remove the link with a command")))
     }
