@@ -40,7 +40,7 @@ fn is_one(command: &str) -> bool {
         let rest = script.strip_prefix(*program);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\n', '<']))
     };
-    script.starts_with("*** Begin Patch") || PROGRAMS.iter().any(|program| begins(&program))
+    script.starts_with("*** Begin Patch") || PROGRAMS.iter().any(begins)
 }
 
 /// What follows `cd FOLDER &&`.
