@@ -125,6 +125,18 @@ async fn a_link_is_not_taken_for_what_it_leads_to() {
     assert!(desk.path("dir/link").is_symlink());
 }
 
+// F140
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_that_leads_nowhere_can_be_deleted() {
+    let desk = Desk::with_rules(&[], &["allow *"]);
+    std::os::unix::fs::symlink("nowhere", desk.path("link")).unwrap();
+    let moved = "*** Update File: link\n*** Move to: other\n@@\n-a\n+b";
+    assert_eq!(desk.patch(moved).await.unwrap_err().kind(), ErrorKind::Conflict);
+    desk.patch("*** Delete File: link").await.unwrap();
+    assert!(!desk.path("link").is_symlink());
+}
+
 // F48, F143: edits of one file take turns, under one name or two, and none is lost.
 #[cfg(unix)]
 #[tokio::test]

@@ -302,7 +302,7 @@ impl Located {
     }
 
     /// Does something in the folder that holds a real place; no link on the way is followed.
-    fn in_holder<T>(&self, act: impl FnOnce(&Dir) -> io::Result<T>) -> io::Result<T> {
+    pub(super) fn in_holder<T>(&self, act: impl FnOnce(&Dir) -> io::Result<T>) -> io::Result<T> {
         let mut holder = None;
         for name in self.relative.parent().into_iter().flatten() {
             let above = holder.as_ref().unwrap_or(&self.root().dir);

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use cap_std::fs::{Metadata, Permissions};
+use cap_std::fs::{Dir, Metadata, Permissions};
 
 use super::Located;
 use crate::error::{ErrorKind, ToolError};
@@ -32,6 +32,8 @@ pub(super) struct Facts {
     #[cfg(unix)]
     pub(super) owner: (u32, u32),
     pub(super) stamp: Stamp,
+    /// Whether it is a symbolic link, whose content is where it leads.
+    pub(super) is_link: bool,
 }
 
 /// What the system says of a file that nobody touched, and hardly of one that somebody did:
@@ -94,6 +96,22 @@ impl Located {
         }
         Ok(Snapshot(Some(Arc::new(Taken { content, facts: Facts::of(&metadata) }))))
     }
+
+    /// Reads the symbolic link that is at a [real](Self::real) place, in order to remove it; its
+    /// content is where it leads. There is one only where that is nowhere.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `not_found` when nothing is there, and with `failed` when it is no link.
+    pub fn snapshot_of_link(&self) -> Result<Snapshot, ToolError> {
+        let read = |dir: &Dir| {
+            let name = self.last_name();
+            Ok((dir.symlink_metadata(name)?, dir.read_link_contents(name)?))
+        };
+        let (metadata, target) = self.in_holder(read).map_err(|error| self.error("read", error))?;
+        let content = target.into_os_string().into_encoded_bytes();
+        Ok(Snapshot(Some(Arc::new(Taken { content, facts: Facts::told(&metadata) }))))
+    }
 }
 
 /// What a file holds that is said to have `len` bytes, and not more than `most` of it.
@@ -123,15 +141,19 @@ fn read(mut file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
 
 impl Facts {
     pub(super) fn of(metadata: &std::fs::Metadata) -> Self {
+        Self::told(&Metadata::from_just_metadata(metadata.clone()))
+    }
+
+    fn told(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         use cap_std::fs::MetadataExt as _;
 
-        let metadata = Metadata::from_just_metadata(metadata.clone());
         Self {
             permissions: metadata.permissions(),
             #[cfg(unix)]
             owner: (metadata.uid(), metadata.gid()),
-            stamp: Stamp::of(&metadata),
+            stamp: Stamp::of(metadata),
+            is_link: metadata.is_symlink(),
         }
     }
 

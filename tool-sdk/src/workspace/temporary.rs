@@ -67,6 +67,9 @@ impl Temporary {
         like: Option<&Facts>,
         durable: bool,
     ) -> io::Result<Self> {
+        if like.is_some_and(|facts| facts.is_link) {
+            return Self::link(dir, content);
+        }
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         shut(&mut options, like);
@@ -84,6 +87,22 @@ impl Temporary {
             file.sync_all()?;
         }
         Ok(temporary)
+    }
+
+    /// Makes a symbolic link that leads where it once did.
+    #[cfg(unix)]
+    fn link(dir: &Arc<Dir>, target: &[u8]) -> io::Result<Self> {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let name = new_name();
+        dir.symlink_contents(OsStr::from_bytes(target), &name)?;
+        Ok(Self { dir: Arc::clone(dir), name, own: Identity::default() })
+    }
+
+    #[cfg(not(unix))]
+    fn link(_: &Arc<Dir>, _: &[u8]) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Gives it, with the `content` it was written with, the name `place`, if what has that
@@ -220,6 +239,10 @@ fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
 /// owner.
 fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
     let Expected { content, facts } = expected;
+    if facts.is_some_and(|facts| facts.is_link) {
+        let leads_to = dir.read_link_contents(name);
+        return Ok(leads_to.is_ok_and(|path| path.as_os_str().as_encoded_bytes() == content));
+    }
     let file = dir.symlink_metadata(name).and_then(|metadata| {
         let fits = metadata.len() == content.len() as u64
             && facts.is_none_or(|facts| facts.fit(&metadata));

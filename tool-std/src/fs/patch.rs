@@ -14,7 +14,7 @@ use tool_sdk::{
 };
 
 use super::plan::{Done, MAX_PREVIEW, Named, Operation, Plan, Reason, Section, unfit};
-use super::target::{is_of_a_file, patience, preview};
+use super::target::{is_link, is_of_a_file, patience, preview};
 use crate::diff::{Diff, FileDiff};
 use crate::patch::{Hunk, Pass, Patch, parse};
 use crate::stop;
@@ -145,8 +145,11 @@ impl PatchText {
     /// Refuses to take a file away under the name of a link to it, which would lead nowhere
     /// then.
     fn refuse_links(&self, workspace: &Workspace) -> Result<(), ToolError> {
+        // A link that leads nowhere is what is deleted itself.
+        let leads =
+            |path: &&WorkspacePath| path.is_link(workspace) && !leads_nowhere(path, workspace);
         let mut goes = self.parts.iter().filter(|part| part.goes).map(|part| &part.from);
-        let Some(link) = goes.find(|path| path.is_link(workspace)) else { return Ok(()) };
+        let Some(link) = goes.find(leads) else { return Ok(()) };
         let target = link.locate(workspace)?.display();
         Err(unfit(format_args!("`{link}` is a symbolic link to `{target}`"))
             .hint(format_args!("name `{target}` itself, or remove the link with a command")))
@@ -184,6 +187,11 @@ impl PatchText {
         }
         Ok(places)
     }
+}
+
+/// Whether the place of a path is a link itself, since there is nothing where that leads.
+fn leads_nowhere(path: &WorkspacePath, workspace: &Workspace) -> bool {
+    path.locate(workspace).is_ok_and(|place| is_link(&place))
 }
 
 fn report(done: &[Done]) -> Output {

@@ -8,7 +8,7 @@ use std::{fmt, panic};
 
 use tool_sdk::{Changes, Located, ToolError, WorkspacePath};
 
-use super::target::Target;
+use super::target::{Target, is_link};
 use crate::diff::{Change, Detail, FileDiff};
 use crate::edit::nearest;
 use crate::patch::{ApplyError, Effort, Hunk, Pass, section, update};
@@ -99,6 +99,14 @@ impl Named<'_> {
         Target::read(self.place.clone())
     }
 
+    /// The same, or a link that leads nowhere: nothing is lost with it that nobody was shown.
+    fn read_to_delete(&self, reason: &Reason<'_>) -> Result<Target, ToolError> {
+        match self.path.shown().is_none() && is_link(&self.place) {
+            true => Target::link(self.path, self.place.clone()),
+            false => self.read_to_lose(reason),
+        }
+    }
+
     /// The file that goes as a whole: the one that somebody was shown, and no other.
     fn read_to_lose(&self, reason: &Reason<'_>) -> Result<Target, ToolError> {
         match reason.is_shown {
@@ -186,7 +194,8 @@ impl Section<'_> {
         let hunk = section(self.source).map_err(|error| unfit(&error).source(error))?;
         let from = match hunk {
             Hunk::Update { .. } => self.from.read()?,
-            _ => self.from.read_to_lose(reason)?,
+            Hunk::Delete { .. } => self.from.read_to_delete(reason)?,
+            Hunk::Add { .. } => self.from.read_to_lose(reason)?,
         };
         if !from.exists() && !matches!(hunk, Hunk::Add { .. }) {
             return Err(unfit(format_args!("there is no `{}`", from.path())));

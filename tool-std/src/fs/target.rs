@@ -34,6 +34,12 @@ impl Target {
         Ok(Self { place, before })
     }
 
+    /// The link itself that is at the place.
+    pub(super) fn link(path: &WorkspacePath, place: Located) -> Result<Self, ToolError> {
+        let before = path.keep_shown(place.snapshot_of_link()?).clone();
+        Ok(Self { place, before })
+    }
+
     /// The file as somebody was shown it, or as it is now where nobody was.
     pub(super) fn shown(path: &WorkspacePath, place: Located) -> Result<Self, ToolError> {
         match path.shown() {
@@ -97,6 +103,11 @@ impl Target {
     pub(super) fn change_place(self, changes: Changes, to: Self, text: String) -> Changes {
         changes.rename((self.place, self.before), (to.place, to.before), text)
     }
+}
+
+/// Whether a link is at the place itself, which then leads nowhere.
+pub(super) fn is_link(place: &Located) -> bool {
+    place.metadata().is_ok_and(|there| there.kind.is_symlink())
 }
 
 /// Refuses a path that says it is a folder's: a file of that name is not what was meant.

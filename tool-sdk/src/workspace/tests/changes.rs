@@ -417,6 +417,34 @@ mod unix {
         assert_eq!(changes.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
     }
 
+    // F140: a link that leads nowhere is removed itself, and is there again where that is undone.
+    #[test]
+    fn a_link_is_removed_and_put_back() {
+        let (folder, workspace) = folder();
+        let link = folder.path().join("broken");
+        symlink("nowhere", &link).unwrap();
+        let broken = at(&workspace, "broken").real().unwrap();
+        let before = broken.snapshot_of_link().unwrap();
+        assert_eq!(before.content(), Some(&b"nowhere"[..]));
+        let (main, stale) = read(&workspace, "src/main.rs");
+        fs::write(folder.path().join("src/main.rs"), "changed").unwrap();
+        let both = Changes::new().remove(broken.clone(), before.clone()).remove(main, stale);
+        assert_eq!(both.apply(|| false).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"));
+
+        // It is not the same link any more; and then it is.
+        fs::remove_file(&link).unwrap();
+        symlink("elsewhere", &link).unwrap();
+        let remove = |before| Changes::new().remove(broken.clone(), before).apply(|| false);
+        assert_eq!(remove(before).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(fs::read_link(&link).unwrap(), Path::new("elsewhere"));
+        remove(broken.snapshot_of_link().unwrap()).unwrap();
+        assert!(!link.is_symlink());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let (main, _) = read(&workspace, "src/main.rs");
+        assert_eq!(main.snapshot_of_link().unwrap_err().kind(), ErrorKind::Failed);
+    }
+
     // PA1: a folder that turns into a link while it is written through leads nowhere else.
     #[test]
     fn a_race_against_links_is_never_lost() {
