@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -122,9 +122,38 @@ impl ChildEnv {
         self.0.keys().map(OsString::as_os_str)
     }
 
+    /// The file that a child with these variables runs under the bare name `program`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::process::ChildEnv;
+    ///
+    /// assert_eq!(ChildEnv::of([("PATH", "/nowhere")]).find("sh"), None);
+    /// # if cfg!(unix) {
+    /// assert!(ChildEnv::of([("PATH", "/nowhere:/bin")]).find("sh").is_some());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn find(&self, program: &str) -> Option<PathBuf> {
+        let folders = self.0.get(OsStr::new("PATH"))?;
+        env::split_paths(folders).map(|folder| folder.join(program)).find(|file| is_program(file))
+    }
+
     pub(super) fn vars(&self) -> &BTreeMap<OsString, OsString> {
         &self.0
     }
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(file: &Path) -> bool {
+    file.is_file()
 }
 
 /// Names only: what a host adds may be a secret.

@@ -12,3 +12,4 @@ mod once;
 mod sessions;
 mod spelling;
 mod support;
+mod typing;
