@@ -490,3 +490,32 @@ mod ended {
         }
     }
 }
+
+// SH4: a program that somebody put into the workspace is not one that only looks.
+#[cfg(unix)]
+#[test]
+fn a_program_of_the_workspace_is_asked_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let bin = folder.path().join("bin");
+    std::fs::create_dir(&bin).expect("it is made");
+    std::fs::write(bin.join("cat"), "#!/bin/sh\n").expect("it is written");
+    std::fs::set_permissions(bin.join("cat"), std::fs::Permissions::from_mode(0o755))
+        .expect("it may be run");
+    let path = std::env::var("PATH").expect("there is a path");
+    for (first, expected) in [(Some(&bin), "ask"), (None, "allow")] {
+        let first = first.map(|bin| format!("{}:", bin.display())).unwrap_or_default();
+        let checked = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+            .arg("--root")
+            .arg(folder.path())
+            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+            .args(["check", "exec_command", "--cmd", "cat notes", "--json"])
+            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("PATH", format!("{first}{path}"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs");
+        assert_eq!(json(&checked)["decision"], expected, "{}", out(&checked));
+    }
+}

@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
+use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath};
 
 use super::found;
@@ -61,9 +62,8 @@ impl<'a> Base<'a> {
     /// may write files could have put it.
     pub(super) fn is_own_program(&self, program: &str) -> bool {
         let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
-        let path = std::env::var_os("PATH").unwrap_or_default();
         let roots: Vec<&Path> = workspace.roots().collect();
-        found::is_below(program, &path, &roots)
+        found::is_below(program, &ChildEnv::inherited(), &roots)
     }
 
     /// The folders of which the commands run in one, when that is known.

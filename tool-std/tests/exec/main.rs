@@ -13,3 +13,4 @@ mod once;
 mod sessions;
 mod spelling;
 mod support;
+mod typing;
