@@ -11,7 +11,6 @@ use crate::name::ToolName;
 use crate::permission::Witness;
 
 /// The subscribers of a pipeline, for as long as there is one.
-#[cfg_attr(not(feature = "hooks"), expect(dead_code, reason = "only commands answer asks"))]
 pub(super) struct Subscribers {
     core: Weak<Core>,
     session: Session,
