@@ -264,6 +264,7 @@ impl Subject {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
         if self.spellings().chain(self.forbidden_as()).any(secret) {
             (self.path, self.forbidden_as) = (None, None);
+            (self.because, self.offers) = (None, Vec::new());
             redactor.scrub(self.text.to_mut());
         }
         self
