@@ -304,6 +304,7 @@ impl Subject {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
         if self.spellings().chain(self.forbidden_as()).any(secret) {
             (self.path, self.forbidden_as, self.note, self.refusal) = Default::default();
+            (self.because, self.offers) = (None, Vec::new());
             redactor.scrub(self.text.to_mut());
         }
         self

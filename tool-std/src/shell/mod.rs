@@ -11,6 +11,7 @@
 //! **Invariant:** pure and linear. Nothing here starts a process, looks at a file or knows
 //! a rule.
 
+#[cfg(all(feature = "exec", unix))]
 mod action;
 mod danger;
 mod find;
@@ -29,9 +30,11 @@ mod unwrap;
 mod why;
 mod word;
 
+#[cfg(all(feature = "exec", unix))]
 pub(crate) use self::action::without_options;
 use self::judge::Judge;
 pub use self::suggest::suggestions;
+#[cfg(all(feature = "exec", unix))]
 pub(crate) use self::suggest::{may_be_granted, patterns};
 pub use self::why::Why;
 pub(crate) use self::word::{Known, bare_name};

@@ -107,6 +107,7 @@ impl Why {
     ///
     /// What is done to files is judged by itself, and what an argument or a variable makes a
     /// known program do is not a command of this script.
+    #[cfg(all(feature = "exec", unix))]
     pub(crate) fn hides_names(self) -> bool {
         !matches!(
             self,

@@ -1,8 +1,9 @@
 //! The one function that decides about a call: pure, and it says what decided.
 //!
 //! Each subject is judged on its own: the deciding rule, else what the tool says, else the
-//! mode. Approvals lift an ask, but for what cannot be brought back. Then come what nothing lifts: the mode's ban, the writable
-//! roots, and the opinions of hooks. The strictest subject decides about the call.
+//! mode. Approvals lift an ask, but none about what cannot be brought back. Then come what
+//! nothing lifts: the mode's ban, the writable roots, and the opinions of hooks. The strictest
+//! subject decides about the call.
 
 mod reasons;
 
@@ -246,10 +247,11 @@ impl Case<'_> {
         let elsewhere = subject.permission().map(|permission| self.all.about(&[permission]));
         let rules = elsewhere.as_ref().unwrap_or(self.own);
         let Some(rule) = rules.rules().iter().find(denies) else { return decided };
+        let why = subject.reason().map(|why| format!(": {why}")).unwrap_or_default();
         let reason = format!(
-            "what is touched is only known when it runs, so that the rule `{rule}`{} cannot be judged{}",
-            origin(rule),
-            subject.reason().map(|why| format!(": {why}")).unwrap_or_default()
+            "what it touches is only known when it runs, so that the rule `{rule}`{} cannot be \
+             judged{why}",
+            origin(rule)
         );
         Decision { rules: vec![rule.clone()], ..Decision::new(Action::Ask, By::Unjudged, reason) }
     }
