@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Io;
 use super::exit::{Failure, Result};
 use super::request::Request;
-use super::stage::Stage;
+use super::stage::{self, Stage};
 use crate::toolset::Toolset;
 
 pub(super) type Servers = ();
@@ -37,7 +37,7 @@ impl Foreign {
     }
 
     pub(super) fn join(&self, stage: &mut Stage, _: Need<'_>, io: &mut Io<'_>) {
-        stage.warn_of_unmatched(|_| false, io);
+        stage::warn_of_unmatched(&stage.pipeline, |_| false, io);
     }
 }
 
