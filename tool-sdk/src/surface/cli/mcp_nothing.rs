@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Io;
 use super::exit::{Failure, Result};
 use super::request::Request;
-use super::stage::{self, Stage};
+use super::stage::Stage;
 use crate::toolset::Toolset;
 
 pub(super) type Servers = ();
