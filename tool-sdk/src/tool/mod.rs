@@ -19,6 +19,11 @@ mod output;
 mod param;
 #[cfg(feature = "workspace")]
 mod path;
+#[cfg(feature = "workspace")]
+mod paths;
+#[cfg(not(feature = "workspace"))]
+#[path = "paths_nothing.rs"]
+mod paths;
 pub(crate) mod shown;
 
 use std::future::Future;

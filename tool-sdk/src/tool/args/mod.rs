@@ -34,8 +34,9 @@ use self::node::Node;
 pub(crate) use self::node::unsupported;
 use self::numeral::with_whole_numbers;
 pub(super) use self::walk::take;
+use super::Subject;
 use super::native::{ArgsSpec, Table};
-use super::{Subject, WorkspacePath};
+use super::paths::Paths;
 use crate::call::{Coercion, Note, RawArgs};
 use crate::context::Context;
 
@@ -52,7 +53,7 @@ pub struct Taken {
     /// One number for them, where somebody wants that and it cost no second reading.
     pub(super) digest: Option<u64>,
     /// The paths among them.
-    pub(super) paths: Box<[WorkspacePath]>,
+    pub(super) paths: Paths,
     /// Whether the tool may do more than read.
     pub(super) writes: bool,
 }
@@ -60,13 +61,12 @@ pub struct Taken {
 impl Taken {
     /// What was taken beside paths, by a tool that may do anything.
     fn new(notes: Vec<Note>, digest: Option<u64>) -> Self {
-        Self { notes: notes.into(), digest, paths: Box::default(), writes: true }
+        Self { notes: notes.into(), digest, paths: Paths::default(), writes: true }
     }
 
     /// What a call touches whose tool does not say: the paths among its arguments.
     pub(super) fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        let touched = self.paths.iter().flat_map(|path| path.touched(cx, self.writes));
-        (!self.paths.is_empty()).then(|| touched.collect())
+        self.paths.subjects(cx, self.writes)
     }
 }
 

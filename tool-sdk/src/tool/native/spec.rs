@@ -180,7 +180,7 @@ pub enum DefaultSpec {
 }
 
 impl DefaultSpec {
-    pub(super) fn value(self) -> Option<Value> {
+    pub(in crate::tool) fn value(self) -> Option<Value> {
         match self {
             Self::Json(text) => serde_json::from_str(text).ok(),
             Self::Value(value) => Some(value()),

@@ -10,15 +10,15 @@ use std::task::Poll;
 
 use pin_project_lite::pin_project;
 
-use super::{ArgsSpec, ParamSpec, Table};
+use super::{ArgsSpec, Table};
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
 use crate::context::Context;
 use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::tool::args::{self, InvalidArgs, Taken};
-use crate::tool::path::decoding;
-use crate::tool::{Approved, Prepared, Running, Subject, WorkspacePath};
+use crate::tool::paths::Paths;
+use crate::tool::{Approved, Prepared, Running, Subject};
 
 /// Fills `slots`, which stand in the order of the table's parameters; each is an `Option` of
 /// its parameter's type.
@@ -32,9 +32,12 @@ pub fn take(
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
 ) -> Result<Taken, InvalidArgs> {
-    let (taken, paths) = decoding(|| args::take(table, raw, slots));
-    let defaults = default_paths(table, slots);
-    taken.map(|taken| touching(taken, table, paths.into_iter().chain(defaults)))
+    let (taken, paths) = Paths::among(|| args::take(table, raw, slots));
+    let paths = match table.spec().args {
+        ArgsSpec::Params(params) => paths.with_defaults(params, slots),
+        ArgsSpec::Struct(_) => paths,
+    };
+    taken.map(|taken| touching(taken, table, paths))
 }
 
 /// Decodes all arguments as one struct, of which `slot` is an `Option`.
@@ -47,27 +50,15 @@ pub fn take_struct(
     raw: &RawArgs<'_>,
     slot: &mut dyn Any,
 ) -> Result<Taken, InvalidArgs> {
-    let (taken, paths) = decoding(|| args::take_struct(table, raw, slot));
+    let (taken, paths) = Paths::among(|| args::take_struct(table, raw, slot));
     taken.map(|taken| touching(taken, table, paths))
 }
 
-/// Fills the places of absent paths that have a default: they are judged like those that
-/// were sent.
-fn default_paths(table: &Table, slots: &mut [&mut dyn Any]) -> Vec<WorkspacePath> {
-    let ArgsSpec::Params(params) = table.spec().args else { return Vec::new() };
-    let fill = |(param, slot): (&ParamSpec, &mut &mut dyn Any)| {
-        let default = param.default?;
-        let slot = slot.downcast_mut::<Option<WorkspacePath>>().filter(|slot| slot.is_none())?;
-        *slot = default.value()?.as_str().map(WorkspacePath::from);
-        slot.clone()
-    };
-    params.iter().zip(slots).filter_map(fill).collect()
-}
-
 /// What was taken by this tool, with the paths among it.
-fn touching(taken: Taken, table: &Table, paths: impl IntoIterator<Item = WorkspacePath>) -> Taken {
+#[inline]
+fn touching(taken: Taken, table: &Table, paths: Paths) -> Taken {
     let writes = table.spec().risk.class != RiskClass::Read;
-    Taken { paths: paths.into_iter().collect(), writes, ..taken }
+    Taken { paths, writes, ..taken }
 }
 
 /// The value of a slot that [`take`] filled.

@@ -1,0 +1,33 @@
+//! Stands where tools have no folders, and so no paths among their arguments.
+
+use std::any::Any;
+
+use super::{ParamSpec, Subject};
+use crate::context::Context;
+
+#[derive(Debug, Default)]
+pub(in crate::tool) struct Paths;
+
+impl Paths {
+    #[inline(always)]
+    pub(in crate::tool) fn among<T>(decode: impl FnOnce() -> T) -> (T, Self) {
+        (decode(), Self)
+    }
+
+    #[inline(always)]
+    pub(in crate::tool) fn with_defaults(self, _: &[ParamSpec], _: &mut [&mut dyn Any]) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    #[expect(clippy::unused_self, reason = "where there are folders, there are paths")]
+    pub(in crate::tool) fn is_empty(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    #[expect(clippy::unused_self, reason = "where there are folders, there are paths")]
+    pub(in crate::tool) fn subjects(&self, _: &Context, _: bool) -> Option<Vec<Subject>> {
+        None
+    }
+}
