@@ -163,6 +163,12 @@ impl Output {
         self
     }
 
+    /// Whether it is its text and nothing else.
+    #[inline]
+    pub(crate) fn is_bare(&self) -> bool {
+        self.beside.is_none()
+    }
+
     /// The heading, and the text after it.
     pub(crate) fn parts(&self) -> (&str, &str) {
         let heading = self.beside.as_ref().map_or(0, |beside| beside.heading);
@@ -170,7 +176,6 @@ impl Output {
     }
 
     /// The most bytes of the text after the heading, where the tool wants less than it may.
-    #[inline]
     pub(crate) fn own_limit(&self) -> Option<usize> {
         self.beside.as_ref()?.limit
     }

@@ -281,12 +281,15 @@ impl Pipeline {
                 return self.unresolved(session, call);
             };
             let mut frame = Frame::new(&self.core, session, call, &**tool, policy);
+            let stage = |frame: &mut Frame<'_>, name| {
+                if is_traced {
+                    trace::stage(frame, name);
+                }
+            };
 
             let result = 'gates: {
                 // admit, prepare
-                if is_traced {
-                    trace::stage(&mut frame, "prepare");
-                }
+                stage(&mut frame, "prepare");
                 let is_slow = turn.is_some() || is_traced;
                 let at_once = poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task)));
                 let mut heard = match at_once.await {
@@ -302,7 +305,7 @@ impl Pipeline {
                 let mut is_current = true;
                 let is_hooked = frame.is_hooked();
                 if is_hooked {
-                    trace::stage(&mut frame, "hooks");
+                    stage(&mut frame, "hooks");
                     if let Err(error) = before::before(&mut frame, &mut heard).await {
                         let error = frame.refused(&*heard.prepared, error);
                         break 'gates Err(error);
@@ -315,7 +318,7 @@ impl Pipeline {
                 }
 
                 // guard, decide, ask
-                trace::stage(&mut frame, "decide");
+                stage(&mut frame, "decide");
                 let is_settled =
                     is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
                 let mut prepared = if is_settled && frame.is_no_loop(&*heard.prepared) {
@@ -328,7 +331,7 @@ impl Pipeline {
                 };
                 let permit = match turn {
                     Some(turn) => {
-                        trace::stage(&mut frame, "turn");
+                        stage(&mut frame, "turn");
                         match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
                             Ok(permit) => Some(permit),
                             Err(error) => break 'gates Err(error),
@@ -341,7 +344,7 @@ impl Pipeline {
                 if frame.is_aborted() {
                     break 'gates Err(run::aborted());
                 }
-                trace::stage(&mut frame, "run");
+                stage(&mut frame, "run");
                 frame.start(&*prepared);
                 let first = run::first(&mut frame, prepared);
                 let mut result = match first.await {
@@ -351,7 +354,7 @@ impl Pipeline {
 
                 // after
                 if is_hooked {
-                    trace::stage(&mut frame, "after");
+                    stage(&mut frame, "after");
                     before::after(&mut frame, &mut result).await;
                     frame.pass_on_halt(turn);
                 }
@@ -360,7 +363,7 @@ impl Pipeline {
             };
 
             // fit, finish
-            trace::stage(&mut frame, "fit");
+            stage(&mut frame, "fit");
             frame.end(result)
         }
     }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use super::{ParamSpec, Subject};
+use super::{Subject, Table};
 use crate::context::Context;
 
 #[derive(Debug, Default)]
@@ -15,7 +15,12 @@ impl Paths {
     }
 
     #[inline(always)]
-    pub(in crate::tool) fn with_defaults(self, _: &[ParamSpec], _: &mut [&mut dyn Any]) -> Self {
+    pub(in crate::tool) fn of(self, _: &Table) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    pub(in crate::tool) fn with_defaults(self, _: &Table, _: &mut [&mut dyn Any]) -> Self {
         self
     }
 
@@ -27,7 +32,7 @@ impl Paths {
 
     #[inline(always)]
     #[expect(clippy::unused_self, reason = "where there are folders, there are paths")]
-    pub(in crate::tool) fn subjects(&self, _: &Context, _: bool) -> Option<Vec<Subject>> {
+    pub(in crate::tool) fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
         None
     }
 }

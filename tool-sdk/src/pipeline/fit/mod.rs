@@ -17,7 +17,7 @@ use crate::content::{Dropped, Output};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::tool::Truncate;
-use crate::truncate::{Fitted, RETENTION, is_due, keep, sweep};
+use crate::truncate::{Budget, Fitted, RETENTION, is_due, keep, sweep};
 
 /// The longest message of a failed call, in bytes; a hint may be as long again.
 const MAX_ERROR: usize = 4096;
@@ -25,35 +25,36 @@ const MAX_ERROR: usize = 4096;
 /// Cuts the text of a result that is too long, and says what is missing.
 #[inline]
 pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> Option<Truncated> {
-    let output = match result {
-        Ok(output) => output,
+    match result {
+        Ok(output) => {
+            let bytes = frame.call.max_output.or(frame.definition.max_output);
+            let budget = frame.core.budget;
+            let budget = bytes.map_or(budget, |bytes| budget.with_bytes(bytes));
+            let is_short = output.is_bare() && budget.surely_admits(output.as_text());
+            if is_short { None } else { fitted(frame, output, budget) }
+        }
         Err(error) => {
             error.shorten(MAX_ERROR);
-            return None;
+            None
         }
-    };
-    let max_output = frame.call.max_output;
-    let budget = match max_output.or(frame.definition.max_output) {
-        Some(bytes) => frame.core.budget.with_bytes(bytes),
-        None => frame.core.budget,
-    };
-    let own_limit = output.own_limit();
-    let text = output.as_text();
-    let dropped = output.dropped_counts();
-    if dropped.is_none() && own_limit.is_none() && budget.surely_admits(text) {
-        return None;
     }
-    let (heading, body) = output.parts();
-    let budget = match own_limit {
+}
+
+/// Apart, because most results are short.
+#[inline(never)]
+fn fitted(frame: &Frame<'_>, output: &mut Output, budget: Budget) -> Option<Truncated> {
+    let budget = match output.own_limit() {
         Some(bytes) => budget.with_bytes(bytes.min(budget.max_bytes())),
         None => budget,
     };
-    let (budget, direction) = match (frame.definition.truncate, max_output) {
+    let (budget, direction) = match (frame.definition.truncate, frame.call.max_output) {
         // Tools that keep themselves short are bound by what somebody set, not by the default.
         (Some(Truncate::None), None) => (budget.lowered(), Truncate::Head),
         (Some(Truncate::None), Some(_)) | (None, _) => (budget, Truncate::Head),
         (Some(direction), _) => (budget, direction),
     };
+    let (text, (heading, body)) = (output.as_text(), output.parts());
+    let dropped = output.dropped_counts();
     let fitted = budget.fit(body, direction).or_else(|| dropped.map(|_| Fitted::whole(body)))?;
     let fitted = fitted.below(heading.len(), text);
     let (text, truncated) = cut(frame, text, body.len(), &fitted, dropped.unwrap_or_default());

@@ -42,8 +42,9 @@ pub(super) async fn traced(span: Span, call: impl Future<Output = Outcome>) -> O
     outcome
 }
 
-/// Says that the call goes into a stage: its span lasts until the next stage, or the end.
-#[inline]
+/// Says that a call that is traced goes into a stage: its span lasts until the next stage, or
+/// the end.
+#[cold]
 pub(super) fn stage(frame: &mut Frame<'_>, stage: &'static str) {
     if LevelFilter::current() >= Level::DEBUG {
         frame.enter(|| span_of(stage));
@@ -52,7 +53,6 @@ pub(super) fn stage(frame: &mut Frame<'_>, stage: &'static str) {
 
 /// The span of a stage, inside of that of the call. Nothing enters it: it only has a beginning
 /// and an end, so that it may stay open across waits.
-#[cold]
 fn span_of(stage: &'static str) -> Span {
     tracing::debug_span!(target: TARGET, "tool.stage", stage)
 }

@@ -54,19 +54,17 @@ pub struct Taken {
     pub(super) digest: Option<u64>,
     /// The paths among them.
     pub(super) paths: Paths,
-    /// Whether the tool may do more than read.
-    pub(super) writes: bool,
 }
 
 impl Taken {
-    /// What was taken beside paths, by a tool that may do anything.
-    fn new(notes: Vec<Note>, digest: Option<u64>) -> Self {
-        Self { notes: notes.into(), digest, paths: Paths::default(), writes: true }
+    /// What was taken beside paths.
+    fn new(notes: Box<[Note]>, digest: Option<u64>) -> Self {
+        Self { notes, digest, paths: Paths::default() }
     }
 
     /// What a call touches whose tool does not say: the paths among its arguments.
     pub(super) fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        self.paths.subjects(cx, self.writes)
+        self.paths.subjects(cx)
     }
 }
 
@@ -86,7 +84,7 @@ pub(super) fn take_struct(
         None => Err(error),
     });
     match decoded {
-        Ok(()) => Ok(Taken::new(notes, None)),
+        Ok(()) => Ok(Taken::new(notes.into(), None)),
         Err(error) => {
             let mut faults = Faults::default();
             faults.decoding(&Place::root(), &error);

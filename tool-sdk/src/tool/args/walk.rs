@@ -29,7 +29,7 @@ pub(crate) fn take(
     let left = match text.len() <= MAX_BYTES {
         true => match usual::take(text, checks.quick(), slots, &mut digest) {
             Ok(()) => {
-                return Ok(Taken::new(Vec::new(), digest.map(Digest::get)));
+                return Ok(Taken::new(Box::default(), digest.map(Digest::get)));
             }
             Err(left) => left,
         },
@@ -84,7 +84,7 @@ fn walk(
         walk.absent();
     }
     if walk.faults.is_empty() {
-        Ok(Taken::new(walk.notes, walk.digest.map(Digest::get)))
+        Ok(Taken::new(walk.notes.into(), walk.digest.map(Digest::get)))
     } else {
         Err(walk.faults.finish(table.spec().name.into(), walk.checks))
     }

@@ -10,11 +10,10 @@ use std::task::Poll;
 
 use pin_project_lite::pin_project;
 
-use super::{ArgsSpec, Table};
+use super::Table;
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
 use crate::context::Context;
-use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::tool::args::{self, InvalidArgs, Taken};
 use crate::tool::paths::Paths;
@@ -32,12 +31,11 @@ pub fn take(
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
 ) -> Result<Taken, InvalidArgs> {
-    let (taken, paths) = Paths::among(|| args::take(table, raw, slots));
-    let paths = match table.spec().args {
-        ArgsSpec::Params(params) => paths.with_defaults(params, slots),
-        ArgsSpec::Struct(_) => paths,
-    };
-    taken.map(|taken| touching(taken, table, paths))
+    let (mut taken, paths) = Paths::among(|| args::take(table, raw, slots));
+    if let Ok(taken) = &mut taken {
+        taken.paths = paths.of(table).with_defaults(table, slots);
+    }
+    taken
 }
 
 /// Decodes all arguments as one struct, of which `slot` is an `Option`.
@@ -50,15 +48,11 @@ pub fn take_struct(
     raw: &RawArgs<'_>,
     slot: &mut dyn Any,
 ) -> Result<Taken, InvalidArgs> {
-    let (taken, paths) = Paths::among(|| args::take_struct(table, raw, slot));
-    taken.map(|taken| touching(taken, table, paths))
-}
-
-/// What was taken by this tool, with the paths among it.
-#[inline]
-fn touching(taken: Taken, table: &Table, paths: Paths) -> Taken {
-    let writes = table.spec().risk.class != RiskClass::Read;
-    Taken { paths, writes, ..taken }
+    let (mut taken, paths) = Paths::among(|| args::take_struct(table, raw, slot));
+    if let Ok(taken) = &mut taken {
+        taken.paths = paths.of(table);
+    }
+    taken
 }
 
 /// The value of a slot that [`take`] filled.
