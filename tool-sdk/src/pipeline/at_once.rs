@@ -46,7 +46,7 @@ fn straight(frame: &mut Frame<'_>, is_slow: bool, task: &mut task::Context<'_>) 
     };
     frame.announce(&*prepared);
 
-    // hooks, guard, decide, ask
+    // hooks, guard, decide, ask; a call that lets itself run so has nothing to note either
     let is_let_through = !is_slow
         && !frame.is_hooked()
         && frame.lets_run(&*prepared)
@@ -59,7 +59,7 @@ fn straight(frame: &mut Frame<'_>, is_slow: bool, task: &mut task::Context<'_>) 
     if frame.is_aborted() {
         return AtOnce::Ended(Err(run::aborted()));
     }
-    frame.start(&*prepared);
+    frame.start();
     match run::begin(frame, prepared, task) {
         First::Done(result) => AtOnce::Ended(result),
         First::Waiting(running) => AtOnce::Runs(running),

@@ -345,7 +345,8 @@ impl Pipeline {
                     break 'gates Err(run::aborted());
                 }
                 stage(&mut frame, "run");
-                frame.start(&*prepared);
+                frame.note(&*prepared);
+                frame.start();
                 let first = run::first(&mut frame, prepared);
                 let mut result = match first.await {
                     First::Done(result) => result,

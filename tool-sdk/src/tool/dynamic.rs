@@ -93,7 +93,7 @@ impl Prepared for PreparedValue {
     }
 
     fn has_no_wish(&self) -> bool {
-        true
+        self.notes.is_empty()
     }
 
     fn notes(&self) -> &[Note] {

@@ -114,7 +114,8 @@ pub trait Prepared: Send {
     }
 
     /// Whether neither [`subjects`](Self::subjects) nor
-    /// [`approval_required`](Self::approval_required) says anything, whatever the context.
+    /// [`approval_required`](Self::approval_required) says anything, whatever the context, and
+    /// there are no [`notes`](Self::notes).
     fn has_no_wish(&self) -> bool {
         false
     }

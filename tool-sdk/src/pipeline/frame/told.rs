@@ -37,9 +37,17 @@ impl Frame<'_> {
         self.begun = Some(begun);
     }
 
-    /// Tells that the tool runs; keeps what was accepted beyond the contract.
+    /// Keeps what was accepted beyond the contract.
+    pub(in crate::pipeline) fn note(&mut self, prepared: &dyn Prepared) {
+        let notes = prepared.notes();
+        if !notes.is_empty() {
+            self.aside().notes = notes.to_vec();
+        }
+    }
+
+    /// Tells that the tool runs.
     #[inline(always)]
-    pub(in crate::pipeline) fn start(&mut self, prepared: &dyn Prepared) {
+    pub(in crate::pipeline) fn start(&mut self) {
         self.ran = true;
         self.event(|| {
             let rewritten = self.extra.as_ref().and_then(|extra| extra.rewritten.as_ref());
@@ -47,10 +55,6 @@ impl Frame<'_> {
                 rewritten.map(|raw| Arguments::new(raw.text(), &self.definition.display));
             EventKind::Started { arguments }
         });
-        let notes = prepared.notes();
-        if !notes.is_empty() {
-            self.aside().notes = notes.to_vec();
-        }
     }
 
     /// The end of every call: its text is cut, exactly one terminal event goes out.

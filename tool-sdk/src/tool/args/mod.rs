@@ -62,6 +62,12 @@ impl Taken {
         Self { notes, digest, paths: Paths::default() }
     }
 
+    /// Whether it has neither notes nor paths.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.notes.is_empty() && self.paths.is_empty()
+    }
+
     /// What a call touches whose tool does not say: the paths among its arguments.
     pub(super) fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         self.paths.subjects(cx)

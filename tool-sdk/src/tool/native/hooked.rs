@@ -116,8 +116,8 @@ where
     }
 
     fn has_no_wish(&self) -> bool {
-        let names_subjects = self.hooks.subjects.is_some() || !self.taken.paths.is_empty();
-        self.hooks.required.is_none() && !names_subjects
+        let hooks = &self.hooks;
+        hooks.subjects.is_none() && hooks.required.is_none() && self.taken.is_quiet()
     }
 
     fn suggestions(&self) -> Vec<String> {

@@ -115,7 +115,7 @@ impl<F: Future + Send + 'static> Prepared for Staged<F> {
     }
 
     fn has_no_wish(&self) -> bool {
-        self.taken.paths.is_empty()
+        self.taken.is_quiet()
     }
 
     fn notes(&self) -> &[Note] {
@@ -161,7 +161,7 @@ where
     }
 
     fn has_no_wish(&self) -> bool {
-        self.taken.paths.is_empty()
+        self.taken.is_quiet()
     }
 
     fn notes(&self) -> &[Note] {
