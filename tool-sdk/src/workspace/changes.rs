@@ -87,7 +87,7 @@ impl Changes {
 
     /// Whether the files are on the disk, and not only in the system's memory, when
     /// [`apply`](Self::apply) returns; without this, it is as the workspace of the first one
-    /// [says](Workspace::durability).
+    /// [says](crate::Workspace::durability).
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = Some(durable);
         self
