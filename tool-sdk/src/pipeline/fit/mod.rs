@@ -19,7 +19,7 @@ use crate::event::EventKind;
 use crate::tool::Truncate;
 use crate::truncate::{Budget, Fitted, RETENTION, is_due, keep, sweep};
 
-/// The longest message of a failed call, in bytes; a hint may be as long again.
+/// The most bytes of what a model reads of a failed call, its hint included.
 const MAX_ERROR: usize = 4096;
 
 /// Cuts the text of a result that is too long, and says what is missing.
