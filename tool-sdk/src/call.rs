@@ -234,6 +234,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// The id by which everybody knows this run of the call.
+    #[inline]
+    pub(crate) fn known_as(&self) -> CallId {
+        self.id.clone().unwrap_or_else(CallId::next)
+    }
+
     /// Sets the id of the message that holds the call.
     #[must_use]
     pub fn message(mut self, message: impl Into<Arc<str>>) -> Self {

@@ -275,12 +275,13 @@ impl Pipeline {
                 return self.spanned(session, call, turn).await;
             }
 
-            // resolve
+            // resolve; the id is first, because what was only just written is slow to move
+            let id = call.known_as();
             let view = self.core.toolset.view_for(session);
             let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
                 return self.unresolved(session, call);
             };
-            let mut frame = Frame::new(&self.core, session, call, &**tool, policy);
+            let mut frame = Frame::new(&self.core, session, call, id, &**tool, policy);
             let stage = |frame: &mut Frame<'_>, name| {
                 if is_traced {
                     trace::stage(frame, name);
@@ -381,7 +382,7 @@ impl Pipeline {
         let Some((tool, policy)) = view.find(&call.name).and_then(|at| view.at(at)) else {
             return Err(self.unknown(session, &call.name));
         };
-        let mut frame = Frame::new(&self.core, session, &call, &**tool, policy);
+        let mut frame = Frame::new(&self.core, session, &call, call.known_as(), &**tool, policy);
         frame.admit()?;
         let prepared = frame.prepare()?;
         decide::check(&mut frame, prepared).await

@@ -32,7 +32,8 @@ impl Pipeline {
         let name = ToolName::new(call.name.clone().into_owned());
         let name = name.unwrap_or(const { ToolName::from_static("_") });
         let nothing = Nothing(Definition::new(name, "", Schema::default()));
-        Frame::new(&self.core, session, call, &nothing, &Policy::of_nothing()).end(Err(error))
+        let policy = Policy::of_nothing();
+        Frame::new(&self.core, session, call, call.known_as(), &nothing, &policy).end(Err(error))
     }
 
     #[cold]

@@ -79,10 +79,10 @@ impl<'a> Frame<'a> {
         core: &'a Arc<Core>,
         session: &'a Session,
         call: &'a Call<'a>,
+        id: CallId,
         tool: &'a dyn Tool,
         policy: &'a Policy,
     ) -> Self {
-        let id = call.id.clone().unwrap_or_else(CallId::next);
         let started = core.hub.is_open().then(Instant::now);
         Self {
             core,
