@@ -340,7 +340,11 @@ impl<'a> Place<'a> {
 
     /// As RFC 6901 writes it.
     fn pointer(&self) -> String {
-        let mut pointer = self.parent.map(Place::pointer).unwrap_or_default();
+        let mut pointer = match self.parent {
+            Some(parent) => parent.pointer(),
+            // Room for most, so that it does not grow step by step.
+            None => String::with_capacity(32),
+        };
         match self.step {
             Step::Root => {}
             Step::Key(key) => {

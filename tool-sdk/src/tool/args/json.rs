@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
@@ -237,7 +237,7 @@ impl<'de> Visitor<'de> for Seed<'de, '_> {
         let mut seen = Seen::default();
         while let Some(Json::String(key)) = map.next_key_seed(inner)? {
             if !seen.insert(&members, &key) {
-                return Err(A::Error::custom(format_args!("the key {} comes twice", brief(&key))));
+                return Err(A::Error::custom(format_args!("the key {} comes twice", Brief(&key))));
             }
             members.push((key, map.next_value_seed(inner)?));
         }
@@ -275,13 +275,20 @@ pub(super) fn shortened(number: &str) -> Cow<'_, str> {
 }
 
 /// A text for a message: quoted, escaped and short.
-pub(super) fn brief(text: &str) -> String {
-    if text.len() <= MAX && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ') {
-        return ["\"", text, "\""].concat();
-    }
-    match text.char_indices().nth(MAX) {
-        Some((cut, _)) => format!("{:?}…", &text[..cut]),
-        None => format!("{text:?}"),
+pub(super) struct Brief<'a>(pub(super) &'a str);
+
+impl fmt::Display for Brief<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b' ';
+        if self.0.len() <= MAX && self.0.bytes().all(plain) {
+            f.write_char('"')?;
+            f.write_str(self.0)?;
+            return f.write_char('"');
+        }
+        match self.0.char_indices().nth(MAX) {
+            Some((cut, _)) => write!(f, "{:?}…", &self.0[..cut]),
+            None => write!(f, "{:?}", self.0),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn take(
 }
 
 /// Takes the argument at the start of `text`; gives what comes behind it.
-#[inline(never)]
+#[inline(always)]
 fn argument<'t>(
     param: &Quick,
     slot: &mut dyn Any,

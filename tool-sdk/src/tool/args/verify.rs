@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Number, Value};
 
 use super::fault::{FaultKind, Faults, Place, closest};
-use super::json::{Json, brief, shortened};
+use super::json::{Brief, Json, shortened};
 use super::node::{Node, kind_of, types};
 use super::numeral::Numeral;
 
@@ -375,7 +375,7 @@ impl fmt::Display for Said<'_> {
             Json::Number(number) if !self.sensitive => f.write_str(&shortened(number.as_str())),
             Json::String(text) if !self.sensitive => {
                 f.write_str("the string ")?;
-                f.write_str(&brief(text))
+                fmt::Display::fmt(&Brief(text), f)
             }
             other => f.write_str(other.kind()),
         }
