@@ -12,38 +12,45 @@ use super::run::{self, First, Waiting};
 use crate::content::Output;
 use crate::error::ToolError;
 
-/// How far a call came without waiting.
-pub(super) enum AtOnce {
-    /// To its result.
-    Ended(Result<Output, ToolError>),
-    /// Into its tool, which waits for something.
-    Runs(Waiting),
+/// Where a call was left that did not come to its result without waiting.
+pub(super) enum Left {
+    /// In its tool, which waits for something.
+    Running(Waiting),
     /// Before the hooks.
-    Stands(Heard),
+    Standing(Heard),
 }
 
-/// Takes a call as far as it comes: prepared, and to its result when nobody has a say in it;
+/// Takes a call as far as it comes: prepared, and to its `result` when nobody has a say in it;
 /// no further than that when it `is_slow`, for it waits for its turn or is traced.
 ///
-/// A panic on the way is the call's failure.
+/// A panic on the way is the call's failure. The result goes straight to its place: what was
+/// only just written is slow to move.
 #[inline(always)]
-pub(super) fn go(frame: &mut Frame<'_>, is_slow: bool, task: &mut task::Context<'_>) -> AtOnce {
-    run::contained(|| straight(frame, is_slow, task))
-        .unwrap_or_else(|error| AtOnce::Ended(Err(error)))
+pub(super) fn go(
+    frame: &mut Frame<'_>,
+    is_slow: bool,
+    task: &mut task::Context<'_>,
+    result: &mut Option<Result<Output, ToolError>>,
+) -> Option<Left> {
+    let left = run::contained(|| straight(frame, is_slow, task, result));
+    left.flatten().unwrap_or_else(|error| {
+        *result = Some(Err(error));
+        None
+    })
 }
 
 #[inline(always)]
-fn straight(frame: &mut Frame<'_>, is_slow: bool, task: &mut task::Context<'_>) -> AtOnce {
+fn straight(
+    frame: &mut Frame<'_>,
+    is_slow: bool,
+    task: &mut task::Context<'_>,
+    result: &mut Option<Result<Output, ToolError>>,
+) -> Result<Option<Left>, ToolError> {
     // admit
-    if let Err(error) = frame.admit() {
-        return AtOnce::Ended(Err(error));
-    }
+    frame.admit()?;
 
     // prepare
-    let prepared = match frame.decode() {
-        Ok(prepared) => prepared,
-        Err(error) => return AtOnce::Ended(Err(error)),
-    };
+    let prepared = frame.decode()?;
     frame.announce(&*prepared);
 
     // hooks, guard, decide, ask; a call that lets itself run so has nothing to note either
@@ -52,16 +59,19 @@ fn straight(frame: &mut Frame<'_>, is_slow: bool, task: &mut task::Context<'_>) 
         && frame.lets_run(&*prepared)
         && frame.is_no_loop(&*prepared);
     if !is_let_through {
-        return AtOnce::Stands(Heard::new(prepared));
+        return Ok(Some(Left::Standing(Heard::new(prepared))));
     }
 
     // run
     if frame.is_aborted() {
-        return AtOnce::Ended(Err(run::aborted()));
+        return Err(run::aborted());
     }
     frame.start();
-    match run::begin(frame, prepared, task) {
-        First::Done(result) => AtOnce::Ended(result),
-        First::Waiting(running) => AtOnce::Runs(running),
-    }
+    Ok(match run::begin(frame, prepared, task) {
+        First::Done(done) => {
+            *result = Some(done);
+            None
+        }
+        First::Waiting(running) => Some(Left::Running(running)),
+    })
 }

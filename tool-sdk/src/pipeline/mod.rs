@@ -14,7 +14,8 @@
 //! finish    audit record, exactly one terminal event, exactly one result
 //! ```
 //!
-//! A call that nobody has a say in, as most are, passes them without a stop ([`at_once`]).
+//! A call that nobody has a say in, as most are, passes them without a stop ([`at_once`]);
+//! any other stops at each ([`gates`]).
 //!
 //! **Invariant:** nothing here knows a surface, or any tool by its name, and no error on
 //! the way to `run` ends in running the tool.
@@ -27,6 +28,7 @@ mod core;
 mod decide;
 mod fit;
 mod frame;
+mod gates;
 mod more;
 mod run;
 mod sight;
@@ -46,10 +48,8 @@ use std::task::Poll;
 
 use futures_util::FutureExt as _;
 
-use self::at_once::AtOnce;
 use self::core::Core;
 use self::frame::Frame;
-use self::run::First;
 pub(crate) use self::turn::{Facts, Permit, Stop, Turn};
 use crate::call::{Call, CallId, Outcome};
 use crate::context::Session;
@@ -282,91 +282,20 @@ impl Pipeline {
                 return self.unresolved(session, call);
             };
             let mut frame = Frame::new(&self.core, session, call, id, &**tool, policy);
-            let stage = |frame: &mut Frame<'_>, name| {
-                if is_traced {
-                    trace::stage(frame, name);
-                }
-            };
 
-            let result = 'gates: {
-                // admit, prepare
-                stage(&mut frame, "prepare");
-                let is_slow = turn.is_some() || is_traced;
-                let at_once = poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task)));
-                let mut heard = match at_once.await {
-                    AtOnce::Ended(result) => break 'gates result,
-                    // Boxed, because most calls never wait and none should carry its room around.
-                    AtOnce::Runs(running) => {
-                        break 'gates Box::pin(run::wait(&mut frame, running)).await;
-                    }
-                    AtOnce::Stands(heard) => heard,
-                };
-
-                // hooks
-                let mut is_current = true;
-                let is_hooked = frame.is_hooked();
-                if is_hooked {
-                    stage(&mut frame, "hooks");
-                    if let Err(error) = before::before(&mut frame, &mut heard).await {
-                        let error = frame.refused(&*heard.prepared, error);
-                        break 'gates Err(error);
-                    }
-                    frame.pass_on_halt(turn);
-                    // Only the tool itself is on its time.
-                    frame.begin_now();
-                    // A hook may have waited for long, or changed the rules itself.
-                    is_current = self.core.toolset.shows(&view);
-                }
-
-                // guard, decide, ask
-                stage(&mut frame, "decide");
-                let is_settled =
-                    is_current && heard.is_quiet() && frame.is_settled(&*heard.prepared);
-                let mut prepared = if is_settled && frame.is_no_loop(&*heard.prepared) {
-                    heard.prepared
-                } else {
-                    match Box::pin(decide::approve(&mut frame, heard, turn)).await {
-                        Ok(approved) => approved,
-                        Err(error) => break 'gates Err(error),
-                    }
-                };
-                let permit = match turn {
-                    Some(turn) => {
-                        stage(&mut frame, "turn");
-                        match Box::pin(decide::in_turn(&mut frame, turn, &mut *prepared)).await {
-                            Ok(permit) => Some(permit),
-                            Err(error) => break 'gates Err(error),
-                        }
-                    }
-                    None => None,
-                };
-
-                // run
-                if frame.is_aborted() {
-                    break 'gates Err(run::aborted());
-                }
-                stage(&mut frame, "run");
-                frame.note(&*prepared);
-                frame.start();
-                let first = run::first(&mut frame, prepared);
-                let mut result = match first.await {
-                    First::Done(result) => result,
-                    First::Waiting(running) => Box::pin(run::wait(&mut frame, running)).await,
-                };
-
-                // after
-                if is_hooked {
-                    stage(&mut frame, "after");
-                    before::after(&mut frame, &mut result).await;
-                    frame.pass_on_halt(turn);
-                }
-                drop(permit);
-                result
-            };
+            // admit, prepare, and for most calls all the rest
+            let mut result = None;
+            trace::stage(&mut frame, is_traced, "prepare");
+            let is_slow = turn.is_some() || is_traced;
+            let left =
+                poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task, &mut result)));
+            if let Some(left) = left.await {
+                result = Some(gates::pass(&mut frame, left, turn, is_traced, &view).await);
+            }
 
             // fit, finish
-            stage(&mut frame, "fit");
-            frame.end(result)
+            trace::stage(&mut frame, is_traced, "fit");
+            frame.end(&mut result)
         }
     }
 

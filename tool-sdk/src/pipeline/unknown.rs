@@ -33,7 +33,8 @@ impl Pipeline {
         let name = name.unwrap_or(const { ToolName::from_static("_") });
         let nothing = Nothing(Definition::new(name, "", Schema::default()));
         let policy = Policy::of_nothing();
-        Frame::new(&self.core, session, call, call.known_as(), &nothing, &policy).end(Err(error))
+        Frame::new(&self.core, session, call, call.known_as(), &nothing, &policy)
+            .end(&mut Some(Err(error)))
     }
 
     #[cold]

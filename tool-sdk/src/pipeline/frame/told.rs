@@ -59,17 +59,22 @@ impl Frame<'_> {
 
     /// The end of every call: its text is cut, exactly one terminal event goes out.
     #[inline]
-    pub(in crate::pipeline) fn end(&mut self, mut result: Result<Output, ToolError>) -> Outcome {
-        self.conclude(&result);
-        self.record_run(&result);
-        if let Some(truncated) = fit::fit(self, &mut result) {
+    pub(in crate::pipeline) fn end(
+        &mut self,
+        result: &mut Option<Result<Output, ToolError>>,
+    ) -> Outcome {
+        let done = result.get_or_insert_with(|| Err(no_result()));
+        self.conclude(done);
+        self.record_run(done);
+        if let Some(truncated) = fit::fit(self, done) {
             self.aside().truncated = Some(truncated);
         }
         if self.is_heard() {
-            self.tell(self.begun.unwrap_or_default(), || self.terminal(&result));
+            self.tell(self.begun.unwrap_or_default(), || self.terminal(done));
         }
         self.begun = None;
         let aside = self.extra.as_mut().and_then(|extra| extra.aside.take());
+        let result = result.take().unwrap_or_else(|| Err(no_result()));
         Outcome { call: self.id.clone(), result, aside }
     }
 
@@ -126,4 +131,9 @@ impl Frame<'_> {
         let tool = Arc::clone(self.policy.label(self.definition));
         self.core.tell_of(begun, ToolEvent::new(self.session, tool, &self.id, kind()))
     }
+}
+
+#[cold]
+fn no_result() -> ToolError {
+    ToolError::internal("the call ended without a result")
 }

@@ -44,8 +44,15 @@ pub(super) async fn traced(span: Span, call: impl Future<Output = Outcome>) -> O
 
 /// Says that a call that is traced goes into a stage: its span lasts until the next stage, or
 /// the end.
+#[inline]
+pub(super) fn stage(frame: &mut Frame<'_>, is_traced: bool, stage: &'static str) {
+    if is_traced {
+        enter(frame, stage);
+    }
+}
+
 #[cold]
-pub(super) fn stage(frame: &mut Frame<'_>, stage: &'static str) {
+fn enter(frame: &mut Frame<'_>, stage: &'static str) {
     if LevelFilter::current() >= Level::DEBUG {
         frame.enter(|| span_of(stage));
     }
