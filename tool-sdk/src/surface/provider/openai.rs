@@ -49,11 +49,7 @@ pub(super) fn tool(definition: &Definition) -> Value {
     })
 }
 
-/// A function in strict mode: the model cannot send anything else.
-///
-/// Optional parameters are nullable here, so the call must be read with
-/// [`Lenient::null_is_absent`](crate::Lenient::null_is_absent); what strict mode cannot say
-/// comes as JSON text, which [`Lenient::stringified`](crate::Lenient::stringified) reads.
+/// A function in strict mode.
 pub(super) fn strict_tool(definition: &Definition) -> Value {
     json!({
         "type": "function",
