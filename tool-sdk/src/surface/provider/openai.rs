@@ -77,12 +77,7 @@ pub(super) fn strict_parameters(definition: &Definition) -> (Map<String, Value>,
 
 /// A list must say what its items are, also when they may be anything.
 fn items(schema: &mut Map<String, Value>) {
-    let list = match schema.get("type") {
-        Some(Value::Array(types)) => types.iter().any(|ty| ty == "array"),
-        Some(ty) => ty == "array",
-        None => false,
-    };
-    if list {
+    if walk::is_type(schema, "array") {
         schema.entry("items").or_insert_with(|| json!({}));
     }
     walk::each_mut(schema, &mut |_, inner| {
