@@ -9,17 +9,16 @@
 //!         [--yes | --no-input] [--safe-commands | --no-safe-commands]
 //!         [--sandbox MODE] [--sandbox-level LEVEL]
 //!         [--config FILE] [--state-dir DIR] COMMAND
-//!   list       [--json] [--category C] [AUDIENCE]
-//!   show       NAME [--json] [AUDIENCE]
-//!   schema     [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json] [AUDIENCE]
-//!   call       NAME [JSON | - | @FILE | --PARAMETER VALUE…] [--events] [--json]
-//!   check      NAME [JSON | - | @FILE | --PARAMETER VALUE…] [--json]
-//!   batch      [FILE | -] [--events] [--json]
+//!   list    [--json] [--scope S] [--category C] [--model M] [--agent A]
+//!   show    NAME [--json]
+//!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
+//!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json]
+//!   check   NAME [JSON | - | @FILE | --param value …] [--json]
+//!   batch   [FILE | -] [--events] [--json]
 //!   approvals  list [--json] | revoke ID
-//!   serve      mcp [--http ADDR]
-//!   mcp        list [--json] | inspect NAME [--json] | add NAME [--url URL | -- COMMAND…] | remove NAME
-//!   doctor     [--self-test] [--json]
-//! AUDIENCE: [--scope S] [--model M] [--agent A]
+//!   serve   mcp [--http ADDR]
+//!   mcp     list [--json] | add NAME [--url URL | -- COMMAND …] | remove NAME | inspect NAME [--json]
+//!   doctor  [--self-test] [--json]
 //! ```
 //!
 //! Options of the program stand before or after the command. They may also come from
