@@ -1,3 +1,5 @@
+//! Pages of texts and of endless sources, to the last count.
+
 use std::io;
 
 use super::*;
