@@ -87,7 +87,7 @@ impl<'a> HookedCall<'a> {
 
     /// Ends the model's turn with this call. The first reason stays.
     ///
-    /// For after-hooks: a before-hook says [`Opinion::halt`].
+    /// For after-hooks: a before-hook says [`Opinion::halt`](super::Opinion::halt).
     pub fn halt(&self, reason: impl Into<String>) {
         self.0.halt(reason.into());
     }

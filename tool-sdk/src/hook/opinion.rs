@@ -71,7 +71,7 @@ impl Opinion {
         self.0
     }
 
-    /// Nobody needs to be asked; counts only from a hook that [may allow](Hook::may_allow).
+    /// Nobody needs to be asked; counts only from a hook that [may allow](super::Hook::may_allow).
     pub fn allow(reason: impl Into<String>) -> Self {
         Self::new(Verdict::Allow, reason)
     }
