@@ -254,6 +254,36 @@ fn source_files_say_what_they_are_for() {
     }
 }
 
+/// The features that a package declares, each with the comment above it.
+fn features(package: &str) -> Vec<(String, String)> {
+    let manifest = read(&root().join(package).join("Cargo.toml"));
+    let section = manifest.split("[features]\n").nth(1).expect("it has features");
+    let section = section.split("\n[").next().unwrap_or_default();
+    let mut comment = String::new();
+    let mut found = Vec::new();
+    for line in section.lines() {
+        if let Some(words) = line.strip_prefix("# ") {
+            comment = words.to_owned();
+        } else if let Some((name, parts)) = line.split_once(" = ") {
+            let words = std::mem::take(&mut comment);
+            let words = if name == "default" { format!("`{parts}`") } else { words };
+            assert!(!words.is_empty(), "the feature `{name}` of {package} has no comment");
+            found.push((name.to_owned(), words));
+        }
+    }
+    found
+}
+
+#[test]
+fn whoever_begins_reads_of_every_feature() {
+    for file in ["tool-sdk/README.md", "tool-sdk/src/lib.rs"] {
+        let text = read(&root().join(file));
+        for (name, _) in features("tool-sdk").iter().filter(|(name, _)| name != "default") {
+            assert!(text.contains(&format!("`{name}`")), "{file} does not name `{name}`");
+        }
+    }
+}
+
 /// Compares a generated file with what it should be; `TOOL_SDK_BLESS=1` writes it.
 #[track_caller]
 fn generated(file: &str, wanted: &str) {
@@ -299,19 +329,8 @@ fn the_reference_of_features_is_current() {
         String::from("# Features\n\nGenerated from the manifests; the tests keep it current.\n");
     for package in ["tool-sdk", "tool-std"] {
         let _ = write!(text, "\n## {package}\n\n| feature | brings |\n| --- | --- |\n");
-        let manifest = read(&root().join(package).join("Cargo.toml"));
-        let section = manifest.split("[features]\n").nth(1).expect("it has features");
-        let section = section.split("\n[").next().unwrap_or_default();
-        let mut comment = String::new();
-        for line in section.lines() {
-            if let Some(words) = line.strip_prefix("# ") {
-                comment = words.to_owned();
-            } else if let Some((name, parts)) = line.split_once(" = ") {
-                let words = std::mem::take(&mut comment);
-                let words = if name == "default" { format!("`{parts}`") } else { words };
-                assert!(!words.is_empty(), "the feature `{name}` of {package} has no comment");
-                let _ = writeln!(text, "| `{name}` | {words} |");
-            }
+        for (name, words) in features(package) {
+            let _ = writeln!(text, "| `{name}` | {words} |");
         }
     }
     generated("docs/reference/features.md", &text);

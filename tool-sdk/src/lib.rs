@@ -37,10 +37,20 @@
 //!
 //! 1. vocabulary: [`ToolName`], [`Output`], [`Risk`], [`ToolError`], [`Schema`], [`Call`];
 //! 2. the world: [`Session`] and [`Context`], what a running tool may know and do;
-//! 3. [`Tool`] and [`Definition`], what can be called;
-//! 4. [`Registry`] and [`Toolset`], who may see what;
-//! 5. [`Pipeline`], the one way to run a tool;
-//! 6. surfaces: [`provider`] formats, the Model Context Protocol, the command line.
+//! 3. [`Tool`] and [`Definition`], what can be called; [`Registry`], which tools there are;
+//! 4. guards, each of which answers one question about a call: [`Ruleset`], [`Approver`],
+//!    [`Hook`], [`LoopGuard`], [`Budget`];
+//! 5. [`Toolset`], who sees what; [`Events`] and [`Audit`], who is told what happens;
+//! 6. [`Pipeline`], the one way to run a tool, and [`Batch`] for many calls at once;
+//! 7. surfaces: [`provider`] formats, the Model Context Protocol, the command line.
+//!
+//! # Features
+//!
+//! `macros` and `linked` are there by default. Each of the others brings one thing, and what
+//! that needs: `cli` a command line, `hooks` commands as hooks, `mcp` a server and a client of
+//! the Model Context Protocol, `otel` fields for OpenTelemetry on spans, `process` child
+//! processes, `sandbox` what confines them, `testing` a harness and checks for tests, and
+//! `workspace` the folders that tools may touch.
 
 extern crate self as tool_sdk;
 

@@ -9,14 +9,13 @@
 //! | [`apply_patch`](fn@fs::apply_patch) | `fs` | changes several files together, or none |
 //! | [`glob_files`](fn@search::glob_files) | `search` | finds files by their names |
 //! | [`grep_files`](fn@search::grep_files) | `search` | searches files with a regular expression |
-//! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
-//! | [`register_mcp_server`](fn@mcp::register_mcp_server) | `mcp` | uses the tools of another server |
-//! | [`debug_mcp_server`](fn@mcp::debug_mcp_server) | `mcp` | shows how those servers are |
-//!
 //! | [`exec_command`](fn@exec::exec_command) | `exec` | runs a command, which may run on after the call |
 //! | [`write_stdin`](fn@exec::write_stdin) | `exec` | types into such a command, or waits for its output |
 //! | [`list_sessions`](fn@exec::list_sessions), [`kill_session`](fn@exec::kill_session) | `exec` | lists and ends such commands |
 //! | [`shell`](fn@exec::shell), [`shell_command`](fn@exec::shell_command) | `exec` | run a command to its end |
+//! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
+//! | [`register_mcp_server`](fn@mcp::register_mcp_server) | `mcp` | uses the tools of another server |
+//! | [`debug_mcp_server`](fn@mcp::debug_mcp_server) | `mcp` | shows how those servers are |
 //!
 //! [`shell`](mod@shell) has no tool; it understands what a command line will do. Of the
 //! families of tools that run commands a model gets one: see [`variants`](exec::variants).

@@ -1,4 +1,8 @@
-//! `#[tool]` on a function.
+//! `#[tool]` on a function: [`parse`] what was written, [`lower`] it by the rules into a
+//! [`model`], [`expand`] that into tokens; [`inert`] where there are mistakes.
+//!
+//! The other files are parts of two steps: rules by what they are about, and [`spec`] and
+//! [`committed`], which are expanded apart.
 
 pub(crate) mod committed;
 mod example;

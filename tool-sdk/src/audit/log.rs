@@ -1,11 +1,12 @@
 //! A file of records: one JSON object a line, only ever added to.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::{Audit, AuditRecord};
 use crate::redact::Redactor;
+use crate::store::place;
 
 /// Keeps records as JSON lines in a file that only its owner may read.
 ///
@@ -34,7 +35,7 @@ impl AuditLog {
     /// Fails when the file cannot be opened or made the owner's own, and when `path` is a
     /// link or no file.
     pub fn open(path: impl AsRef<Path>, redactor: Redactor) -> io::Result<Self> {
-        let file = options().open(path)?;
+        let file = place::options().append(true).create(true).open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the audit log is no file"));
         }
@@ -52,26 +53,6 @@ impl Audit for AuditLog {
         line.push('\n');
         (&self.file).write_all(line.as_bytes())
     }
-}
-
-#[cfg(unix)]
-fn options() -> OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-
-    use rustix::fs::OFlags;
-
-    let mut options = OpenOptions::new();
-    // A pipe in the file's place must not make the host wait for a reader.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    options.append(true).create(true).mode(0o600).custom_flags(flags.bits().cast_signed());
-    options
-}
-
-#[cfg(not(unix))]
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    options
 }
 
 /// The mode at opening only counts for a new file.

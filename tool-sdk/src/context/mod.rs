@@ -9,10 +9,10 @@
 mod cancel;
 mod facts;
 mod inquiry;
-mod progress;
 mod session;
 mod settings;
 mod sight;
+mod sink;
 mod state;
 
 use std::fmt;
@@ -27,12 +27,12 @@ use tokio_util::sync::CancellationToken;
 pub use self::cancel::{Interrupted, Stop};
 pub use self::facts::ToolFacts;
 pub use self::inquiry::{Elicited, Inquiries, Inquiring, Inquiry, InquiryKind};
-#[cfg(feature = "mcp")]
-pub(crate) use self::progress::Listener;
-pub use self::progress::{Asking, Signal, Sink};
 pub use self::session::{Client, Message, Session};
 pub use self::settings::Settings;
 pub use self::sight::{Sight, Visibility};
+#[cfg(feature = "mcp")]
+pub(crate) use self::sink::Listener;
+pub use self::sink::{Asking, Signal, Sink};
 pub use self::state::{FromContext, FromContextRef, State};
 use crate::call::{Call, CallId};
 use crate::error::ToolError;
@@ -227,6 +227,26 @@ impl Context {
     /// # Errors
     ///
     /// Fails with what `work` fails with; a panic in it is an internal error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # async fn example(cx: &tool_sdk::Context) -> Result<u64, tool_sdk::ToolError> {
+    /// use tool_sdk::ToolError;
+    ///
+    /// cx.blocking(|stop| {
+    ///     let mut sum = 0;
+    ///     for number in 0..1_000_000_u64 {
+    ///         if stop.is_stopped() {
+    ///             return Err(ToolError::aborted("nobody waits for the sum any more"));
+    ///         }
+    ///         sum += number;
+    ///     }
+    ///     Ok(sum)
+    /// })
+    /// .await
+    /// # }
+    /// ```
     pub async fn blocking<T, W>(&self, work: W) -> Result<T, ToolError>
     where
         T: Send + 'static,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::progress::Listener;
+use super::sink::Listener;
 use super::state::Lent;
 
 /// A conversation: who asks, on whose behalf, and what the host lends.

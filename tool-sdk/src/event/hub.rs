@@ -298,6 +298,36 @@ impl Queue {
 }
 
 /// A subscription to the events of a pipeline.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Call, EventKind, Pipeline, Registry, Session, tool, tools};
+///
+/// /// Say hello.
+/// #[tool(read)]
+/// fn hello() -> &'static str {
+///     "hello"
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let pipeline = Pipeline::new(Registry::builder().add(tools![hello]).build()?);
+/// let mut events = pipeline.subscribe();
+/// pipeline.call(&Session::default(), Call::new("hello", "{}")).await;
+///
+/// let mut seen = 0;
+/// while let Some(event) = events.recv().await {
+///     assert_eq!(event.tool.name, "hello");
+///     seen += 1;
+///     if event.kind.is_terminal() {
+///         break;
+///     }
+/// }
+/// assert_eq!(seen, 3, "it was understood, it ran, it ended");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Events {
     bell: Arc<Bell>,
     hub: Arc<Hub>,

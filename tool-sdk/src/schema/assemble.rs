@@ -6,6 +6,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
+use super::order::order;
 use super::{Schema, SchemaFn, normal, walk, written};
 
 /// One property of an object that is put together from its parts.
@@ -76,7 +77,7 @@ pub(super) fn tree(shown: &[Property<'_>]) -> Schema {
                 for (keyword, value) in constraints(schema, property) {
                     schema.insert(keyword.into_owned(), value);
                 }
-                normal::order(schema);
+                order(schema);
             }
         }
     }

@@ -10,6 +10,7 @@
 mod assemble;
 mod check;
 mod normal;
+mod order;
 pub(crate) mod walk;
 mod words;
 mod written;
@@ -24,7 +25,8 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use self::assemble::{Property, object};
 pub(crate) use self::check::faults;
-pub(crate) use self::normal::{FORMATS, order};
+pub(crate) use self::normal::FORMATS;
+pub(crate) use self::order::order;
 pub(crate) use self::words::{is_widest, type_words};
 
 /// A schema by its type, as a function pointer.

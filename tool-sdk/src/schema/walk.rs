@@ -59,6 +59,15 @@ pub(crate) fn has(schema: &Map<String, Value>, keywords: &[&str]) -> bool {
     schema.keys().any(|keyword| keywords.contains(&keyword.as_str()))
 }
 
+/// Whether `schema` is of type `name`, among others perhaps.
+pub(crate) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
+    match get(schema, "type") {
+        Some(Value::Array(types)) => types.iter().any(|ty| ty == name),
+        Some(ty) => ty == name,
+        None => false,
+    }
+}
+
 /// Calls `visit` with the keyword, the pointer from here, and each schema right inside.
 pub(crate) fn each<'a>(
     schema: &'a Map<String, Value>,

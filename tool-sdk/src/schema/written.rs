@@ -14,6 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::assemble::{Property, constraints};
+use super::order::rank;
 use super::{Schema, SchemaFn, normal, walk};
 
 /// What a type says, in normal form; nothing where that depends on more than the type.
@@ -118,7 +119,7 @@ impl<'a> Entries<Cow<'a, str>, Said<'a>> {
         for (keyword, value) in constraints(ty, property) {
             set(keyword, Said::OfParameter(value));
         }
-        entries.sort_by_key(|(keyword, _)| normal::rank(keyword));
+        entries.sort_by_key(|(keyword, _)| rank(keyword));
         Self(entries)
     }
 }

@@ -107,7 +107,8 @@ pub(crate) fn open_lock(path: &Path) -> Result<File, StoreError> {
     checked(path, file)
 }
 
-/// A new file that only the user can read and write.
+/// A new file that only the user can read and write; a link in its place is refused like a
+/// file.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
 }
@@ -146,14 +147,15 @@ fn private(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Makes a folder that only the user can use, and those around it, where they are not there.
 #[cfg(unix)]
-fn create_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(not(unix))]
-fn create_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(folder)
 }
 
@@ -172,7 +174,7 @@ pub(crate) fn flush_folder(_: &Path) -> io::Result<()> {
 /// How every file is opened: no link, no waiting for the other end of a pipe, and new ones
 /// for the user alone.
 #[cfg(unix)]
-fn options() -> OpenOptions {
+pub(crate) fn options() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
 
     use rustix::fs::OFlags;
@@ -184,6 +186,6 @@ fn options() -> OpenOptions {
 }
 
 #[cfg(not(unix))]
-fn options() -> OpenOptions {
+pub(crate) fn options() -> OpenOptions {
     OpenOptions::new()
 }

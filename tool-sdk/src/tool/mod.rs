@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** nothing here decides whether a call may run.
 
-mod approval;
+mod approved;
 pub(crate) mod args;
 mod definition;
 pub(crate) mod digest;
@@ -25,12 +25,13 @@ mod paths;
 #[path = "paths_nothing.rs"]
 mod paths;
 pub(crate) mod shown;
+mod subject;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use self::approval::{Approved, Subject};
+pub use self::approved::Approved;
 #[cfg(feature = "cli")]
 pub(crate) use self::args::closest;
 pub(crate) use self::args::is_strict;
@@ -50,6 +51,7 @@ pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, param_type, struc
 #[cfg(feature = "workspace")]
 pub use self::path::WorkspacePath;
 pub use self::shown::Shown;
+pub use self::subject::Subject;
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};
@@ -63,6 +65,49 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send
 /// `#[tool]` implements it; a type that cannot use the macro implements it by hand and is
 /// treated exactly alike. [`DynamicTool`] is the shortest way to a tool whose schema is
 /// only known when the program runs.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{
+///     Approved, Call, Definition, InvalidArgs, Output, Pipeline, Prepared, RawArgs, Registry,
+///     Risk, RiskClass, Running, Schema, Session, Tool, ToolName,
+/// };
+///
+/// /// Tells the time, whatever it is asked.
+/// struct Clock(Definition);
+///
+/// impl Tool for Clock {
+///     fn definition(&self) -> &Definition {
+///         &self.0
+///     }
+///
+///     fn prepare(&self, _: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
+///         Ok(Box::new(Look))
+///     }
+/// }
+///
+/// /// One look at the clock.
+/// struct Look;
+///
+/// impl Prepared for Look {
+///     fn run(self: Box<Self>, _: Approved<'_>) -> Running {
+///         Box::pin(async { Ok(Output::text("noon")) })
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let schema = Schema::from_json(r#"{"type": "object", "properties": {}}"#)?;
+/// let definition = Definition::new(ToolName::new("clock")?, "Tells the time.", schema)
+///     .risk(Risk::new(RiskClass::Read));
+/// let pipeline = Pipeline::new(Registry::builder().add(Clock(definition)).build()?);
+///
+/// let outcome = pipeline.call(&Session::default(), Call::new("clock", "{}")).await;
+/// assert_eq!(outcome.text(), "noon");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Tool: Send + Sync + 'static {
     /// What the model and the host are told about the tool.
     fn definition(&self) -> &Definition;

@@ -186,23 +186,30 @@ impl WorkspacePath {
         if asked.is_none() {
             // Reading there is no more a matter of course than writing, but it is no writing.
             let class = if writes { RiskClass::Write } else { RiskClass::Read };
-            let note = outside(cx);
+            let what = outside(cx);
             let under = |it: &Subject| {
-                let subject = it.clone().under(Subject::OUTSIDE).class(class);
-                subject.always_asks().noted(note.clone())
+                let subject = it.clone().under(Subject::OUTSIDE).class(class).always_asks();
+                special(subject, &what)
             };
             also.extend(subjects.iter().map(under));
         }
         if writes {
             let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());
             let obeyed = "is a file that something executes or obeys later";
-            let under = |place| path(place).under(Subject::PROTECTED).noted(obeyed);
+            let under = |place| special(path(place).under(Subject::PROTECTED), obeyed);
             also.extend(places.map(under));
             also.dedup();
         }
         subjects.extend(also);
         subjects
     }
+}
+
+/// Says of a path what is special about it, with its name.
+fn special(path: Subject, what: &str) -> Subject {
+    const MAX: usize = 256;
+    let name: String = path.text().chars().take(MAX).collect();
+    path.because(format!("`{}` {what}", name.escape_debug()))
 }
 
 /// That a path is outside, and of what.
@@ -327,11 +334,12 @@ mod tests {
         let elsewhere = TempDir::new().unwrap();
         let path = elsewhere.path().canonicalize().unwrap().join("a");
         let subjects = WorkspacePath::from(path.to_str().unwrap()).read(&cx);
-        let notes: Vec<&str> = subjects.iter().filter_map(Subject::note).collect();
+        let reasons: Vec<&str> = subjects.iter().filter_map(Subject::reason).collect();
         let root = folder.path().canonicalize().unwrap();
-        let note = format!("is outside the workspace, which is `{}`", root.display());
-        assert_eq!(notes, [note.as_str()]);
-        assert!(WorkspacePath::from("src/a").read(&cx).iter().all(|it| it.note().is_none()));
+        let [path, root] = [&path, &root].map(|path| path.display());
+        let reason = format!("`{path}` is outside the workspace, which is `{root}`");
+        assert_eq!(reasons, [reason.as_str()]);
+        assert!(WorkspacePath::from("src/a").read(&cx).iter().all(|it| it.reason().is_none()));
     }
 
     #[test]

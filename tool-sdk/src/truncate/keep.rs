@@ -9,6 +9,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::store::place::{create_new, create_private};
+
 /// How every kept file ends, so that nothing else is ever swept away.
 pub(super) const SUFFIX: &str = ".output.txt";
 
@@ -63,7 +65,7 @@ pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::
             1 => format!("{name}{SUFFIX}"),
             _ => format!("{name}-{copy}{SUFFIX}"),
         });
-        match open_new(&path) {
+        match create_new(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(file) => {
@@ -145,29 +147,6 @@ fn have_one_owner(file: &fs::Metadata, folder: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn have_one_owner(_: &fs::Metadata, _: &fs::Metadata) -> bool {
     true
-}
-
-#[cfg(unix)]
-fn create_private(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-#[cfg(not(unix))]
-fn create_private(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-/// A file that was not there before; a link in its place is refused like a file.
-#[cfg(unix)]
-fn open_new(path: &Path) -> io::Result<fs::File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
-}
-
-#[cfg(not(unix))]
-fn open_new(path: &Path) -> io::Result<fs::File> {
-    fs::OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 #[cfg(test)]

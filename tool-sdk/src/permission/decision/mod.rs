@@ -166,7 +166,7 @@ impl Case<'_> {
             if decided.action == Action::Ask { self.lifted(subject, decided) } else { decided };
         let looked_at = self.unnamed(subject, grave(subject, lifted));
         let bound = self.bound(subject, class, looked_at);
-        Decision { subjects: vec![subject.clone()], ..noted(subject, bound) }
+        Decision { subjects: vec![subject.clone()], ..explained(subject, bound) }
     }
 
     fn by_rules(&self, subject: &Subject, class: RiskClass, alone: bool) -> Decision {
@@ -330,14 +330,13 @@ impl Decision {
 }
 
 /// Says first what is special about what may not be touched as a matter of course.
-fn noted(subject: &Subject, decided: Decision) -> Decision {
-    const MAX: usize = 256;
-    let Some(note) = subject.note().filter(|_| decided.action != Action::Allow) else {
-        return decided;
-    };
-    let text: String = subject.text().chars().take(MAX).collect();
-    let reason = format!("`{}` {note}; {}", text.escape_debug(), decided.reason);
-    Decision { reason: reason.into(), ..decided }
+fn explained(subject: &Subject, decided: Decision) -> Decision {
+    // Of what was not understood, the reason has said why.
+    let special = subject.reason().filter(|_| !subject.is_opaque());
+    match special.filter(|_| decided.action != Action::Allow) {
+        Some(why) => Decision { reason: format!("{why}; {}", decided.reason).into(), ..decided },
+        None => decided,
+    }
 }
 
 /// What cannot be brought back is asked about, unless a rule allows exactly this.

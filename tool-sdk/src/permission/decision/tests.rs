@@ -191,7 +191,8 @@ fn what_the_tool_refuses_is_denied_whatever_allows_it() {
 
 #[test]
 fn what_is_special_about_a_place_is_told_before_the_reason() {
-    let outside = Subject::new("/etc").under("external_directory").always_asks().noted("is far");
+    let outside = Subject::new("/etc").under("external_directory").always_asks();
+    let outside = outside.because("`/etc` is far");
     let decide = |rules: &[&str]| {
         Setup { subjects: vec![outside.clone()], ..Setup::new(rules, &[]) }.decide().reason
     };

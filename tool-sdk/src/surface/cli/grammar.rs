@@ -356,6 +356,22 @@ mod tests {
         }
     }
 
+    // The grammar is written out twice, for those who read the guide and for those who read the
+    // documentation.
+    #[test]
+    fn every_command_and_every_reserved_name_is_in_the_guide() {
+        let guide = include_str!("../../../guide/command_line.md");
+        let head = include_str!("mod.rs");
+        for command in command("toy").get_subcommands() {
+            let name = command.get_name();
+            assert!(guide.contains(&format!("\n  {name} ")), "{name}");
+            assert!(head.contains(&format!("\n//!   {name} ")), "{name}");
+        }
+        for name in RESERVED {
+            assert!(guide.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
     #[test]
     fn every_option_of_the_program_is_reserved() {
         let call = command("toy").get_subcommands().find(|sub| sub.get_name() == "call").cloned();

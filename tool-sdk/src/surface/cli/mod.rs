@@ -22,8 +22,9 @@
 //! ```
 //!
 //! Options of the program stand before or after the command. They may also come from
-//! variables of the environment and from a configuration file; the command line wins. See
-//! [the guide](https://docs.rs/tool-sdk) for what each means.
+//! variables of the environment and from a configuration file; the command line wins. The
+//! chapter on the command line in the guide, which is in the folder of this package, says what
+//! each means.
 //!
 //! | exit code | meaning |
 //! |---|---|

@@ -52,7 +52,11 @@ pub enum Dialect {
     Mcp,
     /// OpenAI functions.
     OpenAi,
-    /// OpenAI functions in strict mode.
+    /// OpenAI functions in strict mode: the model cannot send anything else.
+    ///
+    /// Optional parameters are nullable there, and what strict mode cannot say comes as JSON
+    /// text; so calls are read with [`Lenient::null_is_absent`](crate::Lenient::null_is_absent)
+    /// and [`Lenient::stringified`](crate::Lenient::stringified).
     OpenAiStrict,
     /// OpenRouter functions.
     OpenRouter,

@@ -49,11 +49,7 @@ pub(super) fn tool(definition: &Definition) -> Value {
     })
 }
 
-/// A function in strict mode: the model cannot send anything else.
-///
-/// Optional parameters are nullable here, so the call must be read with
-/// [`Lenient::null_is_absent`](crate::Lenient::null_is_absent); what strict mode cannot say
-/// comes as JSON text, which [`Lenient::stringified`](crate::Lenient::stringified) reads.
+/// A function in strict mode.
 pub(super) fn strict_tool(definition: &Definition) -> Value {
     json!({
         "type": "function",
@@ -81,12 +77,7 @@ pub(super) fn strict_parameters(definition: &Definition) -> (Map<String, Value>,
 
 /// A list must say what its items are, also when they may be anything.
 fn items(schema: &mut Map<String, Value>) {
-    let list = match schema.get("type") {
-        Some(Value::Array(types)) => types.iter().any(|ty| ty == "array"),
-        Some(ty) => ty == "array",
-        None => false,
-    };
-    if list {
+    if walk::is_type(schema, "array") {
         schema.entry("items").or_insert_with(|| json!({}));
     }
     walk::each_mut(schema, &mut |_, inner| {

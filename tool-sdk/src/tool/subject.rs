@@ -1,44 +1,18 @@
 //! What a call touches, as rules and people see it.
+//!
+//! A tool makes subjects of its arguments, and each of them is judged on its own.
+//!
+//! **Invariant:** nothing here decides. A subject says what it is, and knows no rule.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::context::Context;
 use crate::effect::RiskClass;
 use crate::error::{ErrorKind, ToolError};
 use crate::redact::Redactor;
-
-/// The proof that a call went through every gate, and the way to its context; only a
-/// pipeline has it.
-///
-/// It does not hold the call, because the approved call is the [`Prepared`](crate::Prepared)
-/// itself: the pipeline owns it from decoding on, hands it out to be looked at only, and
-/// [`run`](crate::Prepared::run) consumes it. So what was judged and shown is what runs,
-/// once.
-pub struct Approved<'a>(&'a mut dyn FnMut() -> Context);
-
-impl<'a> Approved<'a> {
-    #[inline]
-    pub(crate) fn by_pipeline(context: &'a mut dyn FnMut() -> Context) -> Self {
-        Self(context)
-    }
-
-    /// What the tool may know and do, made for the tools that want it.
-    #[must_use]
-    pub fn context(self) -> Context {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for Approved<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Approved")
-    }
-}
 
 /// One thing that a call touches: a path, a command, an address.
 ///
@@ -70,7 +44,6 @@ pub struct Subject {
     because: Option<Cow<'static, str>>,
     offers: Vec<String>,
     forbidden_as: Option<Cow<'static, str>>,
-    note: Option<Cow<'static, str>>,
     refusal: Option<Arc<Refusal>>,
 }
 
@@ -116,7 +89,6 @@ impl Subject {
             because: None,
             offers: Vec::new(),
             forbidden_as: None,
-            note: None,
             refusal: None,
         }
     }
@@ -243,14 +215,9 @@ impl Subject {
         self
     }
 
-    /// Says what is special about it, for whoever reads why it may not be touched.
-    #[cfg(any(feature = "workspace", test))]
-    pub(crate) fn noted(mut self, note: impl Into<Cow<'static, str>>) -> Self {
-        self.note = Some(note.into());
-        self
-    }
-
-    /// Says why somebody has to look at it, where it was not understood.
+    /// Says why somebody has to look at it: of what was not understood, why not, and of
+    /// anything else what is special about it. Whoever is asked reads it, and whoever is
+    /// refused.
     ///
     /// # Examples
     ///
@@ -303,7 +270,7 @@ impl Subject {
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
         if self.spellings().chain(self.forbidden_as()).any(secret) {
-            (self.path, self.forbidden_as, self.note, self.refusal) = Default::default();
+            (self.path, self.forbidden_as, self.refusal) = Default::default();
             (self.because, self.offers) = (None, Vec::new());
             redactor.scrub(self.text.to_mut());
         }
@@ -361,11 +328,6 @@ impl Subject {
         })
     }
 
-    /// What is special about it.
-    pub(crate) fn note(&self) -> Option<&str> {
-        self.note.as_deref()
-    }
-
     /// Whether somebody is asked about it where no rule speaks of it.
     #[must_use]
     pub fn is_asked_about(&self) -> bool {
@@ -384,7 +346,7 @@ impl Subject {
         self.nameless
     }
 
-    /// Why somebody has to look at it, where it was not understood.
+    /// Why somebody has to look at it, where the tool says.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.because.as_deref()

@@ -1,4 +1,6 @@
-//! What a running tool tells and asks the outside: the port through which it does.
+//! The port through which a running tool tells and asks the outside.
+//!
+//! **Invariant:** nothing here knows who stands behind it; by default nobody does.
 
 use std::future::ready;
 use std::pin::Pin;

@@ -1,0 +1,127 @@
+//! A call, as hooks see it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::call::CallId;
+use crate::context::Session;
+use crate::tool::Definition;
+
+/// A call, as hooks see it.
+#[derive(Clone, Copy)]
+pub struct HookedCall<'a>(&'a dyn Hooked);
+
+/// What stands behind a call that hooks look at: it is asked, so that what no hook wants to
+/// know is not worked out.
+pub(crate) trait Hooked: Sync {
+    /// The conversation.
+    fn session(&self) -> &Session;
+    /// The tool.
+    fn definition(&self) -> &Definition;
+    /// The call's id.
+    fn id(&self) -> &CallId;
+    /// The arguments, as the model sent them.
+    fn original(&self) -> &str;
+    /// The arguments, as the hooks before left them.
+    fn arguments(&self) -> &str;
+    /// How long the tool ran, once it is done.
+    fn elapsed(&self) -> Option<Duration>;
+    /// Ends the model's turn.
+    fn halt(&self, reason: String);
+    /// Tells subscribers of a part of the hook.
+    fn watch(&self, run: HookRun);
+    /// Keeps a text in a file, as outputs are kept.
+    fn keep(&self, text: &str) -> Option<PathBuf>;
+}
+
+impl<'a> HookedCall<'a> {
+    #[inline]
+    pub(crate) fn new(call: &'a dyn Hooked) -> Self {
+        Self(call)
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub fn session(&self) -> &'a Session {
+        self.0.session()
+    }
+
+    /// The tool.
+    #[must_use]
+    pub fn definition(&self) -> &'a Definition {
+        self.0.definition()
+    }
+
+    /// The call's id.
+    #[must_use]
+    pub fn id(&self) -> &'a CallId {
+        self.0.id()
+    }
+
+    /// The arguments as JSON text, as the hooks before left them.
+    #[must_use]
+    pub fn arguments(&self) -> &'a str {
+        self.0.arguments()
+    }
+
+    /// The arguments as the model sent them.
+    #[must_use]
+    pub fn original(&self) -> &'a str {
+        self.0.original()
+    }
+
+    /// The arguments as a value.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.arguments()).unwrap_or_default()
+    }
+
+    /// How long the tool ran; known to after-hooks.
+    #[must_use]
+    pub fn elapsed(&self) -> Option<Duration> {
+        self.0.elapsed()
+    }
+
+    /// Ends the model's turn with this call. The first reason stays.
+    ///
+    /// For after-hooks: a before-hook says [`Opinion::halt`](super::Opinion::halt).
+    pub fn halt(&self, reason: impl Into<String>) {
+        self.0.halt(reason.into());
+    }
+
+    /// Keeps a text that is too long to show as outputs are kept; gives the file, where they are
+    /// kept at all.
+    #[must_use]
+    pub fn keep(&self, text: &str) -> Option<PathBuf> {
+        self.0.keep(text)
+    }
+
+    /// Tells subscribers of a run that is part of this hook, such as a command of its own.
+    pub fn watch(&self, run: impl FnOnce() -> HookRun) {
+        self.0.watch(run());
+    }
+}
+
+impl fmt::Debug for HookedCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookedCall")
+            .field("tool", &self.definition().name)
+            .field("id", self.id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One run of a hook, for events.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[expect(clippy::exhaustive_structs, reason = "hooks that start others write it out")]
+pub struct HookRun {
+    /// The hook's name.
+    pub hook: String,
+    /// What came of it, such as `none`, `deny: reason` or `failed: reason`.
+    pub outcome: String,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+}

@@ -1,0 +1,122 @@
+//! What a hook thinks of a call, before it is judged.
+//!
+//! **Invariant:** an opinion says what a hook wants, and never what is done.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// What a hook thinks of a call.
+///
+/// # Examples
+///
+/// ```
+/// use serde_json::json;
+/// use tool_sdk::Opinion;
+///
+/// let opinion = Opinion::ask("it is Friday").rewrite(&json!({ "path": "src/lib.rs" }));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Opinion(Option<Box<Spoken>>);
+
+/// What an opinion says; most hooks have none, and an empty one moves about cheaply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spoken {
+    pub(crate) verdict: Verdict,
+    pub(crate) reason: String,
+    pub(crate) arguments: Option<String>,
+    pub(crate) context: Vec<String>,
+}
+
+/// What a hook wants done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// Nothing in particular.
+    #[default]
+    None,
+    /// Nobody needs to be asked; only from hooks that may allow.
+    Allow,
+    /// Somebody is asked, whatever the rules say.
+    Ask,
+    /// The call does not run.
+    Deny,
+    /// The call does not run, and the model's turn ends.
+    Halt,
+}
+
+impl Opinion {
+    fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self::saying(Spoken { verdict, reason: reason.into(), ..Spoken::default() })
+    }
+
+    /// No opinion.
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn saying(spoken: Spoken) -> Self {
+        Self((spoken != Spoken::default()).then(|| Box::new(spoken)))
+    }
+
+    /// Whether it says nothing.
+    #[inline]
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// What it says, if anything.
+    #[inline]
+    pub(crate) fn spoken(self) -> Option<Box<Spoken>> {
+        self.0
+    }
+
+    /// Nobody needs to be asked; counts only from a hook that [may allow](super::Hook::may_allow).
+    pub fn allow(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Allow, reason)
+    }
+
+    /// Somebody must be asked, whatever rules, approvals and modes say.
+    pub fn ask(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Ask, reason)
+    }
+
+    /// The call must not run; the model reads why.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Deny, reason)
+    }
+
+    /// The call must not run, and the model's turn ends.
+    pub fn halt(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Halt, reason)
+    }
+
+    /// Replaces the arguments; they are prepared and judged like those of any call.
+    pub fn rewrite(mut self, arguments: &Value) -> Self {
+        self.0.get_or_insert_default().arguments = Some(arguments.to_string());
+        self
+    }
+
+    /// Adds something that the model reads with the result.
+    pub fn context(mut self, text: impl Into<String>) -> Self {
+        self.0.get_or_insert_default().context.push(text.into());
+        self
+    }
+}
+
+impl fmt::Display for Opinion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(spoken) = &self.0 else { return f.write_str("none") };
+        f.write_str(match spoken.verdict {
+            Verdict::None => "none",
+            Verdict::Allow => "allow",
+            Verdict::Ask => "ask",
+            Verdict::Deny => "deny",
+            Verdict::Halt => "halt",
+        })?;
+        if !spoken.reason.is_empty() {
+            write!(f, ": {}", spoken.reason)?;
+        }
+        f.write_str(if spoken.arguments.is_some() { " (arguments changed)" } else { "" })
+    }
+}

@@ -1,0 +1,84 @@
+//! Who is asked about calls: commands of the user's hooks, then whoever answers.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::super::guard::Answers;
+use super::super::terminal::{AtTerminal, Floor, FormsAtTerminal};
+use super::super::{Io, config, style};
+use crate::context::Session;
+use crate::hook::Priority;
+use crate::hook::external::ExternalHooks;
+use crate::permission::{Approver, Ask, Mode, Reply};
+use crate::pipeline::Pipeline;
+
+/// The configured commands, to be run in `folder`; tells what among them is not understood.
+pub(super) fn hooks(
+    configured: Option<config::Hooks>,
+    folder: PathBuf,
+    mode: Mode,
+    io: &mut Io<'_>,
+) -> Option<Arc<ExternalHooks>> {
+    let config::Hooks { commands, remarks } = configured?;
+    for remark in remarks {
+        io.say(style::plain(&format!("warning: hooks.{remark}")));
+    }
+    (!commands.is_empty()).then(|| Arc::new(commands.in_folder(folder).in_mode(mode)))
+}
+
+/// Puts the configured commands in front of the calls, and of whoever is asked.
+pub(super) fn with_hooks(
+    mut pipeline: Pipeline,
+    hooks: Option<&Arc<ExternalHooks>>,
+    approver: Option<Arc<dyn Approver>>,
+) -> Pipeline {
+    let approver = match (hooks, approver) {
+        (Some(hooks), Some(inner)) => Some(Arc::new(Arc::clone(hooks).approver(inner)) as _),
+        (_, approver) => approver,
+    };
+    if let Some(hooks) = hooks {
+        pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks) as _);
+    }
+    match approver {
+        Some(approver) => pipeline.shared_approver(approver),
+        None => pipeline,
+    }
+}
+
+/// Whoever answers when somebody has to be asked.
+pub(super) fn approver(answers: Answers, floor: &Floor, io: &Io<'_>) -> Option<Arc<dyn Approver>> {
+    match (answers, &io.console) {
+        (Answers::Yes, _) => Some(Arc::new(Yes)),
+        (Answers::Terminal, Some(console)) => {
+            Some(Arc::new(AtTerminal::new(Arc::clone(console), floor.clone())))
+        }
+        (Answers::Terminal, None) | (Answers::Nobody, _) => None,
+    }
+}
+
+/// Lets whoever sits at the terminal fill in the forms of tools.
+pub(super) fn with_forms(
+    session: Session,
+    answers: Answers,
+    floor: &Floor,
+    io: &Io<'_>,
+) -> Session {
+    match (answers, &io.console) {
+        (Answers::Terminal, Some(console)) => {
+            let forms = FormsAtTerminal::new(Arc::clone(console), floor.clone());
+            session.with_inquiries(Arc::new(forms))
+        }
+        _ => session,
+    }
+}
+
+/// Says yes to everything, once.
+struct Yes;
+
+impl Approver for Yes {
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        ask.answered_by("--yes");
+        Box::pin(std::future::ready(Some(Reply::Once)))
+    }
+}

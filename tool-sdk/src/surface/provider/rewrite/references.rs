@@ -1,0 +1,106 @@
+//! Schemas that refer to others: said where they stand, or kept as definitions.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::Fitter;
+use crate::schema::walk;
+
+impl Fitter<'_> {
+    pub(super) fn reference(
+        &mut self,
+        reference: String,
+        mut beside: Map<String, Value>,
+        path: &str,
+    ) -> Map<String, Value> {
+        // Metadata of the place itself; it is not needed to say what the reference says.
+        for keyword in ["$defs", "definitions", "title"] {
+            beside.shift_remove(keyword);
+        }
+        if self.subset.references {
+            if beside.is_empty() {
+                let reference = self.want(reference);
+                return Map::from_iter([("$ref".to_owned(), reference.into())]);
+            }
+            // A reference stands alone, so it becomes the only branch of a union.
+            let only = json!({ "$ref": reference });
+            let taken = beside.contains_key("allOf") || beside.contains_key("anyOf");
+            let keyword = if taken { "allOf" } else { "anyOf" };
+            if let Some(branches) =
+                beside.entry(keyword).or_insert_with(|| json!([])).as_array_mut()
+            {
+                branches.push(only);
+            }
+            return self.schema(&beside, path);
+        }
+        let target = walk::resolve(self.root, &reference).map(Cow::into_owned);
+        let again = self.open.contains(&reference) || self.budget == 0;
+        let Some(mut target) = target.filter(|_| !again) else {
+            return self.cut(&reference, beside, path);
+        };
+        for (keyword, value) in beside {
+            target.insert(keyword, value);
+        }
+        self.open.push(reference);
+        let fitted = self.schema(&target, path);
+        self.open.pop();
+        fitted
+    }
+
+    /// Ends a schema that leads back to itself.
+    fn cut(
+        &mut self,
+        reference: &str,
+        mut beside: Map<String, Value>,
+        path: &str,
+    ) -> Map<String, Value> {
+        let problem = format!("the schema leads back to itself through {reference:?}");
+        // The first place is enough: the fix is the same for all.
+        if !self.losses.iter().any(|loss| loss.problem == problem) {
+            self.lose(path, problem, "take a flat list whose items name their parent");
+        }
+        let target = walk::resolve(self.root, reference);
+        let ty = target.as_deref().and_then(|target| target.get("type")?.as_str());
+        beside.insert("type".to_owned(), ty.unwrap_or("object").into());
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        let note = match ty {
+            Some("object") | None => format!("The same fields as in the `{name}` around it."),
+            Some(_) => format!("The same as the `{name}` around it."),
+        };
+        self.keywords(beside, path, vec![note])
+    }
+
+    /// The reference to a definition that is kept.
+    fn want(&mut self, reference: String) -> String {
+        if reference == "#" {
+            return reference;
+        }
+        let name = match reference.strip_prefix("#/$defs/") {
+            Some(name) if !name.contains('/') => name.to_owned(),
+            _ => reference.trim_start_matches("#/").replace(['/', '~', '$', '%'], "_"),
+        };
+        let kept = format!("#/$defs/{name}");
+        self.wanted.entry(name).or_insert(reference);
+        kept
+    }
+
+    /// The definitions that are referred to, and those that they refer to.
+    pub(super) fn definitions(&mut self) -> Map<String, Value> {
+        let mut done = Map::new();
+        loop {
+            let wanted = self.wanted.clone();
+            let Some((name, reference)) =
+                wanted.into_iter().find(|(name, _)| !done.contains_key(name))
+            else {
+                break;
+            };
+            let target = walk::resolve(self.root, &reference).map(Cow::into_owned);
+            let path = reference.trim_start_matches('#').to_owned();
+            let fitted = self.schema(&target.unwrap_or_default(), &path);
+            done.insert(name, Value::Object(fitted));
+        }
+        done.sort_keys();
+        done
+    }
+}

@@ -1,0 +1,150 @@
+//! One numbered line, whatever its length: what is too long is cut, and says so.
+//!
+//! **Invariant:** a line takes a bounded amount of memory.
+
+use std::io::{Read, Write as _};
+
+use memchr::memchr;
+
+use super::blocks::{Blocks, Fault};
+
+/// The most characters of one line.
+pub(super) const MAX_CHARS: usize = 2000;
+
+/// Bytes of a line that are kept: `MAX_CHARS` characters of any size, and a mark.
+const KEPT: usize = 4 * MAX_CHARS + 8;
+
+/// Shows the next line when nothing about it is special, as most are: it lies in the block
+/// at hand as a whole and is short.
+pub(super) fn show_short<R: Read, S: Fn() -> bool>(
+    blocks: &mut Blocks<R, S>,
+    number: u64,
+    out: &mut Vec<u8>,
+) -> bool {
+    let rest = blocks.rest();
+    let Some(end) = memchr(b'\n', &rest[..rest.len().min(MAX_CHARS)]) else { return false };
+    // The mark before a text belongs to no line.
+    if number == 1 && rest[0] == 0xef {
+        return false;
+    }
+    let line = &rest[..end];
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    show_number(number, out);
+    match line.is_ascii() {
+        true => out.extend_from_slice(line),
+        false => out.extend_from_slice(String::from_utf8_lossy(line).as_bytes()),
+    }
+    out.push(b'\n');
+    blocks.use_up(end + 1);
+    true
+}
+
+/// Formatting takes longer than all else that is done for a line.
+fn show_number(mut number: u64, out: &mut Vec<u8>) {
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+    out.extend_from_slice(b": ");
+}
+
+/// The line at hand: its start, and how much there is in all.
+#[derive(Default)]
+pub(super) struct Line {
+    kept: Vec<u8>,
+    bytes: u64,
+    chars: u64,
+    last: u8,
+}
+
+impl Line {
+    /// Takes the next line out of the blocks; says no when there is none.
+    pub(super) fn take<R: Read, S: Fn() -> bool>(
+        &mut self,
+        blocks: &mut Blocks<R, S>,
+        very_first: bool,
+    ) -> Result<bool, Fault> {
+        *self = Self { kept: std::mem::take(&mut self.kept), ..Self::default() };
+        self.kept.clear();
+        if !blocks.more()? {
+            return Ok(false);
+        }
+        if very_first && blocks.rest().starts_with("\u{feff}".as_bytes()) {
+            blocks.use_up("\u{feff}".len());
+        }
+        while blocks.more()? {
+            let rest = blocks.rest();
+            let end = memchr(b'\n', rest);
+            self.add(&rest[..end.unwrap_or(rest.len())]);
+            match end {
+                Some(end) => {
+                    blocks.use_up(end + 1);
+                    break;
+                }
+                None => blocks.use_all(),
+            }
+        }
+        self.drop_carriage_return();
+        Ok(true)
+    }
+
+    fn add(&mut self, part: &[u8]) {
+        let room = KEPT - self.kept.len();
+        self.kept.extend_from_slice(&part[..part.len().min(room)]);
+        self.bytes += part.len() as u64;
+        if self.bytes > MAX_CHARS as u64 {
+            // Only a line that may be cut has its characters counted. The first parts are
+            // still in `kept` when the count starts.
+            if self.chars == 0 {
+                let before = self.bytes - part.len() as u64;
+                self.chars = chars(&self.kept[..self.kept.len().min(before as usize)]);
+            }
+            self.chars += chars(part);
+        }
+        self.last = part.last().copied().unwrap_or(self.last);
+    }
+
+    fn drop_carriage_return(&mut self) {
+        if self.last == b'\r' && self.bytes > 0 {
+            if self.bytes == self.kept.len() as u64 {
+                self.kept.pop();
+            }
+            self.bytes -= 1;
+            self.chars = self.chars.saturating_sub(1);
+        }
+    }
+
+    /// Appends the line with its number.
+    pub(super) fn show(&self, number: u64, out: &mut Vec<u8>) {
+        let text = String::from_utf8_lossy(&self.kept);
+        show_number(number, out);
+        let cut = match self.bytes > MAX_CHARS as u64 {
+            true => text.char_indices().nth(MAX_CHARS).map(|(cut, _)| cut),
+            false => None,
+        };
+        match cut {
+            Some(cut) => {
+                out.extend_from_slice(&text.as_bytes()[..cut]);
+                let _ = write!(
+                    out,
+                    "… (line cut at {MAX_CHARS} characters, {} in all)",
+                    self.chars.max(MAX_CHARS as u64 + 1)
+                );
+            }
+            None => out.extend_from_slice(text.as_bytes()),
+        }
+        out.push(b'\n');
+    }
+}
+
+/// How many characters start in these bytes.
+fn chars(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64
+}

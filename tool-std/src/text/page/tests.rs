@@ -1,0 +1,167 @@
+//! Pages of texts and of endless sources, to the last count.
+
+use std::io;
+
+use super::*;
+
+fn read(text: &str, first: u64, limit: u64) -> Result<Page, Fault> {
+    let mut blocks = Blocks::new(text.as_bytes(), || false);
+    page(&mut blocks, first, limit, text.len() as u64, &mut Marks::default())
+}
+
+#[track_caller]
+fn check(text: &str, first: u64, limit: u64, expected: &str, end: End) {
+    let page = read(text, first, limit).unwrap();
+    assert_eq!((page.text.as_str(), page.end), (expected, end));
+    assert_eq!(page.lines, expected.lines().count() as u64);
+}
+
+#[track_caller]
+fn check_past_end(text: &str, first: u64, expected: u64) {
+    match read(text, first, 1) {
+        Err(Fault::PastEnd { lines }) => assert_eq!(lines, expected),
+        other => panic!("{other:?}"),
+    }
+}
+
+// F141
+#[test]
+fn the_last_line_may_be_open() {
+    check("a\nb\n", 1, 9, "1: a\n2: b\n", End::Source);
+    check("a\nb", 1, 9, "1: a\n2: b\n", End::Source);
+    check("a\n\n", 1, 9, "1: a\n2: \n", End::Source);
+}
+
+// F141
+#[test]
+fn a_page_says_what_follows() {
+    check("a\nb\nc", 1, 2, "1: a\n2: b\n", End::Lines { total: Some(3) });
+    check("a\nb\nc\n", 2, 1, "2: b\n", End::Lines { total: Some(3) });
+    check("a\nb\n", 1, 2, "1: a\n2: b\n", End::Source);
+    check("a\nb\n", 2, 2, "2: b\n", End::Source);
+}
+
+// F141
+#[test]
+fn nothing_is_an_empty_page() {
+    check("", 1, 5, "", End::Source);
+}
+
+// F141
+#[test]
+fn past_the_end_says_how_many_lines_there_are() {
+    check_past_end("", 2, 0);
+    check_past_end("a", 2, 1);
+    check_past_end("a\n", 2, 1);
+    check_past_end("a\nb", 3, 2);
+    check_past_end("a\nb", u64::MAX, 2);
+}
+
+// F141
+#[test]
+fn line_ends_and_marks_are_not_text() {
+    check("\u{feff}a\r\nb\r\n", 1, 5, "1: a\n2: b\n", End::Source);
+    check("a\rb\n", 1, 5, "1: a\rb\n", End::Source);
+    check("a\u{feff}\n", 1, 5, "1: a\u{feff}\n", End::Source);
+}
+
+// F141
+#[test]
+fn long_lines_are_cut_between_characters() {
+    let fits = "ä".repeat(2000);
+    check(&format!("{fits}\r\n"), 1, 1, &format!("1: {fits}\n"), End::Source);
+    for chars in [2001, 300_000] {
+        let expected = format!("1: {fits}… (line cut at 2000 characters, {chars} in all)\n2: b\n");
+        check(&format!("{}\r\nb", "ä".repeat(chars)), 1, 5, &expected, End::Source);
+    }
+}
+
+// F141
+#[test]
+fn a_page_has_a_limit_in_bytes() {
+    let text = format!("{}\n", "x".repeat(999)).repeat(100);
+    let page = read(&text, 1, 1000).unwrap();
+    assert_eq!(page.end, End::Bytes);
+    assert!(page.text.len() <= MAX_BYTES && page.text.len() > MAX_BYTES - 1010);
+    assert!(page.text.ends_with("x\n"));
+    let next = read(&text, page.lines + 1, 1000).unwrap();
+    assert!(next.text.starts_with(&format!("{}: xxx", page.lines + 1)));
+}
+
+/// Gives a few bytes at a time.
+struct Slow<'a>(&'a [u8], usize);
+
+impl Read for Slow<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let step = self.1.min(into.len());
+        self.0.read(&mut into[..step])
+    }
+}
+
+// F141
+#[test]
+fn where_blocks_end_does_not_matter() {
+    let text = "first\r\n\r\nthird ä\nfourth";
+    for step in 1..text.len() {
+        for first in 1..=4 {
+            let mut blocks = Blocks::new(Slow(text.as_bytes(), step), || false);
+            let page = page(&mut blocks, first, 2, 0, &mut Marks::default()).unwrap();
+            assert_eq!(page.text, read(text, first, 2).unwrap().text, "{step} {first}");
+        }
+    }
+}
+
+// F141
+#[test]
+fn what_follows_the_page_is_not_read() {
+    let mut endless = Blocks::new(io::repeat(b'\n'), || false);
+    let page = page(&mut endless, 1_000_000, 10, u64::MAX, &mut Marks::default()).unwrap();
+    assert_eq!((page.lines, page.end), (10, End::Lines { total: None }));
+    assert!(endless.position < 1_000_000 + 2 * BLOCK as u64);
+}
+
+// S2
+#[test]
+fn a_page_is_the_same_from_every_mark() {
+    let text: String = (1..=60_000).map(|n| format!("line {n:>60}\n")).collect();
+    let mut marks = Marks::default();
+    let len = text.len() as u64;
+    let mut from_start = |first| {
+        let mut blocks = Blocks::new(text.as_bytes(), || false);
+        page(&mut blocks, first, 3, len, &mut marks).unwrap()
+    };
+    let wanted = [59_999, 60_000, 1, 2, 5_000, 30_000];
+    let expected = wanted.map(&mut from_start);
+    for (first, expected) in wanted.into_iter().zip(expected) {
+        let Some(mark) = marks.before(first) else {
+            assert!(first <= 5_000);
+            continue;
+        };
+        assert!(mark.offset > 0 && len - mark.offset < len);
+        let rest = &text.as_bytes()[mark.offset as usize..];
+        let mut blocks = Blocks::at(rest, || false, mark);
+        let found = page(&mut blocks, first, 3, len, &mut Marks::default()).unwrap();
+        assert_eq!(found, expected, "{first}");
+    }
+    let mark = marks.before(u64::MAX).unwrap();
+    let mut blocks = Blocks::at(&text.as_bytes()[mark.offset as usize..], || false, mark);
+    match page(&mut blocks, 70_000, 3, len, &mut Marks::default()) {
+        Err(Fault::PastEnd { lines }) => assert_eq!(lines, 60_000),
+        other => panic!("{other:?}"),
+    }
+}
+
+// F141
+#[test]
+fn a_hint_may_be_wrong() {
+    let mut endless = Blocks::new(io::repeat(b'\n'), || false);
+    let page = page(&mut endless, 1, 10, 0, &mut Marks::default()).unwrap();
+    assert_eq!(page.end, End::Lines { total: None });
+}
+
+// F141
+#[test]
+fn reading_stops_when_nobody_waits() {
+    let mut blocks = Blocks::new(io::repeat(b'x'), || true);
+    assert!(matches!(page(&mut blocks, 2, 1, 0, &mut Marks::default()), Err(Fault::Stopped)));
+}
