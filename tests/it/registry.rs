@@ -183,6 +183,11 @@ fn what_is_expected_and_missing_is_named() {
         error.to_string(),
         "not found: `nothing`\n  is the crate linked? write `tool_sdk::link!(the_crate);`\n  found: 1 of tool-tests"
     );
+    // One reason does not hide the other.
+    let error = Registry::builder().add(tools![look, look]).expect(["nothing"]).build();
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("the name `look` is taken 2 times"), "{error}");
+    assert!(error.contains("not found: `nothing`"), "{error}");
 }
 
 // F12, F30: a definition file that was written can be read, and a bad one names its fault.

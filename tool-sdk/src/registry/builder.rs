@@ -56,12 +56,11 @@ impl RegistryBuilder {
             replace(&mut tools, tool, &mut conflicts);
         }
         find_conflicts(&tools, &mut conflicts);
-        if !conflicts.is_empty() {
-            return Err(RegistryError { conflicts });
-        }
         let registry = Registry::of(tools);
-        registry.expect(self.expected.iter().map(String::as_str))?;
-        Ok(registry)
+        if let Err(missing) = registry.expect(self.expected.iter().map(String::as_str)) {
+            conflicts.extend(missing.conflicts);
+        }
+        if conflicts.is_empty() { Ok(registry) } else { Err(RegistryError { conflicts }) }
     }
 }
 

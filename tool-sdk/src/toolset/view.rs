@@ -277,14 +277,9 @@ impl View {
     pub fn close_names(&self, name: &str) -> Vec<String> {
         const MOST: usize = 3;
         let lower = name.to_ascii_lowercase();
-        let mut close: Vec<(usize, &str)> = self
-            .definitions()
-            .flat_map(|definition| std::iter::once(&definition.name).chain(&definition.aliases))
-            .map(|known| (distance(&lower, known.as_str()), known.as_str()))
-            .filter(|(distance, known)| *distance <= known.len().max(name.len()) / 2)
-            .collect();
+        let mut close: Vec<(usize, &str)> =
+            self.definitions().filter_map(|tool| closest_name(&lower, tool)).collect();
         close.sort_unstable();
-        close.dedup();
         close.into_iter().take(MOST).map(|(_, known)| known.to_owned()).collect()
     }
 
@@ -342,13 +337,22 @@ fn unmatched<'a>(
     rules.rules().iter().filter(|rule| !speaks_of_any(rule)).cloned().collect()
 }
 
-/// How far apart two names are; a part of the other is close.
+/// Which name of a tool is close to `lower`, and how far it is; of equals, the first.
+fn closest_name<'t>(lower: &str, tool: &'t Definition) -> Option<(usize, &'t str)> {
+    tool.names()
+        .map(|known| (distance(lower, known), known))
+        .filter(|(distance, known)| *distance <= known.len().max(lower.len()) / 2)
+        .min_by_key(|(distance, _)| *distance)
+}
+
+/// How far apart two names are; a part of the other is close, unless many names have it.
 fn distance(lower: &str, known: &str) -> usize {
+    const SHORTEST_PART: usize = 3;
     let known = known.to_ascii_lowercase();
     let longest = lower.char_indices().nth(ToolName::MAX).map_or(lower.len(), |(at, _)| at);
     let lower = &lower[..longest];
-    if !lower.is_empty() && (known.contains(lower) || lower.contains(&known)) {
-        return 1;
-    }
-    strsim::damerau_levenshtein(lower, &known)
+    let apart = strsim::damerau_levenshtein(lower, &known);
+    let is_part = lower.len().min(known.len()) >= SHORTEST_PART
+        && (known.contains(lower) || lower.contains(&known));
+    if is_part { apart.min(2) } else { apart }
 }

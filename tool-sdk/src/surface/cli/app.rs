@@ -159,8 +159,11 @@ impl App {
         match matches.subcommand() {
             Some(("list", sub)) => list::run(self.tools(matches, sub, Need::All, io)?, sub, io),
             Some(("show", sub)) => {
-                let name = sub.get_one::<String>(grammar::NAME).map_or("", String::as_str);
-                let tools = self.tools(matches, sub, Need::Tool(name), io)?;
+                let need = match *show::names(sub) {
+                    [name] => Need::Tool(name),
+                    _ => Need::All,
+                };
+                let tools = self.tools(matches, sub, need, io)?;
                 show::run(program, tools, sub, io)
             }
             Some(("schema", sub)) => {

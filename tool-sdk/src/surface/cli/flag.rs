@@ -120,6 +120,11 @@ impl Flag<'_> {
         &self.long
     }
 
+    /// Whether the tool cannot do without it.
+    pub(super) fn is_required(&self) -> bool {
+        self.required
+    }
+
     /// Whether it may stand without a value.
     pub(super) fn is_switch(&self) -> bool {
         self.kind == Kind::Boolean

@@ -131,13 +131,14 @@ fn list() -> Command {
 fn show() -> Command {
     with_globals(
         Command::new("show")
-            .about("Show everything about a tool")
+            .about("Show everything about tools")
             .args([
                 Arg::new(NAME)
                     .value_name("NAME")
+                    .num_args(1..)
                     .required(true)
-                    .help("The tool's name, or an alias"),
-                json("Print the definition as JSON"),
+                    .help("The tool's name, or an alias; repeatable"),
+                json("Print the definition as JSON; a list of them when several are named"),
             ])
             .args(audience()),
     )

@@ -29,7 +29,7 @@ pub(super) fn arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
     };
     let mut file = File::open(io.path(path))
         .map_err(|error| Failure::usage(format_args!("cannot open `{path}`: {error}")))?;
-    self::text(&mut file, path, MAX_BYTES)
+    self::text(&mut file, &format!("`{path}`"), MAX_BYTES)
 }
 
 /// Everything that there is to read, as text.

@@ -1,11 +1,13 @@
 //! `list`: the tools, one a line.
 
+use std::collections::BTreeSet;
+
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
 use super::{Io, audience, exit, grammar, style};
 use crate::tool::Definition;
-use crate::toolset::Toolset;
+use crate::toolset::{Toolset, View};
 
 pub(super) fn run(
     tools: impl Into<Toolset>,
@@ -18,8 +20,14 @@ pub(super) fn run(
     let view = audience::of(tools, matches, io).view();
     let listed: Vec<&Definition> = view
         .definitions()
-        .filter(|tool| category.is_none_or(|wanted| tool.category.as_deref() == Some(wanted)))
+        .filter(|tool| category.is_none_or(|wanted| tool.is_in(wanted)))
         .collect();
+    if let Some(wanted) = category
+        && listed.is_empty()
+        && !nothing_linked
+    {
+        warn_of_no_category(wanted, &view, io);
+    }
     if matches.get_flag(grammar::JSON) {
         let entries: Vec<Value> = listed.into_iter().map(entry).collect();
         writeln!(io.stdout, "{:#}", Value::from(entries))?;
@@ -32,6 +40,20 @@ pub(super) fn run(
         table(&listed, io)?;
     }
     Ok(0)
+}
+
+/// A category without tools is most likely mistyped.
+fn warn_of_no_category(wanted: &str, view: &View, io: &mut Io<'_>) {
+    let all: BTreeSet<&str> = view.definitions().filter_map(|it| it.category.as_deref()).collect();
+    let all: Vec<&str> = all.into_iter().collect();
+    let wanted = style::plain(wanted);
+    io.say(match &*all {
+        [] => format!("warning: there is no category `{wanted}`, nor any other"),
+        all => format!(
+            "warning: there is no category `{wanted}`; there are {}",
+            style::plain(&all.join(", "))
+        ),
+    });
 }
 
 fn entry(tool: &Definition) -> Value {
@@ -93,8 +115,12 @@ mod tests {
     fn the_audience_may_be_named() {
         assert!(run(&["list", "--scope", "librarian"]).out.contains("archive"));
         assert_eq!(run(&["list", "--category", "toys"]).out.lines().count(), 1);
-        let none = run(&["list", "--category", "none"]);
-        assert_eq!((none.code, none.out.as_str(), none.err.as_str()), (0, "", "no tool fits\n"));
+        let warning = "warning: there is no category `Toys`; there are toys\n";
+        let none = run(&["list", "--category", "Toys"]);
+        assert_eq!((none.code, none.out.as_str()), (0, ""));
+        assert_eq!(none.err, format!("{warning}no tool fits\n"));
+        let none = run(&["list", "--category", "Toys", "--json"]);
+        assert_eq!((none.out.as_str(), none.err.as_str()), ("[]\n", warning));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //!         [--sandbox MODE] [--sandbox-level LEVEL]
 //!         [--config FILE] [--state-dir DIR] COMMAND
 //!   list    [--json] [--scope S] [--category C] [--model M] [--agent A]
-//!   show    NAME [--json]
+//!   show    NAME… [--json]
 //!   schema  [NAME…] [--format F] [--write DIR | --check DIR] [--lint] [--json]
 //!   call    NAME [JSON | - | @FILE | --param value …] [--events] [--json]
 //!   check   NAME [JSON | - | @FILE | --param value …] [--json]

@@ -1,5 +1,6 @@
 //! Where a call works: the folders it may touch, and the folder for what is kept.
 
+use std::error::Error as _;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
@@ -13,8 +14,22 @@ use crate::workspace::Workspace;
 /// The folders that tools may touch: the command line's, else the environment's, else the
 /// current one. `levels` are the options from left to right.
 pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace> {
-    Workspace::open(roots(levels, io)).map_err(|error| {
-        Failure::config(error).hint("`--root` and TOOL_SDK_ROOT name folders that exist")
+    let roots = roots(levels, io);
+    Workspace::open(&roots).map_err(|error| {
+        let mut wrong: Vec<String> = roots.iter().filter_map(why_not).collect();
+        if wrong.is_empty() {
+            wrong.push(error.to_string());
+        }
+        Failure::config(wrong.join("\n")).hint("`--root` and TOOL_SDK_ROOT name folders that exist")
+    })
+}
+
+/// Why a folder cannot be opened.
+fn why_not(root: &PathBuf) -> Option<String> {
+    let error = Workspace::open([root]).err()?;
+    Some(match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     })
 }
 
@@ -70,6 +85,7 @@ fn users_state_dir(io: &Io<'_>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::toy;
     use super::*;
 
     /// Roots and state folder for a command line and an environment.
@@ -106,6 +122,20 @@ mod tests {
         check_roots(&["--root", "/x", "list"], &env, &["/x"]);
         check_state(&["list"], &env, Some("/s"));
         check_state(&["list", "--state-dir", "t"], &env, Some("/here/t"));
+    }
+
+    #[test]
+    fn every_folder_that_cannot_be_opened_is_told_with_the_reason() {
+        let setting = toy::Setting::default();
+        let file = setting.file("file", "");
+        let ran = setting.run(&["list", "--root", "nowhere", "--root", ".", "--root", &file]);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+        let lines: Vec<&str> = ran.err.lines().collect();
+        assert_eq!(lines.len(), 3, "{}", ran.err);
+        for (line, folder) in lines.iter().zip(["nowhere`: ", "file`: "]) {
+            assert!(line.contains(folder), "{}", ran.err);
+        }
+        assert!(lines[2].starts_with("hint: `--root`"), "{}", ran.err);
     }
 
     #[test]

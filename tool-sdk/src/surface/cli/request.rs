@@ -74,13 +74,13 @@ impl<'m> Request<'m> {
         let mut words = Words::read(&self.behind, &flags, &command);
         let options = words.options(command)?;
         let (arguments, faults) = words.finish(io)?;
-        match options.filter(|_| faults.is_empty()) {
-            Some(behind) => {
+        match (options, arguments) {
+            (Some(behind), Some(arguments)) if faults.is_empty() => {
                 let tool = definition.name.into();
                 Ok(Parsed { tool, arguments, before: self.before, behind })
             }
-            None => {
-                let refused = refused(&view, &definition, &arguments, faults);
+            (_, arguments) => {
+                let refused = refused(&view, &definition, arguments.as_deref(), faults);
                 let verb = self.verb.as_str();
                 Err(Failure::new(USAGE, refused.into()).hint(format_args!(
                     "`{program} {verb} {} --help` lists the parameters",
@@ -106,8 +106,14 @@ impl Parsed<'_> {
 
 /// What is wrong with the words, and with the arguments that they give: one does not hide the
 /// other.
-fn refused(view: &View, tool: &Definition, arguments: &str, words: Vec<Fault>) -> InvalidArgs {
-    let prepared = view.get(tool.name.as_str()).map(|tool| tool.prepare(&RawArgs::new(arguments)));
+fn refused(
+    view: &View,
+    tool: &Definition,
+    arguments: Option<&str>,
+    words: Vec<Fault>,
+) -> InvalidArgs {
+    let prepare = |text| Some(view.get(tool.name.as_str())?.prepare(&RawArgs::new(text)));
+    let prepared = arguments.and_then(prepare);
     let mut faults = words;
     if let Some(Err(invalid)) = prepared {
         let told: Vec<String> = faults.iter().map(|fault| fault.pointer.clone()).collect();

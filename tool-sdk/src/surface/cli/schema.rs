@@ -21,7 +21,7 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let dialect = dialect(matches)?;
-    let names: Vec<&String> = matches.get_many(grammar::NAME).into_iter().flatten().collect();
+    let names = show::names(matches);
     let tools = select(program, &audience::of(tools.into(), matches, io), &names)?;
     let files = files(matches, &tools, dialect, names.is_empty(), io)?;
     let findings = matches.get_flag(grammar::LINT).then(|| provider::lint_all(&tools, dialect));
@@ -43,13 +43,12 @@ fn dialect(matches: &ArgMatches) -> exit::Result<Dialect> {
 }
 
 /// The named tools in the order of their names, each once; all of them when none is named.
-fn select(program: &str, toolset: &Toolset, names: &[&String]) -> exit::Result<Vec<Definition>> {
-    if names.is_empty() {
-        return Ok(toolset.view().definitions().cloned().collect());
-    }
+fn select(program: &str, toolset: &Toolset, names: &[&str]) -> exit::Result<Vec<Definition>> {
     let view = toolset.view();
-    let found = names.iter().map(|name| show::find(program, &view, name));
-    let mut tools = found.collect::<exit::Result<Vec<_>>>()?;
+    if names.is_empty() {
+        return Ok(view.definitions().cloned().collect());
+    }
+    let mut tools = show::find_all(program, &view, names)?;
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|a, b| a.name == b.name);
     Ok(tools)
@@ -86,6 +85,7 @@ fn files(
     let name = folder.display().to_string();
     let changes = compare(&io.path(folder), tools, dialect, all, written).map_err(|error| {
         Failure::new(FAILED, ToolError::failed(format_args!("`{name}`: {error}")))
+            .hint("`--write` and `--check` name a folder, which has a file for each tool")
     })?;
     Ok(Some(Files { folder: name, written, changes }))
 }
@@ -255,6 +255,6 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let ran = run(&["--write", file.to_str().unwrap()]);
         assert_eq!(ran.code, 1);
-        assert!(ran.err.starts_with("error: "), "{}", ran.err);
+        assert!(ran.err.starts_with("error: ") && ran.err.contains("name a folder"), "{}", ran.err);
     }
 }

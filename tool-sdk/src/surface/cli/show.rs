@@ -1,4 +1,4 @@
-//! `show`: everything about one tool, for people or as its definition.
+//! `show`: everything about tools, for people or as their definitions.
 
 use std::fmt::Write as _;
 
@@ -22,32 +22,78 @@ pub(super) fn run(
     matches: &ArgMatches,
     io: &mut Io<'_>,
 ) -> exit::Result {
-    let name = matches.get_one::<String>(grammar::NAME).map_or("", String::as_str);
     let view = audience::of(tools.into(), matches, io).view();
-    let definition = find(program, &view, name)?;
+    let definitions = find_all(program, &view, &names(matches))?;
     if matches.get_flag(grammar::JSON) {
-        let json = serde_json::to_string_pretty(&definition).map_err(std::io::Error::from)?;
-        writeln!(io.stdout, "{json}")?;
+        let json = match &*definitions {
+            [one] => serde_json::to_string_pretty(one),
+            several => serde_json::to_string_pretty(several),
+        };
+        writeln!(io.stdout, "{}", json.map_err(std::io::Error::from)?)?;
     } else {
-        let page = page(program, &definition, Style::of(io));
-        io.stdout.write_all(page.as_bytes())?;
+        let style = Style::of(io);
+        let pages: Vec<String> =
+            definitions.iter().map(|tool| page(program, tool, style)).collect();
+        io.stdout.write_all(pages.join("\n").as_bytes())?;
     }
     Ok(0)
 }
 
+/// The names on the command line, each once.
+pub(super) fn names(matches: &ArgMatches) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in matches.get_many::<String>(grammar::NAME).into_iter().flatten() {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// The tool called `name`, as an audience sees it.
 pub(super) fn find(program: &str, view: &View, name: &str) -> exit::Result<Definition> {
-    view.definition(name).cloned().ok_or_else(|| {
-        // Wrong usage, other than a file that a tool cannot find.
-        let shown: String = name.chars().take(ToolName::MAX).collect();
-        let shown = shown.escape_debug();
-        let error = ToolError::not_found(format_args!("there is no tool `{shown}`"));
-        let error = match view.close_names(name).as_slice() {
-            [] => error.hint(format_args!("`{program} list` names the tools")),
-            close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),
-        };
-        Failure::new(USAGE, error)
-    })
+    view.definition(name).cloned().ok_or_else(|| unknown(program, view, &[name]))
+}
+
+/// The tools of these names, in their order; what is wrong with any name is told of all.
+pub(super) fn find_all(
+    program: &str,
+    view: &View,
+    names: &[&str],
+) -> exit::Result<Vec<Definition>> {
+    let (found, missing): (Vec<_>, Vec<_>) =
+        names.iter().partition(|name| view.definition(name).is_some());
+    if !missing.is_empty() {
+        return Err(unknown(program, view, &missing));
+    }
+    Ok(found.into_iter().filter_map(|name: &str| view.definition(name).cloned()).collect())
+}
+
+/// Names that no tool has: wrong usage, other than a file that a tool cannot find.
+fn unknown(program: &str, view: &View, names: &[&str]) -> Failure {
+    let shown = |name: &str| {
+        let short: String = name.chars().take(ToolName::MAX).collect();
+        short.escape_debug().to_string()
+    };
+    let close = |name: &str| match view.close_names(name) {
+        close if close.is_empty() => None,
+        close => Some(format!("did you mean `{}`?", close.join("` or `"))),
+    };
+    let list = format!("`{program} list` names the tools");
+    let error = match names {
+        [name] => ToolError::not_found(format_args!("there is no tool `{}`", shown(name)))
+            .hint(close(name).unwrap_or(list)),
+        names => {
+            let lines = names.iter().map(|name| match close(name) {
+                Some(hint) => format!("\n- `{}`; {hint}", shown(name)),
+                None => format!("\n- `{}`", shown(name)),
+            });
+            let lines = lines.collect::<String>();
+            ToolError::not_found(format_args!("there are no tools of these names:{lines}"))
+                .hint(list)
+        }
+    };
+    Failure::new(USAGE, error)
 }
 
 /// The page for people.
@@ -231,5 +277,30 @@ mod tests {
         assert_eq!((ran.code, ran.out.as_str()), (2, ""));
         assert_eq!(ran.err, "error: there is no tool `ecko`\nhint: did you mean `echo`?\n");
         assert!(run(&["show", "quite-different"]).err.contains("`toy list`"));
+    }
+
+    #[test]
+    fn several_tools_are_shown_one_behind_the_other() {
+        let page = |name| run(&["show", name]).out;
+        let both = run(&["show", "kinds", "echo", "kinds"]);
+        assert_eq!(both.out, format!("{}\n{}", page("kinds"), page("echo")));
+        let json: Value =
+            serde_json::from_str(&run(&["show", "kinds", "echo", "--json"]).out).unwrap();
+        assert_eq!((&json[0]["name"], &json[1]["name"]), (&json!("kinds"), &json!("echo")));
+    }
+
+    #[test]
+    fn every_unknown_name_is_told() {
+        for command in ["show", "schema"] {
+            let ran = run(&[command, "ecko", "echo", "quite-different", "ecko"]);
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+            assert_eq!(
+                ran.err,
+                "error: there are no tools of these names:\n\
+                 - `ecko`; did you mean `echo`?\n\
+                 - `quite-different`\n\
+                 hint: `toy list` names the tools\n"
+            );
+        }
     }
 }

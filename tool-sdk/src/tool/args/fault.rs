@@ -49,6 +49,15 @@ impl Fault {
         Self { kind, pointer, message }
     }
 
+    fn line_length(&self) -> usize {
+        self.message.len() + 3
+    }
+
+    fn write_line(&self, text: &mut String) {
+        text.push_str("\n- ");
+        text.push_str(&self.message);
+    }
+
     pub(super) fn too_long(len: usize) -> Self {
         Self::new(
             FaultKind::Malformed,
@@ -100,6 +109,8 @@ pub struct InvalidArgs(Box<Found>);
 struct Found {
     tool: Cow<'static, str>,
     faults: Vec<Fault>,
+    /// How many more there were.
+    beyond: usize,
     expected: Arc<str>,
 }
 
@@ -131,7 +142,7 @@ impl InvalidArgs {
     }
 
     fn of(tool: Cow<'static, str>, faults: Vec<Fault>, expected: Arc<str>) -> Self {
-        Self(Box::new(Found { tool, faults, expected }))
+        Self(Box::new(Found { tool, faults, beyond: 0, expected }))
     }
 }
 
@@ -143,23 +154,38 @@ impl Found {
         text.push_str(&self.tool);
         text.push_str("`:");
         let room = MAX_MESSAGE.saturating_sub(self.expected.len() + 64);
-        let mut shown = 0;
-        for fault in &self.faults {
-            if text.len() + fault.message.len() + 3 > room {
-                break;
-            }
-            text.push_str("\n- ");
-            text.push_str(&fault.message);
-            shown += 1;
+        let length: usize = self.faults.iter().map(Fault::line_length).sum();
+        let mut left = self.beyond;
+        if text.len() + length <= room {
+            self.faults.iter().for_each(|fault| fault.write_line(&mut text));
+        } else {
+            left += self.write_some(&mut text, room);
         }
-        if shown < self.faults.len() {
-            let _ = write!(text, "\n- and {} more", self.faults.len() - shown);
+        if left > 0 {
+            let _ = write!(text, "\n- and {left} more");
         }
         if !self.expected.is_empty() {
             text.push_str("\nexpected: ");
             text.push_str(&self.expected);
         }
         text
+    }
+
+    /// Writes the faults that fit into `room`: first what is absent, last what is too much.
+    /// Gives the number of the others.
+    #[cold]
+    fn write_some(&self, text: &mut String, room: usize) -> usize {
+        let mut faults: Vec<&Fault> = self.faults.iter().collect();
+        faults.sort_by_key(|fault| match fault.kind {
+            FaultKind::Missing => 0,
+            FaultKind::Unknown => 2,
+            _ => 1,
+        });
+        let mut faults = faults.into_iter().peekable();
+        while let Some(fault) = faults.next_if(|it| text.len() + it.line_length() <= room) {
+            fault.write_line(text);
+        }
+        faults.len()
     }
 }
 
@@ -179,37 +205,47 @@ impl From<InvalidArgs> for ToolError {
 
 /// The faults found so far.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<Fault>);
+pub(super) struct Faults {
+    found: Vec<Fault>,
+    pub(super) beyond: usize,
+}
 
 impl Faults {
-    /// Faults beyond this many are not even collected.
+    /// Faults beyond this many are only counted.
     const MAX: usize = 256;
 
+    /// So many more may be about what is absent: any number of others does not hide it.
+    const ROOM_FOR_MISSING: usize = 128;
+
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.found.len()
     }
 
     pub(super) fn into_iter(self) -> impl Iterator<Item = Fault> {
-        self.0.into_iter()
+        self.found.into_iter()
     }
 
     pub(super) fn push(&mut self, fault: Fault) {
         // What is wrong in the same way again and again is said once.
-        if !self.is_full() && self.0.last() != Some(&fault) {
-            self.0.push(fault);
+        if self.has_room(fault.kind) && self.found.last() != Some(&fault) {
+            self.found.push(fault);
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.0.len() == Self::MAX
+    /// Whether one more is kept; otherwise it is counted.
+    fn has_room(&mut self, kind: FaultKind) -> bool {
+        let more = if kind == FaultKind::Missing { Self::ROOM_FOR_MISSING } else { 0 };
+        let has_room = self.found.len() < Self::MAX + more;
+        self.beyond += usize::from(!has_room);
+        has_room
     }
 
     pub(super) fn add(&mut self, kind: FaultKind, place: &Place<'_>, words: impl fmt::Display) {
-        if !self.is_full() {
+        if self.has_room(kind) {
             let mut message = String::with_capacity(96);
             let _ = write!(message, "{place} {words}");
             self.push(Fault::new(kind, place.pointer(), message));
@@ -217,7 +253,8 @@ impl Faults {
     }
 
     pub(super) fn unknown(&mut self, place: &Place<'_>, known: &[&str]) {
-        if let Some(name) = place.key().filter(|_| !self.is_full()) {
+        let Some(name) = place.key() else { return };
+        if self.has_room(FaultKind::Unknown) {
             self.push(Fault::unknown(place, name, known));
         }
     }
@@ -241,7 +278,9 @@ impl Faults {
     }
 
     pub(super) fn finish(self, tool: Cow<'static, str>, checks: &Checks) -> InvalidArgs {
-        InvalidArgs::of(tool, self.0, checks.expected())
+        let mut invalid = InvalidArgs::of(tool, self.found, checks.expected());
+        invalid.0.beyond = self.beyond;
+        invalid
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Node {
     /// The same with its article.
     pub(super) worded: String,
     pub(super) sensitive: bool,
+    /// Whether the object that it belongs to may do without it.
+    pub(super) optional: bool,
     pub(super) enumeration: Option<Vec<Value>>,
     pub(super) constant: Option<Value>,
     pub(super) minimum: Option<Number>,
@@ -174,8 +176,9 @@ impl Node {
             .unwrap_or_default();
         if let Some(Value::Object(properties)) = map.get("properties") {
             for (name, schema) in properties {
-                let node = Self::build(schema, defs);
-                self.properties.push((name.clone(), required.contains(&name.as_str()), node));
+                let required = required.contains(&name.as_str());
+                let node = Self { optional: !required, ..Self::build(schema, defs) };
+                self.properties.push((name.clone(), required, node));
                 let description = schema.get("description").and_then(Value::as_str);
                 self.descriptions.push(first_line(description.unwrap_or_default()));
             }

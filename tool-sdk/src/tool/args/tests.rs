@@ -145,13 +145,12 @@ fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
             "`limit` is 99999999999999999999999, but must be between 1 and 5000",
         ),
         (r#"{"path":7}"#, "`path` is 7, but must be a string"),
-        (
-            r#"{"path":null}"#,
-            "`path` is null, but must be a string; leave it out to use the default",
-        ),
+        // What is required cannot be left out, and no item of a list can.
+        (r#"{"path":null}"#, "`path` is null, but must be a string"),
+        (r#"{"path":"a","tags":[null]}"#, "`tags[0]` is null, but must be a string"),
         (
             r#"{"path":"a","tags":null}"#,
-            "`tags` is null, but must be a list of strings; leave it out to use the default",
+            "`tags` is null, but must be a list of strings; leave it out instead",
         ),
         (r#"{"path":"a","tags":["a","b","c","d"]}"#, "`tags` has 4 items, but must have at most 3"),
         (r#"{"path":"a","tags":[1]}"#, "`tags[0]` is 1, but must be a string"),
@@ -462,6 +461,22 @@ fn as_many_faults_are_told_as_have_room() {
     let message =
         look(&RawArgs::new(format!("{{{}}}", members.join(",")))).unwrap_err().to_string();
     assert!(message.contains("`unknown_39`") && message.len() <= 4096, "{message}");
+}
+
+// F38: what the tool needs is told also where there is no room for everything.
+#[test]
+fn many_faults_are_counted_and_hide_nothing_that_is_missing() {
+    for count in [200, 40_000] {
+        let members: Vec<String> = (0..count).map(|at| format!(r#""unknown_{at}": 1"#)).collect();
+        let text = format!(r#"{{{},"limit":9000}}"#, members.join(","));
+        let message = look(&RawArgs::new(text)).unwrap_err().to_string();
+        let lines: Vec<&str> = message.lines().collect();
+        assert!(lines[1].starts_with("- `path` is required"), "{message}");
+        let told = lines.iter().filter(|line| line.starts_with("- unknown")).count();
+        let more = count + 1 - told - usize::from(message.contains("`limit` is 9000"));
+        assert!(message.contains(&format!("\n- and {more} more\n")), "{message}");
+        assert!(message.len() <= 4096, "{}", message.len());
+    }
 }
 
 // F38: a value is told as it was sent.

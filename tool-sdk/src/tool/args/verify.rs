@@ -67,7 +67,7 @@ impl Node {
         let words = if self.never { "" } else { self.worded.as_str() };
         let hint = match value {
             _ if self.never => "",
-            Json::Null => "; leave it out to use the default",
+            Json::Null if self.optional => "; leave it out instead",
             _ => "",
         };
         faults.add(
@@ -353,6 +353,7 @@ impl Node {
 
 impl Faults {
     fn append(&mut self, other: Faults) {
+        self.beyond += other.beyond;
         for fault in other.into_iter() {
             self.push(fault);
         }

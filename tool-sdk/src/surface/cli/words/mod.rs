@@ -12,7 +12,7 @@ use clap::{ArgMatches, Command};
 
 use super::exit::{Failure, Result};
 use super::flag::{self, Flag};
-use super::{Io, input};
+use super::{Io, input, style};
 use crate::escape::json_string;
 use crate::tool::{Fault, FaultKind, closest};
 
@@ -39,7 +39,11 @@ impl<'w> Words<'w> {
                 "--" => words.by_ref().for_each(|word| read.positional(word)),
                 "-h" => read.options.push(vec![word]),
                 text if text.starts_with("--") => read.option(word, text, &mut words, command),
-                text if text.starts_with('-') && text != "-" => read.unknown(text, command),
+                text if text.starts_with('-') && text != "-" => {
+                    // Its value is not the arguments as JSON.
+                    next_value(&mut words, true);
+                    read.unknown(text, command);
+                }
                 _ => read.positional(word),
             }
         }
@@ -68,23 +72,53 @@ impl<'w> Words<'w> {
     }
 
     /// The arguments as JSON text, `{}` when there are none; and what is wrong with the words.
-    pub(super) fn finish(mut self, io: &mut Io<'_>) -> Result<(String, Vec<Fault>)> {
-        let is_flagged = self.given.iter().any(|values| !values.is_empty());
-        let Some(json) = self.json else {
-            return Ok((self.object(), self.faults));
+    /// Where it cannot be said what the arguments are, there is no text to judge.
+    pub(super) fn finish(mut self, io: &mut Io<'_>) -> Result<(Option<String>, Vec<Fault>)> {
+        let Some(word) = self.json else {
+            return Ok((Some(self.object()), self.faults));
         };
-        if is_flagged {
-            self.faults.push(fault("the arguments come either as JSON or as flags, not both"));
+        let is_flagged = self.given.iter().any(|values| !values.is_empty());
+        match (is_flagged, is_bare(word)) {
+            (true, true) => self.faults.push(fault(&format!(
+                "`{}` is one word too many; a value with blanks needs quotes",
+                shown(word)
+            ))),
+            (true, false) => {
+                self.faults.push(fault("the arguments come either as JSON or as flags, not both"));
+            }
+            (false, true) => {
+                self.faults.push(self.bare(word));
+                return Ok((None, self.faults));
+            }
+            (false, false) => return self.document(word, io),
         }
-        let text = match input::arguments(json, io) {
-            Ok(text) => text,
-            Err(failure) if self.faults.is_empty() => return Err(failure),
+        Ok((Some(self.object()), self.faults))
+    }
+
+    /// Arguments that are JSON.
+    fn document(mut self, word: &OsStr, io: &mut Io<'_>) -> Result<(Option<String>, Vec<Fault>)> {
+        match input::arguments(word, io) {
+            Ok(text) => Ok((Some(text), self.faults)),
+            Err(failure) if self.faults.is_empty() => Err(failure),
             Err(failure) => {
                 self.faults.push(fault(failure.into_error()?.1.message()));
-                self.object()
+                Ok((None, self.faults))
             }
-        };
-        Ok((text, self.faults))
+        }
+    }
+
+    /// A word that stands where JSON could; most likely the value of a flag.
+    fn bare(&self, word: &OsStr) -> Fault {
+        let flag = self.flags.iter().find(|flag| flag.is_required()).or(self.flags.first());
+        let shown = shown(word);
+        match flag {
+            Some(flag) => fault(&format!(
+                "`{shown}` is neither JSON nor a flag; write `--{} {}`",
+                flag.long(),
+                style::shell_quote(&shown)
+            )),
+            None => fault(&format!("`{shown}` is one word too many")),
+        }
     }
 
     fn positional(&mut self, word: &'w OsString) {
@@ -92,8 +126,7 @@ impl<'w> Words<'w> {
             self.json = Some(word);
             return;
         }
-        let shown: String = word.to_string_lossy().chars().take(MAX_SHOWN).collect();
-        self.faults.push(fault(&format!("`{}` is one word too many", shown.escape_debug())));
+        self.faults.push(fault(&format!("`{}` is one word too many", shown(word))));
     }
 
     /// `--name`, `--name=value` or `--name value`.
@@ -174,6 +207,18 @@ impl<'w> Words<'w> {
 
 /// How much of a word is repeated.
 const MAX_SHOWN: usize = 64;
+
+fn shown(word: &OsStr) -> String {
+    let start: String = word.to_string_lossy().chars().take(MAX_SHOWN).collect();
+    start.escape_debug().to_string()
+}
+
+/// Whether a word is no JSON, and does not say where any is.
+fn is_bare(word: &OsStr) -> bool {
+    let text = word.to_str().unwrap_or_default().trim_start();
+    let begins = |c: char| c.is_ascii_digit() || "{[\"-@".contains(c);
+    !text.is_empty() && !text.starts_with(begins) && !["true", "false", "null"].contains(&text)
+}
 
 /// A fault of the words as a whole.
 fn fault(message: &str) -> Fault {

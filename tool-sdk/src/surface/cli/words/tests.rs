@@ -15,6 +15,7 @@ fn read_with(args: &[&str], stdin: &[u8], dir: &std::path::Path) -> Result<(Stri
     let mut words = Words::read(&args, &flags, &command);
     words.options(command)?;
     let (text, faults) = words.finish(&mut io)?;
+    let text = text.unwrap_or_default();
     let faults: Vec<String> = faults.into_iter().map(|fault| fault.message).collect();
     Ok((text, faults.join("\n")))
 }
@@ -96,7 +97,9 @@ fn flags_are_spelled_with_dashes_or_as_the_parameter_is() {
 fn json_goes_on_as_it_was_written() {
     check(&[], "{}");
     check(&[r#"{"a": 1, "a": 2}"#], r#"{"a": 1, "a": 2}"#);
-    check(&["not json"], "not json");
+    check(&["[1]"], "[1]");
+    check(&["{not json"], "{not json");
+    check(&["null"], "null");
     check(&[""], "");
     check(&["--", "-x"], "-x");
     check(&["--json", "{}", "--root", "/"], "{}");
@@ -120,10 +123,24 @@ fn what_cannot_be_meant_is_told() {
     check_faults(&["--txt", "a"], &["unknown argument `txt`; did you mean `text`?"]);
     check_faults(&["--jsn"], &["unknown argument `jsn`; did you mean `--json`?"]);
     check_faults(&["-x"], &["unknown argument `x`"]);
+    check_faults(&["-x", "1", "--text", "a"], &["unknown argument `x`"]);
     check_faults(&["--text"], &["`text` has no value"]);
     check_faults(&["--root"], &["a value is required for '--root <DIR>'"]);
+    check_refused(&["@."], b"", "cannot read `.`");
     check_refused(&["-"], b"\xff", "standard input is not UTF-8");
     check_refused(&["-"], &vec![b' '; (16 << 20) + 1], "longer than 16 MiB");
+}
+
+// What follows from the word is not told as well.
+#[test]
+fn a_word_that_is_no_json_is_told_as_what_it_most_likely_is() {
+    check_faults(&["--text", "two", "words"], &["`words` is one word too many; a value with"]);
+    check_faults(&["two words"], &["neither JSON nor a flag; write `--text 'two words'`"]);
+    check_faults(&["{}", "words"], &["`words` is one word too many"]);
+    check_faults(&["--nope", "x", "@none"], &["unknown argument `nope`", "cannot open `none`"]);
+    let ran = toy::run(&["call", "echo", "hello"]);
+    assert_eq!(ran.code, 2);
+    assert_eq!(ran.err.lines().filter(|line| line.starts_with("- ")).count(), 1, "{}", ran.err);
 }
 
 #[test]
@@ -136,7 +153,6 @@ fn every_fault_is_told_at_once() {
             "unknown argument `nope`",
             "`count` has no value",
             "either as JSON or as flags",
-            "cannot open `none`",
         ],
     );
 }
