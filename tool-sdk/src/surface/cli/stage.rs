@@ -100,18 +100,9 @@ impl Stage {
             workspace = workspace.protect(path);
             sandbox = sandbox.protect(path);
         }
-        let readable = Readable { workspace, outputs };
-        let floor = Floor::default();
         // Paths in arguments are relative to the first of the roots.
         let folder = place::roots(levels, io).into_iter().next();
         let folder = folder.unwrap_or_else(|| io.current_dir.clone());
-        let approver: Option<Arc<dyn Approver>> = match (guard.answers, &io.console) {
-            (Answers::Yes, _) => Some(Arc::new(Yes)),
-            (Answers::Terminal, Some(console)) => {
-                Some(Arc::new(AtTerminal::new(Arc::clone(console), floor.clone())))
-            }
-            (Answers::Terminal, None) | (Answers::Nobody, _) => None,
-        };
         for remark in guard.hooks.iter().flat_map(|hooks| &hooks.remarks) {
             io.say(style::plain(&format!("warning: hooks.{remark}")));
         }
@@ -120,6 +111,21 @@ impl Stage {
             .map(|hooks| hooks.commands)
             .filter(|hooks| !hooks.is_empty())
             .map(|hooks| Arc::new(hooks.in_folder(folder).in_mode(guard.mode)));
+        for file in hooks.iter().flat_map(|hooks| hooks.files()) {
+            workspace = workspace.protect(&file);
+            if file.exists() {
+                sandbox = sandbox.protect(file);
+            }
+        }
+        let readable = Readable { workspace, outputs };
+        let floor = Floor::default();
+        let approver: Option<Arc<dyn Approver>> = match (guard.answers, &io.console) {
+            (Answers::Yes, _) => Some(Arc::new(Yes)),
+            (Answers::Terminal, Some(console)) => {
+                Some(Arc::new(AtTerminal::new(Arc::clone(console), floor.clone())))
+            }
+            (Answers::Terminal, None) | (Answers::Nobody, _) => None,
+        };
         pipeline = hooked(pipeline, hooks.as_ref(), approver);
 
         let stop = CancellationToken::new();
