@@ -102,7 +102,8 @@ impl Located {
     }
 
     /// Reads the symbolic link that is at a [real](Self::real) place, in order to remove it; its
-    /// content is where it leads. There is one only where that is nowhere.
+    /// content is where it leads. There is one only where that is nowhere, or where
+    /// [removing](crate::WorkspacePath::removed) it was judged.
     ///
     /// # Errors
     ///
@@ -114,7 +115,10 @@ impl Located {
         };
         let (metadata, target) = self.in_holder(read).map_err(|error| self.error("read", error))?;
         let content = target.into_os_string().into_encoded_bytes();
-        Ok(Snapshot(Some(Arc::new(Taken { content, facts: Facts::told(&metadata, Attributes::default()) }))))
+        Ok(Snapshot(Some(Arc::new(Taken {
+            content,
+            facts: Facts::told(&metadata, Attributes::default()),
+        }))))
     }
 }
 

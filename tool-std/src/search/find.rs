@@ -363,7 +363,8 @@ impl Sink for Hits<'_> {
                 self.keep(Some(number), line, Some(self.matches));
             }
         }
-        let is_over = self.search.query.mode == Mode::Content && self.search.has_enough(self.matches);
+        let is_over =
+            self.search.query.mode == Mode::Content && self.search.has_enough(self.matches);
         Ok(!is_over && !self.search.stop.is_stopped())
     }
 

@@ -359,7 +359,7 @@ mod tests {
         let pad = "some line\n".repeat(1000);
         let log = format!("{pad}x1\n\0\nx2\n");
         // More than is read at once, so that the end is not looked at either.
-        let long = format!("{}x1\n\0\nx2\n", pad.repeat(120));
+        let long = format!("x1\n{}\0\nx2\n", pad.repeat(120));
         let none = format!("{pad}\0\n");
         let files = [("log", log), ("long", long), ("none", none), ("plain", "x3\n".to_owned())];
         let files = files.each_ref().map(|(name, text)| (*name, text.as_bytes()));
@@ -367,7 +367,7 @@ mod tests {
         let told = "NUL bytes left out, or searched up to the first; name one as `path` to search \
                     all as text.)";
         for (mode, found) in [
-            ("content", "Found 2 matches in 2 files.\nlong:\n  120001: x1\nplain:\n  1: x3\n"),
+            ("content", "Found 2 matches in 2 files.\nlong:\n  1: x1\nplain:\n  1: x3\n"),
             ("count", "Found 2 matches in 2 files.\nlong: 1\nplain: 1\n"),
         ] {
             let text = text(&folder, Ask { mode, ..ask("x[0-9]") }).await;

@@ -62,7 +62,10 @@ fn the_list_of_who_may_read_stays() {
     let (from, to) = (read(&workspace, "src/main.rs"), read(&workspace, "lib.rs"));
     Changes::new().rename(from, to, "newer").apply(|| false).unwrap();
     let moved = folder.path().join("lib.rs");
-    assert_eq!((attributes(&moved), fs::metadata(&moved).unwrap().mode()), (expected.clone(), mode));
+    assert_eq!(
+        (attributes(&moved), fs::metadata(&moved).unwrap().mode()),
+        (expected.clone(), mode)
+    );
 
     // What is undone has its list again.
     let (lib, before) = read(&workspace, "lib.rs");
