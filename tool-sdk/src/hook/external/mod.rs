@@ -147,7 +147,7 @@ impl ExternalHooks {
     }
 
     /// The files that the commands name, in the folder that they run in. Who changes one of
-    /// them decides what the hooks say, so a host [protects](crate::Workspace::protect) them.
+    /// them decides what the hooks say, so a host protects them with `Workspace::protect`.
     ///
     /// # Examples
     ///
