@@ -218,7 +218,9 @@ fn what_is_obeyed_is_asked_about_wherever_it_stands() {
     for below in [".github", ".git", "sub"] {
         std::fs::create_dir(root.join(below)).expect("a folder in it");
     }
-    std::fs::write(root.join("my.toml"), "allow = [\"edit\"]").expect("a file in it");
+    let config = "allow = [\"edit\"]\n[hooks]\nPreToolUse = [{ matcher = \"read_file\", \
+                  hooks = [{ type = \"command\", command = \"sub/guard.sh\" }] }]";
+    std::fs::write(root.join("my.toml"), config).expect("a file in it");
     let own = ["--config", "my.toml", "--state-dir", "mystate"];
     for (below, options, path, decision) in [
         ("", &own[..], "plain.txt", "allow"),
@@ -226,6 +228,8 @@ fn what_is_obeyed_is_asked_about_wherever_it_stands() {
         ("", &own, "sub/../my.toml", "ask"),
         ("", &own, "mystate/approvals/a.json", "ask"),
         ("", &own, "audit.jsonl", "ask"),
+        ("", &own, "sub/guard.sh", "ask"),
+        ("", &own, "sub/plain.sh", "allow"),
         ("", &own, "CLAUDE.local.md", "ask"),
         (".github", &["--allow", "edit"], "workflows/ci.yml", "ask"),
         (".github", &["--allow", "edit"], "readme", "allow"),

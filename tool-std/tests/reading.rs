@@ -13,7 +13,8 @@ use serde_json::json;
 use tempfile::TempDir;
 use tool_sdk::testing::Harness;
 use tool_sdk::{
-    Call, ErrorKind, Mode, Pipeline, Registry, Reply, Rule, Scripted, Session, Workspace, tools,
+    Call, ErrorKind, Mode, Outcome, Pipeline, Registry, Reply, Rule, Scripted, Session, Workspace,
+    tools,
 };
 use tool_std::fs::{Numbering, list_dir, read_file};
 use tool_std::search::{glob_files, grep_files};
@@ -64,12 +65,21 @@ async fn under(
     tool: &str,
     args: serde_json::Value,
 ) -> Result<String, ErrorKind> {
+    let outcome = call_under(folder, rules, tool, args).await;
+    outcome.result.map(|output| output.into_text()).map_err(|error| error.kind())
+}
+
+async fn call_under(
+    folder: &TempDir,
+    rules: &[&str],
+    tool: &str,
+    args: serde_json::Value,
+) -> Outcome {
     let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
     let pipeline = Pipeline::new(registry.build().unwrap())
         .rules(rules.iter().map(|rule| rule.parse::<Rule>().unwrap()));
     let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
-    let outcome = pipeline.call(&session, Call::new(tool, args.to_string())).await;
-    outcome.result.map(|output| output.into_text()).map_err(|error| error.kind())
+    pipeline.call(&session, Call::new(tool, args.to_string())).await
 }
 
 const SECRETS: &[(&str, &str)] = &[
@@ -102,6 +112,19 @@ async fn what_is_denied_is_not_found() {
     }
     let listed = under(&folder, deny, "list_dir", json!({})).await.unwrap();
     assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs"), "{listed}");
+}
+
+// F141, F144: nor is it offered to who nearly names it.
+#[tokio::test]
+async fn what_is_denied_is_not_offered() {
+    let folder = folder(SECRETS);
+    for (tool, path) in [("read_file", ".en"), ("list_dir", ".env.")] {
+        for (rule, offered) in [("deny read(.env)", false), ("deny read(other)", true)] {
+            let outcome = call_under(&folder, &[rule], tool, json!({ "path": path })).await;
+            let error = outcome.result.unwrap_err().to_string();
+            assert_eq!(error.contains("`.env`?"), offered, "{error}");
+        }
+    }
 }
 
 // F145, F146: of what somebody may be asked about it is told that it is there.

@@ -1,6 +1,6 @@
 //! Where files may be written.
 
-use tool_sdk::Batch;
+use tool_sdk::{Batch, Subject};
 
 use super::*;
 
@@ -135,6 +135,42 @@ async fn a_link_that_leads_nowhere_can_be_deleted() {
     assert_eq!(desk.patch(moved).await.unwrap_err().kind(), ErrorKind::Conflict);
     desk.patch("*** Delete File: link").await.unwrap();
     assert!(!desk.path("link").is_symlink());
+}
+
+// F140, PA2: nor does one that leads out take anything with it, or let anybody through.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_that_leads_out_can_be_deleted() {
+    let other = TempDir::new().unwrap();
+    let outside = other.path().canonicalize().unwrap();
+    fs::write(outside.join("file"), "theirs").unwrap();
+    for target in [&*outside, &outside.join("file"), &outside.join("none"), Path::new("link")] {
+        let desk = Desk::with_rules(&[("dir/real", "x\n")], &[]).answering(true);
+        std::os::unix::fs::symlink(target, desk.path("dir/link")).unwrap();
+        desk.patch("*** Delete File: dir/link").await.unwrap();
+        assert!(!desk.path("dir/link").is_symlink());
+        let asks = desk.asked.asks.lock().unwrap();
+        let said: Vec<&str> = asks[0].subjects.iter().map(Subject::text).collect();
+        assert_eq!((asks.len(), said), (1, vec!["dir/link"]));
+        drop(asks);
+
+        // Anything else that is done with it is refused as before, and asks nobody.
+        std::os::unix::fs::symlink(target, desk.path("dir/link")).unwrap();
+        for body in ["*** Update File: dir/link\n@@\n-theirs\n+ours", "*** Add File: dir/link\n+x"]
+        {
+            desk.patch(body).await.unwrap_err();
+        }
+        assert_eq!(desk.asked.asks.lock().unwrap().len(), 1);
+        desk.patch("*** Delete File: dir/link/file").await.unwrap_err();
+        assert!(desk.path("dir/link").is_symlink());
+    }
+    assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "theirs");
+
+    // What a link is called decides as for any file.
+    let desk = Desk::with_rules(&[], &["deny edit(kept*)"]);
+    std::os::unix::fs::symlink(&outside, desk.path("kept")).unwrap();
+    assert_eq!(desk.patch("*** Delete File: kept").await.unwrap_err().kind(), ErrorKind::Denied);
+    assert!(desk.path("kept").is_symlink());
 }
 
 // F48, F143: edits of one file take turns, under one name or two, and none is lost.

@@ -143,6 +143,14 @@ impl WorkspacePath {
         self.subjects(cx, true)
     }
 
+    /// What a call touches that removes what the path leads to. A link through which nothing
+    /// can be reached, since it leads out of the workspace or in a circle, goes itself.
+    #[must_use]
+    pub fn removed(&self, cx: &Context) -> Vec<Subject> {
+        self.0.judged.get_or_init(|| self.places(cx).ok().or_else(|| self.place_of_link(cx)));
+        self.written(cx)
+    }
+
     fn subjects(&self, cx: &Context, writes: bool) -> Vec<Subject> {
         self.led(cx, writes)
             // The call will say what is wrong, and touch nothing: nobody has to be asked.
@@ -169,6 +177,13 @@ impl WorkspacePath {
             None => workspace.outside(&self.0.text)?,
         };
         Ok(Places { asked, real })
+    }
+
+    /// The place of the link that the path is itself, wherever it leads.
+    fn place_of_link(&self, cx: &Context) -> Option<Places> {
+        let asked = cx.state::<Workspace>().ok()?.find(&self.0.text).ok()??;
+        let real = asked.parent()?.real().ok()?.join(asked.file_name()?);
+        real.is_link().then_some(Places { asked: Some(asked), real })
     }
 
     fn about(&self, Places { asked, real }: &Places, writes: bool, cx: &Context) -> Vec<Subject> {

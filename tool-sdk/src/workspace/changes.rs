@@ -24,9 +24,10 @@ const BYTES: usize = 64 * 1024 * 1024;
 /// `conflict`. When one change fails, those before it are undone.
 ///
 /// Nothing is removed before all that is written is in its place. Folders on the way are
-/// made. Each place belongs to one change. A file that is replaced keeps its mode, and its owner where
-/// the system allows that; a file of several names (hard links) is replaced under this one
-/// only. Whatever ends the work early, no temporary file stays.
+/// made. Each place belongs to one change. A file that is replaced keeps its mode, on Linux its
+/// access control list and other extended attributes, and its owner where the system allows
+/// that; a file of several names (hard links) is replaced under this one only. What this user
+/// may not write is not replaced either. Whatever ends the work early, no temporary file stays.
 ///
 /// # Examples
 ///

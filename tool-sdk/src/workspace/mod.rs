@@ -9,6 +9,7 @@
 //!
 //! **Invariant:** nothing here opens a file by its printed path.
 
+mod attributes;
 mod changes;
 mod durability;
 mod each;

@@ -5,6 +5,13 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+static UNSEEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\p{Default_Ignorable_Code_Point}").expect("the pattern is fixed")
+});
 
 /// Places in any folder, with everything below them.
 const PLACES: &[&[&str]] = &[
@@ -167,9 +174,15 @@ fn lead_through(path: &[&[u8]], places: &[&[&str]]) -> bool {
     places.iter().any(|place| path.windows(place.len()).any(|part| is(part, place)))
 }
 
-/// Some systems take either case for the same file.
+/// Some systems take either case for the same file, also of the letters that other alphabets
+/// have for it, and do not see the characters that nobody else sees.
 fn is_same(name: &[u8], expected: &str) -> bool {
-    name.eq_ignore_ascii_case(expected.as_bytes())
+    if name.is_ascii() {
+        return name.eq_ignore_ascii_case(expected.as_bytes());
+    }
+    let Ok(name) = std::str::from_utf8(name) else { return false };
+    // Some of these letters have an upper case only that is plain, and some a lower case.
+    UNSEEN.replace_all(name, "").to_uppercase().to_lowercase() == expected
 }
 
 #[cfg(test)]
@@ -179,7 +192,7 @@ mod tests {
     // PA7: the groups of what is asked about, whether it exists or not.
     #[test]
     fn what_runs_or_is_obeyed_later_is_protected() {
-        let groups: [(&str, &[&str]); 8] = [
+        let groups: [(&str, &[&str]); 9] = [
             (
                 "hooks and settings of version control",
                 &[
@@ -194,6 +207,17 @@ mod tests {
                     ".pre-commit-config.yaml",
                     ".svn/hooks/pre-commit",
                     "lefthook.yml",
+                ],
+            ),
+            (
+                "other letters that some systems take for these",
+                &[
+                    ".g\u{200d}it/config",
+                    ".gitconﬁg",
+                    ".HuS\u{212a}y/pre-push",
+                    ".baſhrc",
+                    ".ßh/config",
+                    "clau\u{ad}de.md",
                 ],
             ),
             (
@@ -324,6 +348,7 @@ mod tests {
             ".config/systemd/system.conf",
             ".hg/store",
             "mcp.json/readme",
+            ".gït/config",
             "",
         ] {
             assert!(!is_protected(Path::new(path), &Path::new("/work").join(path)), "{path}");

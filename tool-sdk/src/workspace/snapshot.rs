@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cap_std::fs::{Dir, Metadata, Permissions};
 
 use super::Located;
+use super::attributes::Attributes;
 use crate::error::{ErrorKind, ToolError};
 
 /// How much is read at once of a file that is larger than the system says.
@@ -31,6 +32,7 @@ pub(super) struct Facts {
     pub(super) permissions: Permissions,
     #[cfg(unix)]
     pub(super) owner: (u32, u32),
+    pub(super) attributes: Attributes,
     pub(super) stamp: Stamp,
     /// Whether it is a symbolic link, whose content is where it leads.
     pub(super) is_link: bool,
@@ -94,11 +96,14 @@ impl Located {
                 self.display()
             )));
         }
-        Ok(Snapshot(Some(Arc::new(Taken { content, facts: Facts::of(&metadata) }))))
+        let attributes = Attributes::of(&file).map_err(|error| self.error("read", error))?;
+        let facts = Facts::of(&metadata, attributes);
+        Ok(Snapshot(Some(Arc::new(Taken { content, facts }))))
     }
 
     /// Reads the symbolic link that is at a [real](Self::real) place, in order to remove it; its
-    /// content is where it leads. There is one only where that is nowhere.
+    /// content is where it leads. There is one only where that is nowhere, or where
+    /// [removing](crate::WorkspacePath::removed) it was judged.
     ///
     /// # Errors
     ///
@@ -110,7 +115,10 @@ impl Located {
         };
         let (metadata, target) = self.in_holder(read).map_err(|error| self.error("read", error))?;
         let content = target.into_os_string().into_encoded_bytes();
-        Ok(Snapshot(Some(Arc::new(Taken { content, facts: Facts::told(&metadata) }))))
+        Ok(Snapshot(Some(Arc::new(Taken {
+            content,
+            facts: Facts::told(&metadata, Attributes::default()),
+        }))))
     }
 }
 
@@ -140,11 +148,11 @@ fn read(mut file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
 }
 
 impl Facts {
-    pub(super) fn of(metadata: &std::fs::Metadata) -> Self {
-        Self::told(&Metadata::from_just_metadata(metadata.clone()))
+    pub(super) fn of(metadata: &std::fs::Metadata, attributes: Attributes) -> Self {
+        Self::told(&Metadata::from_just_metadata(metadata.clone()), attributes)
     }
 
-    fn told(metadata: &Metadata) -> Self {
+    fn told(metadata: &Metadata, attributes: Attributes) -> Self {
         #[cfg(unix)]
         use cap_std::fs::MetadataExt as _;
 
@@ -152,6 +160,7 @@ impl Facts {
             permissions: metadata.permissions(),
             #[cfg(unix)]
             owner: (metadata.uid(), metadata.gid()),
+            attributes,
             stamp: Stamp::of(metadata),
             is_link: metadata.is_symlink(),
         }

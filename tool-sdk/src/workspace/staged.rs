@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_fs_ext::DirExt as _;
@@ -41,6 +41,10 @@ impl Staged {
     pub(super) fn new(change: Change, folders: &mut Folders) -> Result<Self, ToolError> {
         refuse(&change)?;
         let dir = folders.holder(&change.place, change.after.is_some())?;
+        if change.before.facts().is_some_and(|facts| !facts.is_link) {
+            let place = &change.place;
+            may_write(&dir, place.last_name()).map_err(|error| place.error("write", error))?;
+        }
         Ok(Self { change, dir, temporary: None, is_done: false })
     }
 
@@ -146,6 +150,25 @@ fn refuse(change: &Change) -> Result<(), ToolError> {
             place.display()
         )));
     }
+    Ok(())
+}
+
+/// Refuses a file that this user may not write. Who may write in its folder could replace it
+/// all the same, and would take it from whoever closed it.
+#[cfg(unix)]
+fn may_write(dir: &Dir, name: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags, accessat};
+    use rustix::io::Errno;
+
+    match accessat(dir, name, Access::WRITE_OK, AtFlags::empty()) {
+        Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(error.into()),
+        // Whether it is still there is seen when it is replaced.
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn may_write(_: &Dir, _: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -30,6 +30,7 @@ use std::time::Duration;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
+use super::attributes::Attributes;
 use super::snapshot::{Facts, Stamp};
 
 /// How much of a file is compared at once.
@@ -77,6 +78,10 @@ impl Temporary {
         let file = dir.open_with(&name, &options)?;
         // From here on, a failure removes it.
         let mut temporary = Self { dir: Arc::clone(dir), name, own: Identity::default() };
+        // Before there is anything to read.
+        if let Some(facts) = like {
+            facts.attributes.give(&file)?;
+        }
         (&file).write_all(content)?;
         let own = file.metadata()?;
         temporary.own = identity_of(&own);
@@ -235,8 +240,8 @@ fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether there is a file that holds what is expected and nothing else, with its mode and
-/// owner.
+/// Whether there is a file that holds what is expected and nothing else, with its mode, owner
+/// and attributes.
 fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
     let Expected { content, facts } = expected;
     if facts.is_some_and(|facts| facts.is_link) {
@@ -254,11 +259,17 @@ fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
         dir.open_with(name, &options).map(Some)
     });
     match file {
-        Ok(Some(file)) => same(file.into_std(), content),
+        Ok(Some(file)) => Ok(fits(&file, facts)? && same(file.into_std(), content)?),
         Ok(None) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a file has what else its successor gets.
+fn fits(file: &cap_std::fs::File, facts: Option<&Facts>) -> io::Result<bool> {
+    let Some(facts) = facts else { return Ok(true) };
+    Ok(Attributes::of(file)? == facts.attributes)
 }
 
 fn same(mut file: File, expected: &[u8]) -> io::Result<bool> {
@@ -352,7 +363,11 @@ const NEW: u32 = 0o644;
 fn shut(options: &mut OpenOptions, like: Option<&Facts>) {
     use cap_std::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
-    options.mode(like.map_or(NEW, |facts| first_mode(facts.permissions.mode())));
+    let first = |facts: &Facts| match facts.attributes.is_empty() {
+        true => first_mode(facts.permissions.mode()),
+        false => 0o600,
+    };
+    options.mode(like.map_or(NEW, first));
 }
 
 #[cfg(unix)]
@@ -412,7 +427,7 @@ mod tests {
         for mode in [0o644, 0o600, 0o640, 0o664, 0o666, 0o777, 0o604, 0o4755, 0o2750] {
             fs::write(&file, "old").unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-            let facts = Facts::of(&fs::metadata(&file).unwrap());
+            let facts = Facts::of(&fs::metadata(&file).unwrap(), Attributes::default());
             let next = Temporary::write(&dir, b"new", Some(&facts), false).unwrap();
             let found = fs::metadata(folder.path().join(&next.name)).unwrap();
             assert_eq!(found.mode() & 0o7777, mode, "{mode:o}");
@@ -428,7 +443,7 @@ mod tests {
         let dir = Arc::new(Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap());
         let number = fs::metadata(&file).unwrap().ino();
         let place = Path::new("file");
-        let facts = || Facts::of(&fs::metadata(&file).unwrap());
+        let facts = || Facts::of(&fs::metadata(&file).unwrap(), Attributes::default());
 
         let next = Temporary::write(&dir, b"ours", None, false).unwrap();
         let expected = Expected { content: b"read", facts: Some(&facts()) };

@@ -68,13 +68,14 @@ pub async fn edit_file(
 ) -> Result<Output, ToolError> {
     let place = path.locate(&workspace)?;
     let locks = workspace.lock([&place]).await;
+    let sight = cx.sight("read");
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
         let target = Target::read(place.clone())?;
         let edits = wanted(&old_string, &new_string, replace_all, &edits)?;
         let edited = edit(&target, &edits, &|| stop.is_stopped());
-        let edited = edited.map_err(|error| with_similar(error, &place, stop))?;
+        let edited = edited.map_err(|error| with_similar(error, &place, &sight, stop))?;
         write(target, edited, stop)
     })
     .await

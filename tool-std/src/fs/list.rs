@@ -50,7 +50,8 @@ pub async fn list_dir(
         let place = path.locate(&workspace)?;
         let window = Window { offset: offset.max(1).into(), limit: limit.into() };
         let mut listing = Listing::new(window, depth, &sight, stop);
-        let folder = place.open_folder().map_err(|error| with_similar(error, &place, stop))?;
+        let folder =
+            place.open_folder().map_err(|error| with_similar(error, &place, &sight, stop))?;
         let entries = listing.entries(&place, folder).map_err(|error| unread(&place, error))?;
         listing.folder(&place, entries, &mut Vec::new())?;
         listing.finish(&place)

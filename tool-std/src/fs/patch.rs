@@ -108,7 +108,7 @@ fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
         // It will say what is wrong, and touch nothing.
         return vec![Subject::new("*").class(RiskClass::Read)];
     }
-    args.input.paths().flat_map(|path| path.written(cx)).collect()
+    args.input.parts.iter().flat_map(|part| part.touched(cx)).collect()
 }
 
 fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
@@ -118,6 +118,16 @@ fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
         Ok(together(&args.input.plan(places, &reason)?.done))
     };
     preview(diffs())
+}
+
+impl Part {
+    fn touched(&self, cx: &Context) -> Vec<Subject> {
+        match &self.to {
+            None if self.goes => self.from.removed(cx),
+            None => self.from.written(cx),
+            Some(to) => [self.from.written(cx), to.written(cx)].concat(),
+        }
+    }
 }
 
 impl PatchText {
@@ -145,7 +155,7 @@ impl PatchText {
     /// Refuses to take a file away under the name of a link to it, which would lead nowhere
     /// then.
     fn refuse_links(&self, workspace: &Workspace) -> Result<(), ToolError> {
-        // A link that leads nowhere is what is deleted itself.
+        // A link through which nothing is reached is what is deleted itself.
         let leads =
             |path: &&WorkspacePath| path.is_link(workspace) && !leads_nowhere(path, workspace);
         let mut goes = self.parts.iter().filter(|part| part.goes).map(|part| &part.from);
@@ -189,7 +199,7 @@ impl PatchText {
     }
 }
 
-/// Whether the place of a path is a link itself, since there is nothing where that leads.
+/// Whether the place of a path is a link itself, since nothing is reached through that.
 fn leads_nowhere(path: &WorkspacePath, workspace: &Workspace) -> bool {
     path.locate(workspace).is_ok_and(|place| is_link(&place))
 }

@@ -99,7 +99,7 @@ impl Named<'_> {
         Target::read(self.place.clone())
     }
 
-    /// The same, or a link that leads nowhere: nothing is lost with it that nobody was shown.
+    /// The same, or a link through which nothing is reached: nothing is lost with it that nobody was shown.
     fn read_to_delete(&self, reason: &Reason<'_>) -> Result<Target, ToolError> {
         match self.path.shown().is_none() && is_link(&self.place) {
             true => Target::link(self.path, self.place.clone()),

@@ -1,13 +1,14 @@
 //! `read_file`: a text file page by page, an image or a PDF as it is.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::json;
 use tool_sdk::{
-    Attachment, Context, ErrorKind, InMemory, Located, Output, State, Stop, ToolError, Workspace,
-    WorkspacePath, tool,
+    Attachment, Context, ErrorKind, InMemory, Located, Output, Sight, State, Stop, ToolError,
+    Workspace, WorkspacePath, tool,
 };
 
 use super::Numbering;
@@ -72,10 +73,11 @@ pub async fn read_file(
     {
         return Ok(page);
     }
+    let sight = cx.sight("read");
     cx.blocking(move |stop| {
         stop::check(stop)?;
         let place = path.locate(&workspace)?;
-        let file = place.open_file().map_err(|error| advise(error, &place, stop))?;
+        let file = place.open_file().map_err(|error| advise(error, &place, &sight, stop))?;
         let wanted = Wanted { offset: u64::from(offset.max(1)), limit: limit.into(), numbering };
         read(&place, &file, &wanted, stop)
     })
@@ -240,15 +242,21 @@ fn has_binary_name(place: &Located) -> bool {
 }
 
 /// Says what to do instead of reading what cannot be read.
-fn advise(error: ToolError, place: &Located, stop: &Stop) -> ToolError {
+fn advise(error: ToolError, place: &Located, sight: &Sight, stop: &Stop) -> ToolError {
     match place.metadata() {
         Ok(found) if found.kind.is_dir() => error.hint("list it with `list_dir`"),
-        _ => with_similar(error, place, stop),
+        _ => with_similar(error, place, sight, stop),
     }
 }
 
-/// Offers the names that may have been meant, when `place` does not exist.
-pub(super) fn with_similar(error: ToolError, place: &Located, stop: &Stop) -> ToolError {
+/// Offers the names that may have been meant, when `place` does not exist: of the files in
+/// `sight`, since a name says that there is such a file.
+pub(super) fn with_similar(
+    error: ToolError,
+    place: &Located,
+    sight: &Sight,
+    stop: &Stop,
+) -> ToolError {
     let (ErrorKind::NotFound, Some(folder), Some(name)) =
         (error.kind(), place.parent(), place.file_name())
     else {
@@ -257,11 +265,25 @@ pub(super) fn with_similar(error: ToolError, place: &Located, stop: &Stop) -> To
     let Ok(entries) = folder.read_dir() else {
         return error.hint(format_args!("there is no folder `{}` either", folder.display()));
     };
-    let names = entries
+    let name = name.to_string_lossy();
+    let is_shown = |name: &OsString| {
+        let there = folder.join(name);
+        sight.is_everything() || sight.shows(&there.display(), &there.absolute())
+    };
+    let names: Vec<OsString> = entries
         .take(MAX_NAMES)
         .take_while(|_| !stop.is_stopped())
-        .filter_map(|entry| entry.ok()?.name.into_string().ok());
-    let meant: Vec<_> = similar::closest(&name.to_string_lossy(), names)
+        .filter_map(|entry| Some(entry.ok()?.name))
+        .filter(is_shown)
+        .collect();
+    if names.iter().any(|there| there.to_str().is_none() && there.to_string_lossy() == name) {
+        return error.hint(
+            "a file is shown under this name whose own is not UTF-8, and cannot be sent; give it \
+             another one with a command",
+        );
+    }
+    let names = names.into_iter().filter_map(|name| name.into_string().ok());
+    let meant: Vec<_> = similar::closest(&name, names)
         .iter()
         .map(|name| format!("`{}`", folder.join(name).display()))
         .collect();
@@ -424,6 +446,20 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Failed, "{path}");
             assert!(error.message().ends_with("is a binary file"), "{error}");
         }
+    }
+
+    // F141: what is shown of such a name leads to no file, and that is said.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_name_that_cannot_be_sent_is_explained() {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let folder = Folder::with(&[("grin", b"x")]);
+        fs::write(folder.0.path().join(std::ffi::OsStr::from_bytes(b"gr\xfcn")), "x").unwrap();
+        let error = folder.error("gr\u{fffd}n", 1).await;
+        assert!(error.suggestion().unwrap().contains("is not UTF-8"), "{error}");
+        let error = folder.error("grinn", 1).await;
+        assert_eq!(error.suggestion(), Some("did you mean `grin`?"));
     }
 
     // F141

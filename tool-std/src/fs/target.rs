@@ -105,7 +105,7 @@ impl Target {
     }
 }
 
-/// Whether a link is at the place itself, which then leads nowhere.
+/// Whether a link is at the place itself, through which then nothing is reached.
 pub(super) fn is_link(place: &Located) -> bool {
     place.metadata().is_ok_and(|there| there.kind.is_symlink())
 }

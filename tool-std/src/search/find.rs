@@ -10,7 +10,9 @@ use std::time::SystemTime;
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
+};
 use memchr::memchr;
 use tool_sdk::{FolderEntry, Located, Sight, Stop, ToolError, Visibility};
 
@@ -72,30 +74,34 @@ impl<'a> Search<'a> {
     /// searched to know what is new.
     pub(super) fn run(self) -> Result<Results, ToolError> {
         let Walked { visitors, mut unread, cut } = self.search()?;
-        let (mut files, mut withheld) = (Vec::new(), 0);
+        let (mut files, mut withheld, mut in_part) = (Vec::new(), 0, 0);
         for worker in visitors {
             files.extend(worker.found);
             unread += worker.unread;
             withheld += worker.withheld;
+            in_part += worker.in_part;
         }
         files.sort_by(newest_first);
         let Query { mode, limit, .. } = self.query;
         let is_cut = self.is_cut.into_inner();
-        Ok(Results { mode, limit, is_cut, unread, withheld, cut, files })
+        Ok(Results { mode, limit, is_cut, unread, in_part, withheld, cut, files })
     }
 
     fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {
         if self.start.metadata()?.kind.is_dir() {
             return walk(&self.start, &|| self.is_over(), || Worker::of(self));
         }
-        let file = self.start.open_file()?;
-        let mut worker = Worker::of(self);
+        let (path, file) = (self.start.display(), self.start.open_file()?);
+        let mut worker = Worker { is_named: true, ..Worker::of(self) };
         let metadata = file.metadata();
         let searched = metadata.and_then(|facts| worker.search(&file, &facts, &self.start));
         searched.map_err(|error| {
-            ToolError::failed(format_args!("cannot search `{}`: {error}", self.start.display()))
-                .source(error)
+            ToolError::failed(format_args!("cannot search `{path}`: {error}")).source(error)
         })?;
+        if worker.is_binary {
+            return Err(ToolError::failed(format_args!("`{path}` is a binary file"))
+                .hint("only text can be searched"));
+        }
         Ok(Walked { visitors: vec![worker], unread: 0, cut: 0 })
     }
 
@@ -128,8 +134,14 @@ struct Worker<'a> {
     kept: usize,
     /// Files that could not be read.
     unread: u64,
+    /// Files that look like text at first, and were not searched behind that.
+    in_part: u64,
     /// Files that the rules keep back from who does not name them.
     withheld: u64,
+    /// Whether the file is searched because it was named, and as text if it begins as one.
+    is_named: bool,
+    /// Whether the last file is no text.
+    is_binary: bool,
 }
 
 impl Visit for Worker<'_> {
@@ -160,36 +172,46 @@ impl<'a> Worker<'a> {
             found: Vec::new(),
             kept: 0,
             unread: 0,
+            in_part: 0,
             withheld: 0,
+            is_named: false,
+            is_binary: false,
         }
     }
 
     /// Searches a file that is open.
     fn search(&mut self, file: &File, facts: &Metadata, place: &Located) -> io::Result<()> {
         let (filled, is_whole) = self.read(file, facts.len())?;
-        let Self { search, matcher, searcher, buffer, .. } = self;
+        let Self { search, matcher, searcher, buffer, is_named, .. } = self;
         let text = &buffer[..filled];
         search.files.fetch_add(1, Ordering::Relaxed);
         search.bytes.fetch_add(filled as u64, Ordering::Relaxed);
-        let mut hits = Hits { search, matcher, matches: 0, lines: Vec::new(), bytes: 0 };
+        let mut hits =
+            Hits { search, matcher, matches: 0, lines: Vec::new(), bytes: 0, is_cut: false };
         // Only the searcher knows how to read this encoding, in which every other byte is 0.
         let is_utf16 = matches!(text, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
-        if !is_utf16 && memchr(0, &text[..filled.min(SNIFFED)]).is_some() {
+        self.is_binary = !is_utf16 && memchr(0, &text[..filled.min(SNIFFED)]).is_some();
+        if self.is_binary {
             return Ok(());
         }
         if is_whole && !is_utf16 {
             searcher.set_binary_detection(BinaryDetection::none());
             searcher.search_slice(&*matcher, text, &mut hits)?;
         } else {
-            searcher.set_binary_detection(BinaryDetection::quit(0));
+            searcher.set_binary_detection(match is_named {
+                true => BinaryDetection::none(),
+                false => BinaryDetection::quit(0),
+            });
             let rest = Stoppable { file, search };
             searcher.search_reader(&*matcher, text.chain(rest), &mut hits)?;
         }
         // What was read before anything was found tells in every mode the same. What comes
         // further down is not looked at where a search ends early, and so it tells nothing.
-        if hits.matches > 0 && !is_utf16 && memchr(0, text).is_some() {
+        if !*is_named && hits.matches > 0 && !is_utf16 && memchr(0, text).is_some() {
+            self.in_part += 1;
             return Ok(());
         }
+        self.in_part += u64::from(hits.is_cut);
         let Hits { matches, lines, bytes, .. } = hits;
         if matches > 0 {
             let counted = if search.query.mode == Mode::Content { matches } else { 1 };
@@ -274,6 +296,8 @@ struct Hits<'a> {
     matches: u64,
     lines: Vec<Line>,
     bytes: usize,
+    /// Whether the file goes on behind a NUL, and the search did not.
+    is_cut: bool,
 }
 
 impl Hits<'_> {
@@ -293,6 +317,24 @@ impl Hits<'_> {
         self.lines.push(Line { number: number.unwrap_or_default(), text, of });
     }
 
+    /// Where matches begin in lines that were found together; in a single one, nobody asks.
+    fn starts(&self, found: &SinkMatch<'_>) -> Vec<usize> {
+        let mut starts = Vec::new();
+        if found.lines().nth(1).is_none() {
+            return starts;
+        }
+        let range = found.bytes_range_in_buffer();
+        // An expression that was found once does not fail.
+        let _ = self.matcher.find_iter_at(found.buffer(), range.start, |found| {
+            let is_inside = found.start() < range.end;
+            if is_inside {
+                starts.push(found.start() - range.start);
+            }
+            is_inside
+        });
+        starts
+    }
+
     fn first_match(&self, line: &[u8]) -> usize {
         let found = self.matcher.find(line).ok().flatten();
         found.map_or(0, |found| found.start())
@@ -303,16 +345,32 @@ impl Sink for Hits<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        self.matches += 1;
-        match self.search.query.mode {
-            Mode::Files => return Ok(false),
-            Mode::Count => return Ok(!self.search.stop.is_stopped()),
-            Mode::Content => {}
+        if self.search.query.mode == Mode::Files {
+            self.matches += 1;
+            return Ok(false);
         }
-        for (number, line) in (found.line_number().unwrap_or(1)..).zip(found.lines()) {
-            self.keep(Some(number), line, Some(self.matches));
+        let starts = self.starts(found);
+        let mut starts = starts.iter().peekable();
+        let mut end = 0;
+        for (index, line) in found.lines().enumerate() {
+            end += line.len();
+            // Lines that were found together are as many matches as begin in them.
+            let begins = starts.next_if(|start| **start < end).is_some() || index == 0;
+            while starts.next_if(|start| **start < end).is_some() {}
+            self.matches += u64::from(begins);
+            if self.search.query.mode == Mode::Content {
+                let number = found.line_number().unwrap_or(1) + index as u64;
+                self.keep(Some(number), line, Some(self.matches));
+            }
         }
-        Ok(!self.search.has_enough(self.matches) && !self.search.stop.is_stopped())
+        let is_over =
+            self.search.query.mode == Mode::Content && self.search.has_enough(self.matches);
+        Ok(!is_over && !self.search.stop.is_stopped())
+    }
+
+    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
+        self.is_cut = end.binary_byte_offset().is_some();
+        Ok(())
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {

@@ -157,12 +157,13 @@ impl Visit for Worker<'_> {
 
 fn report(pattern: &str, start: &Located, found: Found) -> Output {
     let Found { newest, matching, withheld: kept_back, unread, cut: shortened } = found;
-    let (mut text, mut shown) = (String::new(), Vec::new());
+    let (mut text, mut shown, mut full) = (String::new(), Vec::new(), false);
     // In the order of `Reverse`, so the newest comes first.
     for Reverse(file) in newest.into_sorted_vec() {
         let path = start.join(file.path.0).display();
         let line = one_line(&path);
-        if text.len() + line.len() > MAX_BYTES {
+        full = text.len() + line.len() > MAX_BYTES;
+        if full {
             break;
         }
         text.push_str(&line);
@@ -173,8 +174,12 @@ fn report(pattern: &str, start: &Located, found: Found) -> Output {
     if matching == 0 {
         text.push_str("No files found.\n");
     } else if number < matching {
+        let (showing, or) = match full {
+            true => ("Output capped at 50 KiB: showing", "the path"),
+            false => ("Showing", "raise `limit`"),
+        };
         text.push_str(&format!(
-            "(Showing {number} of {}. Narrow the pattern or raise `limit`.)\n",
+            "({showing} {number} of {}. Narrow the pattern or {or}.)\n",
             count(matching, "file", "files")
         ));
     }

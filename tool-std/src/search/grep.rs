@@ -353,6 +353,43 @@ mod tests {
         );
     }
 
+    // What looks like text at first is not passed over in silence, and can be searched.
+    #[tokio::test]
+    async fn a_text_with_a_nul_in_it_is_told_of() {
+        let pad = "some line\n".repeat(1000);
+        let log = format!("{pad}x1\n\0\nx2\n");
+        // More than is read at once, so that the end is not looked at either.
+        let long = format!("x1\n{}\0\nx2\n", pad.repeat(120));
+        let none = format!("{pad}\0\n");
+        let files = [("log", log), ("long", long), ("none", none), ("plain", "x3\n".to_owned())];
+        let files = files.each_ref().map(|(name, text)| (*name, text.as_bytes()));
+        let folder = folder(&files);
+        let told = "NUL bytes left out, or searched up to the first; name one as `path` to search \
+                    all as text.)";
+        for (mode, found) in [
+            ("content", "Found 2 matches in 2 files.\nlong:\n  1: x1\nplain:\n  1: x3\n"),
+            ("count", "Found 2 matches in 2 files.\nlong: 1\nplain: 1\n"),
+        ] {
+            let text = text(&folder, Ask { mode, ..ask("x[0-9]") }).await;
+            assert_eq!(text, format!("{found}(2 files with {told}"));
+        }
+        assert_eq!(
+            text(&folder, Ask { path: "log", ..ask("x[0-9]") }).await,
+            "Found 2 matches in 1 file.\nlog:\n  1001: x1\n  1003: x2"
+        );
+        let text = text(&folder, Ask { path: "long", ..ask("x2") }).await;
+        assert_eq!(text, "Found 1 match in 1 file.\nlong:\n  120003: x2");
+    }
+
+    #[tokio::test]
+    async fn a_binary_file_that_is_named_is_refused() {
+        let folder = folder(&[("binary", b"x\0")]);
+        let error = error(&folder, Ask { path: "binary", ..ask("x") }).await;
+        assert_eq!(error.kind(), ErrorKind::Failed);
+        assert_eq!(error.message(), "`binary` is a binary file");
+        assert_eq!(text(&folder, ask("x")).await, "No matches found.");
+    }
+
     #[tokio::test]
     async fn a_file_may_be_named() {
         let folder = folder(&[(".gitignore", b"*.log\n"), ("logs/a.log", b"x\n"), ("b", b"x\n")]);
@@ -408,6 +445,26 @@ mod tests {
              a:\n  1- 0\n  2: begin\n  3: middle\n  4: end\n  5- 5"
         );
         assert_eq!(text(&folder, ask("begin.*end")).await, "No matches found.");
+        // Matches in lines that follow each other are as many as without it.
+        for (pattern, limit, expected) in [
+            ("[a-z]+", 100, "Found 3 matches in 1 file.\na:\n  2: begin\n  3: middle\n  4: end"),
+            (
+                "[a-z]+",
+                2,
+                "Found 3 matches in 1 file.\na:\n  2: begin\n  3: middle\n\
+                 (Showing 2 of 3 matches. Narrow the pattern or raise `limit`.)",
+            ),
+            (
+                "begin\\nm|end\\n5",
+                100,
+                "Found 2 matches in 1 file.\na:\n  2: begin\n  3: middle\n  4: end\n  5: 5",
+            ),
+        ] {
+            let multiline = true;
+            assert_eq!(text(&folder, Ask { multiline, limit, ..ask(pattern) }).await, expected);
+            let counted = text(&folder, Ask { multiline, mode: "count", ..ask(pattern) }).await;
+            assert_eq!(counted.lines().next(), expected.lines().next(), "{pattern}");
+        }
         let error = error(&folder, ask("begin\\nmiddle")).await;
         assert_eq!(error.suggestion(), Some("set `multiline` to search across line ends"));
     }

@@ -57,6 +57,8 @@ pub(super) struct Results {
     pub(super) is_cut: bool,
     /// Files and folders that could not be read.
     pub(super) unread: u64,
+    /// Files that look like text at first, and were not searched behind that.
+    pub(super) in_part: u64,
     /// Files that the rules keep back from who does not name them.
     pub(super) withheld: u64,
     /// Ignore files of which not all is heeded.
@@ -83,6 +85,7 @@ pub(super) fn report(pattern: &str, results: &Results) -> Output {
         }
     }
     report.foot(total, results.unread);
+    report.text.push_str(&in_part(results.in_part));
     report.text.push_str(&cut(results.cut));
     report.text.push_str(&withheld(results.withheld));
     report.text.pop();
@@ -250,6 +253,18 @@ impl Report {
             let _ = writeln!(self.text, "({what} could not be read.)");
         }
     }
+}
+
+/// What is said of files that hold more than text.
+fn in_part(files: u64) -> String {
+    if files == 0 {
+        return String::new();
+    }
+    let (files, them) = (count(files, "file", "files"), if files == 1 { "it" } else { "one" });
+    format!(
+        "({files} with NUL bytes left out, or searched up to the first; name {them} as `path` to \
+         search all as text.)\n"
+    )
 }
 
 /// What is said of ignore files of which not all is heeded.

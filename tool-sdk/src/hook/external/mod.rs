@@ -11,6 +11,7 @@ mod after;
 mod approver;
 mod compose;
 mod config;
+mod files;
 mod matcher;
 mod protocol;
 
@@ -143,6 +144,26 @@ impl ExternalHooks {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// The files that the commands name, in the folder that they run in. Who changes one of
+    /// them decides what the hooks say, so a host protects them with `Workspace::protect`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::ExternalHooks;
+    ///
+    /// let (hooks, _) = ExternalHooks::from_json(r#"{
+    ///     "PreToolUse": [{ "hooks": [{ "type": "command", "command": "./guard.sh" }] }]
+    /// }"#);
+    /// let hooks = hooks.in_folder("/project");
+    /// assert!(hooks.files()[0].ends_with("guard.sh"));
+    /// ```
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let folder = self.folder();
+        self.entries.iter().flat_map(|entry| files::named(&entry.command, &folder)).collect()
     }
 
     /// An approver that lets the hooks for permission requests answer first, and `inner`

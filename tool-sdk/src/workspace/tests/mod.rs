@@ -3,6 +3,8 @@
 mod changes;
 #[cfg(target_os = "linux")]
 mod many;
+#[cfg(target_os = "linux")]
+mod rights;
 
 use std::fs;
 use std::io::Read;

@@ -33,11 +33,8 @@ impl Folders {
     ) -> Result<Self> {
         let workspace = place::workspace(levels, io)?.durability(durability);
         let mut folders = Self { workspace, sandbox, outputs: None };
-        match config::path(levels, io) {
-            Some(path) if path.exists() => folders = folders.protect(&path),
-            // What is not there yet cannot be held while a command runs.
-            Some(path) => folders.workspace = folders.workspace.protect(&path),
-            None => {}
+        if let Some(path) = config::path(levels, io) {
+            folders = folders.protect_when_there(&path);
         }
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
@@ -52,6 +49,15 @@ impl Folders {
     pub(super) fn protect(self, path: &Path) -> Self {
         let (workspace, sandbox) = (self.workspace.protect(path), self.sandbox.protect(path));
         Self { workspace, sandbox, ..self }
+    }
+
+    /// The same for a file that may not be there: what is not there yet cannot be held while a
+    /// command runs.
+    pub(super) fn protect_when_there(self, path: &Path) -> Self {
+        if path.exists() {
+            return self.protect(path);
+        }
+        Self { workspace: self.workspace.protect(path), ..self }
     }
 
     /// Where calls keep what was too long to show.

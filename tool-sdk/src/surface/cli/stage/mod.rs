@@ -76,6 +76,9 @@ impl Stage {
         let folder = place::roots(levels, io).into_iter().next();
         let folder = folder.unwrap_or_else(|| io.current_dir.clone());
         let hooks = asked::hooks(guard.hooks, folder, guard.mode, io);
+        for file in hooks.iter().flat_map(|hooks| hooks.files()) {
+            folders = folders.protect_when_there(&file);
+        }
         let pipeline = asked::with_hooks(pipeline, hooks.as_ref(), approver);
 
         let stop = CancellationToken::new();
