@@ -228,10 +228,11 @@ impl Line {
 
     /// Keeps what went wrong; gives it as it may be told.
     pub(super) fn failed(&self, error: RemoteError) -> RemoteError {
-        let RemoteError { class, message, source, complaints } = error;
+        let RemoteError { class, message, source, not_run, complaints } = error;
         // Cut last: half a secret would not be found.
         let message: String = self.told(&message).chars().take(MOST_WORDS).collect();
         let mut told = RemoteError::new(class, message);
+        told.not_run = not_run;
         told.source = source.map(|source| self.told(&in_one_line(&*source)).into());
         let mut state = self.state();
         if class != ErrorClass::Aborted {

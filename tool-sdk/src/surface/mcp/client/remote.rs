@@ -225,6 +225,8 @@ pub struct RemoteError {
     pub message: Cow<'static, str>,
     /// The cause, for the host.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    /// Whether it is certain that the server did nothing of what it was asked.
+    pub not_run: bool,
     /// What the server said of its own troubles, where it went away for good.
     pub complaints: String,
 }
@@ -261,7 +263,7 @@ impl RemoteError {
     /// A failure of `class`, with what a model should read.
     pub fn new(class: ErrorClass, message: impl fmt::Display) -> Self {
         let message = message.to_string().into();
-        Self { class, message, source: None, complaints: String::new() }
+        Self { class, message, source: None, not_run: false, complaints: String::new() }
     }
 
     /// The server is not there.
@@ -282,6 +284,13 @@ impl RemoteError {
     /// The server does not keep to the protocol, or says no.
     pub fn protocol(message: impl fmt::Display) -> Self {
         Self::new(ErrorClass::Protocol, message)
+    }
+
+    /// Says that the server did nothing of what it was asked.
+    #[must_use]
+    pub fn not_run(mut self) -> Self {
+        self.not_run = true;
+        self
     }
 
     /// Adds what the server said of its own troubles.

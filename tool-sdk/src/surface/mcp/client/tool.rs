@@ -186,9 +186,7 @@ async fn call(
     cx: Context,
 ) -> Result<Output, ToolError> {
     let Inner { line, raw, .. } = &*tool.0;
-    let remote = line.remote().await.map_err(|error| {
-        failure(&tool, error, &cx).hint("it was not called; go on without it, or try again later")
-    })?;
+    let remote = line.remote().await.map_err(|error| failure(&tool, error, &cx).hint(NOT_RUN))?;
     if !line.offers(&tool) {
         return Err(ToolError::conflict(format_args!(
             "the server `{}` changed what it says of `{raw}`, so it was not called",
@@ -233,6 +231,9 @@ async fn call(
     Err(failed.giving(output))
 }
 
+/// What to do about a tool that certainly did not run.
+const NOT_RUN: &str = "it did not run; go on without it, or try again later";
+
 /// What a model reads of a server that did not answer, and what programs are told of it.
 fn failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
     let Inner { line, raw, .. } = &*tool.0;
@@ -247,6 +248,7 @@ fn failure(tool: &ForeignTool, error: RemoteError, cx: &Context) -> ToolError {
     let label = class.as_str().to_ascii_uppercase();
     let message = format!("[{label}] server `{}`, tool `{raw}`: {}", line.name(), error.message);
     let told = match class {
+        ErrorClass::Connection if error.not_run => ToolError::unavailable(message).hint(NOT_RUN),
         ErrorClass::Connection => ToolError::unavailable(message)
             .hint("it may or may not have run; look before you call it again"),
         ErrorClass::Timeout => ToolError::timeout(message).hint("ask for less at once"),

@@ -208,9 +208,9 @@ fn pass(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
     let line = message::readable(line, &kind);
     let mut message = match serde_json::from_slice(&line) {
         Ok(message) => message,
-        Err(error) => return message::unread(&line, &error).map_or(Ok(None), Err),
+        Err(_) => return message::unread(&line).map_or(Ok(None), Err),
     };
-    message::known(&message, &line)?;
+    message::known(&message)?;
     if let (ClientJsonRpcMessage::Request(call), Kind::Call(written)) = (&mut message, kind) {
         call.request.extensions_mut().insert(written);
     }

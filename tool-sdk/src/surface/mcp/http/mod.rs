@@ -243,12 +243,18 @@ impl Door {
         let id = session(&head.headers).map(str::to_owned);
         let judged = judged(head, body, owner.clone());
         let (request, kind) = judged.map_err(|fault| wrong(&fault))?;
-        let answer = match kind {
+        let mut answer = match kind {
             Kind::Hello => self.open(request, owner).await,
-            Kind::Call(_) | Kind::Other => self.service.handle(request).await,
+            Kind::Call(_) | Kind::Broken(_) | Kind::Other => self.service.handle(request).await,
         };
         match id {
-            Some(id) if is_end => self.sessions.closed(&id),
+            Some(id) if is_end => {
+                self.sessions.closed(&id);
+                // It is over by now; some clients warn of an end that is only accepted.
+                if answer.status() == StatusCode::ACCEPTED {
+                    *answer.status_mut() = StatusCode::NO_CONTENT;
+                }
+            }
             Some(id) if answer.status().is_success() => self.sessions.heard(&id, Instant::now()),
             _ => {}
         }
@@ -348,8 +354,9 @@ fn judged(
         Cow::Borrowed(_) => body,
         Cow::Owned(body) => body.into(),
     };
-    if let Ok(message) = serde_json::from_slice(&body) {
-        message::known(&message, &body)?;
+    match serde_json::from_slice(&body) {
+        Ok(message) => message::known(&message)?,
+        Err(_) => message::unread(&body).map_or(Ok(()), Err)?,
     }
     if let Kind::Call(written) = &kind {
         head.extensions.insert(written.clone());

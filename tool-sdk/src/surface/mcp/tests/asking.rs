@@ -155,6 +155,46 @@ async fn questions_come_on_the_stream_of_their_call() {
     }
 }
 
+// A question is over when its answer came, whatever that is; and the peer hears nothing of it,
+// which it could take for the answer to a request of its own.
+#[tokio::test]
+async fn an_answer_that_is_none_is_a_no() {
+    for directly in [true, false] {
+        let server = server().answering_directly(directly);
+        let served = Served::start(&server).await;
+        let session = served.open_with(ADA, forms()).await;
+        for broken in
+            [json!({ "error": 5 }), json!({ "result": {}, "error": { "code": 1, "message": "x" } })]
+        {
+            let answer = |question: &Value| {
+                let mut answer = broken.clone();
+                (answer["jsonrpc"], answer["id"]) = ("2.0".into(), question["id"].clone());
+                answer
+            };
+            let limit = Duration::from_secs(10);
+            let mut peer = Peer::legacy(&server, forms()).await;
+            let call = json!({ "name": "write", "arguments": {} });
+            let id = peer.send("tools/call", call.clone()).await;
+            let question = peer.said("elicitation/create").await;
+            peer.line(&answer(&question).to_string()).await;
+            let told = tokio::time::timeout(limit, peer.answer(id)).await.expect("it is over");
+            assert_eq!(told["result"]["isError"], true, "{told}");
+            let rest = peer.hang_up().await;
+            assert!(rest.iter().all(|message| message["error"].is_null()), "{rest:?}");
+
+            let id = broken.to_string();
+            let call =
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call });
+            let mut stream = served.begin(ADA, &session, &call).await;
+            let question = next(&mut stream).await;
+            let posted = served.post(ADA, Some(&session), &answer(&question)).await;
+            assert!(posted.starts_with("HTTP/1.1 202"), "{posted}");
+            let told = tokio::time::timeout(limit, next(&mut stream)).await.expect("it is over");
+            assert_eq!(told["result"]["isError"], true, "{told}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_modern_peer_is_told_that_input_is_required() {
     let server = server();

@@ -115,9 +115,18 @@ async fn wrong_parameters_are_told_from_an_unknown_method() {
             ("logging/setLevel", json!({ "level": "loud" })),
             ("tools/list", json!({ "cursor": 5 })),
             ("tools/call", json!({ "name": "add", "_meta": 5 })),
+            ("ping", json!({ "_meta": 5 })),
+            ("ping", json!([])),
         ] {
             let answer = peer.request(method, params).await;
             assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+            let words = answer["error"]["message"].as_str().unwrap();
+            assert!(words.contains("`params`"), "{method}: {words}");
+        }
+        // What is not announced is not there.
+        for method in ["resources/subscribe", "resources/unsubscribe"] {
+            let answer = peer.request(method, json!({ "uri": "a:b" })).await;
+            assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
         }
         for arguments in [json!("x"), json!([1]), json!(5)] {
             let params =

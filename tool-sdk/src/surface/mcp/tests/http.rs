@@ -226,7 +226,7 @@ async fn a_session_belongs_to_whoever_opened_it() {
     assert_eq!(status(&served.ask("POST", ADA, &twice, &call("who").to_string()).await), "404");
 
     assert_eq!(status(&served.post(ADA, Some(&id), &call("who")).await), "200");
-    assert_eq!(status(&served.ask("DELETE", ADA, &named, "").await), "202");
+    assert_eq!(status(&served.ask("DELETE", ADA, &named, "").await), "204");
     assert_eq!(status(&served.post(ADA, Some(&id), &call("who")).await), "404");
 }
 

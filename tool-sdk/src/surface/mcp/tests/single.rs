@@ -146,7 +146,7 @@ async fn what_rmcp_refuses_is_refused() {
         assert_eq!(answer.contains("content-type: application/json"), is_json, "{more}: {answer}");
     }
     let named = format!("Mcp-Session-Id: {id}\r\n");
-    assert_eq!(status(&served.ask("DELETE", ADA, &named, "").await), "202");
+    assert_eq!(status(&served.ask("DELETE", ADA, &named, "").await), "204");
     assert_eq!(status(&served.post(ADA, Some(&id), &call).await), "404");
 }
 

@@ -33,6 +33,102 @@ async fn a_message_without_end_ends_the_connection() {
     assert!(words.contains("more than 4194304 bytes"), "{words}");
 }
 
+// An answer that cannot be read is told at once, and not when the time is up.
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_none() {
+    let text = r#""result":{"content":[{"type":"text","text":"\udcff"}]}"#;
+    for answer in [r#""error":"boom""#, text, ""] {
+        let (kind, words) = called(move |message| {
+            let id = &message["id"];
+            let members = [r#""jsonrpc":"2.0""#, &format!(r#""id":{id}"#), answer];
+            let members = members.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>();
+            vec![Act::Write(format!("{{{}}}\n", members.join(",")).into_bytes())]
+        })
+        .await;
+        assert_eq!(kind, ErrorKind::Failed, "{words}");
+        assert!(words.contains("[PROTOCOL]") && words.contains("cannot be read"), "{words}");
+        assert!(!words.contains("says no"), "{words}");
+    }
+}
+
+// What a newer server has in its results is shown as it came.
+#[tokio::test]
+async fn a_result_with_something_unknown_in_it_is_a_result() {
+    let setting = Setting::trusting(calls(|_| {
+        vec![Act::Answer(json!({ "content": [
+            { "type": "hologram", "x": 1 }, { "type": "text", "text": "and words" },
+        ] }))]
+    }));
+    setting.connect().await;
+    let text = setting.call("echo", "{}").await.text().into_owned();
+    assert_eq!(text, "{\"type\":\"hologram\",\"x\":1}\nand words");
+}
+
+// F10: what nobody listens to costs nothing but its bytes.
+#[tokio::test]
+async fn a_flood_of_notifications_makes_no_work() {
+    let setting = Setting::trusting(calls(|message| {
+        let told = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": {
+            "progressToken": message["params"]["_meta"]["progressToken"], "progress": 1,
+        } });
+        let log = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {
+            "level": "info", "data": "x",
+        } });
+        let flood = format!("{told}\n{log}\n").repeat(20_000).into_bytes();
+        [vec![Act::Write(flood)], echo(message)].concat()
+    }));
+    setting.connect().await;
+    let most = Arc::new(AtomicUsize::new(0));
+    let (seen, over) = (Arc::clone(&most), Arc::new(AtomicBool::new(false)));
+    let done = Arc::clone(&over);
+    let counting = tokio::spawn(async move {
+        while !done.load(Ordering::Relaxed) {
+            let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+            seen.fetch_max(tasks, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(setting.call("echo", r#"{"text": "still"}"#).await.text(), "still");
+    over.store(true, Ordering::Relaxed);
+    counting.await.unwrap();
+    let most = most.load(Ordering::Relaxed);
+    assert!(most < 100, "{most} tasks at once");
+}
+
+// F10
+#[tokio::test(start_paused = true)]
+async fn a_list_without_end_is_cut() {
+    let setting = Setting::trusting(move |message| {
+        if message["method"] != "tools/list" {
+            return echo(message);
+        }
+        let page: u64 = message["params"]["cursor"].as_str().unwrap_or("0").parse().unwrap();
+        let tools = [tool(&format!("t{page}"), &"x".repeat(3 << 20))];
+        vec![Act::Answer(json!({ "tools": tools, "nextCursor": (page + 1).to_string() }))]
+    });
+    let status = setting.connect().await;
+    assert_eq!((status.tools.len(), setting.script.heard("tools/list").len()), (5, 6));
+    let told = |warning: &String| warning.contains("only 16777216 bytes of its list count");
+    assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
+}
+
+// What a server says at its start is told, and nothing is blamed on the protocol.
+#[tokio::test]
+async fn why_a_server_does_not_begin_is_told() {
+    for (act, class, words) in [
+        (Act::Refuse(-32000, "out of paper"), super::super::ErrorClass::Protocol, "out of paper"),
+        (Act::Leave, super::super::ErrorClass::Connection, "went away at its start"),
+    ] {
+        let setting = Setting::trusting(move |message| match message["method"].as_str() {
+            Some("initialize") => vec![act.clone()],
+            _ => echo(message),
+        });
+        let error = setting.upstreams.connect("s").await.unwrap_err();
+        assert_eq!(error.class, class, "{error}");
+        assert!(error.message.contains(words), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_refusal_is_no_answer() {
     let (kind, words) = called(|_| vec![Act::Refuse(-32603, "out of paper")]).await;

@@ -118,6 +118,65 @@ async fn an_answer_that_is_too_long_is_called_so() {
     assert!(kind == ErrorKind::Failed && words.contains("a message of more than"), "{words}");
 }
 
+/// Events, the last of which has this data.
+fn events(data: &str) -> Reply {
+    let body = format!(": hello\n\ndata: nonsense\n\ndata: {data}\n\n");
+    Reply::Raw(format!(
+        "200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
+// F10
+#[tokio::test]
+async fn an_event_that_is_too_long_or_cannot_be_read_is_called_so() {
+    for (text, words) in [("x".repeat(5 << 20), "4194304 bytes"), ("\\udcff".into(), "be read")] {
+        let web = calls(move |asked| {
+            let id = &asked.message["id"];
+            let result = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
+            events(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+        });
+        let setting = at(&web);
+        setting.connect().await;
+        let (kind, told) = failed(&setting).await;
+        assert!(kind == ErrorKind::Failed && told.contains(words), "{told}");
+        assert!(setting.upstreams.status("s").unwrap().connected, "others may still be answered");
+    }
+}
+
+// F123: whoever reads it knows what to do about it, and whether the tool may have run.
+#[tokio::test]
+async fn a_status_in_the_place_of_an_answer_is_told() {
+    let html =
+        "200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
+    let later = "429 Too Many Requests\r\nRetry-After: 30\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    for (reply, words, may_have_run) in [
+        (status("302 Found"), "at another address", false),
+        (status("401 Unauthorized"), "wants a token", false),
+        (status("403 Forbidden"), "does not let in who has this token", false),
+        (status("404 Not Found"), "has ended the session", false),
+        (Reply::Raw(later.to_owned()), "asked later, in 30 s at the soonest (HTTP 429)", false),
+        (status("500 Internal Server Error"), "out of order (HTTP 500)", true),
+        (status("418 I'm a teapot"), "refuses the message (HTTP 418)", true),
+        (Reply::Raw(html.to_owned()), "no message of the protocol", true),
+    ] {
+        let (call, start) = (reply.clone(), reply);
+        let web = calls(move |_| call.clone());
+        let setting = at(&web);
+        setting.connect().await;
+        let (_, told) = failed(&setting).await;
+        assert!(told.contains(words), "{told}");
+        assert_eq!(told.contains("it did not run"), !may_have_run, "{told}");
+
+        let web = Web::start(move |_| start.clone());
+        let error = at(&web).upstreams.connect("s").await.unwrap_err();
+        // No session has begun yet.
+        let words = words.replace("has ended the session", "no such server at this address");
+        assert!(error.message.contains(&words), "{error}");
+    }
+}
+
 // F10: what a server has forgotten is begun anew, with the next call and with all checks.
 #[tokio::test]
 async fn a_call_of_an_expired_session_is_not_sent_again() {

@@ -18,7 +18,7 @@ use rmcp::model::{
     FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
     ProgressToken, RootsCapabilities, SamplingCapability,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use rmcp::service::{RequestContext, RoleClient};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
@@ -217,10 +217,6 @@ impl ClientHandler for Ears {
         // The same for every caller, so that it need not belong to a call.
         let folders = self.questions.folders().ok_or_else(|| refused(&not_allowed().message))?;
         serde_json::from_value(folders).map_err(|_| refused("there are none"))
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.heard_of_change();
     }
 }
 

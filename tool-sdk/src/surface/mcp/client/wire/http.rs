@@ -13,8 +13,9 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use super::super::address::Address;
 use super::super::questions::Questions;
 use super::super::remote::{Remote, RemoteError};
-use super::bounded::Overflow;
 use super::ears::Ears;
+use super::events::Attentive;
+use super::lines::Overflow;
 use super::{MAX_MESSAGE, begin, either};
 
 /// How long it may take to reach the machine.
@@ -42,7 +43,8 @@ pub(in super::super) async fn dial(
         config = config.auth_header(token.clone());
     }
     let meet = |mode| {
-        let transport = StreamableHttpClientTransport::with_client(client.clone(), config.clone());
+        let client = Attentive(client.clone());
+        let transport = StreamableHttpClientTransport::with_client(client, config.clone());
         let ears = Ears::new(questions.clone());
         async move { begin(transport, Overflow::default(), None, ears, mode).await }
     };

@@ -22,8 +22,8 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::super::remote::RemoteError;
-use super::bounded::Overflow;
 use super::ears::Ears;
+use super::lines::Overflow;
 
 /// Ids stay whole numbers also for those who read numbers as doubles.
 const START_BITS: u32 = 52;
@@ -129,32 +129,45 @@ impl<T> Guarded<T> {
                 // A server that could not read who asked.
                 None => true,
             },
-            JsonRpcMessage::Notification(told) => {
-                if let ServerNotification::ProgressNotification(progress) = &told.notification {
-                    // Told here, so that no step comes after the answer.
-                    self.ears.heard_of_progress(progress.params.clone());
-                }
-                let meta = told.notification.get_meta_mut();
-                if let Some(id) = meta.subscription_id()
-                    && let Some(number) = self.known(&id)
-                {
-                    meta.set_subscription_id(RequestId::Number(number));
-                }
-                if let ServerNotification::CancelledNotification(cancelled) = &mut told.notification
-                    && let Some(id) = &mut cancelled.params.request_id
-                {
-                    // What the server takes back is not answered.
-                    settle(&self.unanswered, id);
-                    if let Some(number) = self.known(id) {
-                        *id = RequestId::Number(number);
-                    }
-                }
-                true
-            }
+            JsonRpcMessage::Notification(told) => self.concerns(&mut told.notification),
             JsonRpcMessage::Request(request) => {
                 locked(&self.unanswered).push(request.id.clone());
                 true
             }
+        }
+    }
+
+    /// Whether the library has to hear of this. What is heard here makes no work for it, so
+    /// that a flood of it costs little more than its bytes.
+    fn concerns(&self, told: &mut ServerNotification) -> bool {
+        let meta = told.get_meta_mut();
+        if let Some(id) = meta.subscription_id() {
+            if let Some(number) = self.known(&id) {
+                meta.set_subscription_id(RequestId::Number(number));
+            }
+            return true;
+        }
+        match told {
+            // Told here, so that no step comes after the answer.
+            ServerNotification::ProgressNotification(progress) => {
+                self.ears.heard_of_progress(progress.params.clone());
+                false
+            }
+            ServerNotification::ToolListChangedNotification(_) => {
+                self.ears.heard_of_change();
+                false
+            }
+            ServerNotification::CancelledNotification(cancelled) => {
+                let Some(id) = &mut cancelled.params.request_id else { return false };
+                // What the server takes back is not answered.
+                let was_asked = settle(&self.unanswered, id);
+                match self.known(id) {
+                    Some(number) => *id = RequestId::Number(number),
+                    None => return was_asked,
+                }
+                true
+            }
+            _ => false,
         }
     }
 
@@ -191,12 +204,12 @@ fn locked(unanswered: &Mutex<Vec<RequestId>>) -> MutexGuard<'_, Vec<RequestId>> 
     unanswered.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nobody waits for the answer to this request of the server any more.
-fn settle(unanswered: &Mutex<Vec<RequestId>>, id: &RequestId) {
+/// Nobody waits for the answer to this request of the server any more; says whether anybody
+/// did.
+fn settle(unanswered: &Mutex<Vec<RequestId>>, id: &RequestId) -> bool {
     let mut unanswered = locked(unanswered);
-    if let Some(at) = unanswered.iter().position(|one| one == id) {
-        unanswered.swap_remove(at);
-    }
+    let at = unanswered.iter().position(|one| one == id);
+    at.map(|at| unanswered.swap_remove(at)).is_some()
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
@@ -239,7 +252,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
                     if counts {
                         return Some(message);
                     }
-                    tracing::debug!("an answer that nobody asked for was dropped");
+                    tracing::debug!("a message that nobody waits for was dropped");
                 }
                 None => {
                     self.closed.cancel();

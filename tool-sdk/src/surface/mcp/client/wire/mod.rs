@@ -4,41 +4,44 @@
 //! so that no message counts that was not asked for. A server is first met as one of today,
 //! and then, whatever it made of that, as one of before 2026.
 
-mod bounded;
+mod asked;
 mod ears;
+mod events;
 mod http;
 mod ids;
+mod lines;
+mod list;
 mod refusal;
 mod stdio;
 #[cfg(test)]
 mod tests;
+mod unread;
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputRequests, InputResponses,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    RequestOptionalParam, ServerResult, SubscriptionFilter,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerResult,
+    SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientCacheConfig, ClientLifecycleMode, Peer, PeerRequestOptions, RequestHandle, RoleClient,
-    RunningService, ServiceError, serve_client_with_lifecycle,
+    ClientCacheConfig, ClientLifecycleMode, Peer, PeerRequestOptions, RoleClient, RunningService,
+    ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::Transport;
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::bounded::Overflow;
+use self::asked::Asked;
 use self::ears::Ears;
 pub(super) use self::http::dial;
 use self::ids::Guarded;
-use self::refusal::{Failed, refused, unsent};
+use self::lines::Overflow;
+use self::refusal::{Failed, no, refused, unsent};
 pub(super) use self::stdio::launch;
 use super::questions::Questions;
 use super::remote::{Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork};
@@ -46,9 +49,6 @@ use crate::process::Piped;
 
 /// The longest message that a server may send.
 const MAX_MESSAGE: usize = 4 << 20;
-
-/// How many pages a list may have.
-const MOST_PAGES: usize = 1000;
 
 /// How often a server may ask to be called again with what it said before.
 const MOST_ROUNDS: usize = 10;
@@ -191,49 +191,6 @@ async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
 }
 
 impl Wire {
-    async fn list(&self) -> Result<Vec<RemoteTool>, RemoteError> {
-        let (mut tools, mut remarks) = (Vec::new(), Vec::new());
-        let (mut cursor, mut seen) = (None, HashSet::new());
-        let is_whole = loop {
-            let page = self.page(cursor.take()).await?;
-            for tool in page.tools {
-                match RemoteTool::deserialize(&tool) {
-                    Ok(tool) => tools.push(tool),
-                    Err(why) => remarks.push(format!("{}: left out, {why}", name(&tool))),
-                }
-            }
-            match page.next_cursor {
-                Some(_) if seen.len() + 1 == MOST_PAGES => break false,
-                Some(next) if seen.insert(next.clone()) => cursor = Some(next),
-                // A server that leads back to a page has told everything that it has.
-                _ => break true,
-            }
-        };
-        if !is_whole {
-            remarks.push(format!("only {MOST_PAGES} pages of its list count"));
-        }
-        *self.remarks.lock().unwrap_or_else(PoisonError::into_inner) = remarks;
-        Ok(tools)
-    }
-
-    /// One page of the list, in which not everything need be a tool.
-    async fn page(&self, cursor: Option<String>) -> Result<Page, RemoteError> {
-        let from = PaginatedRequestParams::default().with_cursor(cursor);
-        let request = ClientRequest::ListToolsRequest(RequestOptionalParam::with_param(from));
-        let mut asked = self.send(request).await?;
-        let Some(handle) = &mut asked.handle else { return Err(gone()) };
-        let answer = (&mut handle.rx).await;
-        asked.handle = None;
-        let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-        match answer.map_err(|error| self.failed(error))? {
-            ServerResult::ListToolsResult(page) => recast(&page),
-            // The library knows no page with anything else in it.
-            ServerResult::CustomResult(page) => serde_json::from_value(page.0).ok(),
-            _ => None,
-        }
-        .ok_or_else(|| RemoteError::protocol("the server's list is none"))
-    }
-
     async fn send(&self, request: ClientRequest) -> Result<Asked<'_>, RemoteError> {
         let options = PeerRequestOptions::no_options();
         let sent = self.service.peer().send_cancellable_request(request, options).await;
@@ -249,8 +206,10 @@ impl Wire {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             match self.ask(request, call).await? {
                 ServerResult::CallToolResult(result) => {
-                    let no_result = || RemoteError::protocol("the server's result is none");
                     return recast(&result).ok_or_else(no_result);
+                }
+                ServerResult::CustomResult(result) => {
+                    return odd_result(result.0).ok_or_else(no_result);
                 }
                 ServerResult::InputRequiredResult(more)
                     if more.input_requests.is_none() && more.request_state.is_none() =>
@@ -264,7 +223,7 @@ impl Wire {
                     params.input_responses = answered(call, more.input_requests).await?;
                     params.request_state = more.request_state;
                 }
-                _ => return Err(RemoteError::protocol("the server's answer is no result")),
+                _ => return Err(no_result()),
             }
         }
         Err(RemoteError::protocol("the server comes to no end"))
@@ -321,11 +280,7 @@ impl Wire {
             return error;
         }
         match error {
-            ServiceError::McpError(said) => {
-                let (words, code) = (&said.message, said.code.0);
-                RemoteError::protocol(format_args!("the server says no ({code}): {words}"))
-                    .because(said)
-            }
+            ServiceError::McpError(said) => no(&said).because(said),
             ServiceError::TransportClosed => gone(),
             ServiceError::TransportSend(error) => {
                 let failed = unsent(error);
@@ -358,62 +313,24 @@ async fn answered(
     Ok((!answers.is_empty()).then_some(answers))
 }
 
+/// A result with something in it that the library does not know; what that is shows itself.
+fn odd_result(result: Value) -> Option<RemoteResult> {
+    let kind = result.get("resultType").map(|kind| kind == "complete");
+    let is_result = kind.unwrap_or(true) && result.get("content").is_some_and(Value::is_array);
+    is_result.then(|| serde_json::from_value(result).ok()).flatten()
+}
+
+fn no_result() -> RemoteError {
+    RemoteError::protocol("the server's answer is no result")
+}
+
 fn gone() -> RemoteError {
     RemoteError::connection("the server went away")
-}
-
-/// One page of a list of tools.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    tools: Vec<Value>,
-    next_cursor: Option<String>,
-}
-
-/// What a server calls something that it takes for a tool.
-fn name(tool: &Value) -> String {
-    let name = tool["name"].as_str().unwrap_or("without a name");
-    name.escape_debug().take(80).collect()
 }
 
 /// The same value in the form that the port has.
 fn recast<T: serde::de::DeserializeOwned>(value: &impl serde::Serialize) -> Option<T> {
     serde_json::from_value(serde_json::to_value(value).ok()?).ok()
-}
-
-/// A request on its way; the server is told when nobody waits for the answer any more.
-struct Asked<'w> {
-    handle: Option<RequestHandle<RoleClient>>,
-    wire: &'w Wire,
-}
-
-/// How long telling a server that nobody waits may take.
-const FAREWELL: Duration = Duration::from_secs(5);
-
-impl Asked<'_> {
-    async fn cancel(&mut self, reason: &str) {
-        if let Some(handle) = self.handle.take() {
-            take_back(handle, reason).await;
-        }
-    }
-}
-
-async fn take_back(handle: RequestHandle<RoleClient>, reason: &str) {
-    // A server that cannot be told has nobody to answer either.
-    let _ = timeout(FAREWELL, handle.cancel(Some(reason.to_owned()))).await;
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        let Some(handle) = self.handle.take() else { return };
-        // The connection stays until the server is told, and so does what it lives on: the
-        // runtime of the call may end with it.
-        let service = Arc::clone(&self.wire.service);
-        self.wire.runtime.spawn(async move {
-            take_back(handle, "nobody waits for it any more").await;
-            drop(service);
-        });
-    }
 }
 
 impl Remote for Wire {

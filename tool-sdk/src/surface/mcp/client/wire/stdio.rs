@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::service::ClientLifecycleMode;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::super::questions::Questions;
 use super::super::remote::{Remote, RemoteError, RemoteWork};
 use super::super::upstream::Launch;
-use super::bounded::{Bounded, Overflow};
 use super::ears::Ears;
-use super::{Failed, MAX_MESSAGE, begin, either};
+use super::lines::{Lines, Overflow};
+use super::{Failed, begin, either};
 use crate::process::Piped;
 
 /// Starts a program and talks to it.
@@ -52,8 +51,6 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let overflow = Overflow::default();
-    let read = Bounded::new(read, overflow.clone());
-    // With its end; a line that is longer does not get here.
-    let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(MAX_MESSAGE + 1);
-    Box::pin(begin(transport, overflow, child, ears, mode))
+    let lines = Lines::new(read, write, overflow.clone());
+    Box::pin(begin(lines, overflow, child, ears, mode))
 }

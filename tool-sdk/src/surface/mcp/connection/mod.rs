@@ -3,30 +3,23 @@
 // Log messages are on their way out of the protocol; peers of today still read them.
 #![expect(deprecated, reason = "the older half of the peers knows no other way")]
 
+mod handler;
+
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, CompleteRequestParams,
-    CompleteResult, DiscoverResult, ErrorData, Extensions, GetPromptRequestParams,
-    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult, JsonObject,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, PromptsCapability, ReadResourceRequestParams, ReadResourceResponse,
-    ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    ClientCapabilities, ErrorData, Extensions, JsonObject, PromptsCapability,
+    ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::ask::Reach;
-use super::call;
-use super::changes::Changes;
 use super::direct::{Begun, Handed, Level, Opened, Single};
 use super::http::{Lasting, Owner, Sessions};
 use super::input::Abilities;
@@ -34,7 +27,6 @@ use super::library::Watched;
 use super::listing::Era;
 use super::message::Written;
 use super::page::Shows;
-use super::relay::severity;
 use super::user::{Cause, User};
 use super::{Principal, Server};
 use crate::context::{Client, Session};
@@ -202,6 +194,11 @@ impl Connection {
         }
     }
 
+    /// Whether anybody is told of resources that change.
+    fn tells_of_updates(&self) -> bool {
+        self.server.resources.as_ref().is_some_and(|resources| resources.updates().is_some())
+    }
+
     /// Tells a legacy peer of the resources that it watches.
     fn tell_of_updates(&self, cx: &NotificationContext<RoleServer>) {
         let updates = self.server.resources.as_ref().and_then(|resources| resources.updates());
@@ -238,189 +235,6 @@ impl Connection {
             can.completions = Some(JsonObject::default());
         }
         can
-    }
-}
-
-/// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
-/// nothing of what is not here.
-impl ServerHandler for Connection {
-    async fn initialize(
-        &self,
-        params: InitializeRequestParams,
-        cx: RequestContext<RoleServer>,
-    ) -> Result<InitializeResult> {
-        self.owned(&cx)?;
-        cx.peer.set_peer_info(params.clone());
-        let mut result = self.negotiate_initialize(&params)?;
-        let shows = shows(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
-        result.capabilities = self.capabilities(shows);
-        Ok(result)
-    }
-
-    async fn discover(&self, cx: RequestContext<RoleServer>) -> Result<DiscoverResult> {
-        let mut info = self.get_info();
-        info.capabilities = self.capabilities(self.shows(&cx));
-        let versions = self.supported_protocol_versions().into_owned();
-        Ok(DiscoverResult::from_server_info(versions, info))
-    }
-
-    fn get_info(&self) -> ServerConfig {
-        let info = Implementation::new(self.server.name.clone(), self.server.version.clone());
-        let mut config = ServerConfig::new(self.capabilities(Shows::Text)).with_server_info(info);
-        config.instructions = self.server.instructions.clone();
-        config
-    }
-
-    async fn list_tools(
-        &self,
-        from: Option<PaginatedRequestParams>,
-        cx: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult> {
-        let era = Era::of(cx.protocol_version().as_ref());
-        self.server.listing.page(&self.view(&cx)?, (era, self.shows(&cx)), from)
-    }
-
-    async fn call_tool(
-        &self,
-        params: CallToolRequestParams,
-        cx: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse> {
-        call::call(self, params, cx).await
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        let view = self.server.pipeline.toolset().view();
-        self.server.listing.tool(&view, Era::Modern, name)
-    }
-
-    async fn set_level(
-        &self,
-        params: SetLevelRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<()> {
-        self.level.set(severity(params.level));
-        Ok(())
-    }
-
-    async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
-        // Once, however often the peer says that it is ready.
-        if self.listening.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        self.tell_of_updates(&cx);
-        self.open(&cx);
-        let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
-        tokio::spawn(gone.run_until_cancelled_owned(async move {
-            while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
-        }));
-    }
-
-    fn accepted_subscription_filter(
-        &self,
-        wanted: &SubscriptionFilter,
-    ) -> Option<SubscriptionFilter> {
-        let mut accepted = SubscriptionFilter::builder().tools_list_changed().build();
-        if self.server.resources.as_ref().is_some_and(|it| it.updates().is_some()) {
-            accepted.resource_subscriptions = wanted.resource_subscriptions.clone();
-            accepted.resource_subscriptions.iter_mut().for_each(|it| it.truncate(Watched::ROOM));
-        }
-        Some(accepted)
-    }
-
-    async fn listen(&self, subscription: SubscriptionContext) -> Result<()> {
-        let (sink, mut changes) = (subscription.sink(), Changes::of(&self.server));
-        let tools = async {
-            while changes.next().await && sink.notify_tool_list_changed().await.is_ok() {}
-        };
-        let watched = subscription.accepted().resource_subscriptions.as_deref().unwrap_or_default();
-        let updates = self.server.resources.as_ref().filter(|_| !watched.is_empty());
-        let updates = updates.and_then(|resources| resources.updates());
-        let resources = async {
-            let Some(mut updates) = updates else { return };
-            while let Some(uri) = next(&mut updates).await {
-                if watched.contains(&uri) && sink.notify_resource_updated(uri).await.is_err() {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            () = subscription.cancelled() => {}
-            ((), ()) = async { tokio::join!(tools, resources) } => {}
-        }
-        Ok(())
-    }
-
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult> {
-        self.server.list_prompts()
-    }
-
-    async fn get_prompt(
-        &self,
-        params: GetPromptRequestParams,
-        cx: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse> {
-        let (session, modern) = match Era::of(cx.protocol_version().as_ref()) {
-            Era::Legacy => (self.legacy_session(&cx)?, None),
-            Era::Modern => (self.session_for(&cx)?, Some(self.abilities(&cx))),
-        };
-        self.server.get_prompt(params, session, modern).await
-    }
-
-    async fn list_resources(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        cx: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult> {
-        self.server.list_resources(self.shows(&cx))
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult> {
-        self.server.list_templates()
-    }
-
-    async fn read_resource(
-        &self,
-        params: ReadResourceRequestParams,
-        cx: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse> {
-        let shows = self.shows(&cx);
-        Ok(self.server.read_resource(params.uri, shows).await?.into())
-    }
-
-    async fn subscribe(
-        &self,
-        params: SubscribeRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<()> {
-        match self.server.resources.as_ref().and_then(|resources| resources.updates()) {
-            Some(_) => self.watched.add(params.uri),
-            None => Err(ErrorData::method_not_found::<SubscribeRequestMethod>()),
-        }
-    }
-
-    async fn unsubscribe(
-        &self,
-        params: UnsubscribeRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<()> {
-        self.watched.remove(&params.uri);
-        Ok(())
-    }
-
-    async fn complete(
-        &self,
-        params: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult> {
-        self.server.complete(&params)
     }
 }
 

@@ -8,7 +8,9 @@
 
 use std::borrow::Cow;
 
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, RequestId};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -120,6 +122,8 @@ pub(super) enum Kind {
     /// The first of a session.
     Hello,
     Call(Written),
+    /// An answer to a question of ours, and not in the form of one.
+    Broken(RequestId),
     Other,
 }
 
@@ -140,6 +144,9 @@ pub(super) fn judge(text: &[u8]) -> Result<Kind, Fault> {
         return Err(Fault::invalid("`jsonrpc` must be \"2.0\"").of(id));
     }
     match (envelope.method.as_deref(), &id) {
+        (Some(_), Some(_)) if envelope.params.is_some_and(|it| !it.get().starts_with('{')) => {
+            Err(Fault::new(ErrorCode::INVALID_PARAMS, "`params` must be an object").of(id))
+        }
         (Some(method), Some(_)) if REMOVED.contains(&method) && says_version(envelope.params) => {
             let words = format!("requests of 2026-07-28 do not know `{method}`");
             Err(Fault::new(ErrorCode::METHOD_NOT_FOUND, words).of(id))
@@ -154,11 +161,21 @@ pub(super) fn judge(text: &[u8]) -> Result<Kind, Fault> {
             Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
         },
         (Some(_), _) => Ok(Kind::Other),
-        (None, Some(_)) if envelope.result.is_some() != envelope.error.is_some() => Ok(Kind::Other),
-        (None, _) => {
-            Err(Fault::invalid("a message has a `method`, a `result` or an `error`").of(id))
-        }
+        (None, Some(answered)) => match (envelope.result, envelope.error) {
+            (Some(_), None) => Ok(Kind::Other),
+            (None, Some(error)) if is_error(error) => Ok(Kind::Other),
+            (None, None) => Err(Fault::invalid(FORMLESS).of(id)),
+            // Said to the peer it would be the answer to a request of its own.
+            _ => Ok(Kind::Broken(answered.clone())),
+        },
+        (None, None) => Err(Fault::invalid(FORMLESS)),
     }
+}
+
+const FORMLESS: &str = "a message has a `method`, a `result` or an `error`";
+
+fn is_error(error: &RawValue) -> bool {
+    serde_json::from_str::<ErrorData>(error.get()).is_ok()
 }
 
 fn arguments(params: Option<&RawValue>) -> Result<Written, String> {
@@ -235,32 +252,34 @@ const METHODS: &[&str] = &[
 const REMOVED: &[&str] =
     &["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
-/// Whether a request says itself of which revision it is, as those of 2026-07-28 do.
-fn is_modern(text: &[u8]) -> bool {
-    let written: Value = serde_json::from_slice(text).unwrap_or_default();
-    let version = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
-    written.pointer(version).is_some()
-}
-
 /// Refuses a request whose method is known and whose parameters are not: the library takes it
-/// for one that it does not know. `text` is what it read.
-pub(super) fn known(message: &ClientJsonRpcMessage, text: &[u8]) -> Result<(), Fault> {
+/// for one that it does not know.
+pub(super) fn known(message: &ClientJsonRpcMessage) -> Result<(), Fault> {
     if let JsonRpcMessage::Request(request) = message
         && let ClientRequest::CustomRequest(custom) = &request.request
         && METHODS.contains(&&*custom.method)
-        && !(REMOVED.contains(&&*custom.method) && is_modern(text))
     {
-        let words = format!("the `params` of `{}` are not those of the protocol", custom.method);
-        return Err(Fault::new(ErrorCode::INVALID_PARAMS, words).of(Some(request.id.clone())));
+        return Err(misfit(&custom.method, request.id.clone()));
     }
     Ok(())
 }
 
+fn misfit(method: &str, id: RequestId) -> Fault {
+    let words = format!("the `params` of `{method}` are not those of the protocol");
+    Fault::new(ErrorCode::INVALID_PARAMS, words).of(Some(id))
+}
+
 /// The message as the library can read it. It knows no arguments that are no object; those are
-/// for the tool's own reader, which has them as they were written.
+/// for the tool's own reader, which has them as they were written. An answer that is none is
+/// one that says no, so that nobody waits for another.
 pub(super) fn readable<'a>(text: &'a [u8], kind: &Kind) -> Cow<'a, [u8]> {
     match kind {
         Kind::Call(Written(arguments)) if !arguments.starts_with('{') => {}
+        Kind::Broken(id) => {
+            let mut no = Fault::invalid("the answer has not the form of one");
+            no.id = Some(id.clone());
+            return Cow::Owned(no.answer().to_string().into_bytes());
+        }
         _ => return Cow::Borrowed(text),
     }
     let Ok(mut message) = serde_json::from_slice::<Value>(text) else { return Cow::Borrowed(text) };
@@ -270,16 +289,19 @@ pub(super) fn readable<'a>(text: &'a [u8], kind: &Kind) -> Cow<'a, [u8]> {
 
 /// The id of a message that wants an answer.
 pub(super) fn request(text: &[u8]) -> Option<RequestId> {
+    asked(text).map(|(id, _)| id)
+}
+
+/// The id and the method of a message that wants an answer.
+fn asked(text: &[u8]) -> Option<(RequestId, Cow<'_, str>)> {
     let envelope: Envelope<'_> = object(str::from_utf8(text).ok()?).ok()?;
-    envelope.method?;
-    serde_json::from_str(envelope.id?.get()).ok()
+    Some((serde_json::from_str(envelope.id?.get()).ok()?, envelope.method?))
 }
 
 /// What is wrong with a message of which the protocol's library makes nothing; nothing where
 /// that was no request.
-pub(super) fn unread(text: &[u8], error: &serde_json::Error) -> Option<Fault> {
-    let id = request(text)?;
-    Some(Fault::new(ErrorCode::INVALID_PARAMS, error.to_string()).of(Some(id)))
+pub(super) fn unread(text: &[u8]) -> Option<Fault> {
+    asked(text).map(|(id, method)| misfit(&method, id))
 }
 
 /// Reads an object; a list of its values is not one.
@@ -303,96 +325,4 @@ fn refused(text: &str, error: &serde_json::Error) -> Fault {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(text: &str, code: i32, id: Value) {
-        let answer = judge(text.as_bytes()).expect_err(text).answer();
-        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{text}");
-    }
-
-    #[test]
-    fn what_is_no_message_is_told_from_what_is_no_json() {
-        for text in ["", "nonsense", "{", r#"{"jsonrpc":"2.0","id":1,"method":"ping"}}"#, "\u{1}"] {
-            check(text, -32700, Value::Null);
-        }
-        check(r#"{"jsonrpc":"2.0","id":1,"id":1,"method":5"#, -32700, Value::Null);
-        for text in [
-            "5",
-            "null",
-            "[]",
-            r#"["2.0",1,"ping"]"#,
-            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
-            r#"{"id":1,"method":"ping"}"#,
-            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
-            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
-            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#,
-            r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
-            r#"{"jsonrpc":"2.0"}"#,
-        ] {
-            check(text, -32600, Value::Null);
-        }
-        check(r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600, json!(1));
-        check(r#"{"jsonrpc":"2.0","id":"a"}"#, -32600, json!("a"));
-        check(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, -32600, json!(1));
-        assert!(judge(b"\xff").is_err());
-    }
-
-    #[test]
-    fn a_call_has_one_name_and_one_set_of_arguments() {
-        for params in [
-            r#"{"name":"t","name":"u"}"#,
-            r#"{"name":"t","arguments":{},"arguments":{"a":1}}"#,
-            r#"{"name":5}"#,
-            r#"["t"]"#,
-            "{}",
-        ] {
-            let text =
-                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
-            check(&text, -32602, json!(7));
-        }
-    }
-
-    #[test]
-    fn what_a_revision_has_removed_it_does_not_know() {
-        let meta = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
-        for method in REMOVED {
-            let text = |params: &str| {
-                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
-            };
-            check(&text(meta), -32601, json!(7));
-            assert!(judge(text("{}").as_bytes()).is_ok(), "{method}");
-        }
-    }
-
-    #[test]
-    fn no_message_is_endlessly_deep() {
-        let message = |depth: usize| {
-            let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
-            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":{open}{close}}}}}"#)
-        };
-        assert!(judge(message(DEEPEST).as_bytes()).is_ok());
-        check(&message(DEEPEST + 1), -32600, Value::Null);
-        let words = "[".repeat(DEEPEST) + r#"\"[\\"#;
-        let flat = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":"{words}"}}}}"#);
-        assert!(judge(flat.as_bytes()).is_ok());
-    }
-
-    #[test]
-    fn arguments_stay_as_they_were_written() {
-        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":
-            {"name":"t","_meta":{"a":1},"arguments":{"a": 1, "a":2},"more":5}}"#;
-        let Ok(Kind::Call(Written(arguments))) = judge(call.as_bytes()) else { panic!("a call") };
-        assert_eq!(&*arguments, r#"{"a": 1, "a":2}"#);
-        for text in [
-            r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#,
-            r#"{"jsonrpc":"2.0","method":"notifications/anything","params":5}"#,
-            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
-            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#,
-        ] {
-            assert!(matches!(judge(text.as_bytes()), Ok(Kind::Other)), "{text}");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,112 @@
+//! What a server says over a stream, line by line, none of which may be endless.
+//!
+//! A message that is too long ends the connection, as more requests than anybody answers do:
+//! whoever waits learns why, and nothing of it is kept. A line that cannot be read is left
+//! out, unless it is an answer: see [`unread`](super::unread).
+
+use std::sync::{Arc, OnceLock};
+use std::{fmt, io};
+
+use futures_util::StreamExt as _;
+use memchr::memchr;
+use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncWrite, Empty};
+use tokio_util::bytes::BytesMut;
+use tokio_util::codec::{Decoder, FramedRead};
+
+use super::super::remote::RemoteError;
+use super::{MAX_MESSAGE, unread};
+
+/// What a server sent too much of, if anything.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overflow(Arc<OnceLock<String>>);
+
+impl Overflow {
+    /// The server sent too much of this; what was noticed first stays.
+    pub(super) fn note(&self, what: fmt::Arguments<'_>) {
+        self.0.get_or_init(|| format!("the server sent {what}"));
+    }
+
+    /// What there is to say about it.
+    pub(super) fn error(&self) -> Option<RemoteError> {
+        self.0.get().map(RemoteError::protocol)
+    }
+}
+
+/// Two streams, one message a line. The library writes, and does not read.
+pub(super) struct Lines<R, W: AsyncWrite> {
+    read: FramedRead<R, Messages>,
+    write: AsyncRwTransport<RoleClient, Empty, W>,
+}
+
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    pub(super) fn new(read: R, write: W, overflow: Overflow) -> Self {
+        let read = FramedRead::new(read, Messages { overflow, seen: 0 });
+        Self { read, write: AsyncRwTransport::new_client(tokio::io::empty(), write) }
+    }
+}
+
+impl<R, W> Transport<RoleClient> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.write.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.read.next().await?.ok()
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.write.close().await
+    }
+}
+
+/// Reads messages, and stops at one that is too long.
+struct Messages {
+    overflow: Overflow,
+    /// Up to where no line ends.
+    seen: usize,
+}
+
+impl Decoder for Messages {
+    type Item = RxJsonRpcMessage<RoleClient>;
+    type Error = io::Error;
+
+    fn decode(&mut self, bytes: &mut BytesMut) -> io::Result<Option<Self::Item>> {
+        loop {
+            let end = memchr(b'\n', &bytes[self.seen..]).map(|more| self.seen + more);
+            if end.unwrap_or(bytes.len()) > MAX_MESSAGE {
+                self.overflow.note(format_args!("a message of more than {MAX_MESSAGE} bytes"));
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            let Some(end) = end else {
+                self.seen = bytes.len();
+                return Ok(None);
+            };
+            self.seen = 0;
+            if let Some(message) = message(&bytes.split_to(end + 1)) {
+                return Ok(Some(message));
+            }
+        }
+    }
+}
+
+fn message(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
+    // Some systems begin a stream with a mark.
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    serde_json::from_slice(line).or_else(|error| unread::instead_of(line, &error).ok_or(error)).ok()
+}

@@ -1,0 +1,114 @@
+//! What is a message, and what is said of what is none.
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, code: i32, id: Value) {
+    let answer = judge(text.as_bytes()).expect_err(text).answer();
+    assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{text}");
+}
+
+#[test]
+fn what_is_no_message_is_told_from_what_is_no_json() {
+    for text in ["", "nonsense", "{", r#"{"jsonrpc":"2.0","id":1,"method":"ping"}}"#, "\u{1}"] {
+        check(text, -32700, Value::Null);
+    }
+    check(r#"{"jsonrpc":"2.0","id":1,"id":1,"method":5"#, -32700, Value::Null);
+    for text in [
+        "5",
+        "null",
+        "[]",
+        r#"["2.0",1,"ping"]"#,
+        r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+        r#"{"id":1,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+        r#"{"jsonrpc":"2.0"}"#,
+    ] {
+        check(text, -32600, Value::Null);
+    }
+    check(r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600, json!(1));
+    check(r#"{"jsonrpc":"2.0","id":"a"}"#, -32600, json!("a"));
+    assert!(judge(b"\xff").is_err());
+}
+
+// Who gets an error with the id of a question of ours takes it for an answer.
+#[test]
+fn an_answer_that_is_none_says_no() {
+    for text in [
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":5}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}"#,
+    ] {
+        let kind = judge(text.as_bytes()).expect(text);
+        let readable = readable(text.as_bytes(), &kind);
+        let message: ClientJsonRpcMessage = serde_json::from_slice(&readable).expect(text);
+        assert!(matches!(message, JsonRpcMessage::Error(_)), "{text}");
+    }
+}
+
+#[test]
+fn parameters_are_an_object() {
+    for params in ["[]", "5", r#""x""#] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#);
+        check(&text, -32602, json!(7));
+    }
+}
+
+#[test]
+fn a_call_has_one_name_and_one_set_of_arguments() {
+    for params in [
+        r#"{"name":"t","name":"u"}"#,
+        r#"{"name":"t","arguments":{},"arguments":{"a":1}}"#,
+        r#"{"name":5}"#,
+        r#"["t"]"#,
+        "{}",
+    ] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
+        check(&text, -32602, json!(7));
+    }
+}
+
+#[test]
+fn what_a_revision_has_removed_it_does_not_know() {
+    let meta = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
+    for method in REMOVED {
+        let text = |params: &str| {
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
+        };
+        check(&text(meta), -32601, json!(7));
+        assert!(judge(text("{}").as_bytes()).is_ok(), "{method}");
+    }
+}
+
+#[test]
+fn no_message_is_endlessly_deep() {
+    let message = |depth: usize| {
+        let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":{open}{close}}}}}"#)
+    };
+    assert!(judge(message(DEEPEST).as_bytes()).is_ok());
+    check(&message(DEEPEST + 1), -32600, Value::Null);
+    let words = "[".repeat(DEEPEST) + r#"\"[\\"#;
+    let flat = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"x":"{words}"}}}}"#);
+    assert!(judge(flat.as_bytes()).is_ok());
+}
+
+#[test]
+fn arguments_stay_as_they_were_written() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":
+        {"name":"t","_meta":{"a":1},"arguments":{"a": 1, "a":2},"more":5}}"#;
+    let Ok(Kind::Call(Written(arguments))) = judge(call.as_bytes()) else { panic!("a call") };
+    assert_eq!(&*arguments, r#"{"a": 1, "a":2}"#);
+    for text in [
+        r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/anything","params":5}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#,
+    ] {
+        assert!(matches!(judge(text.as_bytes()), Ok(Kind::Other)), "{text}");
+    }
+}
