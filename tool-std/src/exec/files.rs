@@ -7,6 +7,7 @@
 //! **Invariant:** where nobody knows which file is meant, somebody is asked, and where the
 //! writable folders are limited it is none of them.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
@@ -46,10 +47,13 @@ impl<'a> Base<'a> {
         let is_certain = |path: &str| {
             !of.is_unsettled() && (of.opaque.is_none() || Path::new(path).is_absolute())
         };
-        let about = |path: &String, is_written| self.about(path, is_certain(path), is_written);
+        let folders = self.folders(of).unwrap_or_default();
+        let about = |path: &String, is_written| match self.led(path, of, &folders) {
+            Some(path) => self.about(&path, is_certain(&path), is_written),
+            None => unknown(path, is_written),
+        };
         let writes = of.writes.iter().flat_map(|path| about(path, true));
         let reads = of.reads.iter().flat_map(|path| about(path, false));
-        let folders = self.folders(of).unwrap_or_default();
         let is_certain = of.opaque.is_none() && !of.is_unsettled() && !of.renames;
         let looked_at = of.commands.iter().filter(|command| command.safe).flat_map(|command| {
             let folders = if command.elsewhere { &[][..] } else { &folders };
@@ -66,11 +70,22 @@ impl<'a> Base<'a> {
         found::is_below(program, &ChildEnv::inherited(), &roots)
     }
 
+    /// The path of a redirection from where relative ones start, once the folder was changed
+    /// before everything else; nothing when nobody knows where that led.
+    fn led<'p>(&self, path: &'p str, of: &Understood, folders: &[PathBuf]) -> Option<Cow<'p, str>> {
+        if !of.opens_led || of.opaque.is_some() || path.starts_with(['/', '~']) {
+            return Some(Cow::Borrowed(path));
+        }
+        let [folder] = folders else { return None };
+        folder.join(path).into_os_string().into_string().ok().map(Cow::Owned)
+    }
+
     /// The folders of which the commands run in one, when that is known.
     fn folders(&self, of: &Understood) -> Option<Vec<PathBuf>> {
         let enter = |folder: PathBuf, to: &Option<String>| {
             let folder = folder.join(to.as_deref()?).canonicalize().ok()?;
-            folder.is_dir().then_some(folder)
+            // Nobody enters a folder in which nothing can be found.
+            folder.join(".").is_dir().then_some(folder)
         };
         let (first, later) = of.moves.split_at_checked(of.led)?;
         let folder = first.iter().try_fold(self.folder.clone()?, enter)?;

@@ -151,7 +151,7 @@ fn subject(command: &Simple, opaque: Option<Why>, is_own: &dyn Fn(&str) -> bool)
     if let Some(why) = why {
         subject = subject.because(why.as_str());
     }
-    if [opaque, command.asks].into_iter().flatten().any(Why::hides_names) {
+    if command.is_nameless || opaque.is_some_and(Why::hides_names) {
         return subject.nameless();
     }
     if why.is_some() {

@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** where nobody knows which file is meant, somebody is asked.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tool_sdk::Subject;
@@ -38,6 +39,7 @@ impl Look<'_> {
             Given::Path(path) => self.path(path),
             Given::Value(path) if self.is_there(path) => self.path(path),
             Given::Value(_) => Vec::new(),
+            Given::Tracked(path) => self.tracked(path),
             Given::Pattern(pattern) => self.matching(pattern),
             Given::Unknown(words) => unknown(words, false),
             Given::Here if self.folders.is_empty() => unknown(".", false),
@@ -86,6 +88,16 @@ impl Look<'_> {
             Some(path) => self.base.about(path, self.is_certain, false),
             None => unknown(&file.to_string_lossy(), false),
         }
+    }
+
+    /// A path that begins at the top of a repository, or in the folder itself. Whether it is
+    /// there now does not matter: it may have been.
+    fn tracked(&self, path: &str) -> Vec<Subject> {
+        let is_top = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+        let tops = self.folders.iter().filter_map(|folder| folder.ancestors().find(is_top));
+        let own = self.folders.iter().map(PathBuf::as_path);
+        let files: BTreeSet<PathBuf> = tops.chain(own).map(|folder| folder.join(path)).collect();
+        files.iter().flat_map(|file| self.file(file)).collect()
     }
 
     fn is_there(&self, path: &str) -> bool {

@@ -8,11 +8,12 @@ use crate::shell::{self, Known, Simple};
 
 /// Commands that only look, but at no files that they are given.
 const NO_FILES: &[&str] = &[
-    "echo", "expr", "false", "id", "numfmt", "pwd", "seq", "tr", "true", "uname", "which", "whoami",
+    "basename", "command", "date", "dirname", "echo", "expr", "false", "id", "nproc", "numfmt",
+    "printf", "pwd", "seq", "sleep", "tr", "true", "type", "uname", "which", "whoami",
 ];
 
 /// Commands that look at all that is below a folder.
-const SEARCHES: &[&str] = &["cd", "find", "grep", "ls", "rg", "stat"];
+const SEARCHES: &[&str] = &["cd", "diff", "du", "find", "grep", "ls", "rg", "stat"];
 
 /// Something that a command looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(super) enum Given<'a> {
     Path(&'a str),
     /// What may be a path, if there is such a file.
     Value(&'a str),
+    /// A path of a repository, now or at some time.
+    Tracked(&'a str),
     /// The files that fit a pattern.
     Pattern(&'a str),
     /// Files that nobody knows.
@@ -44,6 +47,9 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
         if is_option {
             options_end |= word == "--";
             values(name, word, &mut given);
+        }
+        if name == "git" && (!is_option || word.starts_with("-L")) {
+            given.extend(tracked(word).map(Given::Tracked));
         }
         let is_file = !is_option
             && (!std::mem::take(&mut is_pattern)
@@ -81,9 +87,17 @@ fn values<'a>(name: &str, option: &'a str, given: &mut Vec<Given<'a>>) {
         given.extend(behind.chain(assigned).filter(is_path).map(Given::Path));
     }
     // The names of the files stand in that file.
-    if name == "wc" && option.starts_with("--f") {
+    if matches!(name, "du" | "wc") && option.starts_with("--f") {
         given.push(Given::Unknown(option));
     }
+}
+
+/// The path in what git reads as `revision:path`, `lines:path` or `:(words)path`.
+fn tracked(word: &str) -> Option<&str> {
+    let (_, path) = word.rsplit_once(':')?;
+    let path = path.rsplit(')').next()?.trim_start_matches('/');
+    // What begins so is left out.
+    (!path.is_empty() && !path.starts_with(['!', '^'])).then_some(path)
 }
 
 /// Whether an option of a search says what to look for, so that no operand does.
@@ -98,12 +112,12 @@ fn gives_pattern(option: &str) -> bool {
 /// Whether it looks at the folder that it runs in, whatever else it is given.
 fn looks_here(name: &str, rest: &[String]) -> bool {
     let goes_down = |word: &String| word.starts_with('-') && word.contains(['r', 'R', 'd']);
-    matches!(name, "find" | "ls" | "rg") || name == "grep" && rest.iter().any(goes_down)
+    matches!(name, "du" | "find" | "ls" | "rg") || name == "grep" && rest.iter().any(goes_down)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Given::{Here, Path, Pattern, Unknown, Value};
+    use super::Given::{Here, Path, Pattern, Tracked, Unknown, Value};
     use super::*;
     use crate::shell::understand;
 
@@ -123,6 +137,10 @@ mod tests {
             ("grep --reg=a b", &[Value("a"), Path("b"), Here]),
             ("grep -r a --include=*.rs", &[Pattern("--include=*.rs"), Value("*.rs"), Here]),
             ("rg --files a", &[Path("a"), Here]),
+            ("git show HEAD:a", &[Path("show"), Path("HEAD:a"), Tracked("a")]),
+            ("git log -L1,2:a", &[Path("log"), Tracked("a")]),
+            ("git diff ':(top)a'", &[Path("diff"), Path(":(top)a"), Tracked("a")]),
+            ("git diff ':!a'", &[Path("diff"), Path(":!a")]),
             ("wc --files0-from=a", &[Value("a"), Unknown("--files0-from=a")]),
             ("ls", &[Here]),
         ] {

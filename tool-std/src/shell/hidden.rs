@@ -66,6 +66,21 @@ const INTERPRETERS: &[Interpreter] = &[
     reads(&["rpm", "rpmbuild"], "DE", &["--define", "--eval"]),
     reads(&["fzf", "sk"], "", &["--bind", "--preview"]),
     reads(&["gnuplot", "octave", "emacsclient"], "e", &["--eval"]),
+    reads(&["ipython", "clickhouse-client", "duckdb", "racket", "raku"], "ce", &["--query"]),
+    reads(
+        &["ts-node", "tsx", "qjs", "clj", "clojure", "bb", "ocaml"],
+        "ep",
+        &["--eval", "--print"],
+    ),
+    reads(&["swipl"], "g", &["--goal"]),
+    reads(&["jbang", "kotlin", "iex"], "e", &["--eval"]),
+    reads(&["lftp"], "ce", &[]),
+    reads(&["hg", "jj", "svn"], "", &["--config", "--diff-cmd", "--diff3-cmd", "--editor-cmd"]),
+    reads(&["rustc"], "C", &["--codegen"]),
+    reads(&["aria2c", "yt-dlp", "youtube-dl"], "", &["--exec", "--netrc-cmd", "--on-"]),
+    reads(&["rclone", "restic", "borg"], "o", &["--option", "--password-command", "--rsh"]),
+    reads(&["bazel", "bazelisk"], "", &["--run_under"]),
+    reads(&["openvpn"], "", &["--down", "--route-up", "--up"]),
     reads(&["tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex"], "", &["\\"]),
 ];
 
@@ -82,8 +97,11 @@ const ELSEWHERE: &[(&[&str], &[&str])] = &[
     (&["socat"], &[]),
 ];
 
-/// Programs whose arguments hold no commands, also where they are dangerous.
-const NONE_INSIDE: &[&str] = &["curl", "find", "gfind", "rm", "wget"];
+/// Programs that run no others, whatever their arguments are.
+const RUNS_NOTHING: &[&str] = &["curl", "rm", "wget"];
+
+/// Programs that run others, but none from a text among their arguments.
+const NO_TEXTS: &[&str] = &["find", "gfind"];
 
 /// The texts among the words of a command that may hold others; `asks` is what is said of it.
 pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
@@ -96,8 +114,23 @@ pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
     let name = &*name;
     let has_commands = is_interpreter(name, rest)
         || is_elsewhere(name, rest)
-        || asks == Some(Why::Argument) && !NONE_INSIDE.contains(&name) && danger::may_run(words);
+        || asks == Some(Why::Argument)
+            && !RUNS_NOTHING.contains(&name)
+            && !NO_TEXTS.contains(&name)
+            && danger::may_run(words);
     if has_commands { rest } else { &[] }
+}
+
+/// Whether an argument or a variable may run a command that its words do not name, where `asks`
+/// says that it may do something.
+pub(super) fn evades(words: &[Word], asks: Why) -> bool {
+    let name = words.first().map(|head| bare_name(&head.value)).unwrap_or_default();
+    if RUNS_NOTHING.contains(&&*name) {
+        return false;
+    }
+    let is_open = |text: &Word| !text.is_literal() || danger::builds_commands(&name, &text.value);
+    let is_any_option = asks == Why::Argument && words.iter().any(Word::may_be_option);
+    is_any_option || texts(words, Some(asks)).iter().any(is_open)
 }
 
 /// Programs that read commands from their input, whatever they are given.

@@ -4,7 +4,7 @@
 
 use super::unwrap::Layer;
 use super::word::{Word, bare_name, has_bare_name, is_assignment};
-use super::{Simple, Why, danger, names, safe, suggest};
+use super::{Simple, Why, danger, hidden, names, safe, suggest};
 
 /// Folders whose programs are what their names say.
 const TRUSTED: &[&str] =
@@ -31,6 +31,11 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
     } else {
         (!is_trusted(&head.value)).then_some(Why::ProgramPath)
     };
+    let is_nameless = match asks {
+        Some(Why::Parameter) => !safe::ALWAYS.contains(&&*bare_name(&head.value)),
+        Some(why @ (Why::Argument | Why::Assignment)) => hidden::evades(words, why),
+        why => why.is_some_and(Why::hides_names),
+    };
     let dangerous = danger::is_destructive(words);
     let is_harmless =
         || has_bare_name(&head.value) && (layer.is_transparent || safe::is_safe(words, open_end));
@@ -43,6 +48,7 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         dangerous,
         hidden: false,
         known: words.iter().map(Word::known).collect(),
+        is_nameless,
         open_end,
         elsewhere: false,
     }

@@ -58,6 +58,8 @@ pub struct Understood {
     pub(crate) moves: Vec<Option<String>>,
     /// How many of these are done before everything else.
     pub(crate) led: usize,
+    /// Whether all of these are, and every redirection comes after them.
+    pub(crate) opens_led: bool,
     /// Whether a command may link, move or mount files.
     pub(crate) renames: bool,
     direct: bool,
@@ -154,6 +156,9 @@ pub struct Simple {
     pub hidden: bool,
     /// What is known of each word.
     pub(crate) known: Vec<Known>,
+    /// Whether it may run a command that nobody can name, so that no rule against commands can
+    /// be held against it.
+    pub(crate) is_nameless: bool,
     /// Whether more words may come, which nobody has seen.
     pub(crate) open_end: bool,
     /// Whether it may run in another folder, or find other files there.

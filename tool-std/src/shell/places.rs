@@ -53,6 +53,10 @@ impl Places {
         self.renaming.insert(place.at);
     }
 
+    pub(super) fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
     pub(super) fn is_moved(&self) -> bool {
         !self.moving.is_empty()
     }
@@ -62,16 +66,18 @@ impl Places {
     }
 
     /// Every file, and why it may lie elsewhere.
-    pub(super) fn files(&mut self) -> Vec<(File, Option<Why>)> {
+    ///
+    /// `is_led` says that the folder is changed before any is opened, and never again.
+    pub(super) fn files(&mut self, is_led: bool) -> Vec<(File, Option<Why>)> {
         let files = std::mem::take(&mut self.files);
         let judged = |(file, place)| {
-            let why = self.doubt(&file, place);
+            let why = self.doubt(&file, place, is_led);
             (file, why)
         };
         files.into_iter().map(judged).collect()
     }
 
-    fn doubt(&self, file: &File, place: Place) -> Option<Why> {
+    fn doubt(&self, file: &File, place: Place, is_led: bool) -> Option<Why> {
         // Only the script that holds everything has an order.
         let is_after = |commands: &BTreeSet<usize>| match place.sole {
             true => commands.range(..file.until).any(|&command| file.is_after(command)),
@@ -80,7 +86,7 @@ impl Places {
         let is_relative = !file.path.starts_with(['/', '~']);
         if is_after(&self.renaming) {
             Some(Why::Renamed)
-        } else if !place.stays || is_relative && is_after(&self.moving) {
+        } else if !place.stays || is_relative && !is_led && is_after(&self.moving) {
             Some(Why::Moved)
         } else {
             None

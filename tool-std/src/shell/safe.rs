@@ -8,14 +8,37 @@ use super::word::{Word, bare_name};
 
 /// Programs that only look, whatever their arguments are.
 pub(super) const ALWAYS: &[&str] = &[
-    "cat", "cd", "cut", "echo", "expr", "false", "grep", "head", "id", "ls", "nl", "numfmt",
-    "paste", "pwd", "rev", "seq", "stat", "tac", "tail", "tr", "true", "uname", "wc", "which",
-    "whoami",
+    "basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo", "expr",
+    "false", "grep", "head", "id", "ls", "nl", "nproc", "numfmt", "paste", "pwd", "readlink",
+    "realpath", "rev", "seq", "sleep", "stat", "tac", "tail", "tr", "true", "type", "uname", "wc",
+    "which", "whoami",
 ];
 
-/// Options of `git branch` that list.
+/// Commands of git that only look, but for the arguments that are dangerous to every command.
+const GIT_LOOKS: &[&str] = &[
+    "blame",
+    "cat-file",
+    "describe",
+    "diff",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-ref",
+    "status",
+];
+
+/// Options of `git branch` that list, and those of them with which a name is a pattern or a
+/// commit, and no branch to make.
 const BRANCH_LISTS: &[&str] =
-    &["--all", "--list", "--remotes", "--show-current", "-a", "-l", "-r", "-v", "-vv"];
+    &["--all", "--format", "--remotes", "--show-current", "--sort", "-a", "-r", "-v", "-vv"];
+const BRANCH_SEARCHES: &[&str] =
+    &["--contains", "--list", "--merged", "--no-contains", "--no-merged", "--points-at", "-l"];
 
 /// Whether a command only looks, when its program is the one that its name says.
 ///
@@ -30,8 +53,11 @@ pub(super) fn is_safe(words: &[Word], open_end: bool) -> bool {
         return false;
     }
     match &*name {
+        "[" | "test" => rest.iter().all(is_plain_operand),
         "base64" => rest.iter().all(|word| is_base64_word(&word.value)),
-        "find" | "rg" => true,
+        "command" => rest.first().is_some_and(|word| matches!(&*word.value, "-v" | "-V")),
+        "date" => rest.iter().all(|word| word.value.starts_with('+') || word.value == "-u"),
+        "find" | "printf" | "rg" | "sort" => true,
         "git" => is_safe_git(rest),
         "sed" => is_safe_sed(rest),
         // With two names, the second one is written, and a pattern may become two.
@@ -51,13 +77,31 @@ fn is_base64_word(word: &str) -> bool {
     !word.starts_with('-') || matches!(word, "-d" | "-D" | "-w" | "-w0" | "--decode" | "--wrap=0")
 }
 
+/// Whether no shell takes it for a calculation, in which a subscript may hold a command.
+fn is_plain_operand(word: &Word) -> bool {
+    word.value == "]" || !word.value.contains(['[', '$', '`'])
+}
+
 fn is_safe_git(rest: &[Word]) -> bool {
-    let Some((command, rest)) = rest.split_first() else { return false };
+    let is_quiet = rest.first().is_some_and(|word| word.value == "--no-pager");
+    let Some((command, rest)) = rest[usize::from(is_quiet)..].split_first() else { return false };
     match command.value.as_str() {
-        "status" | "log" | "diff" | "show" => true,
-        "branch" => rest.iter().all(|word| BRANCH_LISTS.contains(&&*word.value)),
-        _ => false,
+        "--version" => rest.is_empty(),
+        "branch" => is_listing(rest),
+        name => GIT_LOOKS.contains(&name),
     }
+}
+
+/// Whether `git branch` lists branches.
+fn is_listing(rest: &[Word]) -> bool {
+    let name = |word: &Word| word.value.split('=').next().unwrap_or_default().to_owned();
+    let searches = rest.iter().any(|word| BRANCH_SEARCHES.contains(&&*name(word)));
+    let is_listed = |word: &Word| {
+        let name = name(word);
+        let lists = BRANCH_LISTS.contains(&&*name) || BRANCH_SEARCHES.contains(&&*name);
+        lists || searches && !name.starts_with('-')
+    };
+    rest.iter().all(is_listed)
 }
 
 /// `sed -n 1,5p`, and at most one file.
@@ -93,6 +137,21 @@ mod tests {
             "git show HEAD",
             "git branch",
             "git branch -a",
+            "git branch --sort=-committerdate",
+            "git branch --contains HEAD",
+            "git branch -a --list x*",
+            "git --no-pager diff",
+            "git rev-parse --abbrev-ref HEAD",
+            "git ls-files --others --exclude-standard",
+            "git log --oneline -5 -- src",
+            "git --version",
+            "sort -rn -k2 x",
+            "date -u +%s",
+            "printf %s x",
+            "command -v git",
+            "test -f x",
+            "[ -d x ]",
+            "find . -mtime -1",
             "sed -n 1,200p file",
             "sed -n 5p",
             "base64 -d x",
@@ -119,6 +178,20 @@ mod tests {
             "git log --outp=x",
             "git diff --ext-diff",
             "git branch new",
+            "git branch --sort=x new",
+            "git branch -v new",
+            "git branch --list -D old",
+            "git --no-pager -c x=y log",
+            "git --no-pager push",
+            "git grep -O x",
+            "git cat-file --batch",
+            "git --version x",
+            "date -s x",
+            "printf -v x y",
+            "command -p x",
+            "command x",
+            "test -v a[$(x)]",
+            "[ 1 -eq a[$(x)] ]",
             "git branch -D old",
             "git push",
             "git",

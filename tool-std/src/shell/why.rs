@@ -105,9 +105,8 @@ impl Why {
     /// Whether a command may be run that nobody can name, so that no rule against commands
     /// can be held against it.
     ///
-    /// What is done to files is judged by itself, and what an argument or a variable makes a
-    /// known program do is not a command of this script.
-    #[cfg(all(feature = "exec", unix))]
+    /// What is done to files is judged by itself. Of an argument or a variable this alone does
+    /// not tell.
     pub(crate) fn hides_names(self) -> bool {
         !matches!(
             self,

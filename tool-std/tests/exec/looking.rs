@@ -77,7 +77,7 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
         ("cd sub; cat ../.env", Deny),
         ("(cd sub; cat secret)", Deny),
         (&format!("cd {} && cat secret", sub.display()), Deny),
-        ("cd sub && cat open && cat < secret", Ask),
+        ("cd sub && cat open && cat < secret", Deny),
         ("cd sub && cat open", Allow),
         ("cd sub && cat o*", Allow),
         ("cat *.txt", Allow),
@@ -95,5 +95,36 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
     for cmd in ["cat $(echo .env)", "cat */secret"] {
         let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
         assert_eq!(checked.decision.action, Ask, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
+// F92: what git shows of a file is what it says, whichever way it is named.
+#[tokio::test]
+async fn a_file_that_git_shows_is_judged_by_its_path() {
+    let host = Host::new(Mode::Auto, &["deny read(.env)", "deny read(sub/secret)"]);
+    let root = host.folder.path();
+    for folder in [".git", "sub"] {
+        fs::create_dir(root.join(folder)).unwrap();
+    }
+    // Neither is there any more.
+    for (workdir, cmd, expected) in [
+        (".", "git show HEAD:.env", Deny),
+        (".", "git show HEAD:./.env", Deny),
+        (".", "git show :0:.env", Deny),
+        (".", "git diff HEAD:.env HEAD:a.txt", Deny),
+        (".", "git log -L1,3:.env", Deny),
+        (".", "git log -L 1,3:.env", Deny),
+        (".", "git log -p -- ':/.env'", Deny),
+        (".", "git diff -- ':(top).env'", Deny),
+        ("sub", "git show HEAD:.env", Deny),
+        ("sub", "git cat-file -p HEAD:sub/secret", Deny),
+        ("sub", "git show HEAD:./secret", Deny),
+        (".", "git show HEAD:a.txt", Allow),
+        (".", "git diff -- ':!.env'", Allow),
+        (".", "git log --format=%h:%s --since=10:00", Allow),
+    ] {
+        let arguments = json!({ "cmd": cmd, "workdir": workdir });
+        let checked = check(&host, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
     }
 }

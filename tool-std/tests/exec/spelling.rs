@@ -50,6 +50,18 @@ async fn what_may_be_forbidden_asks() {
                 "BASH_CMDS[ls]=/bin/r$(echo m); ls x",
                 r"if true; then $'\x72m' x; fi",
                 "set -- rm x; \"$@\"",
+                "sed '1e r$@m x' y",
+                "sed '1erm x' y",
+                "sed 's/a/r\\x6d x/e' y",
+                "git -c alias.x='!r$@m x' x",
+                "tar cf a b --checkpoint-action=exec='r$@m x'",
+                "make CC='r$@m x'",
+                "rg --pre '/bin/r?' x",
+                "awk 'BEGIN{system(\"r\" \"m x\")}'",
+                "PAGER='r$@m x' man ls",
+                "PAGER=\"$X\" man ls",
+                "find . $(echo -exec r''m x ';')",
+                "sort $X y",
             ][..],
         ),
         (
@@ -69,6 +81,25 @@ async fn what_may_be_forbidden_asks() {
             assert_eq!(decide(Mode::Auto, &["allow exec_command"], cmd).await, Allow, "{cmd}");
             assert_eq!(decide(Mode::Bypass, &[], cmd).await, Allow, "{cmd}");
         }
+    }
+}
+
+// SH10: what nobody knows is asked about only where it may be a command.
+#[tokio::test]
+async fn what_cannot_be_forbidden_does_not_ask() {
+    let rules = ["allow exec_command", "deny exec_command(rm *)"];
+    for cmd in [
+        "echo $HOME",
+        "ls \"$HOME/x\" | wc -l",
+        "RUST_LOG=debug cargo test",
+        "sed -i 's/a/b/' x",
+        "sed -n '/a/,/b/p' x | head",
+        "awk '$1 > 5' x",
+        "make -C build",
+        "curl -o x https://example.org",
+        "git config user.name x",
+    ] {
+        assert_eq!(decide(Mode::Auto, &rules, cmd).await, Allow, "{cmd}");
     }
 }
 

@@ -105,13 +105,13 @@ fn looking_asks_nobody() {
         "ls -la && pwd",
         "git status --short | head -5",
         "rg -n TODO src 2>/dev/null | wc -l",
-        "cat $(git ls-files '*.md')",
+        "cat $(make names)",
         "timeout 5 git log --oneline -3",
         "bash -lc 'ls && cat x'",
         "cut -d / -f 2 x%y",
         "find . -name '*.rs' -type f",
     ] {
-        let expected = !script.contains("ls-files");
+        let expected = !script.contains("make");
         assert_eq!(understand(script).is_safe(), expected, "{script}");
     }
 }

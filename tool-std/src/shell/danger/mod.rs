@@ -5,6 +5,7 @@
 //! without a profile is left to the rules.
 
 mod profiles;
+mod sed;
 
 use self::profiles::{PROFILES, Profile};
 use super::word::{Word, bare_name};
@@ -28,7 +29,8 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
         || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
-            "awk" => words[1..].iter().any(|word| word.unknown || awk_acts(&word.value)),
+            "awk" => awk_programs(words).any(|word| word.unknown || awk_acts(&word.value)),
+            "curl" => words[1..].iter().any(|word| names_file(&word.value)),
             "git" => git_acts(words),
             "make" => words[1..].iter().any(|word| word.value.contains('=')),
             "npm" => words[1..].iter().any(|word| NPM_ACTS.contains(&&*word.value)),
@@ -43,6 +45,17 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
 pub(super) fn may_run(words: &[Word]) -> bool {
     let name = words.first().map(|head| bare_name(&head.value));
     !matches!(name.as_deref(), Some("sed" | "gsed")) || sed_acts(words)
+}
+
+/// Whether commands in a text that `program` is given may be put together when it runs, so that
+/// no word of the text is their name.
+pub(super) fn builds_commands(program: &str, text: &str) -> bool {
+    match program {
+        "sed" | "gsed" => true,
+        "awk" | "gawk" | "mawk" | "nawk" => awk_runs(text),
+        // A shell reads it in the end.
+        _ => text.contains(['$', '`']) || text.contains('/') && text.contains(['*', '?', '[']),
+    }
 }
 
 /// Whether bash takes what follows as a variable, and runs what stands in its subscript.
@@ -74,6 +87,11 @@ impl Profile {
             return self.has_letter(option);
         }
         let name = long.unwrap_or(option).split('=').next().unwrap_or_default();
+        // The end of all options, or the value of one; and no option is a number.
+        if argument == "--" || self.single_dash && option.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return false;
+        }
         !self.harmless.split(' ').any(|harmless| harmless == name)
     }
 
@@ -91,10 +109,37 @@ fn is_message(words: &[Word], at: usize) -> bool {
         && !words[at].splits
 }
 
+/// Whether curl would send a file of this machine, or take one for the answer.
+fn names_file(argument: &str) -> bool {
+    // In addresses it takes brackets for several addresses at once.
+    let address = argument.to_ascii_lowercase().replace(['{', '}', '[', ']'], "");
+    let is_option = argument.starts_with('-');
+    argument.starts_with('@') || is_option && argument.contains('@') || address.contains("file:")
+}
+
+/// The words that may be programs for awk: all but what parts fields, where that comes first.
+fn awk_programs(words: &[Word]) -> impl Iterator<Item = &Word> {
+    let parted = match words.get(1) {
+        Some(option) if option.value == "-F" => 2,
+        Some(option) if option.value.starts_with("-F") => 1,
+        _ => 0,
+    };
+    let is_known = |word: &&Word| word.is_literal();
+    let parted = words[1..].iter().take(parted).take_while(is_known).count();
+    words[1 + parted..].iter()
+}
+
 /// Whether a program for awk does more than print what it reads.
 fn awk_acts(program: &str) -> bool {
+    // This compares.
+    let program = &program.replace(">=", "");
+    [">", "close", "ARGV"].iter().any(|word| program.contains(word)) || awk_runs(program)
+}
+
+/// Whether a program for awk may run others.
+fn awk_runs(program: &str) -> bool {
     let program = program.replace("||", "");
-    ["|", ">", "@", "system", "getline", "close", "ARGV"].iter().any(|word| program.contains(word))
+    ["|", "@", "system", "getline"].iter().any(|word| program.contains(word))
 }
 
 /// Commands of npm that change what it runs, or run what the arguments say.
@@ -161,41 +206,48 @@ fn git_acts(words: &[Word]) -> bool {
         let cluster = word.value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         cluster.is_some_and(|rest| rest.chars().any(|c| letters.is_some_and(|l| l.contains(c))))
     };
-    GIT_ACTS.contains(&command)
+    let is_told = |word: &Word| matches!(&*word.value, "--get" | "--list" | "-l");
+    let only_tells = command == "config" && words.iter().any(is_told);
+    GIT_ACTS.contains(&command) && !only_tells
         || words.iter().any(|word| has_letter(word) || word.value.contains("ext::"))
 }
 
-/// Whether a program for sed does more than print and replace.
+/// Whether one of the programs for sed does more than print and replace.
 fn sed_acts(words: &[Word]) -> bool {
-    // It may stand behind other letters, in the same word.
-    let is_given = |word: &Word| match word.value.strip_prefix('-') {
-        Some(option) if option.starts_with('-') => option.starts_with("-e"),
-        Some(letters) => letters.contains('e'),
-        None => false,
-    };
-    if words.iter().any(is_given) {
-        return true;
+    let is_harmless =
+        |word: Option<&Word>| word.is_some_and(|it| it.is_literal() && sed::is_harmless(&it.value));
+    let mut words = words[1..].iter();
+    let (mut operand, mut is_given) = (None, false);
+    while let Some(word) = words.next() {
+        match given_sed(&word.value) {
+            Given::Here => return true,
+            Given::Next if !is_harmless(words.next()) => return true,
+            Given::Next => is_given = true,
+            Given::No if !word.value.starts_with('-') => operand = operand.or(Some(word)),
+            Given::No => {}
+        }
     }
-    let program = words[1..].iter().find(|word| !word.value.starts_with('-'));
-    !program.is_some_and(|word| word.is_literal() && is_harmless_sed(&word.value))
+    !is_given && !is_harmless(operand)
 }
 
-fn is_harmless_sed(program: &str) -> bool {
-    let is_address = |c: char| c.is_ascii_digit() || matches!(c, ',' | '$');
-    let command = program.trim_start_matches(is_address);
-    if matches!(command, "p" | "d" | "q" | "=") {
-        return true;
+/// Where an option gives sed a program.
+enum Given {
+    No,
+    /// In the next word.
+    Next,
+    /// In the same word, perhaps behind other letters.
+    Here,
+}
+
+fn given_sed(word: &str) -> Given {
+    let Some(letters) = word.strip_prefix('-') else { return Given::No };
+    match letters.strip_suffix('e') {
+        _ if word == "--expression" => Given::Next,
+        Some(flags) if flags.chars().all(|c| "nErsuz".contains(c)) => Given::Next,
+        _ if letters.starts_with("-e") => Given::Here,
+        _ if letters.contains('e') && !letters.starts_with('-') => Given::Here,
+        _ => Given::No,
     }
-    let Some(rest) = command.strip_prefix('s') else { return false };
-    let Some(delimiter @ ('/' | '|' | '#' | ',' | ':' | '@')) = rest.chars().next() else {
-        return false;
-    };
-    // sed sees no more delimiters than stand there, so this is all that there is.
-    let parts: Vec<_> = rest.split(delimiter).collect();
-    let flags = parts.last().copied().unwrap_or_default();
-    parts.len() == 4
-        && !rest.contains('\n')
-        && flags.chars().all(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | '0'..='9'))
 }
 
 /// Programs that end the work of the whole machine.

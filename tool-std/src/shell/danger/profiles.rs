@@ -40,7 +40,7 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         names: &["curl"],
-        letters: "oOKTDcxEdFUw",
+        letters: "oOKTDbcnxEdFUw",
         harmless: "\
             compressed connect-timeout fail fail-with-body get globoff head header help http1.1 \
             http2 include ipv4 ipv6 location max-redirs max-time no-progress-meter progress-bar \
@@ -63,35 +63,43 @@ pub(super) const PROFILES: &[Profile] = &[
         harmless: "\
             E H L O1 O2 O3 P X a amin and anewer atime cmin cnewer ctime d daystart depth empty \
             executable false fstype gid group help ilname iname inum ipath iregex iwholename \
-            links lname ls maxdepth mindepth mmin mount mtime name newer nogroup noleaf not \
-            nouser nowarn o or path perm print print0 printf prune quit readable regex regextype \
-            s samefile size true type uid used user version warn wholename writable x xdev xtype",
+            links lname ls maxdepth mindepth mmin mount mtime name newer newerBt neweraa newerac \
+            newerat newerca newercc newercm newerct newerma newermc newermm newermt nogroup \
+            noleaf not nouser nowarn o or path perm print print0 printf prune quit readable \
+            regex regextype s samefile size true type uid used user version warn wholename \
+            writable x xdev xtype",
         single_dash: true,
     },
     Profile {
         names: &["git"],
         letters: "",
         harmless: "\
-            abbrev abbrev-commit abbrev-ref abort absolute-git-dir after all allow-empty amend \
-            annotate author author-date-order autosquash autostash bare before branch branches \
-            cached cc check cherry cherry-pick color color-words column committer contains \
+            abbrev abbrev-commit abbrev-ref abort absolute-git-dir after all allow-empty \
+            allow-empty-message always amend ancestry-path annotate author author-date-order \
+            autosquash autostash bare before binary branch branches cached cc check cherry \
+            cherry-mark cherry-pick color color-words column committer compact-summary contains \
             continue count create date date-order decorate delete depth detach diff-algorithm \
-            diff-filter dirstat dry-run edit exclude-standard ff ff-only first-parent fixup \
-            follow force force-with-lease format full-history full-index get graph grep hard \
-            heads help histogram ignore-all-space ignore-blank-lines ignore-case \
-            ignore-space-change ignored include-untracked indent-heuristic intent-to-add \
-            interactive is-inside-work-tree keep keep-index left-right list local long max-count \
-            merge merge-base merged merges message minimal mirror mixed modified name-only \
-            name-status no-abbrev no-color no-commit no-decorate no-edit no-ext-diff no-ff \
-            no-merged no-merges no-pager no-patch no-prefix no-rebase no-renames no-stat no-tags \
-            no-textconv no-track no-verify not numstat oneline only onto orphan others ours \
-            patch patch-with-stat patience pickaxe-regex points-at porcelain pretty prune push \
-            quiet rebase recurse-submodules reflog regexp-ignore-case relative relative-date \
-            remotes reset-author reuse-message reverse root set-upstream set-upstream-to short \
-            shortstat show-current show-prefix show-signature show-toplevel signoff since \
-            single-branch skip soft sort source squash stage staged stat summary \
-            symbolic-full-name tags theirs topo-order track unified unmerged until untracked \
-            untracked-files update verbose verify version walk-reflogs word-diff worktree",
+            diff-filter dirstat dirty dry-run edit error-unmatch exact-match exclude-standard \
+            exit-code ff ff-only find-copies find-renames first-parent fixup follow force \
+            force-with-lease format full-history full-index full-name function-context get \
+            git-dir graph grep hard heads help histogram ignore-all-space ignore-blank-lines \
+            ignore-case ignore-cr-at-eol ignore-space-change ignore-submodules ignored \
+            include-untracked indent-heuristic intent-to-add inter-hunk-context interactive \
+            is-ancestor is-inside-work-tree keep keep-index left-right list local long match \
+            max-count merge merge-base merged merges message minimal mirror mixed modified \
+            name-only name-rev name-status no-abbrev no-color no-commit no-decorate no-edit \
+            no-ext-diff no-ff no-find-renames no-gpg-sign no-index no-keep-index no-merged \
+            no-merges no-pager no-patch no-prefix no-rebase no-renames no-single-branch no-stat \
+            no-tags no-textconv no-track no-verify no-walk not numstat oneline only onto orphan \
+            others ours patch patch-with-stat patience pickaxe-regex \
+            points-at porcelain pretty prune push quiet quit raw rebase recurse-submodules \
+            reflog regexp-ignore-case relative relative-date remotes reset-author reuse-message \
+            reverse root set-upstream set-upstream-to shallow-since short shortstat show-current \
+            show-prefix show-signature show-stash show-toplevel signoff simplify-by-decoration \
+            since single-branch skip soft sort source squash stage staged stat stat-width \
+            submodule summary symbolic-full-name tags text theirs topo-order track unified \
+            unmerged unshallow until untracked untracked-files update verbose verify version \
+            walk-reflogs word-diff worktree",
         single_dash: false,
     },
     Profile {
@@ -187,7 +195,7 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         names: &["sed", "gsed"],
-        letters: "efiIl",
+        letters: "fiIl",
         harmless: "\
             debug expression help null-data posix quiet regexp-extended sandbox \
             separate silent unbuffered version zero-terminated",

@@ -187,6 +187,7 @@ impl Judge {
         let outer = script.place;
         if outer.sole && outer.stays && self.answer.moves.is_empty() {
             self.answer.led = folders::leading(&script.text);
+            self.answer.opens_led = self.answer.led > 0 && !self.places.has_files();
         }
         if let Some(commands) = lex::lex(&script.text) {
             let place = Place { sole: outer.sole && commands.len() == 1, ..outer };
@@ -265,6 +266,7 @@ impl Judge {
                     safe: false,
                     hidden: true,
                     known: vec![Known::Literal],
+                    is_nameless: false,
                     open_end: false,
                     elsewhere: false,
                 });
@@ -364,7 +366,8 @@ impl Judge {
     }
 
     fn look_at_files(&mut self) {
-        for (file, doubt) in self.places.files() {
+        self.answer.opens_led &= self.answer.moves.len() == self.answer.led;
+        for (file, doubt) in self.places.files(self.answer.opens_led) {
             if let Some(why) = doubt {
                 self.opaque(why);
                 // An absolute path stays what it is in any folder.

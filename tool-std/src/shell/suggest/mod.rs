@@ -7,7 +7,7 @@
 
 mod table;
 
-use self::table::{ARITIES, BANNED, WITH_COMMANDS};
+use self::table::{ARITIES, BANNED, RUNS_CODE, WITH_COMMANDS};
 use super::word::{bare_name, is_plain};
 use super::{Simple, Understood, Why};
 
@@ -70,9 +70,11 @@ pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
     let prefix = prefix(&argv);
     let is_written_plainly = |word: &&str| word.chars().all(is_plain) && !word.starts_with('-');
     let names_command = prefix.len() <= MAX_WORDS
+        // A program that waits for the name of an action would be given any.
+        && prefix.len() == arity(&argv)
         && prefix.iter().all(is_written_plainly)
         && !is_banned(prefix)
-        && !(prefix.len() == 1 && argv.len() > 1 && arity(&argv) > 1);
+        && ![&*name, family, &*prefix.join(" ")].iter().any(|it| RUNS_CODE.contains(it));
     if names_command {
         patterns.push(format!("{} *", prefix.join(" ")));
     }

@@ -35,6 +35,36 @@ fn more_words_are_offered_only_as_they_are() {
     check("touch '*'", &["touch *"]);
 }
 
+// SH7: nobody who lets one of these run has seen all others.
+#[test]
+fn what_runs_any_code_is_offered_only_as_it_is() {
+    for script in [
+        "deno run x.ts",
+        "dotnet run",
+        "go run x.go",
+        "java -jar a.jar",
+        "lldb a",
+        "pipx run x",
+        "rails runner x",
+        "sqlite3 a.db",
+        "ts-node x.ts",
+    ] {
+        check(script, &[script]);
+    }
+}
+
+// SH7: without the word that names the action, a prefix would allow every action.
+#[test]
+fn a_program_alone_is_offered_only_as_it_is() {
+    for script in ["cargo run", "docker", "git stash", "make", "npm", "yarn"] {
+        let understood = understand(script);
+        assert!(suggestions(&understood, &|_| false).iter().all(|it| it == script), "{script}");
+    }
+    check("make test", &["make test", "make test *"]);
+    check("pytest", &["pytest", "pytest *"]);
+    check("uv sync", &["uv sync", "uv sync *"]);
+}
+
 #[test]
 fn nothing_is_offered_for_what_runs_anything() {
     for script in [

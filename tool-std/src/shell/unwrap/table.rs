@@ -202,6 +202,19 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(&["npx", "bunx", "uvx"], Judged, &["-y", "--yes", "--no-install"], &["-p"], 0),
     runner(&["uv", "poetry", "pipenv", "pdm", "hatch", "rye"], &["run"]),
     runner(&["npm", "pnpm", "yarn", "bundle", "rbenv", "pyenv", "bun"], &["exec", "x", "dlx"]),
+    wrapper(&["chronic", "ifne", "lckdo", "mispipe", "torify", "tsocks"], Judged, &[], &[], 0),
+    wrapper(&["bear", "cpulimit", "heaptrack", "nocache", "timelimit"], Judged, &[], &[], 0),
+    wrapper(&["daemonize", "dtach", "abduco", "nq", "tsp"], Judged, &[], &[], 0),
+    wrapper(&["fakechroot", "proot", "schroot", "systemd-nspawn"], Judged, &[], &[], 0),
+    wrapper(&["aa-exec", "newgrp", "run0", "runcon"], Judged, &[], &[], 0),
+    wrapper(&["mpiexec", "mpirun", "srun"], Judged, &[], &["-n", "-np"], 0),
+    wrapper(&["ccache", "distcc", "sccache", "scan-build"], Judged, &[], &[], 0),
+    wrapper(&["uname26"], Judged, &["-R"], &[], 0),
+    runner(&["cabal", "lerna", "opam", "stack"], &["exec"]),
+    runner(&["fnm", "goenv", "jenv", "nodenv", "nvm"], &["exec", "run"]),
+    runner(&["dotenvx", "foreman", "honcho", "volta"], &["run"]),
+    runner(&["rr", "uftrace"], &["record", "live"]),
+    runner(&["rvm"], &["do"]),
     runner(&["perf"], &["stat", "record", "trace", "mem", "lock", "sched", "c2c", "kvm"]),
     runner(&["jobs"], &["-x"]),
 ];
@@ -209,7 +222,9 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
 /// Programs that run commands in a way of their own, and the words of which one must be
 /// there for that. It is not certain where the command begins, or how it is quoted.
 pub(super) const UNCERTAIN: &[(&[&str], &[&str])] = &[
-    (&["concurrently", "hyperfine", "parallel", "sem", "watchexec"], &[]),
+    (&["concurrently", "hyperfine", "parallel", "pee", "sem", "watchexec"], &[]),
+    (&["chokidar", "onchange", "reflex", "sbatch", "zellij"], &[]),
+    (&["rustup"], &["run"]),
     (&["aws-vault", "chamber", "direnv", "doppler", "op"], &["exec", "run"]),
     (&["asdf", "conda", "devbox", "mamba", "micromamba", "mise", "pixi"], &["exec", "run", "x"]),
     (&["nix", "nix-shell"], &["-c", "--command", "--run"]),
