@@ -227,10 +227,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Sets the provider's id of this call.
+    /// Sets the provider's id of this call; an empty one is none.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
-        self.id = Some(CallId::given(id));
+        self.id = (!id.is_empty()).then(|| CallId::given(id));
         self
     }
 

@@ -224,3 +224,71 @@ async fn what_nobody_can_answer_says_what_would_help() {
         assert_eq!((denied.by, denied.asked_by), (By::Nobody, Some(cause)));
     }
 }
+
+/// What the pipeline warned of since `events` began.
+fn warnings(events: &mut tool_sdk::Events) -> Vec<String> {
+    let told = std::iter::from_fn(|| events.try_recv());
+    told.filter_map(|event| match event.kind {
+        EventKind::Warned { message } => Some(message),
+        _ => None,
+    })
+    .collect()
+}
+
+// F82: an answer that was not offered is a no, and is told as what it is.
+#[tokio::test]
+async fn an_answer_that_was_not_offered_is_told_as_such() {
+    let log = Log::default();
+    let (approver, mut inbox) = ask_channel();
+    let pipeline = all_forms(&log).remove(0).approver(approver);
+    let mut events = pipeline.subscribe();
+    let session = session(&log);
+    // Too long to be shown whole.
+    let call = Call::new("overwrite", json!({ "path": "a".repeat(100_000) }));
+    let running = {
+        let pipeline = pipeline.clone();
+        tokio::spawn(async move { pipeline.call(&session, call).await })
+    };
+    let pending = inbox.recv().await.unwrap();
+    assert!(pending.ask().suggestions.is_empty() && !pending.ask().offers_always());
+    pending.reply(Reply::Session { patterns: vec!["*".to_owned()] });
+    let error = running.await.unwrap().result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().ends_with("none of those that were offered"), "{error}");
+    let warnings = warnings(&mut events);
+    assert!(warnings[0].contains("`session` is not offered"), "{warnings:?}");
+}
+
+// F77: an approval that cannot reach as far as was said is told.
+#[tokio::test]
+async fn an_approval_that_reaches_less_than_was_said_is_told() {
+    let log = Log::default();
+    let blank = |patterns: &[&str]| patterns.iter().map(|&it| it.to_owned()).collect();
+    for (reply, asked, words) in [
+        (Reply::Session { patterns: blank(&[]) }, 2, "for this call only"),
+        (Reply::Always { patterns: blank(&["", " "]) }, 2, "for this call only"),
+        (Reply::Always { patterns: blank(&["a"]) }, 1, "for this session only"),
+    ] {
+        let (pipeline, approver) = answered_by(&log, [reply.clone(), Reply::Once]);
+        let mut events = pipeline.subscribe();
+        let session = session(&log);
+        for _ in 0..2 {
+            let call = Call::new("overwrite", json!({ "path": "a" }));
+            assert!(pipeline.call(&session, call).await.result.is_ok());
+        }
+        assert_eq!(approver.asked().len(), asked, "{reply:?}");
+        let warnings = warnings(&mut events);
+        assert!(warnings.len() == 1 && warnings[0].contains(words), "{reply:?}: {warnings:?}");
+    }
+}
+
+// F55: a call with an empty id has one of its own, like one without.
+#[tokio::test]
+async fn an_empty_id_is_none() {
+    let log = Log::default();
+    let (pipeline, _) = answered_by(&log, []);
+    let call = || Call::new("peek", json!({})).id("");
+    let session = session(&log);
+    let ids = [pipeline.call(&session, call()).await, pipeline.call(&session, call()).await];
+    assert_ne!(ids[0].call, ids[1].call);
+}

@@ -1,8 +1,10 @@
 //! Many calls at once, as a model makes them in one message.
 //!
-//! Everything is judged and asked before anything runs. Then shared calls run side by side,
-//! calls with a key one after the other for each key, and exclusive calls alone. The
-//! outcomes come in the order of the calls, one for each, whatever becomes of the others.
+//! Everything is judged and asked before anything runs. Then neighbours run side by side:
+//! shared calls, or calls with a key, those of one key one after the other; exclusive calls
+//! run alone. What a call changed is seen by those behind it, and a yes to one of them holds
+//! only where it is still the call that was shown. The outcomes come in the order of the
+//! calls, one for each, whatever becomes of the others.
 //!
 //! **Invariant:** a call that fails stops nobody; a person's plain no, and a hook that ends
 //! the turn, stop what has not begun yet.
@@ -168,15 +170,16 @@ impl State {
         if self.coming > 0 {
             return;
         }
-        let (mut anybody, mut exclusive, mut keys) = (false, false, HashSet::new());
+        let (mut shared, mut exclusive, mut keys) = (false, false, HashSet::new());
         for place in &mut self.places {
             if place.stage == Stage::Gone {
                 continue;
             }
             let is_free = match &place.class {
-                Class::Shared => !exclusive,
-                Class::Keyed(key) => !exclusive && !keys.contains(key.as_str()),
-                Class::Exclusive => !anybody,
+                // What is serialised by a resource writes it: who only looks sees it whole.
+                Class::Shared => !exclusive && keys.is_empty(),
+                Class::Keyed(key) => !exclusive && !shared && !keys.contains(key.as_str()),
+                Class::Exclusive => !exclusive && !shared && keys.is_empty(),
             };
             if place.stage == Stage::Approved && self.stopped.is_some() {
                 place.called.notify_one();
@@ -185,9 +188,8 @@ impl State {
                 self.running += 1;
                 place.called.notify_one();
             }
-            anybody = true;
             match &place.class {
-                Class::Shared => {}
+                Class::Shared => shared = true,
                 Class::Keyed(key) => {
                     keys.insert(key.as_str());
                 }
@@ -259,5 +261,7 @@ impl Drop for Ran {
     }
 }
 
+#[cfg(test)]
+mod changed;
 #[cfg(test)]
 mod tests;

@@ -174,7 +174,7 @@ impl<'a> Vigil<'a> {
         session: &Session,
         approver: &Arc<dyn Approver>,
     ) -> Self {
-        let waiting = core.desk.put_up(ask, session, approver, answering(core));
+        let waiting = core.desk.put_up(ask, session, approver, answering(core, session));
         let expires = Instant::now() + core.ask_timeout;
         Self { core, waiting, epoch: core.desk.epoch(), expires }
     }
@@ -211,7 +211,7 @@ fn make(
     let display = &definition.display;
     let original = heard.original().is_some();
     let witness = Subscribers::of(frame.core, frame.session, &definition.name, &frame.id);
-    Ok(Ask {
+    let mut ask = Ask {
         id: new_id()?,
         call: frame.id.clone(),
         session: frame.session.id().into(),
@@ -235,7 +235,11 @@ fn make(
         dangerous: quietly(|| prepared.is_dangerous()).unwrap_or(true),
         fingerprint: frame.fingerprint(prepared).into(),
         expires_in: frame.core.ask_timeout,
-    })
+    };
+    if !ask.offers_always() {
+        ask.suggestions.clear();
+    }
+    Ok(ask)
 }
 
 /// 128 random bits; without them nobody could be asked safely.
@@ -250,17 +254,24 @@ pub(super) fn new_id() -> Result<AskId, ToolError> {
 /// What an approver's answer leads to.
 pub(super) fn answering(
     core: &Arc<Core>,
+    session: &Session,
 ) -> impl FnOnce(Arc<Ask>, Option<Reply>) -> Answering + Send + use<> {
-    let core = Arc::clone(core);
+    let (core, session) = (Arc::clone(core), session.clone());
     move |ask, reply| {
         Box::pin(async move {
             let counted = match reply {
-                Some(reply) => answer(&core, &ask.id, &ask.fingerprint, reply).await.is_ok(),
-                None => false,
+                Some(reply) => answer(&core, &ask.id, &ask.fingerprint, reply).await,
+                // An approver that panics has said no.
+                None => return core.desk.settle(&ask.id, Settled::Gone),
             };
-            if !counted {
-                // An approver that panics, or answers what was not offered, has said no.
-                core.desk.settle(&ask.id, Settled::Gone);
+            match counted {
+                Ok(()) => {}
+                Err(error @ ReplyError::NotOffered { .. }) => {
+                    let message = format!("an answer does not count: {error}");
+                    core.warn(&session, &ask.tool, &ask.call, message);
+                    core.desk.settle(&ask.id, Settled::NotOffered);
+                }
+                Err(_) => core.desk.settle(&ask.id, Settled::Gone),
             }
         })
     }
@@ -282,6 +293,11 @@ pub(super) async fn answer(
             .collect::<Vec<_>>()
     };
     match &reply {
+        Reply::Session { patterns } | Reply::Always { patterns } if is_blank(patterns) => {
+            let message = "the approval names no pattern, so it holds for this call only";
+            let ask = taken.ask();
+            core.warn(taken.session(), &ask.tool, &ask.call, message.to_owned());
+        }
         Reply::Session { patterns } => keep(core, &taken, grants(patterns)),
         Reply::Always { patterns } => store(core, &taken, grants(patterns)).await,
         Reply::Reject => core.desk.reject_beside(taken.session()),
@@ -289,6 +305,11 @@ pub(super) async fn answer(
     }
     taken.settle(Settled::Reply(reply));
     Ok(())
+}
+
+/// Whether none of the patterns grants anything.
+fn is_blank(patterns: &[String]) -> bool {
+    patterns.iter().all(|pattern| pattern.trim().is_empty())
 }
 
 /// Keeps approvals until the session ends.
@@ -302,20 +323,23 @@ fn keep(core: &Core, taken: &Taken, grants: Vec<Grant>) {
 
 /// Keeps approvals for always; what cannot be stored holds for the session.
 async fn store(core: &Core, taken: &Taken, grants: Vec<Grant>) {
-    if let Some(store) = core.store.clone() {
-        let (ask, wanted) = (taken.ask(), grants.clone());
-        let mut source = GrantSource::new(&*ask.session, ask.call.to_string());
-        if let Some(user) = taken.session().user() {
-            source = source.who(user);
+    let ask = taken.ask();
+    let error = match core.store.clone() {
+        None => "nothing is stored here".to_owned(),
+        Some(store) => {
+            let wanted = grants.clone();
+            let mut source = GrantSource::new(&*ask.session, ask.call.to_string());
+            if let Some(user) = taken.session().user() {
+                source = source.who(user);
+            }
+            match tokio::task::spawn_blocking(move || store.grant(wanted, source)).await {
+                Ok(Ok(_)) => return core.desk.reconsider(),
+                Ok(Err(error)) => error.to_string(),
+                Err(defect) => defect.to_string(),
+            }
         }
-        let stored = tokio::task::spawn_blocking(move || store.grant(wanted, source)).await;
-        let error = match stored {
-            Ok(Ok(_)) => return core.desk.reconsider(),
-            Ok(Err(error)) => error.to_string(),
-            Err(defect) => defect.to_string(),
-        };
-        let message = format!("the approval holds for this session only: {error}");
-        core.warn(taken.session(), &ask.tool, &ask.call, message);
-    }
+    };
+    let message = format!("the approval holds for this session only: {error}");
+    core.warn(taken.session(), &ask.tool, &ask.call, message);
     keep(core, taken, grants);
 }

@@ -49,16 +49,19 @@ pub(super) async fn in_turn(
     Ok(permit)
 }
 
+/// An earlier call of the batch may have changed what this one does: a yes was to the call as
+/// it was shown.
 fn still_stands(frame: &mut Frame<'_>, prepared: &dyn Prepared) -> Result<(), ToolError> {
     let cx = frame.context(frame.started());
     let now = judge(frame, prepared, frame.arguments(), &[], &cx);
-    match now.action {
-        Action::Deny => {
-            frame.record(prepared, &now, None)?;
-            Err(denied(frame, now))
-        }
-        Action::Allow | Action::Ask => Ok(()),
-    }
+    let now = match now.action {
+        Action::Allow => return Ok(()),
+        Action::Ask if frame.is_as_approved(prepared) => return Ok(()),
+        Action::Ask => now.replied(Action::Deny, "what it touches changed before its turn came"),
+        Action::Deny => now,
+    };
+    frame.record(prepared, &now, None)?;
+    Err(denied(frame, now))
 }
 
 async fn gates(
@@ -82,6 +85,13 @@ async fn gates(
             if reply.is_some() {
                 // Somebody looked at the repeats and said yes.
                 frame.allow_repeat();
+            }
+            if turn.is_some() {
+                let alone = judge(frame, &*shown, frame.arguments(), &[], &cx);
+                // Only somebody's yes lets it run.
+                if alone.action == Action::Ask {
+                    frame.approve_as_is(&*shown);
+                }
             }
             frame.begin_now();
             Ok(shown)

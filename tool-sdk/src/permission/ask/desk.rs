@@ -26,6 +26,8 @@ pub(crate) enum Settled {
     Reply(Reply),
     /// Something else that the session asked was rejected.
     RejectedBeside,
+    /// The answer reaches further than what was offered.
+    NotOffered,
     /// Nobody answered in time.
     Expired,
     /// The host closed its tools, or whoever was asked is gone.
@@ -38,6 +40,7 @@ impl Settled {
         match self {
             Self::Reply(reply) => reply.as_str(),
             Self::RejectedBeside => "rejected_beside",
+            Self::NotOffered => "not_offered",
             Self::Expired => "expired",
             Self::Gone => "aborted",
         }
@@ -53,6 +56,7 @@ impl Settled {
             Self::RejectedBeside => {
                 "the user rejected another call that was asked at the same time"
             }
+            Self::NotOffered => "the answer was none of those that were offered",
             Self::Expired => "nobody answered in time",
             Self::Gone => "whoever was asked is gone",
         };

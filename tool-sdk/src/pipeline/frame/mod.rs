@@ -67,6 +67,8 @@ pub(super) struct Extra {
     pub(super) context: Vec<String>,
     /// What the audit knows the call by.
     fingerprint: Option<Fingerprint>,
+    /// What the call was when somebody let it run.
+    approved: Option<Fingerprint>,
     /// What goes beside the result.
     pub(super) aside: Option<Box<Aside>>,
     /// The span of the stage that the call is in, where somebody traces that closely.

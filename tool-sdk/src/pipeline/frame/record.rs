@@ -36,6 +36,17 @@ impl Frame<'_> {
         Fingerprint::of(self.definition, self.arguments(), &facts)
     }
 
+    /// Keeps what the call is now that somebody let it run.
+    pub(in crate::pipeline) fn approve_as_is(&mut self, prepared: &dyn Prepared) {
+        self.extra().approved = Some(self.fingerprint(prepared));
+    }
+
+    /// Whether the call is still what it was when somebody let it run.
+    pub(in crate::pipeline) fn is_as_approved(&self, prepared: &dyn Prepared) -> bool {
+        let approved = self.extra.as_ref().and_then(|extra| extra.approved.as_ref());
+        approved.is_some_and(|approved| *approved == self.fingerprint(prepared))
+    }
+
     /// Writes a decision down; what cannot be written down does not run.
     pub(in crate::pipeline) fn record(
         &mut self,
