@@ -33,11 +33,8 @@ impl Folders {
     ) -> Result<Self> {
         let workspace = place::workspace(levels, io)?.durability(durability);
         let mut folders = Self { workspace, sandbox, outputs: None };
-        match config::path(levels, io) {
-            Some(path) if path.exists() => folders = folders.protect(&path),
-            // What is not there yet cannot be held while a command runs.
-            Some(path) => folders.workspace = folders.workspace.protect(&path),
-            None => {}
+        if let Some(path) = config::path(levels, io) {
+            folders = folders.protect_by_name(&path);
         }
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
@@ -52,6 +49,14 @@ impl Folders {
     pub(super) fn protect(self, path: &Path) -> Self {
         let (workspace, sandbox) = (self.workspace.protect(path), self.sandbox.protect(path));
         Self { workspace, sandbox, ..self }
+    }
+
+    /// Protects a file that may not be there; commands can only be kept from one that is.
+    pub(super) fn protect_by_name(self, path: &Path) -> Self {
+        if path.exists() {
+            return self.protect(path);
+        }
+        Self { workspace: self.workspace.protect(path), ..self }
     }
 
     /// Where calls keep what was too long to show.
