@@ -34,7 +34,7 @@ impl Folders {
         let workspace = place::workspace(levels, io)?.durability(durability);
         let mut folders = Self { workspace, sandbox, outputs: None };
         if let Some(path) = config::path(levels, io) {
-            folders = folders.protect_by_name(&path);
+            folders = folders.protect_when_there(&path);
         }
         if let Some(dir) = place::state_dir(levels, io) {
             let outputs = dir.join("outputs");
@@ -51,8 +51,9 @@ impl Folders {
         Self { workspace, sandbox, ..self }
     }
 
-    /// Protects a file that may not be there; commands can only be kept from one that is.
-    pub(super) fn protect_by_name(self, path: &Path) -> Self {
+    /// The same for a file that may not be there: what is not there yet cannot be held while a
+    /// command runs.
+    pub(super) fn protect_when_there(self, path: &Path) -> Self {
         if path.exists() {
             return self.protect(path);
         }
