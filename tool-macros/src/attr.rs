@@ -105,7 +105,7 @@ pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
 fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
     let Ok(key) = input.call(Ident::parse_any) else {
         return Err(input.error(
-            "expected the name of an item\nhelp: write `name`, `name = value` or `name(..)`",
+            "expected the name of an item\nhelp: write `item`, `item = value` or `item(..)`",
         ));
     };
     let value = if input.peek(Token![=]) {

@@ -17,6 +17,11 @@ macro_rules! link {
     ($($krate:ident),+ $(,)?) => {
         $(#[allow(unused_imports, clippy::allow_attributes, clippy::allow_attributes_without_reason)] use ::$krate as _;)+
     };
+    ($($other:tt)*) => {
+        ::core::compile_error! {
+            "expected the names of crates\nhelp: write `link!(my_tools)`, with `_` for each `-`"
+        }
+    };
 }
 
 /// A list of tools, named by their functions.
@@ -40,6 +45,11 @@ macro_rules! link {
 macro_rules! tools {
     ($($tool:path),* $(,)?) => {
         <$crate::__private::Vec<_> as ::core::convert::From<_>>::from([$(<$tool as $crate::ToolFn>::tool().shared()),*])
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error! {
+            "expected the names of tools\nhelp: write `tools![look_up, shelf::list]`; a value with a `#[toolset]` is added as it is"
+        }
     };
 }
 

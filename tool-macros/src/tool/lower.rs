@@ -54,6 +54,8 @@ const KEYS: &[Key] = &[
     Key::value("schema", r#"schema = "schemas/read_page.json""#),
     Key::value("register", "register = false"),
     Key::value("crate", "crate = my_tool_sdk"),
+    Key::none("doc", "write it as a `///` comment above the function"),
+    Key::none("risk", "write `read`, `write` or `execute` alone"),
 ];
 
 /// Where a function with `#[tool]` stands.

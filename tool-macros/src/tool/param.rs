@@ -35,7 +35,20 @@ const KEYS: &[Key] = &[
     Key::none("doc", TEXT),
     Key::none("required", "remove it; what is no `Option` and has no default is required"),
     Key::none("optional", "remove it, and make the type an `Option`"),
+    Key::none("min", RANGE),
+    Key::none("max", RANGE),
+    Key::none("minimum", RANGE),
+    Key::none("maximum", RANGE),
+    Key::none("min_length", LENGTH),
+    Key::none("max_length", LENGTH),
+    Key::none("regex", r#"write `pattern = "^[a-z]+$"`"#),
+    Key::none("enum", r#"write `choices("a", "b")`"#),
+    Key::none("name", r#"write `rename = "filePath"`"#),
 ];
+
+/// Bounds are one item, as Rust writes them.
+const RANGE: &str = "write `range = 1..=100`; either end may be left open";
+const LENGTH: &str = "write `length = 1..=200`; either end may be left open";
 
 /// Where the text about a parameter stands.
 const TEXT: &str = "write it as a `///` comment above the parameter";

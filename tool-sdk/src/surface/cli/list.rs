@@ -50,7 +50,7 @@ fn warn_of_no_category(wanted: &str, view: &View, io: &mut Io<'_>) {
     io.say(match &*all {
         [] => format!("warning: there is no category `{wanted}`, nor any other"),
         all => format!(
-            "warning: there is no category `{wanted}`; there are {}",
+            "warning: there is no category `{wanted}`; the categories are {}",
             style::plain(&all.join(", "))
         ),
     });
@@ -115,7 +115,7 @@ mod tests {
     fn the_audience_may_be_named() {
         assert!(run(&["list", "--scope", "librarian"]).out.contains("archive"));
         assert_eq!(run(&["list", "--category", "toys"]).out.lines().count(), 1);
-        let warning = "warning: there is no category `Toys`; there are toys\n";
+        let warning = "warning: there is no category `Toys`; the categories are toys\n";
         let none = run(&["list", "--category", "Toys"]);
         assert_eq!((none.code, none.out.as_str()), (0, ""));
         assert_eq!(none.err, format!("{warning}no tool fits\n"));

@@ -251,6 +251,27 @@ fn secrets_inside_of_others_are_not_repeated() {
 }
 
 #[test]
+fn bounds_that_leave_one_choice_are_told_as_one() {
+    let schema = Schema::from_value(serde_json::json!({
+        "type": "object",
+        "properties": {
+            "pair": {"type": "array", "minItems": 2, "maxItems": 2},
+            "letter": {"type": "string", "minLength": 1, "maxLength": 1},
+            "one": {"type": "integer", "minimum": 1, "maximum": 1},
+        },
+    }));
+    let checks = Checks::of_schema(schema.unwrap(), &[]);
+    let words = |text| take_value("look", &checks, &RawArgs::new(text)).unwrap_err().to_string();
+    for (text, expected) in [
+        (r#"{"pair": [7]}"#, "`pair` has 1 item, but must have exactly 2"),
+        (r#"{"letter": "ab"}"#, "`letter` has 2 characters, but must have exactly 1"),
+        (r#"{"one": 2}"#, "`one` is 2, but must be 1"),
+    ] {
+        assert!(words(text).contains(expected), "{}", words(text));
+    }
+}
+
+#[test]
 fn aliases_are_taken_and_recorded() {
     let (values, taken) = look(&RawArgs::new(r#"{"file":"a"}"#)).unwrap();
     assert_eq!(values.0, "a");

@@ -63,18 +63,16 @@ impl Node {
     }
 
     fn wrong_type(&self, value: &Json<'_>, place: &Place<'_>, faults: &mut Faults) {
-        let must = if self.never { "must be left out" } else { "must be" };
-        let words = if self.never { "" } else { self.worded.as_str() };
-        let hint = match value {
-            _ if self.never => "",
-            Json::Null if self.optional => "; leave it out instead",
-            _ => "",
-        };
-        faults.add(
-            FaultKind::Type,
-            place,
-            format_args!("{}, but {must} {words}{hint}", self.said(value)),
-        );
+        let said = self.said(value);
+        let mut add = |words: fmt::Arguments<'_>| faults.add(FaultKind::Type, place, words);
+        let worded = self.worded.as_str();
+        match value {
+            _ if self.never => add(format_args!("{said}, but must be left out")),
+            Json::Null if self.optional => {
+                add(format_args!("{said}, but must be {worded}; leave it out instead"));
+            }
+            _ => add(format_args!("{said}, but must be {worded}")),
+        }
     }
 
     /// "is 9000", or what can be said of a value that must not be repeated.
@@ -141,7 +139,10 @@ impl Node {
         if let (Some(low), Some(high), None, None) =
             (&self.minimum, &self.maximum, &self.above, &self.below)
         {
-            return format!("between {low} and {high}");
+            return match low == high {
+                true => low.to_string(),
+                false => format!("between {low} and {high}"),
+            };
         }
         let bounds = [
             ("at least", &self.minimum),
@@ -156,7 +157,7 @@ impl Node {
     fn check_text(&self, text: &str, place: &Place<'_>, faults: &mut Faults) {
         if self.min_length.is_some() || self.max_length.is_some() {
             let length = text.chars().count() as u64;
-            self.check_count(length, self.min_length, self.max_length, "characters", place, faults);
+            self.check_count(length, self.min_length, self.max_length, "character", place, faults);
         }
         if let Some(pattern) = &self.pattern
             && !pattern.is_match(text)
@@ -184,15 +185,17 @@ impl Node {
             return;
         }
         let must = match (min, max) {
+            (Some(min), Some(max)) if min == max => format!("exactly {min}"),
             (Some(min), Some(max)) => format!("between {min} and {max}"),
             (Some(min), None) => format!("at least {min}"),
             (None, Some(max)) => format!("at most {max}"),
             (None, None) => return,
         };
+        let plural = if count == 1 { "" } else { "s" };
         faults.add(
             FaultKind::Constraint,
             place,
-            format_args!("has {count} {what}, but must have {must}"),
+            format_args!("has {count} {what}{plural}, but must have {must}"),
         );
     }
 
@@ -204,7 +207,7 @@ impl Node {
         budget: &Cell<usize>,
     ) {
         let count = items.len() as u64;
-        self.check_count(count, self.min_items, self.max_items, "items", place, faults);
+        self.check_count(count, self.min_items, self.max_items, "item", place, faults);
         for (index, item) in items.iter().enumerate() {
             let place = Place::index_of(place, index);
             match (self.prefix.get(index), &self.items) {
@@ -234,7 +237,7 @@ impl Node {
         budget: &Cell<usize>,
     ) {
         let count = members.len() as u64;
-        self.check_count(count, self.min_properties, self.max_properties, "members", place, faults);
+        self.check_count(count, self.min_properties, self.max_properties, "member", place, faults);
         for (key, member) in members {
             let place = Place::key_of(place, key);
             match (self.property(key), &self.additional) {

@@ -1,0 +1,3 @@
+tool_sdk::link!(my-tools);
+
+fn main() {}
