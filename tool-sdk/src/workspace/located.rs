@@ -347,10 +347,13 @@ impl Located {
                 ToolError::not_found(format_args!("there is no `{path}`"))
             }
             // The handle's own refusal carries no error number of the system.
-            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-                ToolError::denied(format_args!("`{path}` leads outside the workspace"))
-                    .hint(format_args!("{}, also through links", self.workspace.advice()))
-            }
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => ToolError::denied(
+                format_args!("`{path}` leads outside the workspace"),
+            )
+            .hint(format_args!(
+                "{}, also through links; instead of an absolute link name its target",
+                self.workspace.advice()
+            )),
             io::ErrorKind::PermissionDenied => {
                 ToolError::denied(format_args!("the system denies access to `{path}`"))
             }

@@ -255,9 +255,10 @@ impl Workspace {
         let has = |root: &Arc<Root>| {
             root.access == Access::Full && root.dir.symlink_metadata(path).is_ok()
         };
-        let index = match &*self.roots {
-            [_] => 0,
-            roots => roots.iter().position(has).unwrap_or(0),
+        // Where there is only one, nothing has to be looked up.
+        let index = match self.roots().nth(1) {
+            None => 0,
+            Some(_) => self.roots.iter().position(has).unwrap_or(0),
         };
         Some(self.located(index, path))
     }
