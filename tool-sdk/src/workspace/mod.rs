@@ -292,6 +292,20 @@ impl Root {
         };
         opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
     }
+
+    /// Whether the folder was removed. The handle would lead into it for ever, and never to what
+    /// has its path since.
+    #[cfg(unix)]
+    fn is_gone(&self) -> bool {
+        use cap_std::fs::MetadataExt as _;
+
+        self.dir.dir_metadata().is_ok_and(|facts| facts.nlink() == 0)
+    }
+
+    #[cfg(not(unix))]
+    fn is_gone(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
