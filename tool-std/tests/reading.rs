@@ -114,6 +114,17 @@ async fn what_is_denied_is_not_found() {
     assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs"), "{listed}");
 }
 
+// F146: a higher limit would not help where the paths are too long.
+#[tokio::test]
+async fn what_is_cut_for_its_length_says_so() {
+    let names: Vec<String> = (0..400).map(|n| format!("{}{n:03}", "x".repeat(150))).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    let args = json!({ "pattern": "*", "limit": 2000 });
+    let found = under(&folder(&files), &[], "glob_files", args).await.unwrap();
+    let end = "of 400 files. Narrow the pattern or the path.)";
+    assert!(found.ends_with(end) && found.contains("\n(Output capped at 50 KiB: showing 3"));
+}
+
 // F141, F144: nor is it offered to who nearly names it.
 #[tokio::test]
 async fn what_is_denied_is_not_offered() {

@@ -12,6 +12,7 @@ use std::io;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attributes(Vec<(String, Vec<u8>)>);
 
+#[cfg(unix)]
 impl Attributes {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -339,18 +339,30 @@ impl Located {
         }
     }
 
+    /// That there is nothing to look into any more.
+    pub(super) fn gone(&self) -> ToolError {
+        let root = self.root().real.display();
+        ToolError::failed(format_args!("the folder `{root}` was removed since it was opened")).hint(
+            "one that has its place now is another folder; the program has to be started anew",
+        )
+    }
+
     /// What the model should know about a failure to `verb` what is here.
     pub(super) fn error(&self, verb: &str, error: io::Error) -> ToolError {
         let path = self.display();
         let told = match error.kind() {
+            io::ErrorKind::NotFound if self.root().is_gone() => self.gone(),
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 ToolError::not_found(format_args!("there is no `{path}`"))
             }
             // The handle's own refusal carries no error number of the system.
-            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-                ToolError::denied(format_args!("`{path}` leads outside the workspace"))
-                    .hint(format_args!("{}, also through links", self.workspace.advice()))
-            }
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => ToolError::denied(
+                format_args!("`{path}` leads outside the workspace"),
+            )
+            .hint(format_args!(
+                "{}, also through links; instead of an absolute link name its target",
+                self.workspace.advice()
+            )),
             io::ErrorKind::PermissionDenied => {
                 ToolError::denied(format_args!("the system denies access to `{path}`"))
             }

@@ -255,9 +255,10 @@ impl Workspace {
         let has = |root: &Arc<Root>| {
             root.access == Access::Full && root.dir.symlink_metadata(path).is_ok()
         };
-        let index = match &*self.roots {
-            [_] => 0,
-            roots => roots.iter().position(has).unwrap_or(0),
+        // Where there is only one, nothing has to be looked up.
+        let index = match self.roots().nth(1) {
+            None => 0,
+            Some(_) => self.roots.iter().position(has).unwrap_or(0),
         };
         Some(self.located(index, path))
     }
@@ -290,6 +291,20 @@ impl Root {
             Ok(Arc::new(Self { dir, access, real, given, memo: Memo::default() }))
         };
         opened().map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })
+    }
+
+    /// Whether the folder was removed. The handle would lead into it for ever, and never to what
+    /// has its path since.
+    #[cfg(unix)]
+    fn is_gone(&self) -> bool {
+        use cap_std::fs::MetadataExt as _;
+
+        self.dir.dir_metadata().is_ok_and(|facts| facts.nlink() == 0)
+    }
+
+    #[cfg(not(unix))]
+    fn is_gone(&self) -> bool {
+        false
     }
 }
 

@@ -95,9 +95,7 @@ impl<'a> Search<'a> {
         let mut worker = Worker { is_named: true, ..Worker::of(self) };
         let metadata = file.metadata();
         let searched = metadata.and_then(|facts| worker.search(&file, &facts, &self.start));
-        searched.map_err(|error| {
-            ToolError::failed(format_args!("cannot search `{path}`: {error}")).source(error)
-        })?;
+        searched.map_err(|error| unsearched(&path, error))?;
         if worker.is_binary {
             return Err(ToolError::failed(format_args!("`{path}` is a binary file"))
                 .hint("only text can be searched"));
@@ -256,6 +254,18 @@ impl<'a> Worker<'a> {
             }
         }
         Ok((filled, false))
+    }
+}
+
+/// Why a file that was named could not be searched.
+fn unsearched(path: &str, error: io::Error) -> ToolError {
+    let message = error.to_string();
+    let told = ToolError::failed(format_args!("cannot search `{path}`: {message}")).source(error);
+    match message.contains("allocation limit") {
+        true => told.hint(
+            "a line of it, or with `multiline` the file, has more than 64 MiB; use a command",
+        ),
+        false => told,
     }
 }
 

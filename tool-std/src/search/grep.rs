@@ -382,6 +382,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_line_without_an_end_is_explained() {
+        let folder = folder(&[("holes", "some line\n".repeat(1000).as_bytes())]);
+        let file = File::options().write(true).open(folder.path().join("holes")).unwrap();
+        file.set_len(2 * MAX_HEAP as u64).unwrap();
+        let error = error(&folder, Ask { path: "holes", ..ask("x") }).await;
+        assert!(error.suggestion().unwrap().contains("64 MiB"), "{error}");
+    }
+
+    #[tokio::test]
     async fn a_binary_file_that_is_named_is_refused() {
         let folder = folder(&[("binary", b"x\0")]);
         let error = error(&folder, Ask { path: "binary", ..ask("x") }).await;

@@ -56,6 +56,10 @@ impl Located {
     /// Fails with `not_found` when nothing is there, with `failed` when it is no folder, and
     /// with `denied` when it may not be read or a link leads out of the workspace.
     pub fn open_folder(&self) -> Result<Folder, ToolError> {
+        // What was removed can be opened all the same, and is empty.
+        if self.root().is_gone() {
+            return Err(self.gone());
+        }
         let opened = self.open_dir().and_then(Handle::of);
         opened.map(Folder).map_err(|error| self.no_folder(error))
     }

@@ -249,6 +249,32 @@ mod unix {
         assert_eq!(error.message(), "`pipe` is a pipe or a device, not a file");
     }
 
+    // PA1: a folder that has the name of one that is gone is another folder, and that is said.
+    #[test]
+    fn a_root_that_was_removed_is_told_of() {
+        let (folder, workspace) = folder();
+        fs::remove_dir_all(folder.path()).unwrap();
+        for _ in 0..2 {
+            let at = |path: &str| workspace.resolve(path).unwrap();
+            let new = at("new");
+            let write = Changes::new().write(new.clone(), Snapshot::absent(), "x");
+            let errors = [
+                at("src/main.rs").open_file().unwrap_err(),
+                at(".").open_folder().unwrap_err(),
+                at("src").open_folder().unwrap_err(),
+                at("src").metadata().unwrap_err(),
+                new.snapshot(9).unwrap_err(),
+                write.apply(|| false).unwrap_err(),
+            ];
+            for error in errors {
+                assert_eq!(error.kind(), ErrorKind::Failed);
+                assert!(error.message().ends_with("was removed since it was opened"), "{error}");
+            }
+            fs::create_dir_all(folder.path().join("src")).unwrap();
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
     #[test]
     fn a_root_may_be_named_through_a_link() {
         let (folder, _) = folder();
