@@ -74,7 +74,7 @@ async fn a_flood_of_notifications_makes_no_work() {
         let log = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {
             "level": "info", "data": "x",
         } });
-        let flood = format!("{told}\n{log}\n").repeat(20_000).into_bytes();
+        let flood = format!("{told}\n{log}\n").repeat(2_000).into_bytes();
         [vec![Act::Write(flood)], echo(message)].concat()
     }));
     setting.connect().await;
@@ -103,11 +103,13 @@ async fn a_list_without_end_is_cut() {
             return echo(message);
         }
         let page: u64 = message["params"]["cursor"].as_str().unwrap_or("0").parse().unwrap();
-        let tools = [tool(&format!("t{page}"), &"x".repeat(3 << 20))];
+        let mut tools = vec![json!(0); 10_000];
+        tools[0] = tool(&format!("t{page}"), "A tool.");
         vec![Act::Answer(json!({ "tools": tools, "nextCursor": (page + 1).to_string() }))]
     });
     let status = setting.connect().await;
-    assert_eq!((status.tools.len(), setting.script.heard("tools/list").len()), (5, 6));
+    // What is no tool counts as much as it costs.
+    assert_eq!((status.tools.len(), setting.script.heard("tools/list").len()), (4, 4));
     let told = |warning: &String| warning.contains("only 16777216 bytes of its list count");
     assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
 }

@@ -46,7 +46,7 @@ pub(in super::super) async fn dial(
         let client = Attentive(client.clone());
         let transport = StreamableHttpClientTransport::with_client(client, config.clone());
         let ears = Ears::new(questions.clone());
-        async move { begin(transport, Overflow::default(), None, ears, mode).await }
+        async move { begin(transport, None, Overflow::default(), None, ears, mode).await }
     };
     either(meet, MEETING).await
 }

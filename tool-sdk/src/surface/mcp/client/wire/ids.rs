@@ -4,8 +4,8 @@
 //! number, so that an answer has to have seen its question; and an answer counts once. What
 //! the server asks is counted until the answer is written: nobody keeps a flood of questions.
 //!
-//! A server that says nothing when it is met as one of today is taken for one that knows no
-//! such question, so that older ones do not cost the library's patience at every start.
+//! A server that says nothing for too long when it is met as one of today is taken for one that
+//! knows no such question, so that older ones do not cost the library's patience at every start.
 
 use std::collections::HashSet;
 use std::io;
@@ -37,16 +37,15 @@ const MOST_UNANSWERED: usize = 64;
 /// From how many on whoever answers has its turn before the next message is read.
 const MANY_UNANSWERED: usize = MOST_UNANSWERED / 4;
 
-/// For how long a server may say nothing when it is met as one of today.
-const MEETING: Duration = Duration::from_secs(2);
-
 /// A transport on which only what was asked for is answered.
 pub(super) struct Guarded<T> {
     inner: T,
     start: i64,
     /// The requests without an answer, by the library's ids.
     open: Mutex<HashSet<i64>>,
-    /// The request that meets a server as one of today, and until when it is answered.
+    /// For how long a server may say nothing when it is met as one of today.
+    patience: Option<Duration>,
+    /// The request that meets it so, and until when it is answered.
     meeting: Option<(i64, Instant)>,
     /// The server's requests without an answer.
     unanswered: Arc<Mutex<Vec<RequestId>>>,
@@ -59,6 +58,7 @@ pub(super) struct Guarded<T> {
 impl<T> Guarded<T> {
     pub(super) fn new(
         inner: T,
+        patience: Option<Duration>,
         overflow: Overflow,
         ears: Arc<Ears>,
         closed: CancellationToken,
@@ -70,7 +70,8 @@ impl<T> Guarded<T> {
         // What is left fits into a number with a sign.
         let start = (random >> (u64::BITS - START_BITS)).cast_signed();
         let (open, unanswered) = (Mutex::default(), Arc::default());
-        Ok(Self { inner, start, open, meeting: None, unanswered, overflow, ears, closed })
+        let meeting = None;
+        Ok(Self { inner, start, open, patience, meeting, unanswered, overflow, ears, closed })
     }
 
     /// An id of the library as the server sees it.
@@ -96,7 +97,8 @@ impl<T> Guarded<T> {
             JsonRpcMessage::Request(request) => {
                 let number = self.disguise(&mut request.id);
                 if matches!(request.request, ClientRequest::DiscoverRequest(_)) {
-                    self.meeting = number.map(|number| (number, Instant::now() + MEETING));
+                    let until = self.patience.map(|patience| Instant::now() + patience);
+                    self.meeting = number.zip(until);
                 }
                 self.open().extend(number);
             }

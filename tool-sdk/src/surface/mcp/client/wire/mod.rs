@@ -138,9 +138,11 @@ struct Wire {
     _listening: DropGuard,
 }
 
-/// Begins to talk over a transport.
+/// Begins to talk over a transport; `patience` is for how long the server may say nothing when
+/// it is met as one of today.
 async fn begin<T>(
     transport: T,
+    patience: Option<Duration>,
     overflow: Overflow,
     child: Option<Piped>,
     ears: Ears,
@@ -151,7 +153,8 @@ where
 {
     let closed = CancellationToken::new();
     let ears = Arc::new(ears);
-    let guarded = Guarded::new(transport, overflow.clone(), Arc::clone(&ears), closed.clone())?;
+    let (own, shared) = (overflow.clone(), Arc::clone(&ears));
+    let guarded = Guarded::new(transport, patience, own, shared, closed.clone())?;
     let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
     let service = match service {
         Ok(service) => service,

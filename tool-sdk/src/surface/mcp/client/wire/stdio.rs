@@ -15,6 +15,10 @@ use super::lines::{Lines, Overflow};
 use super::{Failed, begin, either};
 use crate::process::Piped;
 
+/// How long a server may take to say that it is one of today. It is met as an older one over
+/// the same streams then.
+const MEETING: Duration = Duration::from_secs(2);
+
 /// Starts a program and talks to it.
 pub(in super::super) fn launch<'a>(
     launch: &'a Launch,
@@ -52,5 +56,5 @@ where
 {
     let overflow = Overflow::default();
     let lines = Lines::new(read, write, overflow.clone());
-    Box::pin(begin(lines, overflow, child, ears, mode))
+    Box::pin(begin(lines, Some(MEETING), overflow, child, ears, mode))
 }
