@@ -55,6 +55,8 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
             && (!std::mem::take(&mut is_pattern)
                 || matches!(known, Known::Pattern | Known::Nothing));
         match known {
+            // A bracket that only closes means itself.
+            Known::Pattern if !word.contains(['*', '?', '[']) => given.push(Given::Path(word)),
             Known::Literal if is_file && (word != "/" || SEARCHES.contains(&name)) => {
                 given.push(Given::Path(word));
             }
@@ -79,7 +81,7 @@ fn values<'a>(name: &str, option: &'a str, given: &mut Vec<Given<'a>>) {
     let assigned = option.split_once('=').map(|(_, value)| value);
     let beginning = option.find(['/', '~']).map(|at| &option[at..]);
     given.extend(assigned.into_iter().chain(beginning).filter(is_path).map(Given::Value));
-    if matches!(name, "grep" | "rg") {
+    if matches!(name, "git" | "grep" | "rg") {
         // Words to look for stand in a file, and every line of it may be shown.
         let behind = option.match_indices('f').map(|(at, _)| &option[at + 1..]);
         let behind = behind.filter(|_| !option.starts_with("--"));
@@ -128,6 +130,7 @@ mod tests {
             ("cat -- -a", &[Path("-a")]),
             ("cat a* \"$(b)\" $(b)", &[Pattern("a*"), Unknown("$(b)"), Unknown("$(b)")]),
             ("cat <(b)", &[]),
+            ("[ -f a ]", &[Path("a"), Path("]")]),
             ("echo a", &[]),
             ("cut -d / -f 1 a", &[Path("1"), Path("a")]),
             ("grep a b", &[Path("b")]),
@@ -138,6 +141,7 @@ mod tests {
             ("grep -r a --include=*.rs", &[Pattern("--include=*.rs"), Value("*.rs"), Here]),
             ("rg --files a", &[Path("a"), Here]),
             ("git show HEAD:a", &[Path("show"), Path("HEAD:a"), Tracked("a")]),
+            ("git grep -nfa b", &[Path("grep"), Path("a"), Path("b")]),
             ("git log -L1,2:a", &[Path("log"), Tracked("a")]),
             ("git diff ':(top)a'", &[Path("diff"), Path(":(top)a"), Tracked("a")]),
             ("git diff ':!a'", &[Path("diff"), Path(":!a")]),

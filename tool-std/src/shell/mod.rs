@@ -194,6 +194,12 @@ impl Simple {
     }
 }
 
+/// Whether what is said of a command rests on what is known of a program of its name.
+#[cfg(all(feature = "exec", unix))]
+pub(crate) fn has_profile(command: &Simple) -> bool {
+    command.argv.first().is_some_and(|program| danger::has_profile(program))
+}
+
 /// Understands a script for bash.
 ///
 /// # Examples

@@ -86,6 +86,8 @@ async fn safe_commands_are_reading() {
         ("git status && git diff | head -n 5", Allow, Allow),
         ("grep -n x < notes", Allow, Allow),
         ("cat a 2>/dev/null", Allow, Allow),
+        ("[ -f a ] && cat a | sort | uniq -c", Allow, Allow),
+        ("git log --oneline -5 -- src && git rev-parse HEAD", Allow, Allow),
         ("ls \"$(cat a)\"", Ask, Ask),
         ("cat a > b", Ask, Deny),
         ("git commit -m x", Ask, Deny),

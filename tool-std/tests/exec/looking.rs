@@ -81,6 +81,8 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
         ("cd sub && cat open", Allow),
         ("cd sub && cat o*", Allow),
         ("cat *.txt", Allow),
+        ("cat a$?.txt", Ask),
+        ("cat a.txt; echo $? $# $$", Allow),
         ("ls *", Ask),
         ("ls -la && pwd", Allow),
         ("cd sub && ls", Allow),

@@ -212,7 +212,10 @@ fn wrappers_hide_nothing() {
         ("schroot -c a -- rm x", "schroot *", Ask, Deny),
         ("systemd-nspawn -D / rm x", "systemd-nspawn *", Ask, Deny),
         ("run0 rm x", "run0 *", Ask, Deny),
+        ("runcon a rm x", "runcon *", Ask, Deny),
         ("runcon -t a rm x", "runcon *", Ask, Deny),
+        ("lckdo a rm x", "lckdo *", Ask, Deny),
+        ("mispipe 'rm x' y", "mispipe *", Ask, Deny),
         ("torify rm x", "torify *", Ask, Deny),
         ("ccache rm x", "ccache *", Ask, Deny),
         ("uname26 rm x", "uname26 *", Ask, Deny),
@@ -468,6 +471,9 @@ fn no_spelling_passes() {
         ("history -s 'rm x'", "?*", Ask, Ask),
         ("ksh93 -c 'rm x'", "?*", Ask, Deny),
         ("uniq - rm", "ls *", Ask, Ask),
+        ("true; python$? x", "true * + python*", Ask, Ask),
+        ("echo x > log.$$", "echo *", Ask, Ask),
+        ("echo \"exit: $?\"", "echo *", Allow, Allow),
     ]);
 }
 

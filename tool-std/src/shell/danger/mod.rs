@@ -10,6 +10,12 @@ mod sed;
 use self::profiles::{PROFILES, Profile};
 use super::word::{Word, bare_name};
 
+/// Whether something is known of the arguments of a program of this name.
+#[cfg(all(feature = "exec", unix))]
+pub(super) fn has_profile(program: &str) -> bool {
+    PROFILES.iter().any(|profile| profile.names.contains(&&*bare_name(program)))
+}
+
 /// Whether an argument of a known program may run another one or write a file.
 ///
 /// `open_end` says that more words may come, which nobody has seen.
