@@ -31,6 +31,14 @@ impl Judged {
         self
     }
 
+    /// Says which variables it is given beside: what they hold may be a command.
+    pub(super) fn with_variables(mut self, variables: &[String]) -> Self {
+        if !variables.is_empty() {
+            self.understood = self.understood.and(shell::understand_argv(variables));
+        }
+        self
+    }
+
     /// A program and its arguments.
     pub(super) fn argv(argv: &[String]) -> Self {
         let understood = shell::understand_argv(argv);

@@ -122,6 +122,15 @@ impl Understood {
         self.cut
     }
 
+    /// What is known of both, where the first one is what runs.
+    #[cfg(all(feature = "exec", unix))]
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.commands.extend(other.commands);
+        self.opaque = self.opaque.or(other.opaque);
+        self.cut |= other.cut;
+        self
+    }
+
     /// Whether all of it only looks, so that nobody needs to be asked.
     #[must_use]
     pub fn is_safe(&self) -> bool {

@@ -158,6 +158,22 @@ async fn what_changes_the_meaning_asks() {
     }
 }
 
+// SH10, CH2: a variable beside the command is no place to hide one.
+#[tokio::test]
+async fn commands_in_variables_are_found() {
+    let host = Host::new(Mode::Auto, NO_RM);
+    for (variable, expected) in [
+        ("PAGER=rm x", Deny),
+        ("MANPAGER=sh -c 'rm x'", Deny),
+        ("PAGER=r$@m x", Ask),
+        ("RUST_LOG=debug", Allow),
+    ] {
+        let arguments = json!({ "cmd": "man ls", "env": [variable] });
+        let checked = check(&host, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{variable}: {:?}", checked.decision.reason);
+    }
+}
+
 /// Starts a program on a terminal, and waits until it is the one that reads there.
 async fn reader(host: &Host, program: &str, args: &[&str]) -> u32 {
     let spawn = Spawn::exec(program, args.iter().copied()).terminal(true);
