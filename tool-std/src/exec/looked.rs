@@ -12,6 +12,10 @@ const NO_FILES: &[&str] = &[
     "printf", "pwd", "seq", "sleep", "tr", "true", "type", "uname", "which", "whoami",
 ];
 
+/// Commands that only contain others, which are judged themselves.
+const WRAPPERS: &[&str] =
+    &["bash", "env", "gstdbuf", "gtimeout", "nice", "nohup", "sh", "stdbuf", "time", "timeout"];
+
 /// Commands that look at all that is below a folder.
 const SEARCHES: &[&str] = &["cd", "diff", "du", "find", "grep", "ls", "rg", "stat"];
 
@@ -36,7 +40,7 @@ pub(super) enum Given<'a> {
 pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
     let Some((program, rest)) = command.argv.split_first() else { return Vec::new() };
     let name = &*shell::bare_name(program);
-    if NO_FILES.contains(&name) {
+    if NO_FILES.contains(&name) || WRAPPERS.contains(&name) {
         return Vec::new();
     }
     let mut given = Vec::new();
@@ -130,6 +134,7 @@ mod tests {
             ("cat -- -a", &[Path("-a")]),
             ("cat a* \"$(b)\" $(b)", &[Pattern("a*"), Unknown("$(b)"), Unknown("$(b)")]),
             ("cat <(b)", &[]),
+            ("timeout 5 /bin/ls a", &[]),
             ("[ -f a ]", &[Path("a"), Path("]")]),
             ("echo a", &[]),
             ("cut -d / -f 1 a", &[Path("1"), Path("a")]),
