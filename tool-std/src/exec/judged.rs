@@ -31,6 +31,14 @@ impl Judged {
         self
     }
 
+    /// Says which variables it is given beside: what they hold may be a command.
+    pub(super) fn with_variables(mut self, variables: &[String]) -> Self {
+        if !variables.is_empty() {
+            self.understood = self.understood.and(shell::understand_argv(variables));
+        }
+        self
+    }
+
     /// A program and its arguments.
     pub(super) fn argv(argv: &[String]) -> Self {
         let understood = shell::understand_argv(argv);
@@ -157,8 +165,12 @@ fn subject(command: &Simple, opaque: Option<Why>, is_own: &dyn Fn(&str) -> bool)
     if why.is_some() {
         return subject.opaque();
     }
-    let is_safe = command.safe && command.argv.first().is_some_and(|program| !is_own(program));
-    if is_safe { subject.known_safe() } else { subject }
+    // What is known of a program by its name is not known of another one of that name.
+    let is_known = command.safe || shell::has_profile(command);
+    if is_known && command.argv.first().is_some_and(|program| is_own(program)) {
+        return subject.because("a program of the workspace has this name").opaque();
+    }
+    if command.safe { subject.known_safe() } else { subject }
 }
 
 #[cfg(test)]
@@ -186,6 +198,21 @@ mod tests {
             assert_eq!(told(script), expected, "{script}");
         }
         assert!(!told("> out").is_empty());
+    }
+
+    // SH4
+    #[test]
+    fn a_program_of_the_workspace_is_not_the_one_that_its_name_says() {
+        for (script, expected) in [
+            ("git push", true),
+            ("ls", true),
+            ("timeout 5 git push", true),
+            ("pytest -x", false),
+            ("./git push", false),
+        ] {
+            let subjects = Judged::script(script).commands(&|program| !program.contains('/'));
+            assert_eq!(subjects.iter().any(Subject::is_opaque), expected, "{script}");
+        }
     }
 
     #[test]

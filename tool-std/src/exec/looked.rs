@@ -12,6 +12,10 @@ const NO_FILES: &[&str] = &[
     "printf", "pwd", "seq", "sleep", "tr", "true", "type", "uname", "which", "whoami",
 ];
 
+/// Commands that only contain others, which are judged themselves.
+const WRAPPERS: &[&str] =
+    &["bash", "env", "gstdbuf", "gtimeout", "nice", "nohup", "sh", "stdbuf", "time", "timeout"];
+
 /// Commands that look at all that is below a folder.
 const SEARCHES: &[&str] = &["cd", "diff", "du", "find", "grep", "ls", "rg", "stat"];
 
@@ -36,7 +40,7 @@ pub(super) enum Given<'a> {
 pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
     let Some((program, rest)) = command.argv.split_first() else { return Vec::new() };
     let name = &*shell::bare_name(program);
-    if NO_FILES.contains(&name) {
+    if NO_FILES.contains(&name) || WRAPPERS.contains(&name) {
         return Vec::new();
     }
     let mut given = Vec::new();
@@ -55,6 +59,8 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
             && (!std::mem::take(&mut is_pattern)
                 || matches!(known, Known::Pattern | Known::Nothing));
         match known {
+            // A bracket that only closes means itself.
+            Known::Pattern if !word.contains(['*', '?', '[']) => given.push(Given::Path(word)),
             Known::Literal if is_file && (word != "/" || SEARCHES.contains(&name)) => {
                 given.push(Given::Path(word));
             }
@@ -79,7 +85,7 @@ fn values<'a>(name: &str, option: &'a str, given: &mut Vec<Given<'a>>) {
     let assigned = option.split_once('=').map(|(_, value)| value);
     let beginning = option.find(['/', '~']).map(|at| &option[at..]);
     given.extend(assigned.into_iter().chain(beginning).filter(is_path).map(Given::Value));
-    if matches!(name, "grep" | "rg") {
+    if matches!(name, "git" | "grep" | "rg") {
         // Words to look for stand in a file, and every line of it may be shown.
         let behind = option.match_indices('f').map(|(at, _)| &option[at + 1..]);
         let behind = behind.filter(|_| !option.starts_with("--"));
@@ -128,6 +134,8 @@ mod tests {
             ("cat -- -a", &[Path("-a")]),
             ("cat a* \"$(b)\" $(b)", &[Pattern("a*"), Unknown("$(b)"), Unknown("$(b)")]),
             ("cat <(b)", &[]),
+            ("timeout 5 /bin/ls a", &[]),
+            ("[ -f a ]", &[Path("a"), Path("]")]),
             ("echo a", &[]),
             ("cut -d / -f 1 a", &[Path("1"), Path("a")]),
             ("grep a b", &[Path("b")]),
@@ -138,6 +146,7 @@ mod tests {
             ("grep -r a --include=*.rs", &[Pattern("--include=*.rs"), Value("*.rs"), Here]),
             ("rg --files a", &[Path("a"), Here]),
             ("git show HEAD:a", &[Path("show"), Path("HEAD:a"), Tracked("a")]),
+            ("git grep -nfa b", &[Path("grep"), Path("a"), Path("b")]),
             ("git log -L1,2:a", &[Path("log"), Tracked("a")]),
             ("git diff ':(top)a'", &[Path("diff"), Path(":(top)a"), Tracked("a")]),
             ("git diff ':!a'", &[Path("diff"), Path(":!a")]),

@@ -60,7 +60,7 @@ impl Line<'_> {
             (!self.env.is_empty()).then_some(Why::Assignment)
         };
         let other = self.shell.filter(|shell| !is_bash(shell));
-        Judged::script(self.script).doubted(why).read_by(other)
+        Judged::script(self.script).with_variables(self.env).doubted(why).read_by(other)
     }
 
     /// What to start.

@@ -160,6 +160,7 @@ impl Finder<'_> {
         }
         if word.value.contains('$') {
             // What it becomes is not known; as it is written, it is what rules can match.
+            word.parameter = true;
             word.unknown = true;
             word.splits = true;
             word.shown.clone_from(&word.value);

@@ -122,6 +122,15 @@ impl Understood {
         self.cut
     }
 
+    /// What is known of both, where the first one is what runs.
+    #[cfg(all(feature = "exec", unix))]
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.commands.extend(other.commands);
+        self.opaque = self.opaque.or(other.opaque);
+        self.cut |= other.cut;
+        self
+    }
+
     /// Whether all of it only looks, so that nobody needs to be asked.
     #[must_use]
     pub fn is_safe(&self) -> bool {
@@ -192,6 +201,12 @@ impl Simple {
         let rest = self.text.strip_prefix(&written).or_else(|| self.text.strip_prefix(program))?;
         Some(format!("{}{rest}", word::quote(&name)))
     }
+}
+
+/// Whether what is said of a command rests on what is known of a program of its name.
+#[cfg(all(feature = "exec", unix))]
+pub(crate) fn has_profile(command: &Simple) -> bool {
+    command.argv.first().is_some_and(|program| danger::has_profile(program))
 }
 
 /// Understands a script for bash.

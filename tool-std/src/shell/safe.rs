@@ -49,6 +49,11 @@ pub(super) fn is_safe(words: &[Word], open_end: bool) -> bool {
     if ALWAYS.contains(&&*name) {
         return true;
     }
+    // It is a pattern to bash, but ends the test.
+    let rest = match rest.split_last() {
+        Some((end, rest)) if name == "[" && end.value == "]" => rest,
+        _ => rest,
+    };
     if open_end || rest.iter().any(Word::may_be_option) || danger::has_argument(words, false) {
         return false;
     }
@@ -79,7 +84,7 @@ fn is_base64_word(word: &str) -> bool {
 
 /// Whether no shell takes it for a calculation, in which a subscript may hold a command.
 fn is_plain_operand(word: &Word) -> bool {
-    word.value == "]" || !word.value.contains(['[', '$', '`'])
+    !word.value.contains(['[', '$', '`'])
 }
 
 fn is_safe_git(rest: &[Word]) -> bool {

@@ -116,6 +116,12 @@ impl Builder {
         self.raw(text);
     }
 
+    /// Adds text that stands for a number: one word, and no option.
+    pub(super) fn number(&mut self, text: &str) {
+        self.word.unknown = true;
+        self.raw(text);
+    }
+
     /// Whether what comes next decides which option the word is, or whether it is one.
     fn may_begin_option(&self) -> bool {
         self.word.value.is_empty() || self.word.value.starts_with('-')

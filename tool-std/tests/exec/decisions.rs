@@ -86,6 +86,8 @@ async fn safe_commands_are_reading() {
         ("git status && git diff | head -n 5", Allow, Allow),
         ("grep -n x < notes", Allow, Allow),
         ("cat a 2>/dev/null", Allow, Allow),
+        ("[ -f a ] && cat a | sort | uniq -c", Allow, Allow),
+        ("git log --oneline -5 -- src && git rev-parse HEAD", Allow, Allow),
         ("ls \"$(cat a)\"", Ask, Ask),
         ("cat a > b", Ask, Deny),
         ("git commit -m x", Ask, Deny),
@@ -153,6 +155,22 @@ async fn what_changes_the_meaning_asks() {
             assert_eq!(checked.decision.action, Ask, "{arguments}");
             assert!(checked.suggestions.is_empty());
         }
+    }
+}
+
+// SH10, CH2: a variable beside the command is no place to hide one.
+#[tokio::test]
+async fn commands_in_variables_are_found() {
+    let host = Host::new(Mode::Auto, NO_RM);
+    for (variable, expected) in [
+        ("PAGER=rm x", Deny),
+        ("MANPAGER=sh -c 'rm x'", Deny),
+        ("PAGER=r$@m x", Ask),
+        ("RUST_LOG=debug", Allow),
+    ] {
+        let arguments = json!({ "cmd": "man ls", "env": [variable] });
+        let checked = check(&host, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{variable}: {:?}", checked.decision.reason);
     }
 }
 

@@ -29,6 +29,9 @@ async fn what_is_only_looked_at_is_judged_where_it_lies() {
         ("cut -d / -f 1 a.txt", Allow),
         ("echo /etc/passwd", Allow),
         ("git status", Allow),
+        ("timeout 5 /bin/ls", Allow),
+        ("bash -c '/bin/cat a.txt'", Allow),
+        ("nice /bin/cat .env", Deny),
     ] {
         let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
         assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
@@ -81,6 +84,8 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
         ("cd sub && cat open", Allow),
         ("cd sub && cat o*", Allow),
         ("cat *.txt", Allow),
+        ("cat a$?.txt", Ask),
+        ("cat a.txt; echo $? $# $$", Allow),
         ("ls *", Ask),
         ("ls -la && pwd", Allow),
         ("cd sub && ls", Allow),
@@ -96,6 +101,19 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
         let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
         assert_eq!(checked.decision.action, Ask, "{cmd}: {:?}", checked.decision.reason);
     }
+}
+
+// A rule for all commands speaks of those that nobody knows, in loops as elsewhere.
+#[tokio::test]
+async fn what_a_loop_looks_at_is_no_other_question() {
+    let host = Host::new(Mode::Auto, &["allow exec_command"]);
+    for cmd in ["for f in *.rs; do wc -l \"$f\"; done", "sudo timeout 5 make", "cat \"$X\""] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, Allow, "{cmd}: {:?}", checked.decision.reason);
+    }
+    let arguments = json!({ "cmd": "if true; then cat /etc/passwd; fi" });
+    let checked = check(&host, "exec_command", &arguments).await;
+    assert_eq!(checked.decision.action, Ask);
 }
 
 // F92: what git shows of a file is what it says, whichever way it is named.

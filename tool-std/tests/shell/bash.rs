@@ -13,6 +13,9 @@ use tool_std::shell::{Simple, Understood, Why, understand};
 /// How many plain scripts bash is asked about.
 const CASES: usize = 1_000;
 
+/// How many scripts in which commands stand in others.
+const NESTED: usize = 300;
+
 /// The most scripts that are tried for that.
 const TRIES: usize = 200_000;
 
@@ -29,6 +32,21 @@ for builtin in $(compgen -b); do
     case $builtin in printf | return | enable) ;; *) enable -n \"$builtin\" ;; esac
 done
 ";
+
+/// Pieces in which commands stand that are run before others.
+fn nested() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        3 => prop::sample::select(vec!["aa", "bb", "git9", "x", "-x"]),
+        3 => prop::sample::select(vec![" ", " ", "\n", ";", "&&", "||", "|"]),
+        3 => prop::sample::select(vec!["$(", "\"$(", ")", ")\"", "<(", "(", " $(aa)", "\"$(bb x)\""]),
+        2 => prop::sample::select(vec![
+            "'", "\"", "\\", "#", "$x", "${x}", "\"$x\"", "~", "*", "=", "a=", "$", "{}", "\\\n",
+            " \\\n", " # zz\n", " 2>&1", " >/dev/null", " <<'E'\n$(cc)\nE\n", " <<< $(dd)", "time ",
+            "`", "$((", "$'", "{a,b}", "<<E\n", "\nE\n", "case ", " in ", "ä",
+        ]),
+    ];
+    prop::collection::vec(piece.prop_map(str::to_owned), 1..14).prop_map(|pieces| pieces.concat())
+}
 
 /// Pieces of scripts, harmless and not; no builtin of bash is among the names.
 fn scripts() -> impl Strategy<Value = String> {
@@ -187,4 +205,41 @@ fn what_is_understood_is_what_bash_runs() {
             && understood.reads.is_empty()
             && !script.contains(['$', '~'])
     });
+}
+
+/// Whether it may be what bash runs: all of its words are, where they are known.
+fn may_be(simple: &Simple, argv: &[String]) -> bool {
+    let is_open = simple.text.contains(['$', '~']) || simple.text.contains("<(");
+    match is_open {
+        false => simple.argv == argv,
+        true => simple.argv[0] == argv[0] || simple.asks == Some(Why::Program),
+    }
+}
+
+// SH10: where a script is understood, bash runs nothing that was not judged.
+#[test]
+fn what_bash_runs_was_judged() {
+    let Some(oracle) = Oracle::new() else { return };
+    let mut runner = TestRunner::deterministic();
+    let strategy = nested();
+    let mut asked = 0;
+    for _ in 0..TRIES {
+        if asked == NESTED {
+            break;
+        }
+        let script = strategy.new_tree(&mut runner).expect("a script").current();
+        let understood = understand(&script);
+        if understood.plain || understood.opaque.is_some() || !understood.reads.is_empty() {
+            continue;
+        }
+        asked += 1;
+        for status in ["0", "1"] {
+            for argv in run(&oracle.bash, oracle.folder.path(), "", &script, status) {
+                let is_judged = understood.commands.iter().any(|simple| may_be(simple, &argv));
+                assert!(is_judged, "{script:?} runs {argv:?}: {:?}", understood.commands);
+            }
+        }
+    }
+    eprintln!("bash ran what was judged of {asked} scripts");
+    assert_eq!(asked, NESTED, "too few scripts are understood");
 }

@@ -4,11 +4,18 @@
 //! **Invariant:** what is not known to be harmless is not called harmless, but a program
 //! without a profile is left to the rules.
 
+mod acts;
 mod profiles;
 mod sed;
 
 use self::profiles::{PROFILES, Profile};
 use super::word::{Word, bare_name};
+
+/// Whether something is known of the arguments of a program of this name.
+#[cfg(all(feature = "exec", unix))]
+pub(super) fn has_profile(program: &str) -> bool {
+    PROFILES.iter().any(|profile| profile.names.contains(&&*bare_name(program)))
+}
 
 /// Whether an argument of a known program may run another one or write a file.
 ///
@@ -23,13 +30,15 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         return words[1..].iter().any(|word| names_variable(&word.value));
     }
     let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
-        return false;
+        return acts::has_one(&name, words[1..].iter().map(|word| &*word.value));
     };
     open_end
         || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
         || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
             "awk" => awk_programs(words).any(|word| word.unknown || awk_acts(&word.value)),
+            // What stands behind `--` is for the compiler.
+            "cargo" => words.get(1).is_some_and(|word| matches!(&*word.value, "rustc" | "rustdoc")),
             "curl" => words[1..].iter().any(|word| names_file(&word.value)),
             "git" => git_acts(words),
             "make" => words[1..].iter().any(|word| word.value.contains('=')),

@@ -15,9 +15,8 @@ impl Scanner<'_> {
             Some('\\') => return Err(Why::Continuation),
             Some('{') => braced_name(after).ok_or(Why::Expansion)?,
             Some('@' | '*' | '!' | '-' | '0'..='9') => 1,
-            // These are always numbers.
             Some('?' | '$' | '#') => {
-                self.word().raw(&rest[..2]);
+                self.word().number(&rest[..2]);
                 self.at += 2;
                 return Ok(());
             }

@@ -202,11 +202,12 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(&["npx", "bunx", "uvx"], Judged, &["-y", "--yes", "--no-install"], &["-p"], 0),
     runner(&["uv", "poetry", "pipenv", "pdm", "hatch", "rye"], &["run"]),
     runner(&["npm", "pnpm", "yarn", "bundle", "rbenv", "pyenv", "bun"], &["exec", "x", "dlx"]),
-    wrapper(&["chronic", "ifne", "lckdo", "mispipe", "torify", "tsocks"], Judged, &[], &[], 0),
+    wrapper(&["chronic", "ifne", "torify", "tsocks"], Judged, &[], &[], 0),
+    wrapper(&["lckdo", "runcon", "setlock"], Judged, &[], &[], 1),
     wrapper(&["bear", "cpulimit", "heaptrack", "nocache", "timelimit"], Judged, &[], &[], 0),
     wrapper(&["daemonize", "dtach", "abduco", "nq", "tsp"], Judged, &[], &[], 0),
     wrapper(&["fakechroot", "proot", "schroot", "systemd-nspawn"], Judged, &[], &[], 0),
-    wrapper(&["aa-exec", "newgrp", "run0", "runcon"], Judged, &[], &[], 0),
+    wrapper(&["aa-exec", "run0"], Judged, &[], &[], 0),
     wrapper(&["mpiexec", "mpirun", "srun"], Judged, &[], &["-n", "-np"], 0),
     wrapper(&["ccache", "distcc", "sccache", "scan-build"], Judged, &[], &[], 0),
     wrapper(&["uname26"], Judged, &["-R"], &[], 0),
@@ -222,7 +223,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
 /// Programs that run commands in a way of their own, and the words of which one must be
 /// there for that. It is not certain where the command begins, or how it is quoted.
 pub(super) const UNCERTAIN: &[(&[&str], &[&str])] = &[
-    (&["concurrently", "hyperfine", "parallel", "pee", "sem", "watchexec"], &[]),
+    (&["concurrently", "hyperfine", "mispipe", "parallel", "pee", "sem", "watchexec"], &[]),
     (&["chokidar", "onchange", "reflex", "sbatch", "zellij"], &[]),
     (&["rustup"], &["run"]),
     (&["aws-vault", "chamber", "direnv", "doppler", "op"], &["exec", "run"]),
