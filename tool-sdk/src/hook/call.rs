@@ -8,7 +8,10 @@ use serde_json::Value;
 
 use crate::call::CallId;
 use crate::context::Session;
+use crate::permission::Mode;
 use crate::tool::Definition;
+#[cfg(feature = "hooks")]
+use crate::tool::Wording;
 
 /// A call, as hooks see it.
 #[derive(Clone, Copy)]
@@ -27,6 +30,11 @@ pub(crate) trait Hooked: Sync {
     fn original(&self) -> &str;
     /// The arguments, as the hooks before left them.
     fn arguments(&self) -> &str;
+    /// How much the session does without asking.
+    fn mode(&self) -> Mode;
+    /// How the arguments are told to other programs.
+    #[cfg(feature = "hooks")]
+    fn wording(&self) -> Wording;
     /// How long the tool ran, once it is done.
     fn elapsed(&self) -> Option<Duration>;
     /// Ends the model's turn.
@@ -77,6 +85,18 @@ impl<'a> HookedCall<'a> {
     #[must_use]
     pub fn value(&self) -> Value {
         serde_json::from_str(self.arguments()).unwrap_or_default()
+    }
+
+    /// How much the session does without asking.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.0.mode()
+    }
+
+    /// How the arguments are told to other programs.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn wording(&self) -> Wording {
+        self.0.wording()
     }
 
     /// How long the tool ran; known to after-hooks.

@@ -17,7 +17,7 @@ use crate::event::{EventKind, Hub, ToolEvent};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
 use crate::name::ToolName;
-use crate::permission::{ApprovalStore, Approvals, Approver, Desk};
+use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Mode};
 use crate::redact::Redactor;
 use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
@@ -103,6 +103,13 @@ impl Core {
             None => self.hub.send(begun, event),
             Some(redactor) => self.hub.send(begun, event.redacted(redactor)),
         }
+    }
+
+    /// How much the session does without asking.
+    pub(super) fn mode(&self, session: &Session) -> Mode {
+        let of_view = self.toolset.view_for(session).mode();
+        let of_session = session.policy().and_then(|policy| policy.mode);
+        of_session.map_or(of_view, |mode| mode.stricter(of_view))
     }
 
     /// What this pipeline keeps for a session.

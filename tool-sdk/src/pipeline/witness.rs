@@ -2,13 +2,20 @@
 
 use std::sync::{Arc, Weak};
 
+#[cfg(feature = "hooks")]
+use serde_json::Value;
+
 use super::core::Core;
 use crate::call::CallId;
+#[cfg(feature = "hooks")]
+use crate::call::RawArgs;
 use crate::context::Session;
 use crate::event::EventKind;
 use crate::hook::HookRun;
 use crate::name::ToolName;
-use crate::permission::Witness;
+use crate::permission::{Mode, Witness};
+#[cfg(feature = "hooks")]
+use crate::tool::Wording;
 
 /// The subscribers of a pipeline, for as long as there is one.
 pub(super) struct Subscribers {
@@ -44,5 +51,22 @@ impl Witness for Subscribers {
 
     fn ended(&self, hook: String, outcome: String, elapsed_ms: u64) {
         self.tell(EventKind::HookFinished(HookRun { hook, outcome, elapsed_ms }));
+    }
+
+    fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn mode(&self) -> Mode {
+        // Where nobody makes calls any more, nothing is done without asking.
+        self.core.upgrade().map_or(Mode::Strict, |core| core.mode(&self.session))
+    }
+
+    #[cfg(feature = "hooks")]
+    fn wording(&self, arguments: &Value) -> Wording {
+        let Some(core) = self.core.upgrade() else { return Wording::default() };
+        let view = core.toolset.view_for(&self.session);
+        let Some(tool) = view.get(self.tool.as_str()) else { return Wording::default() };
+        Wording::of(&**tool, &RawArgs::new(arguments.to_string()), &self.session)
     }
 }

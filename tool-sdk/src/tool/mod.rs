@@ -26,6 +26,8 @@ mod paths;
 mod paths;
 pub(crate) mod shown;
 mod subject;
+#[cfg(feature = "hooks")]
+mod wording;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -52,6 +54,8 @@ pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, param_type, struc
 pub use self::path::WorkspacePath;
 pub use self::shown::Shown;
 pub use self::subject::Subject;
+#[cfg(feature = "hooks")]
+pub(crate) use self::wording::Wording;
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
 use crate::context::{Context, Session};

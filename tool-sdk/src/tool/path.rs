@@ -179,6 +179,16 @@ impl WorkspacePath {
         Ok(Places { asked, real })
     }
 
+    /// The path from the top of the file system, with its links; `None` when it leads nowhere.
+    #[cfg(feature = "hooks")]
+    pub(super) fn absolute(&self, workspace: &Workspace) -> Option<PathBuf> {
+        let place = match workspace.find(&self.0.text).ok()? {
+            Some(inside) => inside,
+            None => workspace.outside(&self.0.text).ok()?,
+        };
+        Some(place.absolute())
+    }
+
     /// The place of the link that the path is itself, wherever it leads.
     fn place_of_link(&self, cx: &Context) -> Option<Places> {
         let asked = cx.state::<Workspace>().ok()?.find(&self.0.text).ok()??;
@@ -309,9 +319,14 @@ pub(super) fn decoding<T>(decode: impl FnOnce() -> T) -> (T, Vec<WorkspacePath>)
         }
     }
 
-    let _until = Until(DECODED.replace(Some(Vec::new())));
+    let mut until = Until(DECODED.replace(Some(Vec::new())));
     let value = decode();
-    (value, DECODED.take().unwrap_or_default())
+    let paths = DECODED.take().unwrap_or_default();
+    // Whoever wants to know of more than this wants to know of this too.
+    if let Some(outer) = &mut until.0 {
+        outer.extend(paths.iter().cloned());
+    }
+    (value, paths)
 }
 
 #[cfg(test)]

@@ -5,7 +5,23 @@ use std::any::Any;
 use super::path::{WorkspacePath, decoding};
 use super::{ArgsSpec, ParamSpec, Subject, Table};
 use crate::context::Context;
+#[cfg(feature = "hooks")]
+use crate::context::Session;
 use crate::effect::RiskClass;
+#[cfg(feature = "hooks")]
+use crate::workspace::Workspace;
+
+/// The paths that `decode` comes by, as they were sent and as absolute ones.
+#[cfg(feature = "hooks")]
+pub(super) fn absolute(decode: impl FnOnce(), session: &Session) -> Vec<(String, String)> {
+    let Some(workspace) = session.lent().get::<Workspace>() else { return Vec::new() };
+    let ((), paths) = decoding(decode);
+    let absolute = |path: &WorkspacePath| {
+        let absolute = path.absolute(&workspace)?;
+        Some((path.as_str().to_owned(), absolute.to_string_lossy().into_owned()))
+    };
+    paths.iter().filter_map(absolute).collect()
+}
 
 /// Every path that came with the arguments of a call, or stands in for one that did not.
 #[derive(Debug, Default)]

@@ -4,6 +4,14 @@ use std::any::Any;
 
 use super::{Subject, Table};
 use crate::context::Context;
+#[cfg(feature = "hooks")]
+use crate::context::Session;
+
+/// None.
+#[cfg(feature = "hooks")]
+pub(super) fn absolute(_: impl FnOnce(), _: &Session) -> Vec<(String, String)> {
+    Vec::new()
+}
 
 #[derive(Debug, Default)]
 pub(in crate::tool) struct Paths;

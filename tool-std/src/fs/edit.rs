@@ -53,6 +53,7 @@ pub struct TextEdit {
 )]
 pub async fn edit_file(
     /// Path of the file, relative to the workspace or absolute inside it.
+    #[arg(alias("file_path"))]
     path: WorkspacePath,
     /// The text to replace.
     old_string: Option<String>,

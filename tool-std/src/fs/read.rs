@@ -55,6 +55,7 @@ const BINARY: &[&str] = &[
 )]
 pub async fn read_file(
     /// Path of the file, relative to the workspace or absolute inside it.
+    #[arg(alias("file_path"))]
     path: WorkspacePath,
     /// First line to read, counting from 1.
     #[arg(default = 1, range = 1..)]

@@ -35,6 +35,7 @@ use crate::text::lines::{line_end, split_bom};
 )]
 pub async fn write_file(
     /// Path of the file, relative to the workspace or absolute inside it.
+    #[arg(alias("file_path"))]
     path: WorkspacePath,
     /// The whole new text.
     content: String,

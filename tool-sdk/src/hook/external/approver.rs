@@ -5,11 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::config::{Entry, Event};
-use super::protocol::{Payload, Said, Touched};
+use super::payload::{Payload, Touched};
+use super::protocol::Said;
 use super::{ExternalHooks, compose};
+use crate::context::Session;
 use crate::hook::{HookRun, Verdict};
 use crate::name::ToolName;
-use crate::permission::{Approver, Ask, Reply};
+use crate::permission::{Approver, Ask, Mode, Reply};
 
 /// Hooks in front of an approver.
 pub(super) struct HooksFirst {
@@ -36,19 +38,24 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     if entries.is_empty() {
         return None;
     }
+    let witness = ask.backstage.witness.as_deref();
+    let wording = witness.map(|it| it.wording(&ask.arguments)).unwrap_or_default();
+    let input = wording.shown(&ask.arguments);
+    let nobody = Session::new(&*ask.session);
+    let (session, mode) = match witness {
+        Some(witness) => (witness.session(), witness.mode()),
+        None => (&nobody, Mode::default()),
+    };
     let payload = Payload {
-        session_id: &ask.session,
-        tool_name: ask.tool.as_str(),
-        tool_input: ask.arguments.clone(),
+        tool_input: Some(&input),
         tool_use_id: ask.call.to_string(),
         agent: ask.agent.as_deref(),
         permission: Some(&ask.permission),
         subjects: Some(Touched::all_of(ask)),
-        ..hooks.payload(Event::PermissionRequest)
+        ..hooks.payload(Event::PermissionRequest, session, mode)
     };
-    let witness = ask.backstage.witness.as_deref();
     if let Some(witness) = witness {
-        entries.iter().for_each(|entry| witness.began(&entry.name()));
+        entries.iter().for_each(|(entry, _)| witness.began(&entry.name()));
     }
     let watch = |HookRun { hook, outcome, elapsed_ms }| {
         if let Some(witness) = witness {

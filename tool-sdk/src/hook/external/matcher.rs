@@ -45,12 +45,19 @@ impl Matcher {
             .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
     }
 
-    /// Whether it looks at the tool that has these names, in any case of their letters.
-    pub(super) fn matches<'t>(&self, mut tool: impl Iterator<Item = &'t str>) -> bool {
+    /// By which name it knows the tool that has these names, in any case of their letters;
+    /// `None` when it does not look at it. The name is spelled as in the matcher: what is
+    /// written there is what its commands look for.
+    pub(super) fn called<'t>(&'t self, mut tool: impl Iterator<Item = &'t str>) -> Option<&'t str> {
         match self {
-            Self::All => true,
-            Self::Names(names) => tool.any(|tool| names.iter().any(|name| is_same(name, tool))),
-            Self::Regex(regex) => tool.any(|tool| regex.is_match(tool)),
+            Self::All => tool.next(),
+            Self::Names(names) => {
+                tool.find_map(|tool| names.iter().map(String::as_str).find(|it| is_same(it, tool)))
+            }
+            Self::Regex(regex) => {
+                let tool = tool.find(|tool| regex.is_match(tool))?;
+                Some(spelled(tool, regex.as_str()).unwrap_or(tool))
+            }
         }
     }
 
@@ -63,7 +70,8 @@ impl Matcher {
                 names.iter().map(String::as_str).filter(|name| !is_known(name)).collect()
             }
             Self::Regex(regex) => {
-                let is_known = tools.iter().any(|names| self.matches(names.iter().copied()));
+                let is_known =
+                    tools.iter().any(|names| self.called(names.iter().copied()).is_some());
                 if is_known { Vec::new() } else { vec![regex.as_str()] }
             }
         }
@@ -72,6 +80,13 @@ impl Matcher {
 
 fn is_same(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
+}
+
+/// `name` as it stands in `pattern`, in whichever case.
+fn spelled<'p>(name: &str, pattern: &'p str) -> Option<&'p str> {
+    (0..pattern.len())
+        .filter_map(|start| pattern.get(start..start + name.len()))
+        .find(|it| is_same(it, name))
 }
 
 fn is_plain(c: char) -> bool {
@@ -85,7 +100,27 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, tool: &str, expected: bool) {
         let matcher = Matcher::parse(pattern).unwrap();
-        assert_eq!(matcher.matches(std::iter::once(tool)), expected, "{pattern} {tool}");
+        assert_eq!(matcher.called(std::iter::once(tool)).is_some(), expected, "{pattern} {tool}");
+    }
+
+    // F67: a command looks for the name that its matcher has.
+    #[test]
+    fn a_tool_is_called_as_the_matcher_spells_it() {
+        let names = ["exec_command", "bash"];
+        for (pattern, expected) in [
+            ("*", Some("exec_command")),
+            ("Bash", Some("Bash")),
+            ("Read|Bash", Some("Bash")),
+            ("Bash|exec_command", Some("exec_command")),
+            ("^(Read|Bash)$", Some("Bash")),
+            ("^B.*", Some("bash")),
+            ("Exec_Command", Some("Exec_Command")),
+            ("Read", None),
+            ("^Read", None),
+        ] {
+            let matcher = Matcher::parse(pattern).unwrap();
+            assert_eq!(matcher.called(names.into_iter()), expected, "{pattern}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod compose;
 mod config;
 mod files;
 mod matcher;
+mod payload;
 mod protocol;
 
 use std::borrow::Cow;
@@ -27,13 +28,15 @@ use tokio_util::task::TaskTracker;
 use self::approver::HooksFirst;
 pub use self::config::HookConfigError;
 use self::config::{Entry, Event};
-use self::protocol::{Failure, Payload, Said};
+use self::payload::{Payload, mode_name};
+use self::protocol::{Failure, Said};
 use super::{Hook, HookRun, HookedCall, Opinion, Step, Verdict};
 use crate::content::Output;
 use crate::error::ToolError;
+use crate::context::Session;
 use crate::permission::{Approver, Mode};
 use crate::process::{self, ChildEnv};
-use crate::tool::Definition;
+use crate::tool::{Definition, Wording};
 
 /// How much of a command's output is kept.
 const KEEP: usize = 64 << 10;
@@ -81,7 +84,6 @@ pub struct ExternalHooks {
     entries: Vec<Entry>,
     folder: Option<PathBuf>,
     env: ChildEnv,
-    mode: Mode,
     /// What no call waits for.
     background: TaskTracker,
 }
@@ -114,7 +116,6 @@ impl ExternalHooks {
             entries,
             folder: None,
             env: ChildEnv::inherited(),
-            mode: Mode::default(),
             background: TaskTracker::new(),
         }
     }
@@ -130,13 +131,6 @@ impl ExternalHooks {
     #[must_use]
     pub fn with_env(mut self, env: ChildEnv) -> Self {
         self.env = env;
-        self
-    }
-
-    /// The mode that commands are told of.
-    #[must_use]
-    pub fn in_mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
         self
     }
 
@@ -186,45 +180,38 @@ impl ExternalHooks {
         self.entries.iter().flat_map(of_entry).collect()
     }
 
-    /// The hooks of `event` for the tool that has these names.
-    fn matching<'t>(
-        &self,
+    /// The hooks of `event` for the tool that has these names, each with the name by which it
+    /// knows the tool.
+    fn matching<'e>(
+        &'e self,
         event: Event,
-        tool: impl Iterator<Item = &'t str> + Clone,
-    ) -> Vec<&Entry> {
-        let looks = |entry: &&Entry| entry.event == event && entry.matcher.matches(tool.clone());
-        self.entries.iter().filter(looks).collect()
+        tool: impl Iterator<Item = &'e str> + Clone,
+    ) -> Vec<(&'e Entry, &'e str)> {
+        let of_event = self.entries.iter().filter(|entry| entry.event == event);
+        of_event
+            .filter_map(|entry| Some((entry, entry.matcher.called(tool.clone())?)))
+            .collect()
     }
 
-    /// What is the same for every call.
-    fn payload(&self, event: Event) -> Payload<'_> {
+    /// What commands are told of every call of a session.
+    fn payload<'a>(&self, event: Event, session: &'a Session, mode: Mode) -> Payload<'a> {
         Payload {
-            session_id: "",
-            transcript_path: None,
+            session_id: session.id(),
             cwd: self.folder().to_string_lossy().into_owned(),
-            permission_mode: mode_name(self.mode),
+            permission_mode: mode_name(mode),
             hook_event_name: event.as_str(),
-            tool_name: "",
-            tool_input: Value::Null,
-            tool_use_id: String::new(),
-            agent: None,
-            permission: None,
-            subjects: None,
-            tool_response: None,
-            error: None,
-            duration_ms: None,
+            agent: session.agent(),
+            depth: session.metadata().get("depth").and_then(Value::as_u64),
+            ..Payload::default()
         }
     }
 
-    fn payload_of<'a>(&'a self, event: Event, call: &HookedCall<'a>) -> Payload<'a> {
+    fn payload_of<'a>(&self, event: Event, call: &HookedCall<'a>, input: &'a Value) -> Payload<'a> {
         Payload {
-            session_id: call.session().id(),
-            tool_name: call.definition().name.as_str(),
-            tool_input: call.value(),
+            tool_input: Some(input),
             tool_use_id: call.id().to_string(),
-            agent: call.session().agent(),
             duration_ms: call.elapsed().map(millis),
-            ..self.payload(event)
+            ..self.payload(event, call.session(), call.mode())
         }
     }
 
@@ -238,21 +225,19 @@ impl ExternalHooks {
     /// Runs `entries` at the same time; the answers come in the order of the entries.
     async fn run_all<'e>(
         &self,
-        entries: Vec<&'e Entry>,
+        entries: Vec<(&'e Entry, &str)>,
         payload: &Payload<'_>,
         watch: &(dyn Fn(HookRun) + Sync),
     ) -> Vec<(&'e Entry, Result<Said, Failure>)> {
-        let input = match serde_json::to_vec(payload) {
-            Ok(input) => input,
-            Err(error) => {
-                let what = "the call could not be shown to its hooks".to_owned();
-                let failure = Failure { what, detail: error.to_string() };
-                return entries.into_iter().map(|entry| (entry, Err(failure.clone()))).collect();
-            }
-        };
-        let runs = entries.into_iter().map(async |entry| {
+        let runs = entries.into_iter().map(async |(entry, tool_name)| {
             let started = Instant::now();
-            let answer = self.run(entry, &input).await;
+            let answer = match serde_json::to_vec(&Payload { tool_name, ..payload.clone() }) {
+                Ok(input) => self.run(entry, &input).await,
+                Err(error) => Err(Failure {
+                    what: "the call could not be shown to its hooks".to_owned(),
+                    detail: error.to_string(),
+                }),
+            };
             watch(HookRun {
                 hook: entry.name(),
                 outcome: outcome(entry, &answer),
@@ -292,12 +277,17 @@ impl Hook for ExternalHooks {
             return Step::now(Ok(Opinion::none()));
         }
         Step::later(async move {
-            let payload = self.payload_of(Event::PreToolUse, call);
+            let (wording, arguments) = (call.wording(), call.value());
+            let input = wording.shown(&arguments);
+            let payload = self.payload_of(Event::PreToolUse, call, &input);
             let watch = |run| call.watch(|| run);
             let answers = self.run_all(entries, &payload, &watch).await;
             let answers = with_short_contexts(answers, call);
-            let said = answers.into_iter().map(|(entry, answer)| compose::weighed(entry, answer));
-            Ok(compose::opinion(said.collect(), &payload.tool_input))
+            let said = answers.into_iter().map(|(entry, answer)| {
+                let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
+                compose::weighed(entry, answer)
+            });
+            Ok(compose::opinion(said.collect(), &arguments))
         })
     }
 
@@ -316,8 +306,12 @@ impl Hook for ExternalHooks {
                 Ok(output) => (response(output), None),
                 Err(error) => (Value::String(error.to_string()), Some(error.to_string())),
             };
-            let payload =
-                Payload { tool_response: Some(response), error, ..self.payload_of(event, call) };
+            let input = call.wording().shown(&call.value());
+            let payload = Payload {
+                tool_response: Some(&response),
+                error: error.as_deref(),
+                ..self.payload_of(event, call, &input)
+            };
             let watch = |run| call.watch(|| run);
             let answers = self.run_all(entries, &payload, &watch).await;
             let answers = with_short_contexts(answers, call);
@@ -343,6 +337,16 @@ impl Hook for ExternalHooks {
     }
 }
 
+/// What was said, with its changes as the tool takes them.
+fn taken(entry: &Entry, said: Said, wording: &Wording, shown: &Value) -> Result<Said, Failure> {
+    let failed = |name: String| Failure {
+        what: format!("the hook `{}` changed `{name}` to two values", entry.command.label()),
+        detail: String::new(),
+    };
+    let patch = wording.taken(said.patch, shown).map_err(failed)?;
+    Ok(Said { patch, ..said })
+}
+
 /// What was said, with no more context than a model should read.
 fn with_short_contexts<'e>(
     answers: Vec<(&'e Entry, Result<Said, Failure>)>,
@@ -359,15 +363,6 @@ fn with_short_contexts<'e>(
 /// What a result is for a command: the structured value, or the text.
 fn response(output: &Output) -> Value {
     output.to_structured().unwrap_or_else(|| Value::String(output.as_text().to_owned()))
-}
-
-/// The mode by the name that commands know it under.
-fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Auto | Mode::Strict => "default",
-        Mode::Plan | Mode::Explore => "plan",
-        Mode::Bypass => "bypassPermissions",
-    }
 }
 
 /// What came of a run, for events.

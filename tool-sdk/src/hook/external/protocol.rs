@@ -1,4 +1,4 @@
-//! What a command reads on standard input, and what its end means.
+//! What the end of a command means, and what it printed.
 //!
 //! [`ExternalHooks`](super::ExternalHooks) has the table of what an exit means.
 //!
@@ -7,61 +7,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::config::Event;
 use crate::hook::Verdict;
-use crate::permission::Ask;
 use crate::process::{Exit, Finished, RunError};
-use crate::tool::Subject;
 
 /// How much of what a hook says reaches the model.
 const MAX_TEXT: usize = 10 << 10;
-
-/// What a command reads.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Payload<'a> {
-    pub(super) session_id: &'a str,
-    /// There is no transcript; the field is there for commands that look for it.
-    pub(super) transcript_path: Option<&'a str>,
-    pub(super) cwd: String,
-    pub(super) permission_mode: &'static str,
-    pub(super) hook_event_name: &'static str,
-    pub(super) tool_name: &'a str,
-    pub(super) tool_input: Value,
-    pub(super) tool_use_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) agent: Option<&'a str>,
-    /// What somebody is about to be asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) permission: Option<&'a str>,
-    /// What the ask is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) subjects: Option<Vec<Touched<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) tool_response: Option<Value>,
-    /// What went wrong, where the call failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) duration_ms: Option<u64>,
-}
-
-/// One thing that an ask is about. Some are judged under another permission than the call.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Touched<'a> {
-    permission: &'a str,
-    text: &'a str,
-}
-
-impl<'a> Touched<'a> {
-    pub(super) fn all_of(ask: &'a Ask) -> Vec<Self> {
-        let permission = |subject: &'a Subject| subject.permission().unwrap_or(&ask.permission);
-        let touched = |it| Self { permission: permission(it), text: it.text() };
-        ask.subjects.iter().map(touched).collect()
-    }
-}
 
 /// What a hook said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,9 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::CallId;
+use crate::context::Session;
 use crate::effect::Risk;
 use crate::name::ToolName;
-use crate::permission::{By, Grantee, Rule};
+use crate::permission::{By, Grantee, Mode, Rule};
+#[cfg(feature = "hooks")]
+use crate::tool::Wording;
 use crate::tool::{Display, Source, Subject};
 
 /// The id of an ask: 128 random bits, so that nobody can answer what they were not shown.
@@ -156,6 +159,13 @@ pub(crate) trait Witness: Send + Sync {
     fn began(&self, hook: &str);
     /// It has looked.
     fn ended(&self, hook: String, outcome: String, elapsed_ms: u64);
+    /// The session that asks.
+    fn session(&self) -> &Session;
+    /// How much the session does without asking.
+    fn mode(&self) -> Mode;
+    /// How `arguments` are told to other programs.
+    #[cfg(feature = "hooks")]
+    fn wording(&self, arguments: &Value) -> Wording;
 }
 
 mod millis {

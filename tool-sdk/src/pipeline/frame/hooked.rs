@@ -11,8 +11,11 @@ use crate::call::CallId;
 use crate::context::Session;
 use crate::event::EventKind;
 use crate::hook::{HookRun, Hooked};
+use crate::permission::Mode;
 use crate::pipeline::fit;
 use crate::tool::Definition;
+#[cfg(feature = "hooks")]
+use crate::tool::Wording;
 
 /// The call, to those who look at it before it is judged.
 impl Hooked for Frame<'_> {
@@ -34,6 +37,15 @@ impl Hooked for Frame<'_> {
 
     fn arguments(&self) -> &str {
         self.arguments()
+    }
+
+    fn mode(&self) -> Mode {
+        self.core.mode(self.session)
+    }
+
+    #[cfg(feature = "hooks")]
+    fn wording(&self) -> Wording {
+        Wording::of(self.tool, self.raw(), self.session)
     }
 
     fn elapsed(&self) -> Option<Duration> {
@@ -93,6 +105,15 @@ impl Hooked for Ran<'_> {
 
     fn arguments(&self) -> &str {
         self.frame.arguments()
+    }
+
+    fn mode(&self) -> Mode {
+        self.frame.mode()
+    }
+
+    #[cfg(feature = "hooks")]
+    fn wording(&self) -> Wording {
+        self.frame.wording()
     }
 
     fn elapsed(&self) -> Option<Duration> {

@@ -144,7 +144,7 @@ async fn every_command_reads_the_call() {
         "session_id": "s1",
         "transcript_path": null,
         "cwd": folder.path(),
-        "permission_mode": "default",
+        "permission_mode": "plan",
         "hook_event_name": "PreToolUse",
         "tool_name": "write_note",
         "tool_input": { "title": "a", "text": "b" },

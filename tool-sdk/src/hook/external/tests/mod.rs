@@ -99,6 +99,14 @@ impl Hooked for Seen {
         r#"{"title":"a","text":"b"}"#
     }
 
+    fn mode(&self) -> Mode {
+        Mode::Plan
+    }
+
+    fn wording(&self) -> Wording {
+        Wording::default()
+    }
+
     fn elapsed(&self) -> Option<Duration> {
         Some(Duration::from_millis(7))
     }

@@ -63,7 +63,7 @@ fn matchers_are_read_as_recorded() {
         let pattern = case["matcher"].as_str().unwrap_or_default();
         let matcher = Matcher::parse(pattern);
         assert_eq!(matcher.is_err(), case["config_error"] == true, "{case}");
-        let matches = matcher.is_ok_and(|it| it.matches(case["tool_name"].as_str().into_iter()));
+        let matches = matcher.is_ok_and(|it| it.called(case["tool_name"].as_str().into_iter()).is_some());
         assert_eq!(matches, case["matches"] == true, "{case}");
     }
 }
@@ -190,8 +190,9 @@ fn the_input_is_that_of_the_recorded_schemas() {
     let (hooks, _) = ExternalHooks::from_json("{}");
     for (event, schema) in INPUTS {
         let schema: Value = serde_json::from_str(schema).unwrap();
-        let mut payload = hooks.payload(event);
-        payload.tool_response = (event == Event::PostToolUse).then_some(Value::Null);
+        let session = Session::default();
+        let mut payload = hooks.payload(event, &session, Mode::default());
+        payload.tool_response = (event == Event::PostToolUse).then_some(&Value::Null);
         let input = serde_json::to_value(payload).unwrap();
         for required in schema["required"].as_array().unwrap() {
             let required = required.as_str().unwrap();

@@ -106,7 +106,7 @@ async fn a_hook_reads_what_is_asked_for() {
 
 /// Writes down what is told of hooks.
 #[derive(Default)]
-struct Notes(Mutex<Vec<String>>);
+struct Notes(Mutex<Vec<String>>, Session);
 
 impl crate::permission::Witness for Notes {
     fn began(&self, hook: &str) {
@@ -115,6 +115,18 @@ impl crate::permission::Witness for Notes {
 
     fn ended(&self, hook: String, outcome: String, _: u64) {
         self.0.lock().unwrap().push(format!("ended {hook}: {outcome}"));
+    }
+
+    fn session(&self) -> &Session {
+        &self.1
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::default()
+    }
+
+    fn wording(&self, _: &Value) -> Wording {
+        Wording::default()
     }
 }
 

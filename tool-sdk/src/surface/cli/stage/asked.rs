@@ -10,21 +10,20 @@ use super::super::{Io, config, style};
 use crate::context::Session;
 use crate::hook::Priority;
 use crate::hook::external::ExternalHooks;
-use crate::permission::{Approver, Ask, Mode, Reply};
+use crate::permission::{Approver, Ask, Reply};
 use crate::pipeline::Pipeline;
 
 /// The configured commands, to be run in `folder`; tells what among them is not understood.
 pub(super) fn hooks(
     configured: Option<config::Hooks>,
     folder: PathBuf,
-    mode: Mode,
     io: &mut Io<'_>,
 ) -> Option<Arc<ExternalHooks>> {
     let config::Hooks { commands, remarks } = configured?;
     for remark in remarks {
         io.say(style::plain(&format!("warning: hooks.{remark}")));
     }
-    (!commands.is_empty()).then(|| Arc::new(commands.in_folder(folder).in_mode(mode)))
+    (!commands.is_empty()).then(|| Arc::new(commands.in_folder(folder)))
 }
 
 /// Puts the configured commands in front of the calls, and of whoever is asked.

@@ -75,7 +75,7 @@ impl Stage {
         // Paths in arguments are relative to the first of the roots.
         let folder = place::roots(levels, io).into_iter().next();
         let folder = folder.unwrap_or_else(|| io.current_dir.clone());
-        let hooks = asked::hooks(guard.hooks, folder, guard.mode, io);
+        let hooks = asked::hooks(guard.hooks, folder, io);
         for file in hooks.iter().flat_map(|hooks| hooks.files()) {
             folders = folders.protect_when_there(&file);
         }
