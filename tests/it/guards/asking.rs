@@ -192,6 +192,40 @@ async fn a_running_tool_may_ask() {
     assert_eq!(reach(pipeline().rules([deny]).approver(yes)).await, "false");
 }
 
+// F54: what a person takes to answer is not on the tool's time; what it takes itself is.
+#[tokio::test(start_paused = true)]
+async fn a_person_thinks_on_nobodys_time() {
+    /// Reach a host, then work.
+    #[tool(read, timeout = "300ms", register = false)]
+    async fn reach(
+        /// How long the work takes, in milliseconds.
+        work: u64,
+        cx: &Context,
+    ) -> String {
+        // Two questions at once are thought about at once.
+        let (one, two) = tokio::join!(cx.ask("network", "one"), cx.ask("network", "two"));
+        tokio::time::sleep(Duration::from_millis(work)).await;
+        format!("{one} {two} {}", cx.is_cancelled())
+    }
+    let registry = Registry::builder().add(tools![reach]).build().unwrap();
+    let (approver, mut inbox) = ask_channel();
+    let pipeline = Pipeline::new(registry).approver(approver);
+    tokio::spawn(async move {
+        while let Some(ask) = inbox.recv().await {
+            tokio::time::sleep(Duration::from_millis(600)).await;
+            ask.reply(Reply::Once);
+        }
+    });
+    let session = Session::new("s");
+    let reach = async |work: u64| {
+        let call = Call::new("reach", json!({ "work": work })).id("the same");
+        pipeline.call(&session, call).await.result
+    };
+    assert_eq!(reach(250).await.unwrap().as_text(), "true true false");
+    assert_eq!(reach(350).await.unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(reach(250).await.unwrap().as_text(), "true true false");
+}
+
 // P4: the hint names a rule only where that rule would help.
 #[tokio::test]
 async fn what_nobody_can_answer_says_what_would_help() {

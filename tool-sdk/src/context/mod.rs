@@ -161,9 +161,16 @@ impl Context {
         self.started
     }
 
-    /// When the time of the call is up.
+    /// When the time of the call is up; what somebody takes to answer what it
+    /// [asks](Self::ask) is not on its time.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
+        let thought = self.sink.as_ref().map_or(Duration::ZERO, |sink| sink.thought(self));
+        self.own_deadline()?.checked_add(thought)
+    }
+
+    /// The same when nobody was asked anything.
+    fn own_deadline(&self) -> Option<Instant> {
         self.timeout.and_then(|timeout| self.started.checked_add(timeout))
     }
 
@@ -173,7 +180,14 @@ impl Context {
     pub fn is_cancelled(&self) -> bool {
         self.session.is_cancelled()
             || self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
-            || self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
+            || self.is_late()
+    }
+
+    fn is_late(&self) -> bool {
+        let now = Instant::now();
+        // Most calls are in time, whatever they asked.
+        self.own_deadline().is_some_and(|deadline| now >= deadline)
+            && self.deadline().is_some_and(|deadline| now >= deadline)
     }
 
     /// Fires when the host closes its tools: what a tool leaves running ends then.
@@ -303,7 +317,8 @@ impl Context {
     /// reaching a host: rules, approvals and the mode answer first, then whoever can be
     /// asked.
     ///
-    /// Without a pipeline around the call the answer is no.
+    /// Without a pipeline around the call the answer is no. The time limit of the call stands
+    /// still while somebody thinks.
     ///
     /// # Examples
     ///

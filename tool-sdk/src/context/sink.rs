@@ -5,6 +5,7 @@
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -68,6 +69,13 @@ pub trait Sink: Send + Sync {
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
         let _ = (cx, permission, what);
         Box::pin(ready(false))
+    }
+
+    /// How long somebody thought about what the running call asked: it is not on the tool's
+    /// time. None by default.
+    fn thought(&self, cx: &Context) -> Duration {
+        let _ = cx;
+        Duration::ZERO
     }
 
     /// The tools that fit `query` best among those that the session can see; none by default.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::thoughts::Thoughts;
 use crate::audit::Audit;
 use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Session, Sight, Signal, Sink, ToolFacts};
@@ -126,6 +127,8 @@ pub(super) struct Kept {
     pub(super) history: History,
     /// What was approved until the session ends.
     pub(super) approvals: Approvals,
+    /// For how long somebody thought about its running calls.
+    pub(super) thoughts: Thoughts,
     /// What was rejected in the message that the model wrote last.
     rejected: Mutex<(Option<Arc<str>>, HashSet<String>)>,
 }
@@ -155,6 +158,10 @@ impl Sink for Core {
 
     fn closed(&self) -> CancellationToken {
         self.closed.clone()
+    }
+
+    fn thought(&self, cx: &Context) -> Duration {
+        self.kept(cx.session()).thoughts.so_far(cx.call())
     }
 
     fn signal(&self, cx: &Context, signal: Signal) {

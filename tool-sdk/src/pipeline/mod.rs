@@ -34,6 +34,7 @@ mod run;
 mod sight;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 mod trace;
 mod turn;
 mod unknown;

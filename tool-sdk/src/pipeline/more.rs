@@ -49,6 +49,7 @@ impl Wish {
             return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
         };
         let mut vigil = Vigil::begin(core, ask, cx.session(), &approver);
+        let _thinking = core.kept(cx.session()).thoughts.begin(cx.call());
         let id = vigil.ask().id.clone();
         let tell = |kind| core.tell(cx.session(), cx.tool(), cx.call(), kind);
         let told = |reply: &'static str| {

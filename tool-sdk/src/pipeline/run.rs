@@ -56,9 +56,15 @@ pub(super) fn first(
 /// Waits for a call that was not done at once, while it has time and somebody wants it.
 pub(super) async fn wait(frame: &mut Frame<'_>, mut running: Waiting) -> Result {
     frame.begun();
+    let thoughts = &frame.core.kept(frame.session).thoughts;
+    let id = frame.id.clone();
+    let _ends = thoughts.until_the_end_of(&id);
     let expired = async {
         match frame.deadline() {
-            Some(deadline) => tokio::time::sleep_until(deadline).await,
+            Some(deadline) => {
+                tokio::time::sleep_until(deadline).await;
+                thoughts.used_up(&id, deadline).await;
+            }
             None => std::future::pending().await,
         }
     };

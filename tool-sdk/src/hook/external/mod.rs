@@ -32,8 +32,8 @@ use self::payload::{Payload, mode_name};
 use self::protocol::{Failure, Said};
 use super::{Hook, HookRun, HookedCall, Opinion, Step, Verdict};
 use crate::content::Output;
-use crate::error::ToolError;
 use crate::context::Session;
+use crate::error::ToolError;
 use crate::permission::{Approver, Mode};
 use crate::process::{self, ChildEnv};
 use crate::tool::{Definition, Wording};
@@ -112,12 +112,7 @@ impl ExternalHooks {
     }
 
     fn of(entries: Vec<Entry>) -> Self {
-        Self {
-            entries,
-            folder: None,
-            env: ChildEnv::inherited(),
-            background: TaskTracker::new(),
-        }
+        Self { entries, folder: None, env: ChildEnv::inherited(), background: TaskTracker::new() }
     }
 
     /// The folder that commands run in and are told of; the host's own when nothing is said.
@@ -188,9 +183,7 @@ impl ExternalHooks {
         tool: impl Iterator<Item = &'e str> + Clone,
     ) -> Vec<(&'e Entry, &'e str)> {
         let of_event = self.entries.iter().filter(|entry| entry.event == event);
-        of_event
-            .filter_map(|entry| Some((entry, entry.matcher.called(tool.clone())?)))
-            .collect()
+        of_event.filter_map(|entry| Some((entry, entry.matcher.called(tool.clone())?))).collect()
     }
 
     /// What commands are told of every call of a session.

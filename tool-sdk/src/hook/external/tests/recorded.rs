@@ -63,7 +63,8 @@ fn matchers_are_read_as_recorded() {
         let pattern = case["matcher"].as_str().unwrap_or_default();
         let matcher = Matcher::parse(pattern);
         assert_eq!(matcher.is_err(), case["config_error"] == true, "{case}");
-        let matches = matcher.is_ok_and(|it| it.called(case["tool_name"].as_str().into_iter()).is_some());
+        let matches =
+            matcher.is_ok_and(|it| it.called(case["tool_name"].as_str().into_iter()).is_some());
         assert_eq!(matches, case["matches"] == true, "{case}");
     }
 }
