@@ -54,15 +54,17 @@ fn subjects(args: &ShellArgs, cx: &Context) -> Vec<Subject> {
 }
 
 fn facts(args: &ShellArgs, cx: &Context) -> Vec<(&'static str, String)> {
-    let (judged, Ok(env)) = (Judged::argv(&args.command), environment(&[])) else {
-        return Vec::new();
-    };
-    let folder = folder(cx, &args.workdir).ok();
-    Facts { judged: &judged, shell: None, folder, env }.list(cx)
+    with_facts(args, cx, |facts| facts.list(cx)).unwrap_or_default()
 }
 
-fn preview(_: &ShellArgs, cx: &Context) -> Option<Value> {
-    confined::preview(cx)
+fn with_facts<T>(args: &ShellArgs, cx: &Context, look: impl FnOnce(Facts<'_>) -> T) -> Option<T> {
+    let (judged, env) = (Judged::argv(&args.command), environment(&[]).ok()?);
+    let folder = folder(cx, &args.workdir).ok();
+    Some(look(Facts { judged: &judged, shell: None, folder, env }))
+}
+
+fn preview(args: &ShellArgs, cx: &Context) -> Option<Value> {
+    confined::preview(with_facts(args, cx, |facts| facts.shown()).flatten(), cx)
 }
 
 fn suggestions(args: &ShellArgs) -> Vec<String> {

@@ -112,8 +112,8 @@ fn facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
     line(args).facts(&args.workdir, cx)
 }
 
-fn preview(_: &ExecCommandArgs, cx: &Context) -> Option<Value> {
-    confined::preview(cx)
+fn preview(args: &ExecCommandArgs, cx: &Context) -> Option<Value> {
+    confined::preview(line(args).shown(&args.workdir, cx), cx)
 }
 
 fn suggestions(args: &ExecCommandArgs) -> Vec<String> {

@@ -32,15 +32,17 @@ pub(super) fn policy(cx: &Context) -> Policy {
     }
 }
 
-/// What whoever is asked about a command reads of the sandbox.
-pub(super) fn preview(cx: &Context) -> Option<Value> {
+/// What whoever is asked about a command reads: `shown` of it, and how far it is confined.
+pub(super) fn preview(shown: Option<Value>, cx: &Context) -> Option<Value> {
     let policy = policy(cx);
     let words = if policy.is_off() {
         "off".to_owned()
     } else {
         format!("{}, {}: {}", policy.mode(), policy.level(), policy.status())
     };
-    Some(json!({ "sandbox": words }))
+    let mut preview = shown.unwrap_or_else(|| json!({}));
+    preview["sandbox"] = words.into();
+    Some(preview)
 }
 
 /// What whoever is asked about typing reads: into what, and how far that is confined.

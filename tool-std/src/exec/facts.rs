@@ -9,6 +9,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, Workspace};
@@ -38,29 +39,60 @@ pub(super) struct Facts<'a> {
 
 impl Facts<'_> {
     /// Each by its name.
-    pub(super) fn list(self, cx: &Context) -> Vec<(&'static str, String)> {
-        let Some(mut folder) = self.folder else { return Vec::new() };
+    pub(super) fn list(&self, cx: &Context) -> Vec<(&'static str, String)> {
+        let Some(folder) = &self.folder else { return Vec::new() };
         let mut facts = vec![("folder", folder.display().to_string())];
-        let locate = |folder: &Path, program: &str| match program.contains('/') {
-            true => Some(folder.join(program)),
-            false => self.env.find(program),
-        };
-        facts.extend(self.shell.and_then(|shell| locate(&folder, shell)).map(program));
-        let commands = self.judged.understood().commands.iter().filter(|command| !command.hidden);
-        for command in commands.take(MOST_COMMANDS) {
-            let Some((head, operands)) = command.argv.split_first() else { continue };
-            if let ("cd", [into]) = (head.as_str(), operands) {
-                folder = folder.join(into);
-                continue;
-            }
-            facts.extend(locate(&folder, head).map(program));
+        facts.extend(self.shell.and_then(|shell| self.locate(folder, shell)).map(program));
+        for Placed { folder, head, operands } in self.commands() {
+            facts.extend(self.locate(&folder, head).map(program));
             let own = head.contains('/').then_some(head);
             let read = operands.iter().filter(|word| reads_scripts(head) && !word.starts_with('-'));
-            let files = own.into_iter().chain(read).map(|word| folder.join(word));
-            facts.extend(files.filter_map(|file| script(&file, cx)));
+            let files = own.into_iter().chain(read.map(String::as_str));
+            facts.extend(files.filter_map(|file| script(&folder.join(file), cx)));
         }
         facts
     }
+
+    /// Where it runs, and which files its programs are, for whoever is asked (PR1).
+    pub(super) fn shown(&self) -> Option<Value> {
+        let folder = self.folder.as_ref()?;
+        let located = self.commands().into_iter().filter_map(|it| self.locate(&it.folder, it.head));
+        let mut programs: Vec<String> = located.map(|it| it.display().to_string()).collect();
+        programs.dedup();
+        Some(json!({ "folder": folder.display().to_string(), "programs": programs }))
+    }
+
+    /// The commands that are seen, each where it runs.
+    fn commands(&self) -> Vec<Placed<'_>> {
+        let Some(mut folder) = self.folder.clone() else { return Vec::new() };
+        let seen = self.judged.understood().commands.iter().filter(|command| !command.hidden);
+        let mut placed = Vec::new();
+        for command in seen.take(MOST_COMMANDS) {
+            match command.argv.split_first() {
+                Some((head, [into])) if head == "cd" => folder = folder.join(into),
+                Some((head, operands)) => {
+                    placed.push(Placed { folder: folder.clone(), head, operands });
+                }
+                None => {}
+            }
+        }
+        placed
+    }
+
+    fn locate(&self, folder: &Path, program: &str) -> Option<PathBuf> {
+        match program.contains('/') {
+            // Without steps that lead nowhere.
+            true => Some(folder.join(program).components().collect()),
+            false => self.env.find(program),
+        }
+    }
+}
+
+/// A command, and the folder in which it runs.
+struct Placed<'a> {
+    folder: PathBuf,
+    head: &'a str,
+    operands: &'a [String],
 }
 
 fn reads_scripts(program: &str) -> bool {

@@ -53,8 +53,8 @@ fn facts(args: &ShellCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
     line(&args.command).facts(&args.workdir, cx)
 }
 
-fn preview(_: &ShellCommandArgs, cx: &Context) -> Option<Value> {
-    confined::preview(cx)
+fn preview(args: &ShellCommandArgs, cx: &Context) -> Option<Value> {
+    confined::preview(line(&args.command).shown(&args.workdir, cx), cx)
 }
 
 fn suggestions(args: &ShellCommandArgs) -> Vec<String> {

@@ -4,6 +4,7 @@
 //! that reads no start-up files; what would change its meaning from the environment is not
 //! passed on.
 
+use serde_json::Value;
 #[cfg(feature = "mcp")]
 use tool_sdk::Subject;
 use tool_sdk::process::{ChildEnv, Spawn};
@@ -81,6 +82,12 @@ impl Line<'_> {
         let Ok(env) = environment(self.env) else { return Vec::new() };
         let shell = Some(self.shell.unwrap_or(BASH));
         Facts { judged: &self.judged(), shell, folder: folder(cx, workdir).ok(), env }.list(cx)
+    }
+
+    /// What whoever is asked sees of where it runs, and which programs.
+    pub(super) fn shown(&self, workdir: &str, cx: &Context) -> Option<Value> {
+        let (folder, env) = (folder(cx, workdir).ok(), environment(self.env).ok()?);
+        Facts { judged: &self.judged(), shell: None, folder, env }.shown()
     }
 
     fn args(&self) -> Vec<&str> {

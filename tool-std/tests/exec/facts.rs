@@ -142,3 +142,37 @@ async fn what_ran_is_written_down_with_who_let_it() {
     }
     assert!(!json!(*records).to_string().replace("NOTE=hunter2", "").contains("hunter2"));
 }
+
+/// Says no, and keeps what was shown.
+#[derive(Clone, Default)]
+struct Reads(Arc<Mutex<Vec<String>>>);
+
+impl Approver for Reads {
+    fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        self.0.lock().unwrap().push(ask.prompt().text);
+        Box::pin(ready(Some(Reply::Reject)))
+    }
+}
+
+// PR1: whoever is asked sees where a command runs, and which files its programs are.
+#[tokio::test]
+async fn a_prompt_shows_the_folder_and_the_programs() {
+    for (tool, arguments) in [
+        ("exec_command", json!({ "cmd": "cd deep && ./s.sh | touch x", "workdir": "sub" })),
+        ("shell_command", json!({ "command": "cd sub/deep && ./s.sh | touch x" })),
+        ("shell", json!({ "command": ["deep/s.sh"], "workdir": "sub" })),
+    ] {
+        let mut host = Host::new(Mode::Auto, &[]);
+        let root = host.folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("sub/deep")).unwrap();
+        write_script(&root.join("sub/deep/s.sh"), "#!/bin/sh\n");
+        let reads = Reads::default();
+        host.pipeline = host.pipeline.approver(reads.clone());
+        host.error(tool, arguments.clone()).await;
+        let shown = reads.0.lock().unwrap().concat();
+        let script = root.join("sub/deep/s.sh").display().to_string();
+        assert!(shown.contains(&script), "{arguments}: {shown}");
+        assert!(tool == "shell" || shown.contains("/touch'"), "{arguments}: {shown}");
+        assert!(shown.contains("\nruns\n  | folder: '/"), "{arguments}: {shown}");
+    }
+}

@@ -199,7 +199,7 @@ fn rule(rule: &Rule) -> String {
 fn show_preview(page: &mut Page, preview: &Value) {
     let mut rest = Map::new();
     let mut diff = preview.as_str();
-    let mut sandbox = None;
+    let (mut runs, mut sandbox) = (Vec::new(), None);
     match preview {
         Value::String(_) => {}
         Value::Object(members) => {
@@ -207,6 +207,7 @@ fn show_preview(page: &mut Page, preview: &Value) {
                 match (name.as_str(), one.as_str()) {
                     ("unified" | "diff", Some(text)) if diff.is_none() => diff = Some(text),
                     ("sandbox", _) => sandbox = Some(value(one)),
+                    ("folder" | "programs", _) => runs.push(member(name, one)),
                     _ => {
                         rest.insert(name.clone(), one.clone());
                     }
@@ -223,6 +224,7 @@ fn show_preview(page: &mut Page, preview: &Value) {
     }
     let rest: Vec<_> = rest.iter().map(|(name, one)| member(name, one)).collect();
     page.section("about the preview", &rest, "entries");
+    page.section("runs", &runs, "entries");
     page.section("sandbox", sandbox.as_slice(), "entries");
 }
 

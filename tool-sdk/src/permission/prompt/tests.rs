@@ -131,6 +131,10 @@ fn a_preview_has_several_forms() {
         (json!("-a\r\n+a\n"), "preview\n  | -a\\r\n  | +a\n"),
         (json!([1, "x"]), "preview\n  | [1, 'x']\n"),
         (json!({"sandbox": {"network": false}}), "sandbox\n  | {network: false}\n"),
+        (
+            json!({"folder": "/w", "programs": ["/bin/make"], "sandbox": "off"}),
+            "runs\n  | folder: '/w'\n  | programs: ['/bin/make']\nsandbox\n  | 'off'\n",
+        ),
         (json!({"diff": 7}), "about the preview\n  | diff: 7\n"),
     ] {
         let ask = Ask { preview: Some(preview), ..ask(json!({}), &[]) };
