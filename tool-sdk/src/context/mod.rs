@@ -9,6 +9,7 @@
 mod cancel;
 mod facts;
 mod inquiry;
+mod kept;
 mod session;
 mod settings;
 mod sight;

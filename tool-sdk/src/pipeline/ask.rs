@@ -77,52 +77,56 @@ pub(super) async fn ask(
         return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
     }
     let ask = make(frame, &heard, &decision, cx)?;
-    let kept = frame.core.kept(frame.session);
-    if kept.was_rejected(frame.call, &ask.fingerprint) {
+    if frame.core.kept(frame.session).was_rejected(frame.call, &ask.fingerprint) {
         let no = decision.replied(Action::Deny, "the user rejected this very call a moment ago");
         return answered(no, None, heard);
     }
-    let shown = ask.fingerprint.clone();
     let mut vigil = Vigil::begin(frame.core, ask, frame.session, &approver);
     frame.event(|| EventKind::PermissionAsked(Arc::clone(vigil.ask())));
     let end = wait(&mut vigil, frame, &mut heard, cx, turn).await;
-    let reply = match &end {
-        End::Settled(settled) => settled.as_str(),
-        End::Stopped(_) => "aborted",
-        End::Decided(_) => "covered",
-    };
-    let id = vigil.ask().id.clone();
+    let (id, reply) = (vigil.ask().id.clone(), end.as_str());
     frame.event(|| EventKind::PermissionReplied { ask: id, reply: reply.into() });
-    let settled = match end {
-        End::Settled(settled) => settled,
-        End::Stopped(stop) => {
-            return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
-        }
-        End::Decided(now) => return answered(now, None, heard),
+    let (decision, reply) = match end {
+        End::Settled(settled) => heed(frame, &heard, decision, cx, turn, vigil.ask(), settled),
+        End::Stopped(stop) => (decision.stopped(stop.by(), stop.as_str()), None),
+        End::Decided(now) => (now, None),
     };
+    answered(decision, reply, heard)
+}
+
+/// What a settled ask makes of the decision.
+fn heed(
+    frame: &Frame<'_>,
+    heard: &Heard,
+    decision: Decision,
+    cx: &Context,
+    turn: Option<&dyn Turn>,
+    ask: &Ask,
+    settled: Settled,
+) -> (Decision, Option<Replied>) {
     let refusal = settled.refusal();
     let Settled::Reply(reply) = settled else {
-        return answered(decision.replied(Action::Deny, refusal), None, heard);
+        return (decision.replied(Action::Deny, refusal), None);
     };
-    let replied = Replied::to(vigil.ask(), reply);
+    let replied = Replied::to(ask, reply);
     if !replied.is_yes() {
-        kept.reject(frame.call, shown);
+        frame.core.kept(frame.session).reject(frame.call, ask.fingerprint.clone());
         if let (Reply::Reject, Some(turn)) = (&replied.reply, turn) {
             turn.stop(Stop::Rejected);
         }
-        return answered(decision.replied(Action::Deny, refusal), Some(replied), heard);
+        return (decision.replied(Action::Deny, refusal), Some(replied));
     }
     // What was shown is what runs, and only when nothing forbids it by now.
-    let now = decide(frame, &heard, cx);
+    let now = decide(frame, heard, cx);
     let decision = if now.action == Action::Deny {
         now
-    } else if String::from(frame.fingerprint(&*heard.prepared)) == shown {
+    } else if String::from(frame.fingerprint(&*heard.prepared)) == ask.fingerprint {
         decision.replied(Action::Allow, replied.reason())
     } else {
         let changed = "what the call touches changed while somebody was asked";
         decision.replied(Action::Deny, changed)
     };
-    answered(decision, Some(replied), heard)
+    (decision, Some(replied))
 }
 
 /// How an ask came to its end.
@@ -133,6 +137,17 @@ enum End {
     Stopped(Stop),
     /// Something else decides the call by now.
     Decided(Decision),
+}
+
+impl End {
+    /// For subscribers.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Settled(settled) => settled.as_str(),
+            Self::Stopped(_) => "aborted",
+            Self::Decided(_) => "covered",
+        }
+    }
 }
 
 /// Waits until nobody needs to answer any more. The call is borrowed for this alone, because

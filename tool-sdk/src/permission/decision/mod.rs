@@ -186,6 +186,11 @@ impl Case<'_> {
             let decision = Decision::new(rule.action, By::Rule, reason);
             return Decision { rules: vec![rule.clone()], ..decision };
         }
+        self.without_rule(subject, class)
+    }
+
+    /// What holds where no rule speaks: what the tool says, else the mode.
+    fn without_rule(&self, subject: &Subject, class: RiskClass) -> Decision {
         if subject.is_only_forbidden() {
             return Decision::new(Action::Allow, By::Tool, "what it is a part of is judged");
         }

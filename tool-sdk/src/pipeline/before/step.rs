@@ -1,0 +1,130 @@
+//! One hook at work: asked, waited for, and told to subscribers.
+//!
+//! **Invariant:** a panic of a hook, and an answer that comes too late, are failures of the hook
+//! and of nothing else.
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::time::Instant;
+
+use crate::error::ToolError;
+use crate::event::{EventKind, millis};
+use crate::hook::{Hook, HookRun, Later, Opinion, Step};
+use crate::pipeline::frame::Frame;
+use crate::pipeline::run::{aborted, panicked};
+
+/// What becomes of a hook that was asked.
+pub(super) enum Begun<'a, T> {
+    /// Most answer at once.
+    Done(Answer<T>),
+    Waits(Box<Waits<'a, T>>),
+}
+
+pub(super) type Answer<T> = Result<T, ToolError>;
+
+/// What a hook can answer.
+pub(super) trait Told {
+    /// The answer, as subscribers read it.
+    fn told(&self) -> String;
+}
+
+impl Told for Opinion {
+    fn told(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Told for () {
+    fn told(&self) -> String {
+        "done".to_owned()
+    }
+}
+
+/// A hook that takes its time.
+pub(super) struct Waits<'a, T> {
+    frame: &'a Frame<'a>,
+    hook: &'a dyn Hook,
+    run: Option<Box<Run<'a>>>,
+    later: Later<'a, Answer<T>>,
+}
+
+/// Asks a hook. A panic is a failure of the hook.
+#[inline]
+pub(super) fn begun<'a, T: Told>(
+    frame: &'a Frame<'a>,
+    hook: &'a dyn Hook,
+    step: impl FnOnce() -> Step<'a, Answer<T>>,
+) -> Begun<'a, T> {
+    let run = Run::begin(frame, hook);
+    let answer = match catch_unwind(AssertUnwindSafe(step)).map(Step::answer) {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(later)) => return Begun::Waits(Box::new(Waits { frame, hook, run, later })),
+        Err(panic) => Err(panicked(&*panic)),
+    };
+    if let Some(run) = run {
+        run.finish(&answer);
+    }
+    Begun::Done(answer)
+}
+
+/// Waits for a hook, while anybody wants the result of the call. A panic is a failure of the
+/// hook, and so is taking longer than it may.
+pub(super) async fn done<T: Told>(waits: Box<Waits<'_, T>>) -> Result<Answer<T>, ToolError> {
+    let Waits { frame, hook, run, later } = *waits;
+    let limit = hook.time_limit().unwrap_or(Duration::MAX);
+    let answer = tokio::select! {
+        biased;
+        answer = AssertUnwindSafe(later).catch_unwind() => {
+            answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
+        }
+        () = frame.given_up() => {
+            if let Some(run) = run {
+                run.finish(&Answer::<T>::Err(aborted()));
+            }
+            return Err(aborted());
+        }
+        () = tokio::time::sleep(limit) => {
+            Err(ToolError::timeout(format_args!("no answer within {limit:?}")))
+        }
+    };
+    if let Some(run) = run {
+        run.finish(&answer);
+    }
+    Ok(answer)
+}
+
+/// One hook at work, told to subscribers when it begins and when it is done.
+struct Run<'a> {
+    frame: &'a Frame<'a>,
+    name: Cow<'a, str>,
+    began: Instant,
+}
+
+impl<'a> Run<'a> {
+    /// Nothing where nobody listens.
+    #[inline]
+    fn begin(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Option<Box<Self>> {
+        frame.is_heard().then(|| Self::told(frame, hook))
+    }
+
+    #[inline(never)]
+    fn told(frame: &'a Frame<'a>, hook: &'a dyn Hook) -> Box<Self> {
+        let name = hook.name();
+        frame.event(|| EventKind::HookStarted { hook: name.clone().into_owned() });
+        Box::new(Self { frame, name, began: Instant::now() })
+    }
+
+    #[inline(never)]
+    fn finish<T: Told>(self, answer: &Answer<T>) {
+        let outcome = match answer {
+            Ok(answer) => answer.told(),
+            Err(error) => format!("failed: {error}"),
+        };
+        let elapsed_ms = millis(self.began.elapsed());
+        let run = HookRun { hook: self.name.into_owned(), outcome, elapsed_ms };
+        self.frame.event(|| EventKind::HookFinished(run));
+    }
+}
