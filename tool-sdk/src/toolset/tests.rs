@@ -510,19 +510,19 @@ fn rules_about_nothing_that_there_is_are_told() {
 // F39: each tool is suggested once, by the name that is closest.
 #[test]
 fn close_names_are_those_of_different_tools() {
-    let mut read = definition("read_file");
-    read.aliases = vec![ToolName::from_static("read"), ToolName::from_static("readfile")];
-    let tools = [read, definition("edit_file"), definition("grep_files"), definition("ls")];
+    let mut turn = definition("turn_page");
+    turn.aliases = vec![ToolName::from_static("turn"), ToolName::from_static("turnpage")];
+    let tools = [turn, definition("burn_page"), definition("grab_pages"), definition("ls")];
     let registry =
         Registry::builder().add(tools.map(|it| Arc::new(toy(it)) as Arc<dyn Tool>).to_vec());
     let view = Toolset::new(registry.build().expect("no conflict")).view();
     for (name, expected) in [
-        ("Read-File", &["read_file", "grep_files"][..]),
-        ("reading", &["read"]),
+        ("Turn-Page", &["turn_page", "burn_page"][..]),
+        ("turning", &["turn"]),
         ("lss", &["ls"]),
         ("e", &[]),
         ("", &[]),
-        ("file", &["edit_file", "grep_files", "read_file"]),
+        ("page", &["burn_page", "grab_pages", "turn_page"]),
     ] {
         assert_eq!(view.close_names(name), expected, "{name}");
     }

@@ -283,6 +283,14 @@ mod tests {
     }
 
     #[test]
+    fn what_the_program_forgot_to_lend_is_told_by_its_type() {
+        let ran =
+            toy::Setting::default().run_app(&App::new(borrower()), &["--yes", "call", "tell"]);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+        assert!(ran.err.contains("cause: no `alloc::string::String` was lent"), "{}", ran.err);
+    }
+
+    #[test]
     fn the_program_is_called_what_it_was_started_as() {
         assert_eq!(program_name(Some("/usr/bin/my-tools".into())), "my-tools");
         assert_eq!(program_name(Some("tools.exe".into())), "tools");

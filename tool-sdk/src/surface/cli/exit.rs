@@ -1,5 +1,6 @@
 //! How a command ends: its exit code, and what is said when it could not do its work.
 
+use std::error::Error as _;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -127,6 +128,9 @@ pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
         Ok(code) => code,
         Err(Failure::Said { code, error }) => {
             io.say(format_args!("error: {}", style::plain(&error.to_string())));
+            if let Some(cause) = cause(&error) {
+                io.say(format_args!("cause: {}", style::plain(&cause)));
+            }
             code
         }
         Err(Failure::Clap(error)) if error.use_stderr() => {
@@ -139,6 +143,13 @@ pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
         },
         Err(Failure::Output(error)) => cannot_write(&error, io),
     }
+}
+
+/// What the program lacks, for whoever set it up and sits at the terminal. Other causes say
+/// what a tool met outside, and are not for a screen.
+fn cause(error: &ToolError) -> Option<String> {
+    let cause = error.source().filter(|_| error.kind() == ErrorKind::Config)?.to_string();
+    Some(cause).filter(|cause| !error.message().contains(cause.as_str()))
 }
 
 fn cannot_write(error: &io::Error, io: &mut Io<'_>) -> u8 {

@@ -69,8 +69,7 @@ impl Guard {
         let mode = mode.or(config.mode).unwrap_or_default();
         let sandbox = sandbox(&config, mode, levels, io)?;
         let mut rules = config.rules;
-        rules.extend(rules_of_environment(io)?);
-        rules.extend(rules_of_options(levels)?);
+        rules.extend(all(rules_of_environment(io)?.into_iter().chain(rules_of_options(levels)))?);
         let answers = answers(levels, io)?;
         let mut settings = Settings::default();
         let safe = pair(levels, grammar::SAFE_COMMANDS, grammar::NO_SAFE_COMMANDS)?;
@@ -103,7 +102,7 @@ impl Guard {
 }
 
 /// Rules on the command line, in the order in which they stand there.
-fn rules_of_options(levels: &[&ArgMatches]) -> Result<Vec<Rule>> {
+fn rules_of_options(levels: &[&ArgMatches]) -> Vec<Parsed> {
     let mut rules = Vec::new();
     for matches in levels {
         let mut given = Vec::new();
@@ -114,14 +113,14 @@ fn rules_of_options(levels: &[&ArgMatches]) -> Result<Vec<Rule>> {
         }
         given.sort_by_key(|(place, ..)| *place);
         for (_, action, text) in given {
-            rules.push(rule(action, text, &format!("--{action}"))?.scope(Scope::Session));
+            rules.push(rule(action, text, &format!("--{action}"), Scope::Session));
         }
     }
-    Ok(rules)
+    rules
 }
 
 /// Rules of the environment, one a line: first what is allowed, last what is denied.
-fn rules_of_environment(io: &Io<'_>) -> Result<Vec<Rule>> {
+fn rules_of_environment(io: &Io<'_>) -> Result<Vec<Parsed>> {
     let mut rules = Vec::new();
     for (variable, action) in [
         ("TOOL_SDK_ALLOW", Action::Allow),
@@ -130,16 +129,32 @@ fn rules_of_environment(io: &Io<'_>) -> Result<Vec<Rule>> {
     ] {
         let text = text(io, variable)?.unwrap_or_default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            rules.push(rule(action, line, variable)?.scope(Scope::User));
+            rules.push(rule(action, line, variable, Scope::User));
         }
     }
     Ok(rules)
 }
 
-fn rule(action: Action, text: &str, origin: &str) -> Result<Rule> {
-    let rule = Rule::parse(action, text)
-        .map_err(|error| Failure::usage(format_args!("{origin}: {error}")))?;
-    Ok(rule.origin(origin))
+/// A rule, or what is wrong with it.
+type Parsed = std::result::Result<Rule, String>;
+
+fn rule(action: Action, text: &str, origin: &str, scope: Scope) -> Parsed {
+    match Rule::parse(action, text) {
+        Ok(rule) => Ok(rule.origin(origin).scope(scope)),
+        Err(error) => Err(format!("{origin}: {error}")),
+    }
+}
+
+/// All rules; what is wrong is told of every one.
+fn all(parsed: impl Iterator<Item = Parsed>) -> Result<Vec<Rule>> {
+    let (mut rules, mut wrong) = (Vec::new(), Vec::new());
+    for rule in parsed {
+        match rule {
+            Ok(rule) => rules.push(rule),
+            Err(why) => wrong.push(why),
+        }
+    }
+    if wrong.is_empty() { Ok(rules) } else { Err(Failure::usage(wrong.join("\n"))) }
 }
 
 /// One of several words: an option, or else a variable of the environment.

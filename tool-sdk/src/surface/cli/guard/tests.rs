@@ -311,3 +311,13 @@ fn a_sandbox_that_is_not_understood_ends_the_command() {
     check_refused(&with_file("sandbox = \"on\"").run(&["list"]), "unknown variant `on`");
     check_refused(&Setting::default().run(&["list", "--sandbox", "on"]), "'on'");
 }
+
+#[test]
+fn every_rule_that_is_none_is_told() {
+    let setting = with_env(&[("TOOL_SDK_DENY", "a(b")]);
+    let ran = setting.run(&["list", "--allow", "kinds", "--deny", "c(d", "--ask", "e)("]);
+    check_refused(&ran, "TOOL_SDK_DENY: `a(b` is not a rule");
+    for words in ["--deny: `c(d` is not a rule", "--ask: `e)(` is not a rule"] {
+        assert!(ran.err.contains(words), "{}", ran.err);
+    }
+}
