@@ -129,9 +129,15 @@ async fn what_is_cut_for_its_length_says_so() {
 #[tokio::test]
 async fn what_is_denied_is_not_offered() {
     let folder = folder(SECRETS);
-    for (tool, path) in [("read_file", ".en"), ("list_dir", ".env.")] {
+    for (tool, path) in
+        [("read_file", ".en"), ("list_dir", ".env."), ("grep_files", ".en"), ("glob_files", ".en")]
+    {
         for (rule, offered) in [("deny read(.env)", false), ("deny read(other)", true)] {
-            let outcome = call_under(&folder, &[rule], tool, json!({ "path": path })).await;
+            let mut args = json!({ "path": path });
+            if tool.ends_with("_files") {
+                args["pattern"] = "x".into();
+            }
+            let outcome = call_under(&folder, &[rule], tool, args).await;
             let error = outcome.result.unwrap_err().to_string();
             assert_eq!(error.contains("`.env`?"), offered, "{error}");
         }
