@@ -51,6 +51,8 @@ pub mod shell;
 #[cfg(feature = "tools")]
 pub mod tools;
 
+#[cfg(any(feature = "fs", feature = "search"))]
+mod near;
 mod profiles;
 #[cfg(any(feature = "fs", feature = "search"))]
 mod stop;

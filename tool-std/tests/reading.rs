@@ -129,9 +129,15 @@ async fn what_is_cut_for_its_length_says_so() {
 #[tokio::test]
 async fn what_is_denied_is_not_offered() {
     let folder = folder(SECRETS);
-    for (tool, path) in [("read_file", ".en"), ("list_dir", ".env.")] {
+    for (tool, path) in
+        [("read_file", ".en"), ("list_dir", ".env."), ("grep_files", ".en"), ("glob_files", ".en")]
+    {
         for (rule, offered) in [("deny read(.env)", false), ("deny read(other)", true)] {
-            let outcome = call_under(&folder, &[rule], tool, json!({ "path": path })).await;
+            let mut args = json!({ "path": path });
+            if tool.ends_with("_files") {
+                args["pattern"] = "x".into();
+            }
+            let outcome = call_under(&folder, &[rule], tool, args).await;
             let error = outcome.result.unwrap_err().to_string();
             assert_eq!(error.contains("`.env`?"), offered, "{error}");
         }
@@ -400,9 +406,12 @@ async fn size_and_encoding_do_not_matter() {
     let late = format!("{start}\nneedle\n{}\0{rest}", &rest[..1 << 20]);
     fs::write(folder.path().join("text-then-binary"), late).unwrap();
     let harness = harness(&folder);
-    for mode in ["count", "files", "content"] {
+    // The first match of a file is enough to list it, and what follows is not looked at.
+    for (mode, in_part) in [("count", 3), ("files", 2), ("content", 3)] {
         let args = json!({ "pattern": "needle", "output_mode": mode });
         let found = text(&harness, "grep_files", args).await;
+        let (found, note) = found.rsplit_once('\n').unwrap();
+        assert!(note.starts_with(&format!("({in_part} files with NUL bytes ")), "{mode}: {note}");
         let name = |line: &str| line.split(':').next().map(str::to_owned);
         let mut found: Vec<_> =
             found.lines().skip(1).filter(|line| !line.starts_with(' ')).filter_map(name).collect();

@@ -149,10 +149,9 @@ async fn a_link_that_leads_out_can_be_deleted() {
         std::os::unix::fs::symlink(target, desk.path("dir/link")).unwrap();
         desk.patch("*** Delete File: dir/link").await.unwrap();
         assert!(!desk.path("dir/link").is_symlink());
-        let asks = desk.asked.asks.lock().unwrap();
+        let asks = desk.asked.asks.lock().unwrap().clone();
         let said: Vec<&str> = asks[0].subjects.iter().map(Subject::text).collect();
         assert_eq!((asks.len(), said), (1, vec!["dir/link"]));
-        drop(asks);
 
         // Anything else that is done with it is refused as before, and asks nobody.
         std::os::unix::fs::symlink(target, desk.path("dir/link")).unwrap();

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cap_fs_ext::DirExt as _;
@@ -42,8 +42,7 @@ impl Staged {
         refuse(&change)?;
         let dir = folders.holder(&change.place, change.after.is_some())?;
         if change.before.facts().is_some_and(|facts| !facts.is_link) {
-            let place = &change.place;
-            may_write(&dir, place.last_name()).map_err(|error| place.error("write", error))?;
+            may_write(&dir, &change.place)?;
         }
         Ok(Self { change, dir, temporary: None, is_done: false })
     }
@@ -156,19 +155,24 @@ fn refuse(change: &Change) -> Result<(), ToolError> {
 /// Refuses a file that this user may not write. Who may write in its folder could replace it
 /// all the same, and would take it from whoever closed it.
 #[cfg(unix)]
-fn may_write(dir: &Dir, name: &Path) -> io::Result<()> {
+fn may_write(dir: &Dir, place: &Located) -> Result<(), ToolError> {
     use rustix::fs::{Access, AtFlags, accessat};
     use rustix::io::Errno;
 
-    match accessat(dir, name, Access::WRITE_OK, AtFlags::empty()) {
-        Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(error.into()),
+    match accessat(dir, place.last_name(), Access::WRITE_OK, AtFlags::empty()) {
+        Err(error @ (Errno::ACCESS | Errno::PERM)) => {
+            let path = place.display();
+            let message = format_args!("the system does not let this user write `{path}`");
+            Err(ToolError::denied(message).source(io::Error::from(error)))
+        }
+        Err(error @ Errno::ROFS) => Err(place.error("write", error.into())),
         // Whether it is still there is seen when it is replaced.
         _ => Ok(()),
     }
 }
 
 #[cfg(not(unix))]
-fn may_write(_: &Dir, _: &Path) -> io::Result<()> {
+fn may_write(_: &Dir, _: &Located) -> Result<(), ToolError> {
     Ok(())
 }
 

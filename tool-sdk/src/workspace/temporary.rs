@@ -379,18 +379,40 @@ fn first_mode(mode: u32) -> u32 {
 #[cfg(not(unix))]
 fn shut(_: &mut OpenOptions, _: Option<&Facts>) {}
 
+/// Gives a file the mode and the owner of the one that it replaces.
+#[cfg(unix)]
 fn give(file: &cap_std::fs::File, own: &Metadata, facts: &Facts) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use cap_std::fs::MetadataExt as _;
+    use std::os::unix::fs::fchown;
 
-        let (user, group) = facts.owner;
-        if (own.uid(), own.gid()) != facts.owner {
-            // Only some users may give files away; all others write their own.
-            let _ = std::os::unix::fs::fchown(file, Some(user), Some(group));
-        }
+    use cap_std::fs::{MetadataExt as _, PermissionsExt as _};
+
+    let ((user, group), mut permissions) = (facts.owner, facts.permissions.clone());
+    if (own.uid(), own.gid()) != facts.owner {
+        // Only some users may give files away; all others write their own, of a group that
+        // they are in.
+        let is_users = fchown(file, Some(user), Some(group)).is_ok();
+        let is_groups = is_users || fchown(file, None, Some(group)).is_ok();
+        permissions.set_mode(mode_of_another(permissions.mode(), is_users, is_groups));
     }
+    file.set_permissions(permissions)
+}
+
+#[cfg(not(unix))]
+fn give(file: &cap_std::fs::File, _: &Metadata, facts: &Facts) -> io::Result<()> {
     file.set_permissions(facts.permissions.clone())
+}
+
+/// The mode of a file that is another user's now, perhaps of another group: nobody runs it as
+/// somebody whom it was not to run as, and nobody gets rights with the group.
+#[cfg(unix)]
+fn mode_of_another(mode: u32, is_users: bool, is_groups: bool) -> u32 {
+    let mode = if is_users { mode } else { mode & !0o4000 };
+    if is_groups {
+        return mode;
+    }
+    // Whoever was of the group is one of the others now, and the other way round.
+    let both = mode >> 3 & mode & 0o7;
+    mode & !0o2077 | both << 3 | both
 }
 
 #[cfg(test)]
@@ -416,6 +438,23 @@ mod tests {
             (0o2750, 0o600),
         ] {
             assert_eq!(first_mode(mode), first, "{mode:o}");
+        }
+    }
+
+    // PA5
+    #[test]
+    fn a_file_of_another_is_open_to_nobody_more() {
+        for (mode, is_users, is_groups, expected) in [
+            (0o6775, true, true, 0o6775),
+            (0o6775, false, true, 0o2775),
+            (0o6775, false, false, 0o755),
+            (0o660, false, true, 0o660),
+            (0o660, false, false, 0o600),
+            (0o606, false, false, 0o600),
+            (0o646, false, false, 0o644),
+            (0o666, false, false, 0o666),
+        ] {
+            assert_eq!(mode_of_another(mode, is_users, is_groups), expected, "{mode:o}");
         }
     }
 

@@ -8,10 +8,10 @@ use tool_sdk::{
     tool,
 };
 
-use super::read::with_similar;
 use super::target::{Target, counts, display, patience, preview};
 use crate::diff::Detail;
 use crate::edit::{Edit, EditError, Edited, Fault, replace};
+use crate::near::with_similar;
 use crate::stop;
 
 /// One replacement of several.

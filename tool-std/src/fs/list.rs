@@ -8,7 +8,7 @@ use tool_sdk::{
     Workspace, WorkspacePath, tool,
 };
 
-use super::read::with_similar;
+use crate::near::with_similar;
 use crate::stop;
 use crate::text::{MAX_BYTES, one_line};
 

@@ -1,21 +1,20 @@
 //! `read_file`: a text file page by page, an image or a PDF as it is.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::json;
 use tool_sdk::{
-    Attachment, Context, ErrorKind, InMemory, Located, Output, Sight, State, Stop, ToolError,
-    Workspace, WorkspacePath, tool,
+    Attachment, Context, InMemory, Located, Output, Sight, State, Stop, ToolError, Workspace,
+    WorkspacePath, tool,
 };
 
 use super::Numbering;
+use crate::near::with_similar;
 use crate::stop;
 use crate::text::index::{Identity, LineIndex, Marks};
 use crate::text::page::{Blocks, End, Fault, Page, page};
-use crate::text::similar;
 
 /// How much of a file is looked at to tell text from anything else.
 const SNIFFED: usize = 4096;
@@ -25,9 +24,6 @@ const AT_ONCE: usize = 320 * 1024;
 
 /// The largest image or PDF that is passed on.
 const MAX_ATTACHMENT: u64 = 10 * 1024 * 1024;
-
-/// How many names of a folder are compared with one that does not exist.
-const MAX_NAMES: usize = 10_000;
 
 /// Files whose content is never text, although their start may look like it.
 const BINARY: &[&str] = &[
@@ -250,58 +246,13 @@ fn advise(error: ToolError, place: &Located, sight: &Sight, stop: &Stop) -> Tool
     }
 }
 
-/// Offers the names that may have been meant, when `place` does not exist: of the files in
-/// `sight`, since a name says that there is such a file.
-pub(super) fn with_similar(
-    error: ToolError,
-    place: &Located,
-    sight: &Sight,
-    stop: &Stop,
-) -> ToolError {
-    let (ErrorKind::NotFound, Some(folder), Some(name)) =
-        (error.kind(), place.parent(), place.file_name())
-    else {
-        return error;
-    };
-    let Ok(entries) = folder.read_dir() else {
-        return error.hint(format_args!("there is no folder `{}` either", folder.display()));
-    };
-    let name = name.to_string_lossy();
-    let is_shown = |name: &OsString| {
-        let there = folder.join(name);
-        sight.is_everything() || sight.shows(&there.display(), &there.absolute())
-    };
-    let names: Vec<OsString> = entries
-        .take(MAX_NAMES)
-        .take_while(|_| !stop.is_stopped())
-        .filter_map(|entry| Some(entry.ok()?.name))
-        .filter(is_shown)
-        .collect();
-    if names.iter().any(|there| there.to_str().is_none() && there.to_string_lossy() == name) {
-        return error.hint(
-            "a file is shown under this name whose own is not UTF-8, and cannot be sent; give it \
-             another one with a command",
-        );
-    }
-    let names = names.into_iter().filter_map(|name| name.into_string().ok());
-    let meant: Vec<_> = similar::closest(&name, names)
-        .iter()
-        .map(|name| format!("`{}`", folder.join(name).display()))
-        .collect();
-    if meant.is_empty() {
-        error
-    } else {
-        error.hint(format_args!("did you mean {}?", meant.join(" or ")))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::time::Duration;
 
     use tempfile::TempDir;
-    use tool_sdk::{CallId, Session, ToolName};
+    use tool_sdk::{CallId, ErrorKind, Session, ToolName};
 
     use super::*;
 

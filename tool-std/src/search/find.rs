@@ -19,6 +19,7 @@ use tool_sdk::{FolderEntry, Located, Sight, Stop, ToolError, Visibility};
 use super::include::Include;
 use super::report::{Found, Line, Mode, Results};
 use super::walk::{Visit, Walked, walk};
+use crate::near::with_similar;
 use crate::text::MAX_BYTES;
 use crate::text::excerpt::around;
 
@@ -88,7 +89,10 @@ impl<'a> Search<'a> {
     }
 
     fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {
-        if self.start.metadata()?.kind.is_dir() {
+        let there = self.start.metadata();
+        let there =
+            there.map_err(|error| with_similar(error, &self.start, &self.sight, self.stop))?;
+        if there.kind.is_dir() {
             return walk(&self.start, &|| self.is_over(), || Worker::of(self));
         }
         let (path, file) = (self.start.display(), self.start.open_file()?);

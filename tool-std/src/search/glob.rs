@@ -15,6 +15,7 @@ use super::find::visibility;
 use super::include::Include;
 use super::report::{count, cut, withheld};
 use super::walk::{Visit, Walked, walk};
+use crate::near::with_similar;
 use crate::stop;
 use crate::text::{MAX_BYTES, one_line};
 
@@ -97,7 +98,9 @@ struct File {
 impl Search {
     fn run(&self, stop: &Stop) -> Result<Found, ToolError> {
         let worker = || Worker { search: self, found: Found::default() };
-        let Walked { visitors, unread, cut } = walk(&self.start, &|| stop.is_stopped(), worker)?;
+        let walked = walk(&self.start, &|| stop.is_stopped(), worker)
+            .map_err(|error| with_similar(error, &self.start, &self.sight, stop))?;
+        let Walked { visitors, unread, cut } = walked;
         let mut all = Found { unread, cut, ..Found::default() };
         for Worker { found, .. } in visitors {
             all.matching += found.matching;

@@ -10,7 +10,6 @@ pub(crate) mod index;
 pub(crate) mod lines;
 #[cfg(feature = "fs")]
 pub(crate) mod page;
-#[cfg(feature = "fs")]
 pub(crate) mod similar;
 #[cfg(feature = "fs")]
 pub(crate) mod typography;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread;
 
 use rustix::fs::{XattrFlags, fsetxattr};
-use rustix::process::{Uid, geteuid};
-use rustix::thread::set_thread_uid;
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 
 use super::changes::{read, tree};
 use super::folder;
@@ -113,6 +113,41 @@ fn a_list_that_changed_meanwhile_is_kept() {
     }
 }
 
+/// Only this thread is somebody else.
+fn become_one_of(somebody: u32, groups: &[u32]) {
+    let groups: Vec<_> = groups.iter().map(|group| Gid::from_raw(*group)).collect();
+    set_thread_groups(&groups).unwrap();
+    set_thread_gid(Gid::from_raw(somebody)).unwrap();
+    set_thread_uid(Uid::from_raw(somebody)).unwrap();
+}
+
+// PA5: a file of somebody else's stays that of its group, and nobody runs it as somebody else.
+#[test]
+fn a_file_that_is_shared_stays_with_its_group() {
+    let (folder, workspace) = folder();
+    if !geteuid().is_root() {
+        return;
+    }
+    let (somebody, team) = (54_321, 54_322);
+    let file = folder.path().join("src/main.rs");
+    chown(folder.path().join("src"), Some(somebody), None).unwrap();
+    chown(folder.path(), Some(somebody), None).unwrap();
+    for (mode, groups, expected) in
+        [(0o4770, &[team][..], (somebody, team, 0o770)), (0o606, &[], (somebody, somebody, 0o600))]
+    {
+        chown(&file, Some(0), Some(team)).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let write = || {
+            become_one_of(somebody, groups);
+            let (main, before) = read(&workspace, "src/main.rs");
+            Changes::new().write(main, before, "new").apply(|| false).unwrap();
+        };
+        thread::scope(|scope| scope.spawn(write).join().unwrap());
+        let facts = fs::metadata(&file).unwrap();
+        assert_eq!((facts.uid(), facts.gid(), facts.mode() & 0o7777), expected, "{mode:o}");
+    }
+}
+
 // PA5: a file in a folder of one's own may be somebody else's, who does not share it.
 #[test]
 fn what_this_user_may_not_write_is_not_replaced() {
@@ -126,8 +161,7 @@ fn what_this_user_may_not_write_is_not_replaced() {
         chown(path, Some(somebody), Some(somebody)).unwrap();
     }
     let try_as_somebody = || {
-        // Only this thread is somebody else.
-        set_thread_uid(Uid::from_raw(somebody)).unwrap();
+        become_one_of(somebody, &[]);
         let (main, before) = read(&workspace, "src/main.rs");
         let write = Changes::new().write(main.clone(), before.clone(), "x");
         let remove = Changes::new().remove(main, before);

@@ -1,0 +1,57 @@
+//! Names that are near to one that does not exist.
+//!
+//! **Invariant:** no name is offered that the rules hide.
+
+use std::ffi::OsString;
+
+use tool_sdk::{ErrorKind, Located, Sight, Stop, ToolError};
+
+use crate::text::similar;
+
+/// How many names of a folder are compared with one that does not exist.
+const MAX_NAMES: usize = 10_000;
+
+/// Offers the names that may have been meant, when `place` does not exist: of the files in
+/// `sight`, since a name says that there is such a file.
+pub(crate) fn with_similar(
+    error: ToolError,
+    place: &Located,
+    sight: &Sight,
+    stop: &Stop,
+) -> ToolError {
+    let (ErrorKind::NotFound, Some(folder), Some(name)) =
+        (error.kind(), place.parent(), place.file_name())
+    else {
+        return error;
+    };
+    let Ok(entries) = folder.read_dir() else {
+        return error.hint(format_args!("there is no folder `{}` either", folder.display()));
+    };
+    let name = name.to_string_lossy();
+    let is_shown = |name: &OsString| {
+        let there = folder.join(name);
+        sight.is_everything() || sight.shows(&there.display(), &there.absolute())
+    };
+    let names: Vec<OsString> = entries
+        .take(MAX_NAMES)
+        .take_while(|_| !stop.is_stopped())
+        .filter_map(|entry| Some(entry.ok()?.name))
+        .filter(is_shown)
+        .collect();
+    if names.iter().any(|there| there.to_str().is_none() && there.to_string_lossy() == name) {
+        return error.hint(
+            "a file is shown under this name whose own is not UTF-8, and cannot be sent; give it \
+             another one with a command",
+        );
+    }
+    let names = names.into_iter().filter_map(|name| name.into_string().ok());
+    let meant: Vec<_> = similar::closest(&name, names)
+        .iter()
+        .map(|name| format!("`{}`", folder.join(name).display()))
+        .collect();
+    if meant.is_empty() {
+        error
+    } else {
+        error.hint(format_args!("did you mean {}?", meant.join(" or ")))
+    }
+}
