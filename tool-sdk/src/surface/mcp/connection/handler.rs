@@ -25,7 +25,8 @@ use super::super::relay::severity;
 use super::{Connection, Result, next, shows};
 
 /// What rmcp answers on our behalf: the handshake of both eras, pings, and that there is
-/// nothing of what is not here.
+/// nothing of what is not here. It makes one future of all of this, and moves it several times
+/// for each request, so that what is large stands apart.
 impl ServerHandler for Connection {
     async fn initialize(
         &self,
@@ -68,7 +69,7 @@ impl ServerHandler for Connection {
         params: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse> {
-        call::call(self, params, cx).await
+        Box::pin(call::call(self, params, cx)).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -111,25 +112,7 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<()> {
-        let (sink, mut changes) = (subscription.sink(), Changes::of(&self.server));
-        let tools = async {
-            while changes.next().await && sink.notify_tool_list_changed().await.is_ok() {}
-        };
-        let watched = subscription.accepted().resource_subscriptions.as_deref().unwrap_or_default();
-        let updates = self.server.resources.as_ref().filter(|_| !watched.is_empty());
-        let updates = updates.and_then(|resources| resources.updates());
-        let resources = async {
-            let Some(mut updates) = updates else { return };
-            while let Some(uri) = next(&mut updates).await {
-                if watched.contains(&uri) && sink.notify_resource_updated(uri).await.is_err() {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            () = subscription.cancelled() => {}
-            ((), ()) = async { tokio::join!(tools, resources) } => {}
-        }
+        Box::pin(self.tell(&subscription)).await;
         Ok(())
     }
 
@@ -207,5 +190,58 @@ impl ServerHandler for Connection {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult> {
         self.server.complete(&params)
+    }
+}
+
+impl Connection {
+    /// Tells a modern peer of changes, for as long as it listens.
+    async fn tell(&self, subscription: &SubscriptionContext) {
+        let (sink, mut changes) = (subscription.sink(), Changes::of(&self.server));
+        let tools = async {
+            while changes.next().await && sink.notify_tool_list_changed().await.is_ok() {}
+        };
+        let watched = subscription.accepted().resource_subscriptions.as_deref().unwrap_or_default();
+        let updates = self.server.resources.as_ref().filter(|_| !watched.is_empty());
+        let updates = updates.and_then(|resources| resources.updates());
+        let resources = async {
+            let Some(mut updates) = updates else { return };
+            while let Some(uri) = next(&mut updates).await {
+                if watched.contains(&uri) && sink.notify_resource_updated(uri).await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = subscription.cancelled() => {}
+            ((), ()) = async { tokio::join!(tools, resources) } => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Context = RequestContext<RoleServer>;
+
+    fn size<P, F: Future>(_: impl FnOnce(&'static Connection, P, Context) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn what_the_library_moves_is_small() {
+        for (method, size) in [
+            ("call_tool", size(|it: &Connection, params, cx| it.call_tool(params, cx))),
+            ("get_prompt", size(|it: &Connection, params, cx| it.get_prompt(params, cx))),
+            ("read_resource", size(|it: &Connection, params, cx| it.read_resource(params, cx))),
+            ("list_tools", size(|it: &Connection, params, cx| it.list_tools(params, cx))),
+            ("initialize", size(|it: &Connection, params, cx| it.initialize(params, cx))),
+            ("discover", size(|it: &Connection, (), cx| it.discover(cx))),
+            ("complete", size(|it: &Connection, params, cx| it.complete(params, cx))),
+            ("listen", size(|it: &Connection, on, _| it.listen(on))),
+            ("on_initialized", size(|it: &Connection, cx, _| it.on_initialized(cx))),
+        ] {
+            assert!(size < 1500, "{method}: {size} bytes");
+        }
     }
 }
