@@ -347,10 +347,19 @@ fn how_to_allow(frame: &Frame<'_>, decision: &Decision) -> String {
             "nobody can be asked here; the rule `allow {permission}({text})` would allow it"
         );
     }
-    let mut permissions: Vec<String> = decision.subjects.iter().map(of).collect();
-    permissions.sort();
-    permissions.dedup();
-    match permissions.as_slice() {
+    // What cannot be undone needs a rule that says exactly that, and where it is not understood
+    // what is done to what, none can.
+    if decision.subjects.iter().any(|subject| subject.is_dangerous() && subject.is_opaque()) {
+        return "nobody can be asked here, and no rule lifts this; try another way".to_owned();
+    }
+    let rule = |subject: &Subject| match subject.is_dangerous() {
+        true => format!("{}({})", of(subject), subject.text()),
+        false => of(subject),
+    };
+    let mut rules: Vec<String> = decision.subjects.iter().map(rule).collect();
+    rules.sort();
+    rules.dedup();
+    match rules.as_slice() {
         [] => "nobody can be asked here".to_owned(),
         [one] => format!("nobody can be asked here; the rule `allow {one}` would allow it"),
         all => format!(

@@ -150,7 +150,10 @@ fn kind(is_written: bool) -> (&'static str, RiskClass) {
 pub(super) fn unknown(path: &str, is_written: bool) -> Vec<Subject> {
     let (permission, class) = kind(is_written);
     // No folder holds a path that is not absolute.
-    let unknown = Subject::path(path, path.trim_start_matches('/')).nameless().class(class);
+    let unknown = Subject::path(path, path.trim_start_matches('/'))
+        .because("which file this is, is only known when it runs")
+        .nameless()
+        .class(class);
     vec![unknown.clone().under(OUTSIDE), unknown.under(permission)]
 }
 

@@ -75,6 +75,7 @@ const INTERPRETERS: &[Interpreter] = &[
     reads(&["swipl"], "g", &["--goal"]),
     reads(&["jbang", "kotlin", "iex"], "e", &["--eval"]),
     reads(&["lftp"], "ce", &[]),
+    reads(&["cpio"], "", &["--rsh-command"]),
     reads(&["hg", "jj", "svn"], "", &["--config", "--diff-cmd", "--diff3-cmd", "--editor-cmd"]),
     reads(&["rustc"], "C", &["--codegen"]),
     reads(&["aria2c", "yt-dlp", "youtube-dl"], "", &["--exec", "--netrc-cmd", "--on-"]),
@@ -124,7 +125,8 @@ pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
 /// Whether an argument or a variable may run a command that its words do not name, where `asks`
 /// says that it may do something.
 pub(super) fn evades(words: &[Word], asks: Why) -> bool {
-    let name = words.first().map(|head| bare_name(&head.value)).unwrap_or_default();
+    let program = words.first().filter(|head| !is_assignment(&head.value));
+    let name = program.map(|head| bare_name(&head.value)).unwrap_or_default();
     if RUNS_NOTHING.contains(&&*name) {
         return false;
     }
@@ -134,8 +136,25 @@ pub(super) fn evades(words: &[Word], asks: Why) -> bool {
 }
 
 /// Programs that read commands from their input, whatever they are given.
-const READS_INPUT: &[&str] =
-    &["ed", "ex", "gdb", "lldb", "mariadb", "mysql", "psql", "redis-cli", "sqlite", "vi", "vim"];
+const READS_INPUT: &[&str] = &[
+    "dc",
+    "ed",
+    "ex",
+    "ftp",
+    "gdb",
+    "gmake",
+    "lftp",
+    "lldb",
+    "make",
+    "mariadb",
+    "mysql",
+    "psql",
+    "redis-cli",
+    "sftp",
+    "sqlite",
+    "vi",
+    "vim",
+];
 
 /// Names of what a program gets as its input.
 const INPUT: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];

@@ -455,6 +455,7 @@ async fn the_command_that_decides_is_named() {
         ("git push; ls {a,b}", "braces may expand"),
         ("ls `id`", "backticks are not understood"),
         ("git -c a.b=c log", "an argument may run other programs"),
+        ("ls; cat $(git log)", "`$(git log)`: which file this is, is only known when it runs"),
     ] {
         let reason = check(&host, "exec_command", &json!({ "cmd": cmd })).await.decision.reason;
         assert!(reason.contains(expected), "{cmd}: {reason}");
@@ -476,6 +477,23 @@ async fn a_forced_removal_asks() {
         assert_eq!(decide(Mode::Bypass, rules, cmd).await, expected, "{cmd}");
     }
     assert_eq!(decide(Mode::Bypass, &[], "bash -c 'rm -rf /'").await, Ask);
+}
+
+// What is said to help, helps.
+#[tokio::test]
+async fn the_rule_that_would_allow_a_forced_removal_is_named() {
+    let host = Host::new(Mode::Auto, &[]);
+    for (cmd, expected) in [
+        ("rm -rf x", "the rule `allow exec_command(rm -rf x)` would"),
+        ("make && rm -rf x", "`allow exec_command` and `allow exec_command(rm -rf x)` would"),
+        ("if true; then rm -rf x; fi", "no rule lifts this"),
+    ] {
+        let error = host.error("exec_command", json!({ "cmd": cmd })).await;
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let rules = &["allow exec_command", "allow exec_command(rm -rf x)"];
+    assert_eq!(decide(Mode::Auto, rules, "make && rm -rf x").await, Allow);
+    assert_eq!(decide(Mode::Auto, rules, "if true; then rm -rf x; fi").await, Ask);
 }
 
 // SH9: only a program that nobody shares the terminal with is known to read there.

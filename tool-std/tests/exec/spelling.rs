@@ -59,6 +59,7 @@ async fn what_may_be_forbidden_asks() {
                 "rg --pre '/bin/r?' x",
                 "awk 'BEGIN{system(\"r\" \"m x\")}'",
                 "PAGER='r$@m x' man ls",
+                "PAGER='r$*m x/awk' man ls",
                 "PAGER=\"$X\" man ls",
                 "find . $(echo -exec r''m x ';')",
                 "sort $X y",
