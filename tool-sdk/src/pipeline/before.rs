@@ -118,13 +118,17 @@ fn failed<T>(hook: &dyn Hook, error: ToolError) -> Result<Option<T>, ToolError> 
     if hook.on_error() == OnError::Ignore {
         return Ok(None);
     }
-    let reason = match error.kind() {
+    let reason = format!("{}, so the call is refused", broke(hook, &error));
+    Err(ToolError::denied(reason).source(error))
+}
+
+/// How a hook failed.
+fn broke(hook: &dyn Hook, error: &ToolError) -> String {
+    let how = match error.kind() {
         ErrorKind::Timeout => "did not answer in time",
         _ => "failed",
     };
-    let name = hook.name();
-    let reason = format!("the hook `{name}` {reason}, so the call is refused");
-    Err(ToolError::denied(reason).source(error))
+    format!("the hook `{}` {how}", hook.name())
 }
 
 /// Takes a hook's opinion in; says whether the next hook is asked too.
@@ -148,9 +152,10 @@ fn heed(
     }
     if let Some(action) = action {
         let name = registered.hook.name();
-        let reason = match opinion.reason.as_str() {
-            "" => format!("the hook `{name}` says so"),
-            reason => format!("the hook `{name}` says: {reason}"),
+        let reason = match (opinion.sentence, opinion.reason.as_str()) {
+            (Some(sentence), _) => sentence,
+            (None, "") => format!("the hook `{name}` says so"),
+            (None, reason) => format!("the hook `{name}` says: {reason}"),
         };
         heard.add(Floor { action, by: By::Hook, reason });
     }
@@ -185,10 +190,17 @@ pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, Too
     let core = frame.core;
     let ran = Ran::new(frame);
     let call = HookedCall::new(&ran);
-    for registered in &*core.hooks {
-        let Some(waits) = look(frame, &call, registered, result) else { continue };
-        if let Err(aborted) = Box::pin(done(waits)).await {
-            return *result = Err(aborted);
+    for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
+        let hook = &*registered.hook;
+        let before = Before::of(hook, result);
+        let answer = match begun(frame, hook, || hook.after(&call, result)) {
+            Begun::Done(answer) => Ok(answer),
+            Begun::Waits(waits) => Box::pin(done(waits)).await,
+        };
+        match answer {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => *result = before.instead(hook, error),
+            Err(aborted) => return *result = Err(aborted),
         }
     }
     if let Some(reason) = ran.halted() {
@@ -205,23 +217,47 @@ pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, Too
     }
 }
 
-/// Lets a hook look at the result, unless it is for other tools; gives what to wait for.
-///
-/// What a failing observer leaves behind is told in an event; the result stands.
-fn look<'a>(
-    frame: &'a Frame<'a>,
-    call: &'a HookedCall<'a>,
-    registered: &'a Registered,
-    result: &'a mut Result<Output, ToolError>,
-) -> Option<Box<Waits<'a, ()>>> {
-    if !registered.sees(frame.definition) {
-        return None;
+/// What becomes of a result that a hook failed to look at: nothing that the hook left half
+/// done is shown.
+enum Before {
+    /// The result is not shown.
+    Withheld,
+    /// The result stands as it was before the hook.
+    Stands(Box<Result<Output, ToolError>>),
+}
+
+impl Before {
+    #[inline]
+    fn of(hook: &dyn Hook, result: &Result<Output, ToolError>) -> Self {
+        match hook.on_error() {
+            OnError::Deny => Self::Withheld,
+            OnError::Ignore => Self::Stands(Box::new(copied(result))),
+        }
     }
-    let hook = &*registered.hook;
-    match begun(frame, hook, || hook.after(call, result)) {
-        Begun::Done(_) => None,
-        Begun::Waits(waits) => Some(waits),
+
+    #[cold]
+    fn instead(self, hook: &dyn Hook, error: ToolError) -> Result<Output, ToolError> {
+        match self {
+            Self::Stands(result) => *result,
+            Self::Withheld => {
+                let what = broke(hook, &error);
+                Err(ToolError::failed(format_args!("{what}, so the result is not shown"))
+                    .hint("the tool has run; its effect is not undone")
+                    .source(error))
+            }
+        }
     }
+}
+
+/// The result once more; of an error, what the model reads.
+fn copied(result: &Result<Output, ToolError>) -> Result<Output, ToolError> {
+    result.as_ref().map(Output::clone).map_err(|error| {
+        let copy = ToolError::new(error.kind(), error.message());
+        match error.suggestion() {
+            Some(hint) => copy.hint(hint),
+            None => copy,
+        }
+    })
 }
 
 /// What becomes of a hook that was asked.
