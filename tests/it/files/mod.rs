@@ -4,6 +4,8 @@
 
 mod asks;
 mod cancelled;
+#[cfg(unix)]
+mod commands;
 mod patches;
 mod paths;
 mod subjects;

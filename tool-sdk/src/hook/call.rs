@@ -39,6 +39,9 @@ pub(crate) trait Hooked: Sync {
     fn elapsed(&self) -> Option<Duration>;
     /// Ends the model's turn.
     fn halt(&self, reason: String);
+    /// Tells whoever listens what they should know.
+    #[cfg(feature = "hooks")]
+    fn warn(&self, message: String);
     /// Tells subscribers of a part of the hook.
     fn watch(&self, run: HookRun);
     /// Keeps a text in a file, as outputs are kept.
@@ -103,6 +106,12 @@ impl<'a> HookedCall<'a> {
     #[must_use]
     pub fn elapsed(&self) -> Option<Duration> {
         self.0.elapsed()
+    }
+
+    /// Tells whoever listens what they should know.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn warn(&self, message: String) {
+        self.0.warn(message);
     }
 
     /// Ends the model's turn with this call. The first reason stays.

@@ -55,8 +55,7 @@ use crate::tool::Definition;
 pub trait Hook: Send + Sync + 'static {
     /// A name for events, logs and denials; the type's name by default.
     fn name(&self) -> Cow<'_, str> {
-        let name = std::any::type_name::<Self>();
-        Cow::Borrowed(name.rsplit("::").next().unwrap_or(name))
+        Cow::Borrowed(last_name(std::any::type_name::<Self>()))
     }
 
     /// Changes what models are told of a tool; `false` takes it out of the list.
@@ -72,6 +71,9 @@ pub trait Hook: Send + Sync + 'static {
     }
 
     /// Looks at the result of a call that ran, before it is cut, and may change it.
+    ///
+    /// When it fails, nothing counts of what it has changed so far:
+    /// [`on_error`](Self::on_error) says whether the result is shown at all.
     fn after<'a>(
         &'a self,
         call: &'a HookedCall<'_>,
@@ -88,8 +90,11 @@ pub trait Hook: Send + Sync + 'static {
         Step::now(())
     }
 
-    /// What becomes of a call when `before` fails, panics or takes too long: it is denied by
-    /// default.
+    /// What becomes of a call when `before` or `after` fails, panics or takes too long: it is
+    /// denied by default, and a result that `after` should have looked at is not shown.
+    ///
+    /// A hook that only looks on says [`OnError::Ignore`]; then the call goes on, and the
+    /// result stands as it was.
     fn on_error(&self) -> OnError {
         OnError::Deny
     }
@@ -109,11 +114,19 @@ pub trait Hook: Send + Sync + 'static {
     }
 }
 
+/// The name of a type without its modules, without the types that it is made of, and without
+/// the closure that it may be: that has the name of the function around it.
+fn last_name(name: &str) -> &str {
+    let whole = name.split('<').next().unwrap_or(name);
+    let mut parts = whole.rsplit("::").filter(|part| !part.starts_with('{'));
+    parts.next().filter(|part| !part.is_empty()).unwrap_or(name)
+}
+
 /// What becomes of a call whose hook failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a call goes on or it does not")]
 pub enum OnError {
-    /// It is denied.
+    /// It is denied; after the call, the result is not shown.
     #[default]
     Deny,
     /// It goes on, and an event tells of the failure.
@@ -142,5 +155,24 @@ impl Priority {
 impl Default for Priority {
     fn default() -> Self {
         Self::DEFAULT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_is_called_by_the_last_name_of_its_type() {
+        for (name, expected) in [
+            ("Titles", "Titles"),
+            ("app::hooks::Titles", "Titles"),
+            ("app::Guard<app::main::{{closure}}>", "Guard"),
+            ("app::Both<alloc::string::String, app::Other<u8>>", "Both"),
+            ("app::guard::{{closure}}", "guard"),
+            ("<app::Odd as app::Trait>::Type", "<app::Odd as app::Trait>::Type"),
+        ] {
+            assert_eq!(last_name(name), expected);
+        }
     }
 }

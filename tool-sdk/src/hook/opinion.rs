@@ -25,6 +25,8 @@ pub struct Opinion(Option<Box<Spoken>>);
 pub(crate) struct Spoken {
     pub(crate) verdict: Verdict,
     pub(crate) reason: String,
+    /// The reason as a sentence that names who gives it, where that is not the hook itself.
+    pub(crate) sentence: Option<String>,
     pub(crate) arguments: Option<String>,
     pub(crate) context: Vec<String>,
 }

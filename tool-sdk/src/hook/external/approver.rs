@@ -63,19 +63,21 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
         }
     };
     let answers = hooks.run_all(entries, &payload, &watch).await;
-    let answers: Vec<(&Entry, Said)> = answers
+    let said: Vec<(&Entry, Said)> = answers
         .into_iter()
         .map(|(entry, answer)| (entry, compose::weighed(entry, answer)))
         .collect();
-    let strictest = answers.iter().max_by_key(|(_, said)| said.verdict).map(|(entry, _)| *entry);
-    let said = answers.into_iter().map(|(_, said)| said).collect();
+    let strictest = said.iter().max_by_key(|(_, said)| said.verdict).map(|(entry, _)| *entry);
     let opinion = compose::opinion(said, &ask.arguments).spoken()?;
     let reply = match opinion.verdict {
         // What is asked about is frozen, so that a yes to something else is no answer.
         Verdict::Allow if opinion.arguments.is_some() => return None,
         Verdict::None | Verdict::Ask => return None,
         Verdict::Allow => Reply::Once,
-        Verdict::Deny | Verdict::Halt => Reply::RejectWith { feedback: opinion.reason },
+        Verdict::Deny | Verdict::Halt => {
+            ask.backstage.refuse(opinion.sentence.as_deref().unwrap_or(&opinion.reason));
+            Reply::RejectWith { feedback: opinion.reason }
+        }
     };
     if let Some(entry) = strictest {
         ask.answered_by(format!("hook {}", entry.name()));

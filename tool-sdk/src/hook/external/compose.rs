@@ -13,9 +13,13 @@ pub(super) fn weighed(entry: &Entry, answer: Result<Said, Failure>) -> Said {
         Ok(said) if said.verdict == Verdict::Allow && !entry.may_allow => {
             Said { verdict: Verdict::None, reason: None, ..said }
         }
-        Ok(said) => Said { reason: said.reason.or_else(|| reason(entry, said.verdict)), ..said },
+        Ok(said) if said.reason.is_some() => said,
+        Ok(said) => {
+            Said { is_sentence: said.why().is_none(), reason: reason(entry, said.verdict), ..said }
+        }
         Err(failure) if entry.on_error == OnError::Deny => {
-            Said::deny(format!("{}; what it could not judge does not run", failure.what))
+            let reason = format!("{}; what it could not judge does not run", failure.what);
+            Said { is_sentence: true, ..Said::deny(reason) }
         }
         Err(_) => Said::default(),
     }
@@ -34,38 +38,47 @@ fn reason(entry: &Entry, verdict: Verdict) -> Option<String> {
 
 /// The opinion of all: the strictest verdict with the reasons of those that gave it, every
 /// context, and the changes to `arguments` one after the other where the call may still run.
-pub(super) fn opinion(said: Vec<Said>, arguments: &Value) -> Opinion {
-    let mut verdict = said.iter().map(|said| said.verdict).max().unwrap_or_default();
+pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
+    let mut verdict = said.iter().map(|(_, said)| said.verdict).max().unwrap_or_default();
     // What one of them allowed is not what another of them made of it.
     let changed = |said: &Said| !said.patch.is_empty() && said.verdict != Verdict::Allow;
-    if verdict == Verdict::Allow && said.iter().any(changed) {
+    if verdict == Verdict::Allow && said.iter().any(|(_, said)| changed(said)) {
         verdict = Verdict::None;
     }
     let changes = (verdict < Verdict::Deny).then(|| patched(&said, arguments)).flatten();
+    let gave = said.iter().filter(|(_, said)| gave(said, verdict));
+    let (reasons, sentences): (Vec<_>, Vec<_>) = gave
+        .filter_map(|(entry, said)| said.why().map(|why| (why, sentence(entry, said, why))))
+        .unzip();
     Opinion::saying(Spoken {
         verdict,
-        reason: reasons(&said, verdict),
+        reason: reasons.join("\n"),
+        sentence: (!sentences.is_empty()).then(|| sentences.join("\n")),
         arguments: changes,
-        context: said.into_iter().filter_map(|said| said.context).collect(),
+        context: said.into_iter().filter_map(|(_, said)| said.context).collect(),
     })
 }
 
-fn reasons(said: &[Said], verdict: Verdict) -> String {
-    let gave = |said: &&Said| said.verdict == verdict || said.verdict >= Verdict::Deny;
-    let reasons = said.iter().filter(gave).filter_map(|said| match said.verdict {
-        Verdict::Halt => said.stop_reason.as_deref().or(said.reason.as_deref()),
-        _ => said.reason.as_deref(),
-    });
-    reasons.collect::<Vec<_>>().join("\n")
+/// Whether this is one of those that led to `verdict`.
+fn gave(said: &Said, verdict: Verdict) -> bool {
+    said.verdict == verdict || said.verdict >= Verdict::Deny
+}
+
+/// Why it is so, and who says it.
+fn sentence(entry: &Entry, said: &Said, why: &str) -> String {
+    match said.is_sentence {
+        true => why.to_owned(),
+        false => format!("the hook `{}` says: {why}", entry.command.label()),
+    }
 }
 
 /// The arguments with every patch on them; nothing when that changes nothing.
-fn patched(said: &[Said], arguments: &Value) -> Option<String> {
+fn patched(said: &[(&Entry, Said)], arguments: &Value) -> Option<String> {
     let mut patched = arguments.as_object().cloned().unwrap_or_else(Map::new);
-    for (name, value) in said.iter().flat_map(|said| &said.patch) {
+    for (name, value) in said.iter().flat_map(|(_, said)| &said.patch) {
         patched.insert(name.clone(), value.clone());
     }
     let patched = Value::Object(patched);
-    let changes = said.iter().any(|said| !said.patch.is_empty()) && patched != *arguments;
+    let changes = said.iter().any(|(_, said)| !said.patch.is_empty()) && patched != *arguments;
     changes.then(|| patched.to_string())
 }

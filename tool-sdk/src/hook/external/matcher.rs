@@ -106,15 +106,15 @@ mod tests {
     // F67: a command looks for the name that its matcher has.
     #[test]
     fn a_tool_is_called_as_the_matcher_spells_it() {
-        let names = ["exec_command", "bash"];
+        let names = ["run_line", "bash"];
         for (pattern, expected) in [
-            ("*", Some("exec_command")),
+            ("*", Some("run_line")),
             ("Bash", Some("Bash")),
             ("Read|Bash", Some("Bash")),
-            ("Bash|exec_command", Some("exec_command")),
+            ("Bash|run_line", Some("run_line")),
             ("^(Read|Bash)$", Some("Bash")),
             ("^B.*", Some("bash")),
-            ("Exec_Command", Some("Exec_Command")),
+            ("Run_Line", Some("Run_Line")),
             ("Read", None),
             ("^Read", None),
         ] {

@@ -19,6 +19,7 @@ mod protocol;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -86,6 +87,9 @@ pub struct ExternalHooks {
     env: ChildEnv,
     /// What no call waits for.
     background: TaskTracker,
+    /// Whether nothing is left to say of the hooks for permission requests: an approver has
+    /// them in front, or the host was told that none has.
+    requests_told: Arc<AtomicBool>,
 }
 
 impl ExternalHooks {
@@ -112,7 +116,13 @@ impl ExternalHooks {
     }
 
     fn of(entries: Vec<Entry>) -> Self {
-        Self { entries, folder: None, env: ChildEnv::inherited(), background: TaskTracker::new() }
+        Self {
+            entries,
+            folder: None,
+            env: ChildEnv::inherited(),
+            background: TaskTracker::new(),
+            requests_told: Arc::default(),
+        }
     }
 
     /// The folder that commands run in and are told of; the host's own when nothing is said.
@@ -159,7 +169,20 @@ impl ExternalHooks {
     /// what they leave open.
     #[must_use]
     pub fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> impl Approver {
+        self.requests_told.store(true, Ordering::Relaxed);
         HooksFirst { hooks: self, inner }
+    }
+
+    /// Tells once of hooks for permission requests that stand in front of no approver.
+    fn warn_of_requests(&self, call: &HookedCall<'_>) {
+        let of_requests = |entry: &&Entry| entry.event == Event::PermissionRequest;
+        let Some(first) = self.entries.iter().find(of_requests) else { return };
+        if !self.requests_told.swap(true, Ordering::Relaxed) {
+            call.warn(format!(
+                "the hook {} is never asked: no approver has the hooks in front of it",
+                first.name()
+            ));
+        }
     }
 
     /// What matchers speak of that is none of `tools`, each with the place of its hook.
@@ -265,6 +288,7 @@ impl Hook for ExternalHooks {
     }
 
     fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        self.warn_of_requests(call);
         let entries = self.matching(Event::PreToolUse, call.definition().names());
         if entries.is_empty() {
             return Step::now(Ok(Opinion::none()));
@@ -278,7 +302,7 @@ impl Hook for ExternalHooks {
             let answers = with_short_contexts(answers, call);
             let said = answers.into_iter().map(|(entry, answer)| {
                 let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
-                compose::weighed(entry, answer)
+                (entry, compose::weighed(entry, answer))
             });
             Ok(compose::opinion(said.collect(), &arguments))
         })

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::config::Event;
@@ -22,6 +23,8 @@ const MAX_TEXT: usize = 10 << 10;
 pub(super) struct Said {
     pub(super) verdict: Verdict,
     pub(super) reason: Option<String>,
+    /// Whether the reason is a sentence that names the hook.
+    pub(super) is_sentence: bool,
     /// Why the turn ends, for a verdict that ends it.
     pub(super) stop_reason: Option<String>,
     pub(super) patch: Map<String, Value>,
@@ -34,6 +37,12 @@ pub(super) struct Said {
 impl Said {
     pub(super) fn deny(reason: impl Into<String>) -> Self {
         Self { verdict: Verdict::Deny, reason: Some(reason.into()), ..Self::default() }
+    }
+
+    /// Why it says what it says.
+    pub(super) fn why(&self) -> Option<&str> {
+        let stop_reason = self.stop_reason.as_deref().filter(|_| self.verdict == Verdict::Halt);
+        stop_reason.or(self.reason.as_deref())
     }
 }
 
@@ -77,11 +86,14 @@ pub(super) fn meaning(
     }
 }
 
-/// What a command that ended well printed; `Err` when it looks like JSON and is none.
+/// What a command that ended well printed; `Err` when it holds an answer that cannot be read.
 fn answer(event: Event, stdout: &str) -> Result<Said, String> {
-    let stdout = stdout.trim();
+    let stdout = stdout.trim_start_matches('\u{feff}').trim();
     if !stdout.starts_with('{') {
-        return Ok(Said::default());
+        return match is_plain(stdout) {
+            true => Ok(Said::default()),
+            false => Err("expected one object and nothing else".to_owned()),
+        };
     }
     let answer: Answer = serde_json::from_str(stdout).map_err(|error| error.to_string())?;
     let specific = answer.hook_specific_output.unwrap_or_default();
@@ -108,12 +120,23 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
             .into_iter()
             .flatten()
             .find_map(worded),
+        is_sentence: false,
         stop_reason: answer.stop_reason.and_then(worded),
         patch: specific.updated_input.unwrap_or_default(),
         context: specific.additional_context.map(|text| text.trim().to_owned()),
         replacement: specific.updated_tool_output,
         message: answer.system_message.and_then(worded),
     })
+}
+
+/// Whether a text is no answer that something else was printed around: it is no list, and none
+/// of the keys that decide stands in it.
+fn is_plain(text: &str) -> bool {
+    const KEYS: [&str; 4] =
+        ["\"hookSpecificOutput\"", "\"permissionDecision\"", "\"decision\"", "\"continue\""];
+    let has = |key: &&str| text.split(*key).skip(1).any(|rest| rest.trim_start().starts_with(':'));
+    let is_list = text.starts_with('[') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    !is_list && !KEYS.iter().any(has)
 }
 
 /// Context as the model reads it: what is too long is cut, and `keep` says where the whole is.
@@ -142,9 +165,12 @@ fn worded(text: String) -> Option<String> {
     Some(format!("{}\n[{} more bytes left out]", &text[..kept], text.len() - kept))
 }
 
+/// A key that is not known is a mistake: who misspells a denial has not allowed anything.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Answer {
+    #[serde(rename = "suppressOutput")]
+    _suppress_output: Option<IgnoredAny>,
     #[serde(rename = "continue")]
     go_on: Option<bool>,
     stop_reason: Option<String>,
@@ -162,7 +188,7 @@ enum Legacy {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct Specific {
     hook_event_name: Option<String>,
     permission_decision: Option<Choice>,
@@ -177,8 +203,10 @@ struct Specific {
 
 /// The answer to a permission request.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct Request {
+    #[serde(rename = "interrupt")]
+    _interrupt: Option<IgnoredAny>,
     behavior: Option<Choice>,
     message: Option<String>,
     updated_input: Option<Value>,

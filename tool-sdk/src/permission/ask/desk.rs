@@ -24,6 +24,8 @@ use crate::context::Session;
 pub(crate) enum Settled {
     /// Somebody answered it.
     Reply(Reply),
+    /// A hook said no in a person's place, or failed to say anything; the words name it.
+    Refused(Arc<str>),
     /// Something else that the session asked was rejected.
     RejectedBeside,
     /// The answer reaches further than what was offered.
@@ -39,6 +41,7 @@ impl Settled {
     pub(crate) const fn as_str(&self) -> &'static str {
         match self {
             Self::Reply(reply) => reply.as_str(),
+            Self::Refused(_) => "refused",
             Self::RejectedBeside => "rejected_beside",
             Self::NotOffered => "not_offered",
             Self::Expired => "expired",
@@ -52,6 +55,7 @@ impl Settled {
             Self::Reply(Reply::RejectWith { feedback }) => {
                 return format!("the user rejected it and says: {feedback}").into();
             }
+            Self::Refused(words) => return words.to_string().into(),
             Self::Reply(_) => "the user rejected it",
             Self::RejectedBeside => {
                 "the user rejected another call that was asked at the same time"
@@ -283,6 +287,10 @@ impl Taken {
     }
 
     pub(crate) fn settle(mut self, settled: Settled) {
+        let settled = match (settled, self.ask().backstage.refusal()) {
+            (Settled::Reply(reply), Some(words)) if !reply.is_yes() => Settled::Refused(words),
+            (settled, _) => settled,
+        };
         self.0.verdict.send_replace(Some(settled));
         if let Some(driver) = self.0.driver.take() {
             driver.abort();

@@ -138,11 +138,24 @@ pub(crate) struct Backstage {
     /// Who is told of the hooks that answer in a person's place.
     pub(crate) witness: Option<Arc<dyn Witness>>,
     who: OnceLock<Cow<'static, str>>,
+    /// Why a hook lets the call not run, in words for whoever made it.
+    refusal: OnceLock<Arc<str>>,
 }
 
 impl Backstage {
     pub(crate) fn new(aliases: &[ToolName], witness: Arc<dyn Witness>) -> Self {
-        Self { aliases: aliases.to_vec(), witness: Some(witness), who: OnceLock::new() }
+        Self { aliases: aliases.to_vec(), witness: Some(witness), ..Self::default() }
+    }
+
+    /// Says that the no to this ask is that of a hook, and not of a person.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn refuse(&self, words: &str) {
+        self.refusal.get_or_init(|| words.into());
+    }
+
+    /// Why a hook lets the call not run.
+    pub(crate) fn refusal(&self) -> Option<Arc<str>> {
+        self.refusal.get().cloned()
     }
 }
 

@@ -1,10 +1,12 @@
 //! The hooks' part: what they think of a call before it is judged, and of its result.
 
+mod result;
 mod step;
 #[cfg(test)]
 mod tests;
 
-use self::step::{Begun, Waits, begun, done};
+use self::result::Before;
+use self::step::{Begun, begun, done};
 use super::frame::{Frame, Ran};
 use super::run::aborted;
 use crate::content::Output;
@@ -113,13 +115,17 @@ fn failed<T>(hook: &dyn Hook, error: ToolError) -> Result<Option<T>, ToolError> 
     if hook.on_error() == OnError::Ignore {
         return Ok(None);
     }
-    let reason = match error.kind() {
+    let reason = format!("{}, so the call is refused", broke(hook, &error));
+    Err(ToolError::denied(reason).source(error))
+}
+
+/// How a hook failed.
+fn broke(hook: &dyn Hook, error: &ToolError) -> String {
+    let how = match error.kind() {
         ErrorKind::Timeout => "did not answer in time",
         _ => "failed",
     };
-    let name = hook.name();
-    let reason = format!("the hook `{name}` {reason}, so the call is refused");
-    Err(ToolError::denied(reason).source(error))
+    format!("the hook `{}` {how}", hook.name())
 }
 
 /// Takes a hook's opinion in; says whether the next hook is asked too.
@@ -143,9 +149,10 @@ fn heed(
     }
     if let Some(action) = action {
         let name = registered.hook.name();
-        let reason = match opinion.reason.as_str() {
-            "" => format!("the hook `{name}` says so"),
-            reason => format!("the hook `{name}` says: {reason}"),
+        let reason = match (opinion.sentence, opinion.reason.as_str()) {
+            (Some(sentence), _) => sentence,
+            (None, "") => format!("the hook `{name}` says so"),
+            (None, reason) => format!("the hook `{name}` says: {reason}"),
         };
         heard.add(Floor { action, by: By::Hook, reason });
     }
@@ -180,10 +187,17 @@ pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, Too
     let core = frame.core;
     let ran = Ran::new(frame);
     let call = HookedCall::new(&ran);
-    for registered in &*core.hooks {
-        let Some(waits) = look(frame, &call, registered, result) else { continue };
-        if let Err(aborted) = Box::pin(done(waits)).await {
-            return *result = Err(aborted);
+    for registered in core.hooks.iter().filter(|hook| hook.sees(frame.definition)) {
+        let hook = &*registered.hook;
+        let before = Before::of(hook, result);
+        let answer = match begun(frame, hook, || hook.after(&call, result)) {
+            Begun::Done(answer) => Ok(answer),
+            Begun::Waits(waits) => Box::pin(done(waits)).await,
+        };
+        match answer {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => *result = before.instead(hook, error),
+            Err(aborted) => return *result = Err(aborted),
         }
     }
     if let Some(reason) = ran.halted() {
@@ -197,24 +211,5 @@ pub(super) async fn after(frame: &mut Frame<'_>, result: &mut Result<Output, Too
             }
             Err(error) => error.append(&extra),
         }
-    }
-}
-
-/// Lets a hook look at the result, unless it is for other tools; gives what to wait for.
-///
-/// What a failing observer leaves behind is told in an event; the result stands.
-fn look<'a>(
-    frame: &'a Frame<'a>,
-    call: &'a HookedCall<'a>,
-    registered: &'a Registered,
-    result: &'a mut Result<Output, ToolError>,
-) -> Option<Box<Waits<'a, ()>>> {
-    if !registered.sees(frame.definition) {
-        return None;
-    }
-    let hook = &*registered.hook;
-    match begun(frame, hook, || hook.after(call, result)) {
-        Begun::Done(_) => None,
-        Begun::Waits(waits) => Some(waits),
     }
 }

@@ -55,6 +55,11 @@ impl Hooked for Frame<'_> {
     /// An [opinion](crate::Opinion::halt) says so, before the call.
     fn halt(&self, _: String) {}
 
+    #[cfg(feature = "hooks")]
+    fn warn(&self, message: String) {
+        self.core.warn(self.session, &self.definition.name, &self.id, message);
+    }
+
     fn watch(&self, run: HookRun) {
         self.event(|| EventKind::HookFinished(run));
     }
@@ -122,6 +127,11 @@ impl Hooked for Ran<'_> {
 
     fn halt(&self, reason: String) {
         self.halted.get_or_init(|| reason);
+    }
+
+    #[cfg(feature = "hooks")]
+    fn warn(&self, message: String) {
+        self.frame.warn(message);
     }
 
     fn watch(&self, run: HookRun) {

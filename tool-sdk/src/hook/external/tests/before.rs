@@ -4,11 +4,61 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::hook::Spoken;
 
 /// The opinion of commands before a call.
 async fn before(hooks: &[Value]) -> Opinion {
     let hooks: Vec<_> = hooks.iter().map(|hook| (Event::PreToolUse, hook.clone())).collect();
-    Seen::new().before(&config(&hooks)).await
+    unnamed(Seen::new().before(&config(&hooks)).await)
+}
+
+/// The opinion without the sentence that names its hooks.
+fn unnamed(opinion: Opinion) -> Opinion {
+    match opinion.spoken() {
+        Some(spoken) => Opinion::saying(Spoken { sentence: None, ..*spoken }),
+        None => Opinion::none(),
+    }
+}
+
+// F71: who says no is named, and not that there are hooks.
+#[tokio::test]
+async fn every_denial_names_its_command() {
+    let no = json!({ "command": "./guard.sh 2>&1; echo 'not on Fridays' >&2; exit 2" });
+    let quiet = json!({ "command": "KEY=hunter2 scripts/quiet; exit 2" });
+    let broken = json!({ "args": ["/opt/broken"] });
+    let hooks = [no, quiet, broken].map(|hook| (Event::PreToolUse, hook));
+    let spoken = Seen::new().before(&config(&hooks)).await.spoken().unwrap();
+    let expected = "the hook `guard.sh` says: not on Fridays\n\
+        the hook `quiet` says: sh: 1: scripts/quiet: not found\n\
+        the hook `broken` could not be run; what it could not judge does not run";
+    let expected = expected.lines().collect::<Vec<_>>();
+    let sentence = spoken.sentence.unwrap();
+    let found: Vec<_> = sentence.lines().collect();
+    assert_eq!((found[0], found[found.len() - 1]), (expected[0], expected[2]));
+    assert!(found[1].starts_with("the hook `quiet` says"), "{sentence}");
+}
+
+// F67: hooks that nobody will ask are told, once.
+#[tokio::test]
+async fn requests_that_reach_no_hook_are_told() {
+    let warned = async |hooks: &ExternalHooks| {
+        let seen = Seen::new();
+        let _ = seen.before(hooks).await;
+        seen.warned.into_inner().unwrap()
+    };
+    let hooks = config(&[(Event::PermissionRequest, json!({ "command": "true" }))]);
+    let expected = "the hook true (PermissionRequest[0].hooks[0]) is never asked: no approver has \
+        the hooks in front of it";
+    assert_eq!(warned(&hooks).await, [expected]);
+    assert_eq!(warned(&hooks).await, [""; 0]);
+
+    let hooks = Arc::new(config(&[(Event::PermissionRequest, json!({ "command": "true" }))]));
+    let _approver = Arc::clone(&hooks).approver(Arc::new(crate::permission::Scripted::default()));
+    assert_eq!(warned(&hooks).await, [""; 0]);
+    assert_eq!(
+        warned(&config(&[(Event::PreToolUse, json!({ "command": "true" }))])).await,
+        [""; 0]
+    );
 }
 
 fn decides(decision: &str, reason: &str) -> Value {
@@ -41,6 +91,10 @@ async fn a_broken_command_never_lets_a_call_through() {
         (json!({ "command": "exit 127" }), "failed with exit code 127"),
         (json!({ "command": "kill -9 $$" }), "was ended by signal 9"),
         (json!({ "command": hangs, "timeout": 0.3 }), "timed out after 0.3 s"),
+        (
+            json!({ "command": "head -c 200000 /dev/zero | tr '\\0' ' '; echo '{\"decision\":\"block\"}'" }),
+            "gave an answer that cannot be read",
+        ),
         (json!({ "command": "echo '{'" }), "gave an answer that cannot be read"),
         (json!({ "command": "echo '{'; yes | head -c 200000000" }), "gave an answer"),
     ];

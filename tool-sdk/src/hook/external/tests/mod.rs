@@ -50,6 +50,7 @@ struct Seen {
     id: CallId,
     runs: Mutex<Vec<HookRun>>,
     halted: OnceLock<String>,
+    warned: Mutex<Vec<String>>,
     /// Where long texts are kept.
     kept: Option<PathBuf>,
 }
@@ -65,6 +66,7 @@ impl Seen {
             id: CallId::given("c1"),
             runs: Mutex::default(),
             halted: OnceLock::new(),
+            warned: Mutex::default(),
             kept: None,
         }
     }
@@ -113,6 +115,10 @@ impl Hooked for Seen {
 
     fn halt(&self, reason: String) {
         let _ = self.halted.set(reason);
+    }
+
+    fn warn(&self, message: String) {
+        self.warned.lock().unwrap().push(message);
     }
 
     fn watch(&self, run: HookRun) {

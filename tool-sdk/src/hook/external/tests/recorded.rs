@@ -153,6 +153,14 @@ fn what_cannot_be_understood_is_a_failure() {
         r#"{"decision": "approve", "decision": "block"}"#,
         r#"{"continue": "no"}"#,
         r#"{} trailing"#,
+        r#"[{"decision": "block"}]"#,
+        "[]",
+        "loaded 3 rules\n{\"decision\": \"block\"}",
+        "INFO {\"hookSpecificOutput\": {\"permissionDecision\": \"deny\"}}",
+        "done {\n  \"continue\" : false\n}",
+        r#"{"permissionDecision": "deny"}"#,
+        r#"{"hookSpecificOutput": {"permissionDecison": "deny"}}"#,
+        r#"{"decison": "block"}"#,
         r#"{"hookSpecificOutput": {"permissionDecision": "Deny"}}"#,
         r#"{"hookSpecificOutput": {"permissionDecision": "defer"}}"#,
         r#"{"hookSpecificOutput": {"updatedInput": ["a"]}}"#,
@@ -161,8 +169,23 @@ fn what_cannot_be_understood_is_a_failure() {
     for stdout in broken {
         assert!(meaning(Event::PreToolUse, 0, stdout, "").is_err(), "{stdout}");
     }
+    let late = format!("{}{}", " ".repeat(200_000), r#"{"decision": "block"}"#);
+    assert!(meaning(Event::PreToolUse, 0, &late, "").is_ok(), "it is whole");
     let rewrite = r#"{"hookSpecificOutput":{"decision":{"behavior":"allow","updatedInput":{}}}}"#;
     assert!(meaning(Event::PermissionRequest, 0, rewrite, "").is_err());
+}
+
+// A text is a text, and a byte order mark is none.
+#[test]
+fn words_are_no_answer_and_a_mark_hides_none() {
+    for stdout in
+        ["all good", "[guard] fine", "[1] x", "the decision: continue", "\"decision\"", ""]
+    {
+        let said = meaning(Event::PreToolUse, 0, stdout, "");
+        assert_eq!(said.unwrap(), Said::default(), "{stdout}");
+    }
+    let marked = "\u{feff}{\"decision\": \"block\"}\n";
+    assert_eq!(meaning(Event::PreToolUse, 0, marked, "").unwrap().verdict, Verdict::Deny);
 }
 
 // User complaint: exit 2 blocks, whatever was printed.
@@ -225,7 +248,7 @@ fn a_failure_only_tightens() {
         for entry in &hooks {
             let said = Said { verdict, ..Said::default() };
             let failure = Failure { what: "broke".to_owned(), detail: String::new() };
-            let both = vec![said, compose::weighed(entry, Err(failure))];
+            let both = vec![(entry, said), (entry, compose::weighed(entry, Err(failure)))];
             let spoken = compose::opinion(both, &json!({})).spoken().unwrap_or_default();
             assert!(spoken.verdict >= verdict);
         }
