@@ -140,7 +140,7 @@ pub use self::permission::{
     Action, ApprovalStore, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision,
     Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern,
     PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoredApproval,
-    ask_channel,
+    WrittenRule, WrittenRules, ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};
 pub use self::redact::Redactor;

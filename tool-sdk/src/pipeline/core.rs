@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::files;
 use crate::audit::Audit;
 use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Session, Sight, Signal, Sink, ToolFacts};
@@ -17,7 +18,7 @@ use crate::event::{EventKind, Hub, ToolEvent};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
 use crate::name::ToolName;
-use crate::permission::{ApprovalStore, Approvals, Approver, Desk};
+use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded};
 use crate::redact::Redactor;
 use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
@@ -103,6 +104,12 @@ impl Core {
             None => self.hub.send(begun, event),
             Some(redactor) => self.hub.send(begun, event.redacted(redactor)),
         }
+    }
+
+    /// The approvals of the store that hold for a session: none where its tools could have
+    /// written them.
+    pub(super) fn stored(&self, session: &Session) -> Option<Loaded> {
+        self.store.as_ref().map(|store| store.grants_beside(&files::roots(session)))
     }
 
     /// What this pipeline keeps for a session.
