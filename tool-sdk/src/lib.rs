@@ -91,6 +91,8 @@ mod macros;
 /// The chapters of the guide and the READMEs, so that their code runs.
 #[cfg(doctest)]
 mod guide {
+    #[doc = include_str!("../guide/agent.md")]
+    mod agent {}
     #[doc = include_str!("../guide/command_line.md")]
     mod command_line {}
     #[doc = include_str!("../guide/errors.md")]
@@ -172,5 +174,6 @@ pub use self::workspace::{
     Changes, DirEntry, Durability, FileKind, FileLocks, FileMetadata, Folder, FolderEntry,
     InMemory, Located, Snapshot, Workspace, WorkspaceError,
 };
+pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

@@ -115,7 +115,9 @@ async fn no_way_up_leads_out_of_the_writable_roots() {
 // F92: a tool that names no file could write any.
 #[tokio::test]
 async fn what_names_no_file_is_asked_about_within_writable_roots() {
-    for subjects_of in [(|_| None) as fn(&Value) -> Option<Vec<Subject>>, |_| Some(vec!["x".into()])] {
+    for subjects_of in
+        [(|_| None) as fn(&Value) -> Option<Vec<Subject>>, |_| Some(vec!["x".into()])]
+    {
         let t = || Toy { d: definition_of("w", RiskClass::Write), subjects_of, covers: None };
         let run = async |p: Pipeline| {
             let p = p.rules([rule("allow w")]);

@@ -525,19 +525,19 @@ fn rules_about_nothing_that_there_is_are_told() {
 // F39: each tool is suggested once, by the name that is closest.
 #[test]
 fn close_names_are_those_of_different_tools() {
-    let mut read = definition("read_file");
-    read.aliases = vec![ToolName::from_static("read"), ToolName::from_static("readfile")];
-    let tools = [read, definition("edit_file"), definition("grep_files"), definition("ls")];
+    let mut read = definition("read_note");
+    read.aliases = vec![ToolName::from_static("read"), ToolName::from_static("readnote")];
+    let tools = [read, definition("edit_note"), definition("grep_notes"), definition("ls")];
     let registry =
         Registry::builder().add(tools.map(|it| Arc::new(toy(it)) as Arc<dyn Tool>).to_vec());
     let view = Toolset::new(registry.build().expect("no conflict")).view();
     for (name, expected) in [
-        ("Read-File", &["read_file", "grep_files"][..]),
+        ("Read-Note", &["read_note", "grep_notes"][..]),
         ("reading", &["read"]),
         ("lss", &["ls"]),
         ("e", &[]),
         ("", &[]),
-        ("file", &["edit_file", "grep_files", "read_file"]),
+        ("note", &["edit_note", "grep_notes", "read_note"]),
     ] {
         assert_eq!(view.close_names(name), expected, "{name}");
     }
