@@ -45,10 +45,11 @@ fn somebody(
 async fn open(
     registry: Registry,
     state: &Path,
+    workspace: &Path,
     replies: Vec<Reply>,
     pages: &[&str],
 ) -> Result<(Vec<bool>, Vec<String>), Box<dyn std::error::Error>> {
-    let store = ApprovalStore::open(state.join("approvals"), state);
+    let store = ApprovalStore::open(state.join("approvals"), workspace);
     let (pipeline, screen) = somebody(Pipeline::new(registry).approvals(store), replies);
     let (session, mut ran) = (Session::new("example"), Vec::new());
     for page in pages {
@@ -63,9 +64,12 @@ async fn open(
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let state = tempfile::tempdir()?;
+    // What was approved is kept where no tool writes: beside the workspace, never in it.
+    let (state, workspace) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let patterns = |pattern: &str| vec![pattern.to_owned()];
-    let open = async |replies, pages| open(Registry::linked()?, state.path(), replies, pages).await;
+    let open = async |replies, pages| {
+        open(Registry::linked()?, state.path(), workspace.path(), replies, pages).await
+    };
 
     // Once is for one call: the same page asks again, and the list of answers is at its end.
     let (ran, shown) = open(vec![Reply::Once], &["https://a.example", "https://a.example"]).await?;

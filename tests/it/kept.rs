@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tool_sdk::{
     ApprovalStore, Audit, AuditLog, AuditRecord, Call, Context, ErrorKind, Events, LoopGuard, Mode,
-    Outcome, Pipeline, Redactor, Registry, Reply, Rule, Scripted, Session, Subject, tool, tools,
+    Outcome, Pipeline, Redactor, Registry, Reply, Rule, Scripted, Session, Subject, Workspace,
+    tool, tools,
 };
 
 /// Remove something.
@@ -80,12 +81,12 @@ async fn what_is_approved_for_always_holds_in_a_new_pipeline() {
 
 #[tokio::test]
 async fn what_cannot_be_stored_holds_for_the_session_and_says_so() {
-    let state = tempfile::tempdir().unwrap();
+    let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let blocked = state.path().join("approvals");
     std::fs::write(&blocked, "a file where the folder should be").unwrap();
     let always = Reply::Always { patterns: vec!["a".to_owned()] };
     let pipeline = pipeline()
-        .approvals(ApprovalStore::open(&blocked, state.path()))
+        .approvals(ApprovalStore::open(&blocked, workspace.path()))
         .approver(Scripted::new([always]));
     let mut events = pipeline.subscribe();
     let session = Session::new("s");
@@ -94,6 +95,33 @@ async fn what_cannot_be_stored_holds_for_the_session_and_says_so() {
     }
     assert!(kinds(&mut events).iter().any(|kind| kind == "warned"));
     assert!(call(&pipeline, &Session::new("other"), "remove", "a").await.result.is_err());
+}
+
+// AP1: what the tools of a session may write is no store of approvals.
+#[tokio::test]
+async fn a_store_in_a_folder_that_was_lent_is_not_believed() {
+    let (state, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = state.path().join("approvals");
+    let always = Reply::Always { patterns: vec!["a".to_owned()] };
+    let with = |replies: Vec<Reply>| {
+        let store = ApprovalStore::open(&folder, workspace.path());
+        pipeline().approvals(store).approver(Scripted::new(replies))
+    };
+    assert!(
+        call(&with(vec![always.clone()]), &Session::new("1"), "remove", "a").await.result.is_ok()
+    );
+    assert!(call(&with(Vec::new()), &Session::new("2"), "remove", "a").await.result.is_ok());
+
+    let lent = Workspace::open([workspace.path(), state.path()]).unwrap();
+    let session = Session::new("3").lend(lent);
+    let pipeline = with(vec![always]);
+    let mut events = pipeline.subscribe();
+    for _ in 0..2 {
+        // Asked once, and then it holds for the session.
+        assert!(call(&pipeline, &session, "remove", "a").await.result.is_ok());
+    }
+    assert!(kinds(&mut events).iter().any(|kind| kind == "warned"));
+    assert!(call(&with(Vec::new()), &session.with_id("4"), "remove", "a").await.result.is_err());
 }
 
 // F34: repeats end in a result of their own, and nothing lifts the hard stop.
@@ -112,6 +140,42 @@ async fn a_model_that_repeats_itself_is_told_so() {
     assert!(kinds(&mut events).contains(&"looped".to_owned()));
     assert!(call(&pipeline, &session, "look", "b").await.result.is_ok());
     assert!(call(&pipeline, &Session::new("other"), "look", "a").await.result.is_ok());
+}
+
+// F34: who sends again and again what cannot run is in a loop as well.
+#[tokio::test]
+async fn calls_that_cannot_run_repeat_too() {
+    let pipeline = pipeline().loop_guard(LoopGuard::default());
+    let mut events = pipeline.subscribe();
+    let session = Session::new("s");
+    let mut told = Vec::new();
+    for _ in 0..4 {
+        let call = Call::new("look", r#"{"paht": "a"}"#);
+        let error = pipeline.call(&session, call).await.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgs);
+        told.push(error.suggestion().is_some_and(|hint| hint.contains("times in a row")));
+    }
+    assert_eq!(told, [false, false, true, true]);
+    assert_eq!(kinds(&mut events).iter().filter(|kind| *kind == "looped").count(), 2);
+    assert!(call(&pipeline, &session, "look", "a").await.result.is_ok());
+}
+
+// Who says again what a session is has the same session, and nobody else has.
+#[tokio::test]
+async fn a_session_that_is_told_again_who_it_is_for_keeps_what_was_approved() {
+    let yes = || Reply::Session { patterns: vec!["a".to_owned()] };
+    let pipeline = pipeline().loop_guard(LoopGuard::default()).approver(Scripted::new([yes()]));
+    let base = Session::new("s").with_user("ada").with_agent("a").with_project("p");
+    assert!(call(&pipeline, &base, "remove", "a").await.result.is_ok());
+    let again = || base.clone().with_id("s").with_user("ada").with_agent("a").with_project("p");
+    assert!(call(&pipeline, &again(), "remove", "a").await.result.is_ok());
+    let mut events = pipeline.subscribe();
+    assert!(call(&pipeline, &again(), "remove", "a").await.result.is_err());
+    assert!(kinds(&mut events).contains(&"looped".to_owned()));
+    for other in [again().with_user("eve"), again().with_agent("b"), again().with_project("q")] {
+        assert!(call(&pipeline, &other, "remove", "a").await.result.is_err());
+        assert!(!kinds(&mut events).contains(&"looped".to_owned()));
+    }
 }
 
 #[tokio::test]

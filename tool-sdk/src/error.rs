@@ -220,14 +220,30 @@ impl ToolError {
     /// Cuts what the model reads to `max` bytes in all; the starts of message and hint are
     /// kept, and the hint has a quarter of the room at least.
     pub(crate) fn shorten(&mut self, max: usize) {
+        let room = self.shorten_hint(max);
+        cut(&mut self.0.message, room);
+    }
+
+    /// Cuts the hint as [`shorten`](Self::shorten) does; gives the room that is left for the
+    /// message.
+    pub(crate) fn shorten_hint(&mut self, max: usize) -> usize {
         let Inner { message, hint, .. } = &mut *self.0;
-        let mut room = max;
-        if let Some(hint) = hint {
-            room = room.saturating_sub(HINT.len());
-            cut(hint, room.saturating_sub(message.len()).max(room / 4));
-            room = room.saturating_sub(hint.len());
-        }
-        cut(message, room);
+        let Some(hint) = hint else { return max };
+        let room = max.saturating_sub(HINT.len());
+        cut(hint, room.saturating_sub(message.len()).max(room / 4));
+        room.saturating_sub(hint.len())
+    }
+
+    /// Whether what the model reads has at most `max` bytes.
+    #[inline]
+    pub(crate) fn is_within(&self, max: usize) -> bool {
+        let hint = self.0.hint.as_ref().map_or(0, |hint| HINT.len() + hint.len());
+        self.0.message.len() + hint <= max
+    }
+
+    /// Puts another message in the place of this one.
+    pub(crate) fn replace_message(&mut self, message: String) {
+        self.0.message = message;
     }
 
     /// What kind of failure it is.

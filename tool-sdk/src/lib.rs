@@ -91,6 +91,8 @@ mod macros;
 /// The chapters of the guide and the READMEs, so that their code runs.
 #[cfg(doctest)]
 mod guide {
+    #[doc = include_str!("../guide/agent.md")]
+    mod agent {}
     #[doc = include_str!("../guide/command_line.md")]
     mod command_line {}
     #[doc = include_str!("../guide/errors.md")]
@@ -140,7 +142,7 @@ pub use self::permission::{
     Action, ApprovalStore, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision,
     Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern,
     PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoredApproval,
-    ask_channel,
+    WrittenRule, WrittenRules, ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};
 pub use self::redact::Redactor;
@@ -172,5 +174,6 @@ pub use self::workspace::{
     Changes, DirEntry, Durability, FileKind, FileLocks, FileMetadata, Folder, FolderEntry,
     InMemory, Located, Snapshot, Workspace, WorkspaceError,
 };
+pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "macros")]
 pub use tool_sdk_macros::{tool, toolset};

@@ -23,7 +23,9 @@ const WRITES: &str = "TOOL_SDK_TEST_WRITES";
 const AT_ONCE: &str = "TOOL_SDK_TEST_AT_ONCE";
 
 fn store(root: &Path) -> ApprovalStore {
-    ApprovalStore::open(root.join("approvals"), root)
+    let workspace = root.join("workspace");
+    fs::create_dir_all(&workspace).expect("there is room");
+    ApprovalStore::open(root.join("approvals"), &workspace)
 }
 
 fn grant(store: &ApprovalStore, patterns: &[String]) -> Result<Vec<String>, StoreError> {

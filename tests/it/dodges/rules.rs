@@ -112,6 +112,23 @@ async fn no_way_up_leads_out_of_the_writable_roots() {
     assert!(o.result.is_err(), "ran: {}", o.text());
 }
 
+// F92: a tool that names no file could write any.
+#[tokio::test]
+async fn what_names_no_file_is_asked_about_within_writable_roots() {
+    for subjects_of in
+        [(|_| None) as fn(&Value) -> Option<Vec<Subject>>, |_| Some(vec!["x".into()])]
+    {
+        let t = || Toy { d: definition_of("w", RiskClass::Write), subjects_of, covers: None };
+        let run = async |p: Pipeline| {
+            let p = p.rules([rule("allow w")]);
+            p.call(&Session::new("s"), Call::new("w", r#"{}"#)).await.result
+        };
+        run(pipeline_of(t())).await.unwrap();
+        let error = run(pipeline_of(t()).writable_roots(["/work/out"])).await.unwrap_err();
+        assert!(error.to_string().contains("no rule lifts this"), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_rule_that_cannot_be_judged_asks() {
     let t = Toy { d: definition_of("w", RiskClass::Read), subjects_of: |_| None, covers: None };

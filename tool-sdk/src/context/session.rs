@@ -15,7 +15,11 @@ use super::state::Lent;
 
 /// A conversation: who asks, on whose behalf, and what the host lends.
 ///
-/// Cheap to clone; clones share everything but what is set on them later.
+/// Cheap to clone; clones share everything but what is set on them later. Set another id, user,
+/// agent or project, and the clone is another session: what was approved, and what the guard
+/// against loops has seen, stays with the first. So does it with two clones that are given the
+/// same user each on its own, because nothing proves that they belong together. Make the session
+/// of a user once, keep it, and clone that.
 ///
 /// # Examples
 ///
@@ -24,6 +28,10 @@ use super::state::Lent;
 ///
 /// let session = Session::new("s1").with_user("ada").with_agent("librarian").with_client(Client::Rest);
 /// assert_eq!(session.user(), Some("ada"));
+///
+/// // The same session: what was approved for it holds for this call too.
+/// let call = session.clone().with_user("ada").with_request("r7");
+/// assert_eq!(call.request(), Some("r7"));
 /// ```
 #[derive(Clone, Default)]
 pub struct Session(Arc<Inner>);
@@ -99,7 +107,7 @@ impl Message {
 }
 
 macro_rules! names {
-    ($($(#[$doc:meta])* $field:ident, $with:ident, whose approvals $whose:literal;)*) => {
+    ($($(#[$doc:meta])* $field:ident, $with:ident, $(#[$more:meta])* whose approvals $whose:literal;)*) => {
         /// Who a session is for.
         impl Session {$(
             $(#[$doc])*
@@ -109,10 +117,15 @@ macro_rules! names {
             }
 
             #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+            $(#[$more])*
             #[must_use]
             pub fn $with(mut self, value: impl Into<String>) -> Self {
+                let value = Some(value.into());
+                if self.0.$field == value {
+                    return self;
+                }
                 let inner = self.inner();
-                inner.$field = Some(value.into());
+                inner.$field = value;
                 if $whose {
                     // What was approved for one of them was not approved for another.
                     inner.kept = Arc::default();
@@ -125,13 +138,25 @@ macro_rules! names {
 
 names! {
     /// The agent that calls.
-    agent, with_agent, whose approvals true;
+    agent, with_agent,
+    ///
+    /// Another one has none of what was approved so far, and its calls repeat none, so it is
+    /// set once, and the session cloned for each call: see [`Session`].
+    whose approvals true;
     /// The conversation.
     conversation, with_conversation, whose approvals false;
     /// The project.
-    project, with_project, whose approvals true;
+    project, with_project,
+    ///
+    /// Another one has none of what was approved so far, and its calls repeat none, so it is
+    /// set once, and the session cloned for each call: see [`Session`].
+    whose approvals true;
     /// The user on whose behalf the calls are made.
-    user, with_user, whose approvals true;
+    user, with_user,
+    ///
+    /// Another one has none of what was approved so far, and its calls repeat none, so it is
+    /// set once, and the session cloned for each call: see [`Session`].
+    whose approvals true;
     /// The request that led to the calls.
     request, with_request, whose approvals false;
     /// The model that makes the calls.
@@ -160,8 +185,12 @@ impl Session {
     /// The same for another conversation: nothing that was approved in this one holds there.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        let id = id.into();
+        if *self.0.id == *id {
+            return self;
+        }
         let inner = self.inner();
-        inner.id = id.into().into();
+        inner.id = id.into();
         inner.kept = Arc::default();
         self
     }

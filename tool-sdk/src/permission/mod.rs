@@ -15,6 +15,7 @@ mod prompt;
 mod rule;
 mod ruleset;
 mod session;
+mod written;
 
 pub use self::approvals::{
     ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoredApproval,
@@ -37,3 +38,4 @@ pub(crate) use self::prompt::framed;
 pub(crate) use self::prompt::spelt;
 pub use self::rule::{Action, InvalidRule, Rule, Scope};
 pub use self::ruleset::Ruleset;
+pub use self::written::{WrittenRule, WrittenRules};

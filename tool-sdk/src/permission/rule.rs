@@ -71,6 +71,9 @@ impl fmt::Display for Scope {
 
 /// A rule.
 ///
+/// As a table it keeps all that is said here, whose it is included; what others wrote is read as
+/// [`WrittenRules`](crate::WrittenRules), which claim nothing of that kind.
+///
 /// As text it is `permission(pattern)`, `permission(argument: pattern)` or `permission`
 /// alone, which means everything of that permission.
 ///
@@ -133,21 +136,29 @@ impl Rule {
     ///
     /// # Errors
     ///
-    /// Fails when the text is empty or its parentheses do not match.
+    /// Fails when the text is empty, its parentheses do not match, or the permission has blanks.
     pub fn parse(action: Action, text: &str) -> Result<Self, InvalidRule> {
-        let invalid = |why| InvalidRule { text: text.to_owned(), why };
+        let invalid = |why| InvalidRule::of(text, why);
         let text = text.trim();
+        let named = |permission: &str| match permission.contains(char::is_whitespace) {
+            // `deny = ["deny run"]` would speak of nothing that there is.
+            true => {
+                Err(invalid("a permission has no blanks, and what the rule says stands beside it"))
+            }
+            false => Ok(()),
+        };
         let Some((permission, rest)) = text.split_once('(') else {
             return match text {
                 "" => Err(invalid("it is empty")),
                 text if text.contains(')') => Err(invalid("`(` is missing")),
-                text => Ok(Self::new(action, text, Pattern::any())),
+                text => named(text).map(|()| Self::new(action, text, Pattern::any())),
             };
         };
         let inside = rest.strip_suffix(')').ok_or_else(|| invalid("it must end in `)`"))?;
         if permission.trim().is_empty() {
             return Err(invalid("the permission is missing"));
         }
+        named(permission.trim())?;
         let mut rule = match named_argument(inside) {
             Some((argument, pattern)) => Self {
                 argument: Some(argument.to_owned()),
@@ -217,7 +228,7 @@ impl FromStr for Rule {
             "deny" => Action::Deny,
             _ => {
                 let why = "it must start with `allow`, `ask` or `deny`";
-                return Err(InvalidRule { text: text.to_owned(), why });
+                return Err(InvalidRule::of(text, why));
             }
         };
         Self::parse(action, rest)
@@ -226,10 +237,17 @@ impl FromStr for Rule {
 
 /// A text that is no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a rule: {why}; write `permission(pattern)` or `permission`")]
-pub struct InvalidRule {
-    text: String,
-    why: &'static str,
+#[error("{0}")]
+pub struct InvalidRule(String);
+
+impl InvalidRule {
+    pub(super) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+
+    fn of(text: &str, why: &str) -> Self {
+        Self(format!("`{text}` is not a rule: {why}; write `permission(pattern)` or `permission`"))
+    }
 }
 
 #[cfg(test)]
@@ -262,6 +280,8 @@ mod tests {
             ("run(x", "must end in `)`"),
             ("(x)", "permission is missing"),
             ("run x)", "`(` is missing"),
+            ("deny run", "has no blanks"),
+            ("deny run(rm *)", "has no blanks"),
         ] {
             let error = Rule::parse(Action::Allow, text).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

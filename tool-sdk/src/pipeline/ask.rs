@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::before::Heard;
 use super::core::Core;
 use super::decide::{decide, grantees, quietly, suggestions};
+use super::files;
 use super::frame::Frame;
 use super::turn::{Stop, Turn};
 use super::witness::Subscribers;
@@ -347,7 +348,9 @@ async fn store(core: &Core, taken: &Taken, grants: Vec<Grant>) {
             if let Some(user) = taken.session().user() {
                 source = source.who(user);
             }
-            match tokio::task::spawn_blocking(move || store.grant(wanted, source)).await {
+            let roots = files::roots(taken.session());
+            let stored = move || store.grant_beside(&roots, wanted, source);
+            match tokio::task::spawn_blocking(stored).await {
                 Ok(Ok(_)) => return core.desk.reconsider(),
                 Ok(Err(error)) => error.to_string(),
                 Err(defect) => defect.to_string(),

@@ -50,7 +50,10 @@ fn straight(
     frame.admit()?;
 
     // prepare
-    let prepared = frame.decode()?;
+    let prepared = match frame.decode() {
+        Ok(prepared) => prepared,
+        Err(error) => return Err(frame.in_vain(error)),
+    };
     frame.announce(&*prepared);
 
     // hooks, guard, decide, ask; a call that lets itself run so has nothing to note either

@@ -46,6 +46,10 @@ impl Pipeline {
     }
 
     /// Keeps the whole of texts that were cut, in one folder per session below `folder`.
+    ///
+    /// Tools that read files can open them where the session's workspace is lent that folder:
+    /// with [`Workspace::readable`](crate::Workspace::readable), and
+    /// [`prepare_outputs`](crate::prepare_outputs), which makes it.
     #[must_use]
     pub fn output_dir(self, folder: impl Into<PathBuf>) -> Self {
         self.with(|core| core.output_dir = Some(folder.into()))
@@ -90,6 +94,14 @@ impl Pipeline {
     }
 
     /// Refuses to write outside these folders, whatever a rule allows.
+    ///
+    /// Where a call writes is known from the paths that its tool names:
+    /// [`WorkspacePath`](crate::WorkspacePath) parameters, and
+    /// [`Subject::path`](crate::Subject::path). Where a tool that may write names none,
+    /// somebody is asked about each call, whatever else allows it; so they are about commands,
+    /// unless a sandbox holds these to the same folders. Folders for temporary files may be
+    /// written there, too. A tool that needs nobody asked, with `approval(required = ..)`, is
+    /// believed.
     #[must_use]
     pub fn writable_roots<P: Into<PathBuf>>(self, roots: impl IntoIterator<Item = P>) -> Self {
         let roots = roots.into_iter().map(Into::into).collect();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::files;
 use super::thoughts::Thoughts;
 use crate::audit::Audit;
 use crate::call::{Call, CallId};
@@ -18,7 +19,7 @@ use crate::event::{EventKind, Hub, ToolEvent};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
 use crate::name::ToolName;
-use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Mode};
+use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded, Mode};
 use crate::redact::Redactor;
 use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
@@ -111,6 +112,12 @@ impl Core {
         let of_view = self.toolset.view_for(session).mode();
         let of_session = session.policy().and_then(|policy| policy.mode);
         of_session.map_or(of_view, |mode| mode.stricter(of_view))
+    }
+
+    /// The approvals of the store that hold for a session: none where its tools could have
+    /// written them.
+    pub(super) fn stored(&self, session: &Session) -> Option<Loaded> {
+        self.store.as_ref().map(|store| store.grants_beside(&files::roots(session)))
     }
 
     /// What this pipeline keeps for a session.

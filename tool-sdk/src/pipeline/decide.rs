@@ -215,7 +215,7 @@ fn approved(
 ) -> bool {
     let to = grantee(frame.definition, subject);
     let approvals = &frame.core.kept(frame.session).approvals;
-    let stored = stored.get_or_init(|| frame.core.store.as_ref().map(|store| store.grants()));
+    let stored = stored.get_or_init(|| frame.core.stored(frame.session));
     if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
         frame.core.warn(frame.session, &frame.definition.name, &frame.id, warning);
     }
@@ -274,8 +274,8 @@ pub(super) fn suggestions(
     decision: &Decision,
 ) -> Vec<String> {
     let grantees = grantees(frame.definition, &decision.subjects);
-    // What is granted is shown for one permission, and no approval lifts the first three.
-    if matches!(decision.by, By::Hook | By::Loop | By::Unjudged)
+    // What is granted is shown for one permission, and no approval lifts the first four.
+    if matches!(decision.by, By::Hook | By::Loop | By::Unjudged | By::Roots)
         || prepared.is_dangerous()
         || grantees.len() > 1
         || decision.subjects.iter().any(Subject::is_opaque)

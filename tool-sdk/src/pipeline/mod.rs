@@ -26,6 +26,7 @@ mod before;
 mod builder;
 mod core;
 mod decide;
+mod files;
 mod fit;
 mod frame;
 mod gates;

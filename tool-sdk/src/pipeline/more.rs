@@ -103,9 +103,8 @@ impl Wish {
             argument: &|_| None,
             required: None,
             approved: &|subject| {
-                let stored = || core.store.as_ref().map(|store| store.grants());
                 core.kept(cx.session()).approvals.covers(&to, subject)
-                    || stored().is_some_and(|stored| stored.covers(&to, subject))
+                    || core.stored(cx.session()).is_some_and(|stored| stored.covers(&to, subject))
             },
             writable: None,
             opinions: &[],

@@ -31,7 +31,7 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
     let to = Grantee::new(cx.tool().clone(), permission);
     let (core, session) = (Arc::clone(core), cx.session().clone());
-    let stored = core.store.as_ref().map(|store| store.grants());
+    let stored = core.stored(cx.session());
     Sight::of(move |asked, absolute| {
         let subject = Subject::path(asked, absolute);
         let Some(rule) = rules.decisive(&subject, &|_| None, true) else {

@@ -34,7 +34,7 @@ impl Place {
             return Err(StoreError::refused(&self.folder, "it is not a folder"));
         }
         let real = self.folder.canonicalize().map_err(StoreError::io("look at", &self.folder))?;
-        self.outside(&real)?;
+        outside(&real, &self.writable)?;
         Ok(Some(real))
     }
 
@@ -43,19 +43,30 @@ impl Place {
         if let Some(folder) = self.folder()? {
             return Ok(folder);
         }
-        if let Some(above) = self.folder.ancestors().find_map(|above| above.canonicalize().ok()) {
-            self.outside(&above)?;
-        }
+        self.apart_from(&self.writable)?;
         create_private(&self.folder).map_err(StoreError::io("make", &self.folder))?;
         self.folder()?.ok_or_else(|| StoreError::refused(&self.folder, "it is gone again"))
     }
 
-    fn outside(&self, real: &Path) -> Result<(), StoreError> {
-        if self.writable.iter().any(|root| real.starts_with(root)) {
-            return Err(StoreError::refused(real, "tools may write to it"));
+    /// Fails where the folder is, or would be made, in one of `roots`, which lead over no link.
+    pub(crate) fn apart_from(&self, roots: &[PathBuf]) -> Result<(), StoreError> {
+        if roots.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let whole = std::path::absolute(&self.folder);
+        let whole = whole.map_err(StoreError::io("look at", &self.folder))?;
+        match whole.ancestors().find_map(|above| above.canonicalize().ok()) {
+            Some(real) => outside(&real, roots),
+            None => Ok(()),
+        }
     }
+}
+
+fn outside(real: &Path, roots: &[PathBuf]) -> Result<(), StoreError> {
+    if roots.iter().any(|root| real.starts_with(root)) {
+        return Err(StoreError::refused(real, "tools may write to it"));
+    }
+    Ok(())
 }
 
 /// What is at `path`, if anything; a link is seen as a link.

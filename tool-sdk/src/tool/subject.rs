@@ -45,6 +45,7 @@ pub struct Subject {
     offers: Vec<String>,
     forbidden_as: Option<Cow<'static, str>>,
     refusal: Option<Arc<Refusal>>,
+    written_below: Option<Arc<[PathBuf]>>,
 }
 
 /// Why a tool would not do what the call asks for.
@@ -90,6 +91,7 @@ impl Subject {
             offers: Vec::new(),
             forbidden_as: None,
             refusal: None,
+            written_below: None,
         }
     }
 
@@ -112,6 +114,29 @@ impl Subject {
     #[must_use]
     pub fn class(mut self, class: RiskClass) -> Self {
         self.class = Some(class);
+        self
+    }
+
+    /// Says that what it does writes nowhere but below `folders`, and where temporary files are
+    /// kept, because something such as a sandbox holds it there.
+    ///
+    /// Where [writing is limited](crate::Pipeline::writable_roots), somebody is asked about
+    /// everything that may write and neither names a file nor says this.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// let test = Subject::new("cargo test").writes_only_below(["/home/ada/project"]);
+    /// assert_eq!(test.written_below().unwrap().len(), 1);
+    /// ```
+    #[must_use]
+    pub fn writes_only_below(
+        mut self,
+        folders: impl IntoIterator<Item = impl Into<PathBuf>>,
+    ) -> Self {
+        self.written_below = Some(folders.into_iter().map(Into::into).collect());
         self
     }
 
@@ -326,6 +351,12 @@ impl Subject {
             Some(hint) => error.hint(hint),
             None => error,
         })
+    }
+
+    /// The only folders that it can write below, where something holds it there.
+    #[must_use]
+    pub fn written_below(&self) -> Option<&[PathBuf]> {
+        self.written_below.as_deref()
     }
 
     /// Whether somebody is asked about it where no rule speaks of it.

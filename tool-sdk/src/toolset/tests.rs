@@ -505,6 +505,21 @@ fn rules_about_nothing_that_there_is_are_told() {
     let unmatched: Vec<_> = view.unmatched_rules().iter().map(ToString::to_string).collect();
     assert_eq!(unmatched, ["allow INK", "deny pne", "deny mcp__*"]);
     assert!(Toolset::new(Registry::builder().build().unwrap()).view().unmatched_rules().is_empty());
+
+    let takes = |schema| {
+        let schema = Schema::from_value(schema).unwrap();
+        Definition { parameters: schema, ..definition("put") }
+    };
+    let open = json!({ "type": "object", "properties": { "what": { "type": "string" } } });
+    let mut closed = open.clone();
+    closed["additionalProperties"] = json!(false);
+    for (schema, expected) in [(closed, &["deny put(wat: x)"][..]), (open, &[])] {
+        let registry = Registry::builder().add(toy(takes(schema))).build().unwrap();
+        let rules = [deny("put(what: x)"), deny("put(wat: x)"), deny("external_directory(at: x)")];
+        let view = Toolset::new(registry).with_rules(rules).view();
+        let unmatched: Vec<_> = view.unmatched_rules().iter().map(ToString::to_string).collect();
+        assert_eq!(unmatched, expected);
+    }
 }
 
 // F39: each tool is suggested once, by the name that is closest.

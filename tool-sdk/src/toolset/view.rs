@@ -330,11 +330,25 @@ fn unmatched<'a>(
     rules: &Ruleset,
     all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
 ) -> Vec<Rule> {
+    let speaks_of = |rule: &Rule, tool: &dyn Tool| {
+        rule.speaks_of(&names_of(tool.definition()))
+            && rule.argument.as_deref().is_none_or(|argument| takes(tool, argument))
+    };
     let speaks_of_any = |rule: &&Rule| {
         rule.speaks_of(&Subject::PERMISSIONS)
-            || all.clone().any(|tool| rule.speaks_of(&names_of(tool.definition())))
+            || all.clone().any(|tool| speaks_of(rule, tool.as_ref()))
     };
     rules.rules().iter().filter(|rule| !speaks_of_any(rule)).cloned().collect()
+}
+
+/// Whether a tool may have the argument `name`, by any of its names.
+fn takes(tool: &dyn Tool, name: &str) -> bool {
+    let parameters = &tool.definition().parameters;
+    let is_open = parameters.as_map().get("additionalProperties") != Some(&false.into());
+    is_open
+        // Of one that models are not told about, there is a default.
+        || tool.default_of(name).is_some()
+        || tool.spellings(name).into_iter().any(|name| parameters.property(name).is_some())
 }
 
 /// Which name of a tool is close to `lower`, and how far it is; of equals, the first.

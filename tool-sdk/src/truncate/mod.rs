@@ -174,6 +174,11 @@ impl<'t> Fitted<'t> {
         Self { head: &text[..heading + self.head.len()], ..self }
     }
 
+    /// A text of which nothing is kept.
+    pub(crate) fn nothing(text: &'t str) -> Self {
+        Self::new(text, "", "")
+    }
+
     /// A text of which everything is kept.
     pub(crate) fn whole(text: &'t str) -> Self {
         Self::new(text, text, "")

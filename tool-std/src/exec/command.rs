@@ -105,7 +105,7 @@ fn line(args: &ExecCommandArgs) -> Line<'_> {
 }
 
 fn subjects(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
-    patch::subjects(&args.cmd, || line(args).judged().subjects(&base(cx, &args.workdir)))
+    patch::subjects(&args.cmd, || line(args).subjects(&base(cx, &args.workdir)))
 }
 
 fn facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {

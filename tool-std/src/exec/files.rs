@@ -30,11 +30,26 @@ pub(super) struct Base<'a> {
     pub(super) folder: Option<PathBuf>,
     /// Why nothing is run there.
     refused: Option<Subject>,
+    /// The only folders that what runs there can write below, where something holds it there.
+    held: Option<Vec<PathBuf>>,
 }
 
 impl<'a> Base<'a> {
     pub(super) fn new(cx: &'a Context, folder: Option<PathBuf>) -> Self {
-        Self { cx, folder, refused: None }
+        Self { cx, folder, refused: None, held: None }
+    }
+
+    /// Says which folders are the only ones that what runs there can write below.
+    pub(super) fn held(self, held: Option<Vec<PathBuf>>) -> Self {
+        Self { held, ..self }
+    }
+
+    /// A command that runs there.
+    pub(super) fn command(&self, subject: Subject) -> Subject {
+        match &self.held {
+            Some(folders) => subject.writes_only_below(folders),
+            None => subject,
+        }
     }
 
     /// A folder in which nothing can be run.

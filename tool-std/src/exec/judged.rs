@@ -74,7 +74,8 @@ impl Judged {
 
     /// What it touches, when it is run in `base`.
     pub(super) fn subjects(&self, base: &Base<'_>) -> Vec<Subject> {
-        let mut subjects = self.commands(&|program| base.is_own_program(program));
+        let commands = self.commands(&|program| base.is_own_program(program)).into_iter();
+        let mut subjects: Vec<Subject> = commands.map(|it| base.command(it)).collect();
         subjects.extend(base.subjects(&self.understood));
         subjects
     }

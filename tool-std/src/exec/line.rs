@@ -46,7 +46,7 @@ fn judged(args: &ShellCommandArgs) -> Judged {
 }
 
 fn subjects(args: &ShellCommandArgs, cx: &Context) -> Vec<Subject> {
-    patch::subjects(&args.command, || judged(args).subjects(&base(cx, &args.workdir)))
+    patch::subjects(&args.command, || line(&args.command).subjects(&base(cx, &args.workdir)))
 }
 
 fn facts(args: &ShellCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {

@@ -4,16 +4,18 @@
 //! that reads no start-up files; what would change its meaning from the environment is not
 //! passed on.
 
+use std::io;
+use std::path::Path;
+
 use serde_json::Value;
-#[cfg(feature = "mcp")]
-use tool_sdk::Subject;
-use tool_sdk::process::{ChildEnv, Spawn};
-use tool_sdk::{Context, ToolError, Workspace};
+use tool_sdk::process::{ChildEnv, RunError, Spawn};
+use tool_sdk::{Context, Subject, ToolError, Workspace};
 
 use super::facts::Facts;
 use super::files::Base;
 use super::judged::Judged;
-use super::patch;
+use super::report::not_started;
+use super::{confined, patch};
 use crate::shell::Why;
 
 /// What programs are told, so that they write plain text and never wait at a pager.
@@ -62,6 +64,31 @@ impl Line<'_> {
         };
         let other = self.shell.filter(|shell| !is_bash(shell));
         Judged::script(self.script).with_variables(self.env).doubted(why).read_by(other)
+    }
+
+    /// What it touches, when it is run in `base`.
+    pub(super) fn subjects(&self, base: &Base<'_>) -> Vec<Subject> {
+        let mut subjects = self.judged().subjects(base);
+        let refused = self.refusal(base.folder.as_deref());
+        subjects.extend(refused.map(|error| Subject::new(self.script).refused(&error)));
+        subjects
+    }
+
+    /// Why it would not be started in `folder`, whoever allows it.
+    fn refusal(&self, folder: Option<&Path>) -> Option<ToolError> {
+        let env = match environment(self.env) {
+            Ok(env) => env,
+            Err(error) => return Some(error),
+        };
+        let shell = self.shell?;
+        let is_there = match shell.contains('/') {
+            // Of what cannot be looked at, only the system knows.
+            true => folder.is_none_or(|folder| folder.join(shell).try_exists().unwrap_or(true)),
+            false => env.find(shell).is_some(),
+        };
+        let source = || io::ErrorKind::NotFound.into();
+        let missing = || RunError::Spawn { program: shell.to_owned(), source: source() };
+        (!is_there).then(|| not_started(missing()))
     }
 
     /// What to start.
@@ -130,7 +157,7 @@ pub(crate) fn subjects_of_argv(argv: &[String], has_variables: bool, cx: &Contex
 /// Where the relative paths of a command start that is run in `workdir`.
 pub(super) fn base<'a>(cx: &'a Context, workdir: &str) -> Base<'a> {
     match folder(cx, workdir) {
-        Ok(folder) => Base::new(cx, Some(folder)),
+        Ok(folder) => Base::new(cx, Some(folder)).held(confined::policy(cx).enforced_roots()),
         Err(error) => Base::refused(cx, workdir, &error),
     }
 }

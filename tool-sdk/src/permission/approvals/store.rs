@@ -36,7 +36,8 @@ use crate::tool::Subject;
 /// let later = ApprovalStore::open(state.join("approvals"), workspace);
 /// assert!(later.grants().covers(&run, &Subject::new("git status")));
 ///
-/// let elsewhere = ApprovalStore::open(state.join("approvals"), state);
+/// # let other = tempfile::tempdir()?;
+/// let elsewhere = ApprovalStore::open(state.join("approvals"), other.path());
 /// assert!(!elsewhere.grants().covers(&run, &Subject::new("git status")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -87,11 +88,17 @@ struct Seen {
 impl ApprovalStore {
     /// The approvals in `folder`, as they hold in `workspace`.
     ///
-    /// The folder is made by the first grant; until then nothing is touched.
+    /// The folder is made by the first grant; until then nothing is touched. It belongs where
+    /// no tool writes: in the workspace it is not believed, nor in a root of the
+    /// [`Workspace`](crate::Workspace) that a session is lent. What else tools may write to is
+    /// said with [`not_inside`](Self::not_inside).
     #[must_use]
     pub fn open(folder: impl Into<PathBuf>, workspace: &Path) -> Self {
+        // AP1: a model that writes files must not write itself an approval.
+        let mut place = Place::new(folder.into());
+        place.not_inside(&[workspace.to_owned()]);
         Self {
-            place: Place::new(folder.into()),
+            place,
             workspace: workspace.to_owned(),
             site: Site::at(workspace),
             seen: Mutex::default(),
@@ -110,8 +117,14 @@ impl ApprovalStore {
     /// The file is read only when it is another one than the last time.
     #[must_use]
     pub fn grants(&self) -> Loaded {
+        self.grants_beside(&[])
+    }
+
+    /// The same where tools may write to `roots`, too.
+    pub(crate) fn grants_beside(&self, roots: &[PathBuf]) -> Loaded {
         let mut seen = self.seen();
-        let problem = match self.refresh(&mut seen) {
+        let fresh = self.place.apart_from(roots).and_then(|()| self.refresh(&mut seen));
+        let problem = match fresh {
             Ok(()) => None,
             Err(error) => {
                 seen.version = None;
@@ -138,6 +151,17 @@ impl ApprovalStore {
         grants: Vec<Grant>,
         source: GrantSource,
     ) -> Result<Vec<StoredApproval>, StoreError> {
+        self.grant_beside(&[], grants, source)
+    }
+
+    /// The same where tools may write to `roots`, too.
+    pub(crate) fn grant_beside(
+        &self,
+        roots: &[PathBuf],
+        grants: Vec<Grant>,
+        source: GrantSource,
+    ) -> Result<Vec<StoredApproval>, StoreError> {
+        self.place.apart_from(roots)?;
         let site = self.site()?;
         let folder = self.place.create()?;
         let new = grants

@@ -261,6 +261,23 @@ fn a_store_that_tools_may_write_to_is_refused() {
     assert!(!fresh.folder.parent().unwrap().exists());
 }
 
+// AP1: a model that may write files writes itself no approval.
+#[test]
+fn a_store_in_the_workspace_is_refused() {
+    let world = World::approved();
+    let forged = fs::read(world.file()).unwrap();
+    let folder = world.workspace.join("state/approvals");
+    let store = ApprovalStore::open(&folder, &world.workspace);
+    assert!(matches!(store.grant(vec![git()], source()), Err(StoreError::Refused { .. })));
+    assert!(!folder.exists());
+
+    crate::store::place::create_private(&folder).unwrap();
+    let mut file = crate::store::place::create_new(&folder.join("approvals.json")).unwrap();
+    std::io::Write::write_all(&mut file, &forged).unwrap();
+    assert!(!approves(&store));
+    assert!(store.list().is_err());
+}
+
 #[test]
 fn a_warning_is_told_once() {
     let world = World::approved();

@@ -9,7 +9,7 @@ mod reasons;
 
 use std::borrow::Cow;
 use std::mem;
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
@@ -274,15 +274,48 @@ impl Case<'_> {
             );
             return Decision::new(Action::Deny, By::Mode, reason);
         }
-        if let (Some(roots), Some(path)) = (self.writable, subject.absolute())
-            && class != RiskClass::Read
-            && (path.components().any(|part| part == Component::ParentDir)
-                || !roots.iter().any(|root| path.starts_with(root)))
-        {
-            let reason = format!("`{}` is outside the folders that may be written", subject.text());
-            return Decision::new(Action::Deny, By::Roots, reason);
+        match self.writable {
+            Some(roots) if class != RiskClass::Read => self.within(roots, subject, class, decided),
+            _ => decided,
         }
-        decided
+    }
+
+    /// F92: what is written outside of `roots` is refused, and what may be is asked about.
+    fn within(
+        &self,
+        roots: &[PathBuf],
+        subject: &Subject,
+        class: RiskClass,
+        decided: Decision,
+    ) -> Decision {
+        let holds = |path: &Path| {
+            path.components().all(|part| part != Component::ParentDir)
+                && roots.iter().any(|root| path.starts_with(root))
+        };
+        let is_known = match (subject.absolute(), subject.written_below()) {
+            (Some(path), _) if holds(path) => true,
+            (Some(_), _) => {
+                let reason =
+                    format!("`{}` is outside the folders that may be written", subject.text());
+                return Decision::new(Action::Deny, By::Roots, reason);
+            }
+            (None, Some(folders)) => folders.iter().all(|folder| holds(folder)),
+            // A tool that changes data changes what it names, one that runs something may not.
+            (None, None) => class == RiskClass::Write && self.names_files(),
+        };
+        // What is judged elsewhere is bound there, and a tool that needs nobody asked has said
+        // so for what it does not name, too.
+        let is_exempt = subject.is_only_forbidden() || self.required == Some(false);
+        if is_known || is_exempt || decided.action != Action::Allow {
+            return decided;
+        }
+        let reason = "nobody knows whether it only writes to the folders that may be written";
+        Decision { rules: decided.rules, ..Decision::new(Action::Ask, By::Roots, reason) }
+    }
+
+    /// Whether the call says which files it is about.
+    fn names_files(&self) -> bool {
+        self.subjects.into_iter().flatten().any(|subject| subject.absolute().is_some())
     }
 }
 

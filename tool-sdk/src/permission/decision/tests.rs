@@ -144,6 +144,48 @@ fn nothing_is_written_outside_the_writable_roots() {
     assert_eq!(file("/work/src").decide_as(RiskClass::Read).action, Action::Allow);
 }
 
+// F92: of what names no file nobody knows where it writes, unless something holds it there.
+#[test]
+fn what_may_write_anywhere_is_asked_about_where_writing_is_limited() {
+    use RiskClass::{Execute, Read, Write};
+    let root = || Some(vec!["/work/out".into()]);
+    let held = |folder: &str| Subject::new("make").writes_only_below([folder]);
+    let file = Subject::path("x", "/work/out/x");
+    for (subjects, class, expected) in [
+        (vec![], Read, Action::Allow),
+        (vec![], Write, Action::Ask),
+        (vec![], Execute, Action::Ask),
+        (vec!["make".into()], Write, Action::Ask),
+        (vec!["make".into()], Execute, Action::Ask),
+        (vec!["make".into(), file.clone()], Write, Action::Allow),
+        (vec!["make".into(), file.clone()], Execute, Action::Ask),
+        (vec![file.clone(), Subject::new("rm y").only_forbidden()], Execute, Action::Allow),
+        (vec![Subject::new("ls").known_safe()], Execute, Action::Allow),
+        (vec![held("/work/out")], Execute, Action::Allow),
+        (vec![held("/work/out/deep"), file], Execute, Action::Allow),
+        (vec![held("/work")], Execute, Action::Ask),
+        (vec![held("/work/out/..")], Execute, Action::Ask),
+    ] {
+        for mode in [Mode::Auto, Mode::Bypass] {
+            let setup = Setup {
+                mode,
+                subjects: subjects.clone(),
+                approved: vec!["make".to_owned()],
+                writable: root(),
+                ..Setup::new(&["allow *"], &[])
+            };
+            let decision = setup.decide_as(class);
+            assert_eq!(decision.action, expected, "{mode} {class:?} {subjects:?}");
+            assert_eq!(decision.by == By::Roots, expected == Action::Ask);
+            let open = Setup { writable: None, ..setup };
+            assert_eq!(open.decide_as(class).action, Action::Allow);
+        }
+    }
+    // What the host's own tool needs nobody asked for stays so.
+    let quiet = Setup { required: Some(false), writable: root(), ..Setup::default() };
+    assert_eq!(quiet.decide_as(Write).action, Action::Allow);
+}
+
 #[test]
 fn a_subject_may_stand_under_another_permission() {
     let outside = Subject::new("/etc").under("external_directory");

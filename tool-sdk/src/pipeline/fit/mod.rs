@@ -11,6 +11,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::files;
 use super::frame::Frame;
 use crate::call::Truncated;
 use crate::content::{Dropped, Output};
@@ -33,11 +34,36 @@ pub(super) fn fit(frame: &Frame<'_>, result: &mut Result<Output, ToolError>) -> 
             let is_short = output.is_bare() && budget.surely_admits(output.as_text());
             if is_short { None } else { fitted(frame, output, budget) }
         }
-        Err(error) => {
-            error.shorten(MAX_ERROR);
-            None
-        }
+        Err(error) if error.is_within(MAX_ERROR) => None,
+        Err(error) => shortened(frame, error),
     }
+}
+
+/// Cuts an error in its middle: what went wrong may stand at either end.
+#[cold]
+fn shortened(frame: &Frame<'_>, error: &mut ToolError) -> Option<Truncated> {
+    let whole = error.to_string();
+    let room = error.shorten_hint(MAX_ERROR);
+    let message = error.message();
+    if message.len() <= room {
+        return None;
+    }
+    let (path, is_lost) = stored(frame, &whole);
+    let record = |fitted: &Fitted<'_>| {
+        let truncated = record(fitted, message.len(), Dropped::default(), path.clone());
+        let notice = notice_of(frame, &truncated, is_lost);
+        (truncated, notice)
+    };
+    // No notice is longer than that of a text of which nothing is left.
+    let (_, longest) = record(&Fitted::nothing(message));
+    let budget = Budget::new(usize::MAX, room.saturating_sub(longest.len() + 2));
+    let fitted = budget.fit(message, Truncate::Middle)?;
+    let (truncated, notice) = record(&fitted);
+    error.replace_message(joined(&fitted, &notice));
+    // Where the notice alone is too long.
+    error.shorten(MAX_ERROR);
+    frame.event(|| EventKind::Truncated(truncated.clone().into()));
+    Some(truncated)
 }
 
 /// Apart, because most results are short.
@@ -71,19 +97,48 @@ fn cut(
     fitted: &Fitted<'_>,
     dropped: Dropped,
 ) -> (String, Truncated) {
-    let kept = if fitted.omitted_bytes > 0 { kept(frame, whole) } else { None };
-    let lost = matches!(kept, Some(Err(_)));
-    let truncated = Truncated {
+    let (path, is_lost) = match fitted.omitted_bytes {
+        0 => (None, false),
+        _ => stored(frame, whole),
+    };
+    let truncated = record(fitted, counted, dropped, path);
+    let notice = notice_of(frame, &truncated, is_lost);
+    (joined(fitted, &notice), truncated)
+}
+
+/// What is left out of a text of `counted` bytes.
+fn record(
+    fitted: &Fitted<'_>,
+    counted: usize,
+    dropped: Dropped,
+    full_output_path: Option<PathBuf>,
+) -> Truncated {
+    Truncated {
         original_lines: fitted.original_lines.saturating_add(dropped.lines),
         original_bytes: counted.saturating_add(dropped.bytes),
         omitted_lines: fitted.omitted_lines.saturating_add(dropped.lines),
         omitted_bytes: fitted.omitted_bytes.saturating_add(dropped.bytes),
         dropped_lines: dropped.lines,
         dropped_bytes: dropped.bytes,
-        full_output_path: kept.and_then(Result::ok),
-    };
-    let notice = notice::of(&truncated, lost, &frame.core.toolset.view_for(frame.session));
-    (joined(fitted, &notice), truncated)
+        full_output_path,
+    }
+}
+
+/// The notice for a model: it names the tools that can open the file, where they can.
+fn notice_of(frame: &Frame<'_>, truncated: &Truncated, is_lost: bool) -> String {
+    let view = frame.core.toolset.view_for(frame.session);
+    let path = truncated.full_output_path.as_deref();
+    let is_hidden = path.is_some_and(|path| files::hide(frame.session, path));
+    notice::of(truncated, is_lost, (!is_hidden).then_some(&*view))
+}
+
+/// Where `whole` is kept, and whether it should have been kept and was not.
+fn stored(frame: &Frame<'_>, whole: &str) -> (Option<PathBuf>, bool) {
+    match kept(frame, whole) {
+        Some(Ok(path)) => (Some(path), false),
+        Some(Err(_)) => (None, true),
+        None => (None, false),
+    }
 }
 
 /// Keeps `whole` in a file of the session; nothing where the host keeps no outputs.

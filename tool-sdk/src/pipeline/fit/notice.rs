@@ -11,8 +11,9 @@ use crate::toolset::View;
 /// The category of tools that can be handed work.
 const AGENTS: &str = "agents";
 
-/// One line in brackets; `lost` says that the text should have been kept and was not.
-pub(super) fn of(truncated: &Truncated, lost: bool, view: &View) -> String {
+/// One line in brackets; `lost` says that the text should have been kept and was not, and `view`
+/// has the tools that can open the file, where there are any.
+pub(super) fn of(truncated: &Truncated, lost: bool, view: Option<&View>) -> String {
     let Truncated { original_lines, original_bytes, omitted_lines, omitted_bytes, .. } = truncated;
     let Truncated { dropped_lines, dropped_bytes, .. } = truncated;
     let is_whole = (*dropped_lines, *dropped_bytes) == (0, 0);
@@ -28,7 +29,7 @@ pub(super) fn of(truncated: &Truncated, lost: bool, view: &View) -> String {
     if let Some(path) = &truncated.full_output_path {
         let what = if is_whole { "the whole output" } else { "what was captured" };
         notice.push_str(&format!("; {what} is in {}", path.display()));
-        let ways = ways(view);
+        let ways = view.map(ways).unwrap_or_default();
         if !ways.is_empty() {
             notice.push_str("; ");
             notice.push_str(&ways.join(" or "));

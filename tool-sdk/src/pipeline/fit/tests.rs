@@ -10,6 +10,7 @@ use crate::content::Output;
 use crate::context::Session;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
+use crate::event::EventKind;
 use crate::name::ToolName;
 use crate::permission::Mode;
 use crate::pipeline::Pipeline;
@@ -320,16 +321,69 @@ async fn nothing_is_cut_twice() {
     assert_eq!((again.text().as_ref(), again.truncated()), (once.as_str(), None));
 }
 
-// F100: a message of a failed call is cut in the same place.
+/// A pipeline with the tool `t`, which fails.
+fn failing(message: String, hint: Option<&'static str>) -> Pipeline {
+    let tool = DynamicTool::new(definition("t", &[]), move |_, _| {
+        let error = ToolError::failed(&message);
+        let error = hint.iter().fold(error, |error, hint| error.hint(hint));
+        std::future::ready(Err::<String, _>(error))
+    });
+    Pipeline::new(Registry::builder().add(tool).build().unwrap()).mode(Mode::Bypass)
+}
+
+// F100: what a failed call says is cut in the same place: in its middle, and counted.
 #[tokio::test]
 async fn failures_are_cut_too() {
-    let fail = |_, _| async { Err::<String, _>(ToolError::failed("x".repeat(5000))) };
-    let tool = DynamicTool::new(definition("t", &[]), fail);
-    let registry = Registry::builder().add(tool).build().unwrap();
-    let outcome = call(&Pipeline::new(registry).mode(Mode::Bypass)).await;
-    let text = outcome.text();
-    assert!(text.ends_with("x [947 more bytes left out]") && text.len() <= 4096, "{text}");
-    assert_eq!(outcome.truncated(), None);
+    let lines = |count| (1..=count).map(|nth| format!("line {nth}\n")).collect::<String>();
+    let folder = tempfile::tempdir().unwrap();
+    for hint in [None, Some("look at the end")] {
+        let message = lines(2000) + "error: the cause";
+        let pipeline = failing(message.clone(), hint).output_dir(folder.path());
+        let mut events = pipeline.subscribe();
+        let outcome = call(&pipeline).await;
+        let text = outcome.text();
+        let ending = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        assert!(text.starts_with("line 1\nline 2\n") && text.len() <= 4096, "{text}");
+        assert!(text.ends_with(&format!("line 2000\nerror: the cause{ending}")), "{text}");
+
+        let record = truncated(&outcome);
+        assert_eq!((record.original_lines, record.original_bytes), (2001, message.len()));
+        let left = text.lines().filter(|it| it.starts_with("line ") || it.starts_with("error"));
+        assert_eq!(record.omitted_lines, 2001 - left.count());
+        let path = record.full_output_path.as_ref().unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), message + &ending);
+        assert!(notice(&outcome).contains(&format!("the whole output is in {}", path.display())));
+        let told = std::iter::from_fn(|| events.try_recv());
+        assert_eq!(told.filter(|it| matches!(it.kind, EventKind::Truncated(_))).count(), 1);
+    }
+
+    let outcome = call(&failing("x".repeat(5000), None)).await;
+    assert!(outcome.text().starts_with("xxx") && outcome.text().ends_with("xxx"));
+    assert!(outcome.text().len() <= 4096 && truncated(&outcome).full_output_path.is_none());
+    assert_eq!(call(&failing("x".repeat(4096), None)).await.truncated(), None);
+}
+
+// F96: a tool is only named where it can open the file.
+#[cfg(feature = "workspace")]
+#[tokio::test]
+async fn what_cannot_be_opened_is_no_way_to_the_rest() {
+    use crate::truncate::prepare_outputs;
+    use crate::workspace::Workspace;
+
+    let (project, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let page = requiring("path", reader("page", &["path", "offset", "limit"]));
+    let pipeline = pipeline(definition("t", &[]), "x\n".repeat(3000).into(), vec![page]);
+    let pipeline = pipeline.output_dir(folder.path());
+    let workspace = Workspace::open([project.path()]).unwrap();
+    let outputs = prepare_outputs(folder.path(), "s").unwrap();
+    let lent = workspace.clone().readable(outputs).unwrap();
+    for (workspace, is_named) in [(workspace, false), (lent, true)] {
+        let session = Session::new("s").lend(workspace);
+        let outcome = pipeline.call(&session, Call::new("t", "{}")).await;
+        let notice = notice(&outcome);
+        assert!(notice.contains("the whole output is in"), "{notice}");
+        assert_eq!(notice.contains("page through it with `page`"), is_named, "{notice}");
+    }
 }
 
 /// Cases of another system; what is written differently here:

@@ -31,6 +31,7 @@ use super::run::{aborted, contained};
 use super::turn::{Facts, Permit, Stop, Turn};
 use crate::call::{Aside, Call, CallId, RawArgs};
 use crate::context::{Context, Session};
+use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::permission::{Action, Fingerprint};
 use crate::tool::{Definition, Prepared, Tool};
@@ -142,6 +143,7 @@ impl<'a> Frame<'a> {
     pub(super) fn lets_run(&self, prepared: &dyn Prepared) -> bool {
         self.policy.settled == Some(Action::Allow)
             && self.core.audit.is_none()
+            && (self.core.writable.is_none() || self.definition.risk.class == RiskClass::Read)
             && self.session.policy().is_none()
             && prepared.has_no_wish()
     }

@@ -25,12 +25,29 @@ impl Frame<'_> {
 
     /// What the guard against loops finds, once for each call.
     pub(in crate::pipeline) fn guard(&mut self, prepared: &dyn Prepared) -> Finding {
+        self.look(|| catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten())
+    }
+
+    /// Counts a call that cannot run; whoever makes it again and again reads that, too.
+    #[cold]
+    pub(in crate::pipeline) fn in_vain(&mut self, error: ToolError) -> ToolError {
+        let finding = self.look(|| None);
+        match finding.message(self.definition.name.as_str()) {
+            Some(repeats) => match error.suggestion().map(str::to_owned) {
+                Some(hint) => error.hint(format_args!("{hint}; {repeats}")),
+                None => error.hint(repeats),
+            },
+            None => error,
+        }
+    }
+
+    fn look(&mut self, digest: impl FnOnce() -> Option<u64>) -> Finding {
         let Some(guard) = &self.core.guard else { return Finding::Fine };
         if let Some(guarded) = &self.guarded {
             return guarded.finding;
         }
         let kept = self.core.kept(self.session);
-        let digest = catch_unwind(AssertUnwindSafe(|| prepared.digest())).ok().flatten();
+        let digest = digest();
         let name = self.definition.name.as_str();
         let (ticket, finding) = guard.begin(&kept.history, name, self.arguments(), digest);
         self.guarded = Some(Guarded { kept, ticket, finding });

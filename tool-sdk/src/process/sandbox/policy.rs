@@ -231,6 +231,19 @@ impl Policy {
                 && (self.network || status.network == Enforced::Full))
     }
 
+    /// The folders that a child can write below, beside those for temporary files; `None` where
+    /// the kernel does not hold it there.
+    #[must_use]
+    pub fn enforced_roots(&self) -> Option<Vec<PathBuf>> {
+        if self.is_off() || self.status().filesystem != Enforced::Full {
+            return None;
+        }
+        Some(match self.level {
+            Level::WorkspaceWrite => self.roots.iter().cloned().collect(),
+            Level::ReadOnly | Level::Full => Vec::new(),
+        })
+    }
+
     /// Everything that may be written, the outermost folders first.
     pub(super) fn writable_folders(&self) -> Vec<PathBuf> {
         if self.level != Level::WorkspaceWrite {

@@ -28,7 +28,7 @@ use toml::de::{DeTable, DeValue};
 use super::exit::{Failure, Result};
 use super::{Io, grammar, input, mcp, serve};
 use crate::hook::external::ExternalHooks;
-use crate::permission::{Action, Mode, Rule, Scope};
+use crate::permission::{Action, Mode, Rule, Scope, WrittenRule};
 use crate::process::sandbox;
 use crate::tool::closest;
 use crate::toolset::AgentProfile;
@@ -160,7 +160,7 @@ struct Written {
     #[serde(default)]
     deny: Vec<Spanned<String>>,
     #[serde(default)]
-    rules: Vec<Spanned<Entry>>,
+    rules: Vec<Spanned<WrittenRule>>,
     #[serde(default)]
     agents: BTreeMap<String, Spanned<Map<String, Value>>>,
     #[serde(default)]
@@ -199,17 +199,6 @@ const KEYS: &[&str] = &[
     "writable",
 ];
 
-/// A rule in its long form.
-#[derive(Deserialize)]
-struct Entry {
-    permission: String,
-    pattern: Option<String>,
-    argument: Option<String>,
-    action: Action,
-    #[serde(default)]
-    locked: bool,
-}
-
 const RULE_KEYS: &[&str] = &["action", "argument", "locked", "pattern", "permission"];
 
 fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
@@ -230,7 +219,8 @@ fn parse(text: &str, name: &str) -> std::result::Result<Config, Mistake> {
     }
     for entry in written.rules {
         let start = entry.span().start;
-        let rule = entry.into_inner().rule().map_err(|why| Mistake::at(text, start, why))?;
+        let rule = entry.into_inner().read();
+        let rule = rule.map_err(|error| Mistake::at(text, start, error.to_string()))?;
         rules.push((start, rule));
     }
     rules.sort_by_key(|(start, _)| *start);
@@ -292,26 +282,6 @@ fn principals(
     entry: &Spanned<Value>,
 ) -> std::result::Result<serve::Principals, Mistake> {
     serve::principals(entry.get_ref()).map_err(|why| Mistake::at(text, entry.span().start, why))
-}
-
-impl Entry {
-    fn rule(self) -> std::result::Result<Rule, String> {
-        // Each would be a rule that never matches.
-        for (key, text) in
-            [("permission", Some(&self.permission)), ("pattern", self.pattern.as_ref())]
-        {
-            if text.is_some_and(|text| text.trim().is_empty()) {
-                return Err(format!("`{key}` is empty; write `*` for everything"));
-            }
-        }
-        if self.argument.is_some() && self.pattern.is_none() {
-            return Err("`argument` needs a `pattern` beside it".to_owned());
-        }
-        let pattern = self.pattern.as_deref().unwrap_or("*");
-        let mut rule = Rule::new(self.action, self.permission.trim(), pattern);
-        rule.argument = self.argument;
-        Ok(if self.locked { rule.locked() } else { rule })
-    }
 }
 
 /// Finds the first key that nothing knows.

@@ -24,8 +24,12 @@ impl Spoken {
                 "" => String::new(),
                 origin => format!(" ({origin})"),
             };
+            let nothing = match &rule.argument {
+                Some(_) => "no argument of a tool",
+                None => "no tool",
+            };
             let warning =
-                format!("warning: the rule `{rule}`{origin} speaks of no tool that there is");
+                format!("warning: the rule `{rule}`{origin} speaks of {nothing} that there is");
             io.say(style::plain(&warning));
         }
         let tools = self.pipeline.toolset().everything();

@@ -15,7 +15,8 @@ const SECRET: &str = "correct horse battery";
 /// A server whose tools say something: at once, later, by way of a task of their own, and as
 /// the last of all. What was approved before cannot be read, of which a call is warned.
 fn server_in(folder: &std::path::Path) -> Server {
-    let approvals = folder.join("approvals");
+    let (approvals, workspace) = (folder.join("approvals"), folder.join("workspace"));
+    std::fs::create_dir(&workspace).unwrap();
     std::fs::create_dir(&approvals).unwrap();
     std::fs::write(approvals.join("approvals.json"), "{}").unwrap();
     let says = |name| definition(name, RiskClass::Read);
@@ -50,7 +51,7 @@ fn server_in(folder: &std::path::Path) -> Server {
     let tools = Registry::builder().add(at_once).add(later).add(spawned).add(last).add(write);
     let pipeline = Pipeline::new(tools.build().unwrap())
         .redact_events(Redactor::new([SECRET]))
-        .approvals(ApprovalStore::open(approvals, folder));
+        .approvals(ApprovalStore::open(approvals, &workspace));
     Server::new(pipeline, Session::default()).asking_peers(false)
 }
 

@@ -1,0 +1,32 @@
+//! What files a session lends its tools, as far as the pipeline has to know.
+
+use std::path::{Path, PathBuf};
+
+use crate::context::Session;
+#[cfg(feature = "workspace")]
+use crate::workspace::Workspace;
+
+/// The folders that tools may write to.
+#[cfg(feature = "workspace")]
+pub(super) fn roots(session: &Session) -> Vec<PathBuf> {
+    let workspace = session.lent().get::<Workspace>();
+    workspace.iter().flat_map(|workspace| workspace.roots().map(Path::to_owned)).collect()
+}
+
+#[cfg(not(feature = "workspace"))]
+pub(super) fn roots(_: &Session) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Whether tools that read through a workspace are refused what is at `path`.
+#[cfg(feature = "workspace")]
+pub(super) fn hide(session: &Session, path: &Path) -> bool {
+    let refuses =
+        |workspace: &Workspace| path.to_str().is_none_or(|it| workspace.resolve(it).is_err());
+    session.lent().get::<Workspace>().is_some_and(|workspace| refuses(&workspace))
+}
+
+#[cfg(not(feature = "workspace"))]
+pub(super) fn hide(_: &Session, _: &Path) -> bool {
+    false
+}
