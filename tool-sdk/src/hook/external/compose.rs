@@ -14,11 +14,9 @@ pub(super) fn weighed(entry: &Entry, answer: Result<Said, Failure>) -> Said {
             Said { verdict: Verdict::None, reason: None, ..said }
         }
         Ok(said) if said.reason.is_some() => said,
-        Ok(said) => Said {
-            is_sentence: said.why().is_none(),
-            reason: reason(entry, said.verdict),
-            ..said
-        },
+        Ok(said) => {
+            Said { is_sentence: said.why().is_none(), reason: reason(entry, said.verdict), ..said }
+        }
         Err(failure) if entry.on_error == OnError::Deny => {
             let reason = format!("{}; what it could not judge does not run", failure.what);
             Said { is_sentence: true, ..Said::deny(reason) }

@@ -33,8 +33,8 @@ use self::payload::{Payload, mode_name};
 use self::protocol::{Failure, Said};
 use super::{Hook, HookRun, HookedCall, Opinion, Step, Verdict};
 use crate::content::Output;
-use crate::error::ToolError;
 use crate::context::Session;
+use crate::error::ToolError;
 use crate::permission::{Approver, Mode};
 use crate::process::{self, ChildEnv};
 use crate::tool::{Definition, Wording};
@@ -49,8 +49,8 @@ const KEEP: usize = 64 << 10;
 /// | exit | means |
 /// |---|---|
 /// | 0, plain text or nothing | no opinion |
-/// | 0, JSON | what the JSON says |
-/// | 0, broken JSON | the hook failed |
+/// | 0, one JSON object | what it says |
+/// | 0, an answer that cannot be read | the hook failed |
 /// | 2, whatever it printed | no; standard error is the reason |
 /// | anything else, a signal, no time left, not started | the hook failed |
 ///
@@ -206,9 +206,7 @@ impl ExternalHooks {
         tool: impl Iterator<Item = &'e str> + Clone,
     ) -> Vec<(&'e Entry, &'e str)> {
         let of_event = self.entries.iter().filter(|entry| entry.event == event);
-        of_event
-            .filter_map(|entry| Some((entry, entry.matcher.called(tool.clone())?)))
-            .collect()
+        of_event.filter_map(|entry| Some((entry, entry.matcher.called(tool.clone())?))).collect()
     }
 
     /// What commands are told of every call of a session.

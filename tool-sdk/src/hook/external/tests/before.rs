@@ -55,7 +55,10 @@ async fn requests_that_reach_no_hook_are_told() {
     let hooks = Arc::new(config(&[(Event::PermissionRequest, json!({ "command": "true" }))]));
     let _approver = Arc::clone(&hooks).approver(Arc::new(crate::permission::Scripted::default()));
     assert_eq!(warned(&hooks).await, [""; 0]);
-    assert_eq!(warned(&config(&[(Event::PreToolUse, json!({ "command": "true" }))])).await, [""; 0]);
+    assert_eq!(
+        warned(&config(&[(Event::PreToolUse, json!({ "command": "true" }))])).await,
+        [""; 0]
+    );
 }
 
 fn decides(decision: &str, reason: &str) -> Value {

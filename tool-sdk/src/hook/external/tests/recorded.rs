@@ -63,7 +63,8 @@ fn matchers_are_read_as_recorded() {
         let pattern = case["matcher"].as_str().unwrap_or_default();
         let matcher = Matcher::parse(pattern);
         assert_eq!(matcher.is_err(), case["config_error"] == true, "{case}");
-        let matches = matcher.is_ok_and(|it| it.called(case["tool_name"].as_str().into_iter()).is_some());
+        let matches =
+            matcher.is_ok_and(|it| it.called(case["tool_name"].as_str().into_iter()).is_some());
         assert_eq!(matches, case["matches"] == true, "{case}");
     }
 }
@@ -177,7 +178,9 @@ fn what_cannot_be_understood_is_a_failure() {
 // A text is a text, and a byte order mark is none.
 #[test]
 fn words_are_no_answer_and_a_mark_hides_none() {
-    for stdout in ["all good", "[guard] fine", "[1] x", "the decision: continue", "\"decision\"", ""] {
+    for stdout in
+        ["all good", "[guard] fine", "[1] x", "the decision: continue", "\"decision\"", ""]
+    {
         let said = meaning(Event::PreToolUse, 0, stdout, "");
         assert_eq!(said.unwrap(), Said::default(), "{stdout}");
     }
