@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tool_sdk::{
-    AuditLog, Call, Hook, HookedCall, Output, Pipeline, Priority, Redactor, Registry, Rule,
-    Session, Step, ToolError, tool,
+    AuditLog, Call, Hook, HookedCall, OnError, Output, Pipeline, Priority, Redactor, Registry,
+    Rule, Session, Step, ToolError, tool,
 };
 
 /// Send a letter.
@@ -45,6 +45,11 @@ impl Hook for Slow {
             self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
         Step::now(Ok(()))
+    }
+
+    /// It only looks on.
+    fn on_error(&self) -> OnError {
+        OnError::Ignore
     }
 }
 

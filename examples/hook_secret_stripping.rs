@@ -1,7 +1,8 @@
 //! A hook after the call: it takes secrets out of what the model reads.
 //!
 //! After-hooks see the whole result, before it is cut, and also that of a failed call. This
-//! one leaves out what it does not look into, rather than to let it through.
+//! one leaves out what it does not look into, rather than to let it through. Should it fail, the
+//! result is not shown: that is what `on_error` says of every hook that does not say otherwise.
 
 use tool_sdk::{
     Call, Hook, HookedCall, Output, Pipeline, Priority, Redactor, Registry, Session, Step,

@@ -123,19 +123,18 @@ async fn commands_are_told_the_mode_of_the_session_and_how_deep_its_agent_is() {
     let tells = r#"
 import json, sys
 call = json.load(sys.stdin)
-print(f"{call['permission_mode']} {call.get('depth')}", file=sys.stderr)
-sys.exit(2)
+open("told", "w").write(f"{call['permission_mode']} {call.get('depth')}")
 "#;
     let mut guarded = Guarded::new("*", tells);
-    let call = json!({ "path": "a", "content": "" });
-    let text = async |guarded: &Guarded| {
-        guarded.call("write_file", call.clone()).await.text().into_owned()
+    let told = async |guarded: &Guarded| {
+        guarded.call("write_file", json!({ "path": "a", "content": "" })).await;
+        guarded.file("told").unwrap()
     };
-    assert!(text(&guarded).await.ends_with("default None"));
+    assert_eq!(told(&guarded).await, "default None");
     guarded.session = guarded.session.with_metadata("depth", 2).with_mode(Mode::Plan);
-    assert!(text(&guarded).await.ends_with("plan 2"));
+    assert_eq!(told(&guarded).await, "plan 2");
     guarded.pipeline = guarded.pipeline.mode(Mode::Bypass);
-    assert!(text(&guarded).await.ends_with("plan 2"));
+    assert_eq!(told(&guarded).await, "plan 2");
 }
 
 // HK1: a hook that fails is nobody's no.

@@ -49,8 +49,8 @@ const KEEP: usize = 64 << 10;
 /// | exit | means |
 /// |---|---|
 /// | 0, plain text or nothing | no opinion |
-/// | 0, JSON | what the JSON says |
-/// | 0, broken JSON | the hook failed |
+/// | 0, one JSON object | what it says |
+/// | 0, an answer that cannot be read | the hook failed |
 /// | 2, whatever it printed | no; standard error is the reason |
 /// | anything else, a signal, no time left, not started | the hook failed |
 ///

@@ -39,11 +39,14 @@ impl Before {
 
 /// The result once more; of an error, what the model reads.
 fn copied(result: &Result<Output, ToolError>) -> Result<Output, ToolError> {
-    result.as_ref().map(Output::clone).map_err(|error| {
-        let copy = ToolError::new(error.kind(), error.message());
-        match error.suggestion() {
-            Some(hint) => copy.hint(hint),
-            None => copy,
+    match result {
+        Ok(output) => Ok(output.clone()),
+        Err(error) => {
+            let copy = ToolError::new(error.kind(), error.message());
+            Err(match error.suggestion() {
+                Some(hint) => copy.hint(hint),
+                None => copy,
+            })
         }
-    })
+    }
 }
