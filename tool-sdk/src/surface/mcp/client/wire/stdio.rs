@@ -56,5 +56,13 @@ where
 {
     let overflow = Overflow::default();
     let lines = Lines::new(read, write, overflow.clone());
-    Box::pin(begin(lines, Some(MEETING), overflow, child, ears, mode))
+    Box::pin(begin(lines, patience(&mode), overflow, child, ears, mode))
+}
+
+/// One that has refused to be an older server is only slow.
+pub(super) fn patience(mode: &ClientLifecycleMode) -> Option<Duration> {
+    match mode {
+        ClientLifecycleMode::Discover { .. } => None,
+        _ => Some(MEETING),
+    }
 }

@@ -64,6 +64,14 @@ impl Transport<RoleClient> for Silent {
     }
 }
 
+// A program that starts slowly and is of today is met in the end.
+#[test]
+fn nobody_who_refused_to_be_an_older_server_is_taken_for_one_again() {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    assert_eq!(stdio::patience(&ClientLifecycleMode::Discover { preferred_versions }), None);
+    assert!(stdio::patience(&today()).is_some());
+}
+
 // Over HTTP a server that is only slow is not taken for an older one after two seconds.
 #[tokio::test(start_paused = true)]
 async fn who_says_nothing_is_taken_for_an_older_one_only_where_there_is_an_end_of_patience() {
