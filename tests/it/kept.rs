@@ -168,7 +168,10 @@ async fn a_session_that_is_told_again_who_it_is_for_keeps_what_was_approved() {
     let base = Session::new("s").with_user("ada").with_agent("a").with_project("p");
     assert!(call(&pipeline, &base, "remove", "a").await.result.is_ok());
     let again = || base.clone().with_id("s").with_user("ada").with_agent("a").with_project("p");
-    assert!(call(&pipeline, &again(), "remove", "a").await.result.is_ok());
+    for _ in 0..2 {
+        assert!(call(&pipeline, &again(), "remove", "a").await.result.is_ok());
+    }
+    // Somebody said yes to the first, so that the fourth is the third of those that count.
     let mut events = pipeline.subscribe();
     assert!(call(&pipeline, &again(), "remove", "a").await.result.is_err());
     assert!(kinds(&mut events).contains(&"looped".to_owned()));
