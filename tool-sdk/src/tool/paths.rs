@@ -53,7 +53,10 @@ impl Paths {
             *slot = default.value()?.as_str().map(WorkspacePath::from);
             slot.clone()
         };
-        let defaults = params.iter().zip(slots).filter_map(fill);
+        let mut defaults = params.iter().zip(slots).filter_map(fill).peekable();
+        if defaults.peek().is_none() {
+            return self;
+        }
         Self { paths: self.paths.into_iter().chain(defaults).collect(), ..self }
     }
 
