@@ -44,9 +44,9 @@ mod witness;
 use std::borrow::Borrow;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{self, Poll};
 
 use futures_util::FutureExt as _;
 
@@ -292,7 +292,8 @@ impl Pipeline {
             let left =
                 poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task, &mut result)));
             if let Some(left) = left.await {
-                result = Some(gates::pass(&mut frame, left, turn, is_traced, &view).await);
+                let mut passing = pin!(gates::pass(&mut frame, left, turn, is_traced, &view));
+                result = Some(poll_fn(|task| apart(passing.as_mut(), task)).await);
             }
 
             // fit, finish
@@ -318,6 +319,13 @@ impl Pipeline {
         let prepared = frame.prepare()?;
         decide::check(&mut frame, prepared).await
     }
+}
+
+/// Polls `future` in a function of its own, so that the way of most calls stays short enough
+/// to become part of whoever makes them.
+#[inline(never)]
+fn apart<F: Future>(future: Pin<&mut F>, task: &mut task::Context<'_>) -> Poll<F::Output> {
+    future.poll(task)
 }
 
 /// Whether a call has its span already.
