@@ -293,6 +293,26 @@ async fn an_answer_that_was_not_offered_is_told_as_such() {
     assert!(warnings[0].contains("`session` is not offered"), "{warnings:?}");
 }
 
+// F82: a question that nobody takes to a person is a no, but not that of a person.
+#[tokio::test]
+async fn a_dropped_question_is_nobodys_no() {
+    let log = Log::default();
+    for is_read in [true, false] {
+        let (approver, mut inbox) = ask_channel();
+        let pipeline = all_forms(&log).remove(0).approver(approver);
+        let screen = async {
+            if is_read {
+                drop(inbox.recv().await);
+            }
+            drop(inbox);
+        };
+        let (outcome, ()) = tokio::join!(overwrite_a(&pipeline, &log), screen);
+        let error = outcome.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        assert!(error.message().ends_with("whoever was asked is gone"), "{error}");
+    }
+}
+
 // F77: an approval that cannot reach as far as was said is told.
 #[tokio::test]
 async fn an_approval_that_reaches_less_than_was_said_is_told() {

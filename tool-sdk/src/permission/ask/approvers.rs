@@ -135,12 +135,19 @@ impl fmt::Debug for PendingAsk {
 impl Approver for AskChannel {
     fn ask(&self, ask: Arc<Ask>) -> Answer {
         let (reply, answer) = oneshot::channel();
+        let shown = Arc::clone(&ask);
         let sent = self.0.send(PendingAsk { ask, reply });
         Box::pin(async move {
             match sent {
-                Ok(()) => Some(answer.await.unwrap_or(Reply::Reject)),
-                Err(_) => Some(Reply::Reject),
+                Ok(()) => Some(answer.await.unwrap_or_else(|_| gone(&shown))),
+                Err(_) => Some(gone(&shown)),
             }
         })
     }
+}
+
+/// A no that nobody said, so it is not told as a person's.
+fn gone(ask: &Ask) -> Reply {
+    ask.backstage.refuse("whoever was asked is gone");
+    Reply::RejectWith { feedback: String::new() }
 }

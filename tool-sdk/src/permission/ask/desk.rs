@@ -24,7 +24,7 @@ use crate::context::Session;
 pub(crate) enum Settled {
     /// Somebody answered it.
     Reply(Reply),
-    /// A hook said no in a person's place, or failed to say anything; the words name it.
+    /// No person said no: a hook did, or failed to say anything, or who was asked is gone.
     Refused(Arc<str>),
     /// Something else that the session asked was rejected.
     RejectedBeside,

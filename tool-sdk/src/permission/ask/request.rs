@@ -138,7 +138,7 @@ pub(crate) struct Backstage {
     /// Who is told of the hooks that answer in a person's place.
     pub(crate) witness: Option<Arc<dyn Witness>>,
     who: OnceLock<Cow<'static, str>>,
-    /// Why a hook lets the call not run, in words for whoever made it.
+    /// Why the call does not run where no person said so, in words for whoever made it.
     refusal: OnceLock<Arc<str>>,
 }
 
@@ -147,13 +147,12 @@ impl Backstage {
         Self { aliases: aliases.to_vec(), witness: Some(witness), ..Self::default() }
     }
 
-    /// Says that the no to this ask is that of a hook, and not of a person.
-    #[cfg(feature = "hooks")]
+    /// Says that the no to this ask is not that of a person: a hook's, or nobody's.
     pub(crate) fn refuse(&self, words: &str) {
         self.refusal.get_or_init(|| words.into());
     }
 
-    /// Why a hook lets the call not run.
+    /// Why the call does not run where no person said so.
     pub(crate) fn refusal(&self) -> Option<Arc<str>> {
         self.refusal.get().cloned()
     }
