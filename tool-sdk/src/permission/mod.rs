@@ -20,6 +20,8 @@ mod written;
 pub use self::approvals::{
     ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoredApproval,
 };
+#[cfg(feature = "mcp")]
+pub(crate) use self::ask::unanswered;
 pub(crate) use self::ask::{Answering, Backstage, Desk, Settled, Taken, Waiting, Witness};
 pub use self::ask::{
     Approver, Ask, AskChannel, AskId, AskInbox, PendingAsk, Reply, ReplyError, Scripted,

@@ -140,6 +140,7 @@ fn show(place: &Located, offset: u64, page: Page, numbering: Numbering) -> Outpu
     let mut text = numbering.of_lines(page.text);
     text.push_str(&match page.end {
         End::Source if page.lines == 0 => "(The file is empty.)".to_owned(),
+        End::Source if last == 1 => "\n(End of file, one line in all.)".to_owned(),
         End::Source => format!("\n(End of file, {last} lines in all.)"),
         End::Lines { total: Some(total) } => format!(
             "\n(Showing lines {offset}-{last} of {total}. Use offset={next} to continue.)"

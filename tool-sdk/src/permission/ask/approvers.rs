@@ -139,15 +139,17 @@ impl Approver for AskChannel {
         let sent = self.0.send(PendingAsk { ask, reply });
         Box::pin(async move {
             match sent {
-                Ok(()) => Some(answer.await.unwrap_or_else(|_| gone(&shown))),
-                Err(_) => Some(gone(&shown)),
+                Ok(()) => Some(answer.await.unwrap_or_else(|_| unanswered(&shown, GONE))),
+                Err(_) => Some(unanswered(&shown, GONE)),
             }
         })
     }
 }
 
-/// A no that nobody said, so it is not told as a person's.
-fn gone(ask: &Ask) -> Reply {
-    ask.backstage.refuse("whoever was asked is gone");
+const GONE: &str = "whoever was asked is gone";
+
+/// A no that no person said, and that is not told as one: `why` there was no answer.
+pub(crate) fn unanswered(ask: &Ask, why: &str) -> Reply {
+    ask.backstage.refuse(why);
     Reply::RejectWith { feedback: String::new() }
 }

@@ -7,6 +7,8 @@ mod approvers;
 mod desk;
 mod request;
 
+#[cfg(feature = "mcp")]
+pub(crate) use self::approvers::unanswered;
 pub use self::approvers::{AskChannel, AskInbox, PendingAsk, Scripted, ask_channel};
 pub use self::desk::ReplyError;
 pub(crate) use self::desk::{Answering, Desk, Settled, Taken, Waiting};

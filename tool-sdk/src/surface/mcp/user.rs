@@ -21,7 +21,7 @@ use super::ask::{self, Reach};
 use super::input::{Abilities, cannot, params};
 use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind, Session};
 use crate::error::ToolError;
-use crate::permission::{Approver, Ask, Reply};
+use crate::permission::{Approver, Ask, Reply, unanswered};
 
 /// Whoever sits behind a legacy peer.
 #[derive(Clone)]
@@ -154,12 +154,12 @@ impl Approver for User {
         let user = self.clone();
         Box::pin(async move {
             let Ok(question) = ask::question(&ask, Reach::Session) else {
-                return Some(Reply::Reject);
+                return Some(unanswered(&ask, "the question cannot be put to the client"));
             };
             let question = ServerRequest::ElicitRequest(ElicitRequest::new(question));
             Some(match user.question(question, Some(ask.expires_in)).await {
                 Ok(ClientResult::ElicitResult(answer)) => ask::reply(&ask, Reach::Session, &answer),
-                _ => Reply::Reject,
+                _ => unanswered(&ask, "the client did not answer"),
             })
         })
     }
