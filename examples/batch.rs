@@ -1,5 +1,5 @@
-//! Many calls in one message: everything is asked first, then what may run at the same
-//! time does, and the outcomes come in the order of the calls.
+//! Many calls in one message: everything is asked first, then neighbours that may run at the
+//! same time do, and the outcomes come in the order of the calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,13 +68,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let write_1 = ("write_down", r#"{"path": "c", "text": "1"}"#);
     let write_2 = ("write_down", r#"{"path": "c", "text": "2"}"#);
 
-    // The reads meet, which they could not do one after the other; the writes do not.
-    let texts = run([Reply::Once, Reply::Once], [read_a, write_1, write_2, read_b]).await?;
+    // The reads meet, which they could not do one after the other; the writes do not. A read
+    // behind a write would wait for it.
+    let texts = run([Reply::Once, Reply::Once], [read_a, read_b, write_1, write_2]).await?;
     println!("{}\n", texts.join("\n"));
     assert_eq!(texts[0], "read a after 2 answers");
-    assert_eq!(texts[1], "wrote 1 to c beside 0 others");
-    assert_eq!(texts[2], "wrote 2 to c beside 0 others");
-    assert_eq!(texts[3], "read b after 2 answers");
+    assert_eq!(texts[1], "read b after 2 answers");
+    assert_eq!(texts[2], "wrote 1 to c beside 0 others");
+    assert_eq!(texts[3], "wrote 2 to c beside 0 others");
 
     // A call that fails, or is refused with a reason, stops no other.
     let no = Reply::RejectWith { feedback: "use another file".to_owned() };

@@ -49,6 +49,27 @@ fn an_old_peer_is_asked_and_its_answer_counts() {
     }
 }
 
+// A client that fails to ask has answered for nobody.
+#[test]
+fn a_peer_that_fails_to_ask_is_no_user_who_says_no() {
+    for (answer, words) in [
+        (json!({ "result": answered("decline", "once") }), "the user rejected it"),
+        (json!({ "error": { "code": -32603, "message": "x" } }), "the client did not answer"),
+        (json!({ "result": { "action": "shrug" } }), "the client did not answer"),
+    ] {
+        let mut peer = Peer::greet(asking(&[]), forms());
+        peer.send(&read());
+        let mut reply = answer.clone();
+        reply["jsonrpc"] = "2.0".into();
+        reply["id"] = peer.hear()["id"].clone();
+        peer.send(&reply);
+        let denied = peer.hear();
+        check(&denied, false);
+        assert!(text(&denied).contains(words), "{answer}: {denied}");
+        peer.hang_up();
+    }
+}
+
 #[test]
 fn a_new_peer_is_told_that_input_is_required() {
     let read = |more: Value| {
