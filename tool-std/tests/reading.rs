@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tool_sdk::testing::Harness;
 use tool_sdk::{
     Call, ErrorKind, Mode, Outcome, Pipeline, Registry, Reply, Rule, Scripted, Session, Workspace,
-    tools,
+    prepare_outputs, tools,
 };
 use tool_std::fs::{Numbering, list_dir, read_file};
 use tool_std::search::{glob_files, grep_files};
@@ -51,11 +51,17 @@ async fn what_was_left_out_is_in_a_file() {
     let (folder, outputs) = (folder(&[("a", &"line\n".repeat(100))]), TempDir::new().unwrap());
     let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
     let pipeline = Pipeline::new(registry.build().unwrap()).output_dir(outputs.path());
-    let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
-    let call = Call::new("grep_files", json!({ "pattern": "line" }).to_string()).max_output(300);
-    let outcome = pipeline.call(&session, call).await;
+    let lent = prepare_outputs(outputs.path(), "test").unwrap();
+    let workspace = || Workspace::open([folder.path()]).unwrap();
     let ways = "page through it with `read_file` (offset, limit) or search it with `grep_files`]";
-    assert!(outcome.text().contains(ways), "{}", outcome.text());
+    // No tool is named that could not open the file.
+    for (workspace, is_told) in [(workspace().readable(lent).unwrap(), true), (workspace(), false)]
+    {
+        let session = Session::new("test").lend(workspace);
+        let call = Call::new("grep_files", json!({ "pattern": "line" }).to_string());
+        let outcome = pipeline.call(&session, call.max_output(300)).await;
+        assert_eq!(outcome.text().contains(ways), is_told, "{}", outcome.text());
+    }
 }
 
 /// Calls under these rules; a failure is told by its kind.
