@@ -8,5 +8,6 @@ mod fixtures;
 mod laws;
 mod mutants;
 mod places;
+mod redirections;
 mod support;
 mod table;
