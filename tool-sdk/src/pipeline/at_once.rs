@@ -6,8 +6,8 @@
 
 use std::task;
 
-use super::before::Heard;
 use super::frame::Frame;
+use super::hooks::Heard;
 use super::run::{self, First, Waiting};
 use crate::content::Output;
 use crate::error::ToolError;

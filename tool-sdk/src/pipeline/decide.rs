@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::Checked;
 use super::ask::{self, Answered};
-use super::before::{self, Heard};
 use super::frame::Frame;
+use super::hooks::{self, Heard};
 use super::run::aborted;
 use super::turn::{Permit, Turn};
 use crate::context::{Context, Settings};
@@ -118,7 +118,7 @@ pub(super) async fn check(
 ) -> Result<Checked, ToolError> {
     strictly(frame.arguments())?;
     let mut heard = Heard::new(prepared);
-    before::before(frame, &mut heard).await?;
+    hooks::before(frame, &mut heard).await?;
     let cx = frame.context(frame.started());
     let mut decision = decide(frame, &heard, &cx);
     let suggestions = match decision.action {

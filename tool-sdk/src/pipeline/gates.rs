@@ -8,7 +8,7 @@ use super::at_once::Left;
 use super::frame::Frame;
 use super::run::{self, First};
 use super::turn::Turn;
-use super::{before, decide, trace};
+use super::{decide, hooks, trace};
 use crate::content::Output;
 use crate::error::ToolError;
 use crate::toolset::View;
@@ -32,7 +32,7 @@ pub(super) async fn pass(
     let is_hooked = frame.is_hooked();
     if is_hooked {
         trace::stage(frame, is_traced, "hooks");
-        if let Err(error) = before::before(frame, &mut heard).await {
+        if let Err(error) = hooks::before(frame, &mut heard).await {
             return Err(frame.refused(&*heard.prepared, error));
         }
         frame.pass_on_halt(turn);
@@ -74,7 +74,7 @@ pub(super) async fn pass(
     // after
     if is_hooked {
         trace::stage(frame, is_traced, "after");
-        before::after(frame, &mut result).await;
+        hooks::after(frame, &mut result).await;
         frame.pass_on_halt(turn);
     }
     drop(permit);

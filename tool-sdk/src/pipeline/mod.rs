@@ -8,6 +8,7 @@
 //! guard     the same call again and again is found out
 //! decide    rules, approvals, mode, hooks' opinions
 //! ask       blocks on the answer; what was shown is what runs
+//! turn      in a batch, waits until it may run beside the others
 //! run       time limit, cancellation, panics contained; events flow
 //! after     after-hooks see the whole result, on failure too
 //! fit       the text is cut to what a model can read; the whole goes to a file
@@ -22,7 +23,6 @@
 
 mod ask;
 mod at_once;
-mod before;
 mod builder;
 mod core;
 mod decide;
@@ -30,6 +30,7 @@ mod files;
 mod fit;
 mod frame;
 mod gates;
+mod hooks;
 mod more;
 mod run;
 mod sight;

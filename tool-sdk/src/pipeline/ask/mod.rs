@@ -1,0 +1,174 @@
+//! Asking about a call: what is shown ([`shown`]), who waits ([`vigil`]), and what the
+//! decision is once somebody has answered. How an answer counts for others is in [`answer`].
+
+mod answer;
+mod shown;
+mod vigil;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+pub(super) use self::answer::answer;
+pub(super) use self::shown::new_id;
+pub(super) use self::vigil::Vigil;
+use super::decide::decide;
+use super::frame::Frame;
+use super::hooks::Heard;
+use super::turn::{Stop, Turn};
+use crate::audit::Answer;
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::event::EventKind;
+use crate::permission::{Action, Ask, Decision, Reply, Settled};
+use crate::tool::Prepared;
+
+/// What became of an ask: the decision now, and the value that was shown.
+pub(super) struct Answered {
+    pub(super) decision: Decision,
+    pub(super) reply: Option<Replied>,
+    pub(super) shown: Box<dyn Prepared>,
+}
+
+/// What somebody said, and who it was where that is known.
+pub(super) struct Replied {
+    reply: Reply,
+    who: Option<String>,
+}
+
+impl Replied {
+    /// The answer to `ask`.
+    pub(super) fn to(ask: &Ask, reply: Reply) -> Self {
+        Self { reply, who: ask.who_answered().map(str::to_owned) }
+    }
+
+    /// Whether the call may run.
+    pub(super) fn is_yes(&self) -> bool {
+        self.reply.is_yes()
+    }
+
+    /// Why a call runs to which this is the answer.
+    pub(super) fn reason(&self) -> Cow<'static, str> {
+        match &self.who {
+            Some(who) => format!("`{who}` was asked and said yes").into(),
+            None => "somebody was asked and said yes".into(),
+        }
+    }
+
+    /// For the record.
+    pub(super) fn as_answer(&self) -> Answer<'_> {
+        Answer::new(&self.reply, self.who.as_deref())
+    }
+}
+
+/// Asks whoever can be asked.
+pub(super) async fn ask(
+    frame: &Frame<'_>,
+    mut heard: Heard,
+    decision: Decision,
+    cx: &Context,
+    turn: Option<&dyn Turn>,
+) -> Result<Answered, ToolError> {
+    let answered =
+        |decision, reply, heard: Heard| Ok(Answered { decision, reply, shown: heard.prepared });
+    let Some(approver) = frame.session.approver().or_else(|| frame.core.approver.clone()) else {
+        return answered(decision.unanswered(), None, heard);
+    };
+    if let Some(stop) = turn.and_then(Turn::stopped) {
+        return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
+    }
+    let ask = shown::make(frame, &heard, &decision, cx)?;
+    if frame.core.kept(frame.session).was_rejected(frame.call, &ask.fingerprint) {
+        let no = decision.replied(Action::Deny, "the user rejected this very call a moment ago");
+        return answered(no, None, heard);
+    }
+    let mut vigil = Vigil::begin(frame.core, ask, frame.session, &approver);
+    frame.event(|| EventKind::PermissionAsked(Arc::clone(vigil.ask())));
+    let end = wait(&mut vigil, frame, &mut heard, cx, turn).await;
+    let (id, reply) = (vigil.ask().id.clone(), end.as_str());
+    frame.event(|| EventKind::PermissionReplied { ask: id, reply: reply.into() });
+    let (decision, reply) = match end {
+        End::Settled(settled) => heed(frame, &heard, decision, cx, turn, vigil.ask(), settled),
+        End::Stopped(stop) => (decision.stopped(stop.by(), stop.as_str()), None),
+        End::Decided(now) => (now, None),
+    };
+    answered(decision, reply, heard)
+}
+
+/// What a settled ask makes of the decision.
+fn heed(
+    frame: &Frame<'_>,
+    heard: &Heard,
+    decision: Decision,
+    cx: &Context,
+    turn: Option<&dyn Turn>,
+    ask: &Ask,
+    settled: Settled,
+) -> (Decision, Option<Replied>) {
+    let refusal = settled.refusal();
+    let Settled::Reply(reply) = settled else {
+        return (decision.replied(Action::Deny, refusal), None);
+    };
+    let replied = Replied::to(ask, reply);
+    if !replied.is_yes() {
+        frame.core.kept(frame.session).reject(frame.call, ask.fingerprint.clone());
+        if let (Reply::Reject, Some(turn)) = (&replied.reply, turn) {
+            turn.stop(Stop::Rejected);
+        }
+        return (decision.replied(Action::Deny, refusal), Some(replied));
+    }
+    // What was shown is what runs, and only when nothing forbids it by now.
+    let now = decide(frame, heard, cx);
+    let decision = if now.action == Action::Deny {
+        now
+    } else if String::from(frame.fingerprint(&*heard.prepared)) == ask.fingerprint {
+        decision.replied(Action::Allow, replied.reason())
+    } else {
+        let changed = "what the call touches changed while somebody was asked";
+        decision.replied(Action::Deny, changed)
+    };
+    (decision, Some(replied))
+}
+
+/// How an ask came to its end.
+enum End {
+    /// It has its answer, or will have none.
+    Settled(Settled),
+    /// The turn ended.
+    Stopped(Stop),
+    /// Something else decides the call by now.
+    Decided(Decision),
+}
+
+impl End {
+    /// For subscribers.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Settled(settled) => settled.as_str(),
+            Self::Stopped(_) => "aborted",
+            Self::Decided(_) => "covered",
+        }
+    }
+}
+
+/// Waits until nobody needs to answer any more. The call is borrowed for this alone, because
+/// what is prepared can be looked at by one thread only.
+async fn wait(
+    vigil: &mut Vigil<'_>,
+    frame: &Frame<'_>,
+    heard: &mut Heard,
+    cx: &Context,
+    turn: Option<&dyn Turn>,
+) -> End {
+    loop {
+        if let Some(settled) = vigil.next().await {
+            return End::Settled(settled);
+        }
+        if let Some(stop) = turn.and_then(Turn::stopped) {
+            return End::Stopped(stop);
+        }
+        let now = decide(frame, heard, cx);
+        if now.action != Action::Ask {
+            return End::Decided(now);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What is shown to whoever is asked: made from the value that will run.
+
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::permission::{Ask, AskId, Backstage, Decision};
+use crate::pipeline::decide::{grantees, quietly, suggestions};
+use crate::pipeline::frame::Frame;
+use crate::pipeline::hooks::Heard;
+use crate::pipeline::witness::Subscribers;
+
+/// The ask for a call on which nobody has decided yet.
+pub(super) fn make(
+    frame: &Frame<'_>,
+    heard: &Heard,
+    decision: &Decision,
+    cx: &Context,
+) -> Result<Ask, ToolError> {
+    let definition = frame.definition;
+    let prepared = &*heard.prepared;
+    let display = &definition.display;
+    let original = heard.original().is_some();
+    let witness = Subscribers::of(frame.core, frame.session, &definition.name, &frame.id);
+    let mut ask = Ask {
+        id: new_id()?,
+        call: frame.id.clone(),
+        session: frame.session.id().into(),
+        agent: frame.session.agent().map(str::to_owned),
+        tool: definition.name.clone(),
+        display: Arc::clone(display),
+        source: definition.source.clone(),
+        risk: definition.risk,
+        permission: definition.permission().to_owned(),
+        arguments: display.masked(frame.arguments()),
+        original: original.then(|| display.masked(frame.call.arguments.text())),
+        summary: quietly(|| prepared.summary()).flatten(),
+        subjects: decision.subjects.clone(),
+        grantees: grantees(frame.definition, &decision.subjects),
+        backstage: Backstage::new(&definition.aliases, witness),
+        suggestions: quietly(|| suggestions(frame, prepared, decision)).unwrap_or_default(),
+        by: decision.by,
+        reason: decision.reason.clone().into_owned(),
+        rules: decision.rules.clone(),
+        preview: quietly(|| prepared.preview(cx)).flatten(),
+        dangerous: quietly(|| prepared.is_dangerous()).unwrap_or(true),
+        fingerprint: frame.fingerprint(prepared).into(),
+        expires_in: frame.core.ask_timeout,
+    };
+    if !ask.offers_always() {
+        ask.suggestions.clear();
+    }
+    Ok(ask)
+}
+
+/// 128 random bits; without them nobody could be asked safely.
+pub(in crate::pipeline) fn new_id() -> Result<AskId, ToolError> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|error| {
+        ToolError::internal("nobody can be asked: the system has no random numbers").source(error)
+    })?;
+    Ok(AskId::new(&format!("{:032x}", u128::from_be_bytes(bits))))
+}

@@ -1,0 +1,52 @@
+//! Waiting for the answer to one ask: the first that comes counts, and silence is no.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::answer::answering;
+use crate::context::Session;
+use crate::permission::{Approver, Ask, Settled, Waiting};
+use crate::pipeline::core::Core;
+
+/// Waits for the answer to one ask.
+pub(in crate::pipeline) struct Vigil<'a> {
+    core: &'a Core,
+    waiting: Waiting,
+    epoch: watch::Receiver<u64>,
+    expires: Instant,
+}
+
+impl<'a> Vigil<'a> {
+    /// Puts the ask up.
+    pub(in crate::pipeline) fn begin(
+        core: &'a Arc<Core>,
+        ask: Ask,
+        session: &Session,
+        approver: &Arc<dyn Approver>,
+    ) -> Self {
+        let waiting = core.desk.put_up(ask, session, approver, answering(core, session));
+        let expires = Instant::now() + core.ask_timeout;
+        Self { core, waiting, epoch: core.desk.epoch(), expires }
+    }
+
+    /// What is asked.
+    pub(in crate::pipeline) fn ask(&self) -> &Arc<Ask> {
+        self.waiting.ask()
+    }
+
+    /// How the ask was settled; `None` when another approval, rule or mode may have settled
+    /// the matter, so that it must be looked at again.
+    pub(in crate::pipeline) async fn next(&mut self) -> Option<Settled> {
+        tokio::select! {
+            biased;
+            settled = self.waiting.settled() => Some(settled),
+            Ok(()) = self.epoch.changed() => None,
+            () = tokio::time::sleep_until(self.expires) => {
+                self.core.desk.settle(&self.waiting.ask().id, Settled::Expired);
+                Some(Settled::Expired)
+            }
+        }
+    }
+}
