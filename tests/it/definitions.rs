@@ -217,3 +217,17 @@ async fn an_older_tool_is_a_tool_like_any_other() {
     let error = legacy::tool("no name").expect_err("it is no name");
     assert!(error.message().contains("`no name`"), "{}", error.message());
 }
+
+// F172
+#[test]
+fn what_a_tool_works_on_is_told_by_its_category() {
+    let registry = Registry::linked().unwrap();
+    let standard = || registry.definitions().filter(|it| it.origin().starts_with("tool-std "));
+    let files: Vec<_> = standard()
+        .filter(|definition| definition.is_file_operation())
+        .map(|definition| definition.name.as_str())
+        .collect();
+    let expected = ["apply_patch", "edit_file", "list_dir", "read_file", "write_file"];
+    assert_eq!(files, expected);
+    assert!(standard().any(|definition| definition.is_in("search")));
+}

@@ -16,6 +16,7 @@
 //! | [`tool_search`](fn@tools::tool_search) | `tools` | searches the tools that the session can see |
 //! | [`register_mcp_server`](fn@mcp::register_mcp_server) | `mcp` | uses the tools of another server |
 //! | [`debug_mcp_server`](fn@mcp::debug_mcp_server) | `mcp` | shows how those servers are |
+//! | [`terminal`](fn@screen::terminal) | `screen` | starts and ends a terminal that a person watches, where a host has one |
 //!
 //! [`shell`](mod@shell) has no tool; it understands what a command line will do. Of the
 //! families of tools that run commands a model gets one: see [`variants`](exec::variants).
@@ -44,6 +45,8 @@ pub mod fs;
 pub mod mcp;
 #[cfg(feature = "fs")]
 mod patch;
+#[cfg(feature = "screen")]
+pub mod screen;
 #[cfg(feature = "search")]
 pub mod search;
 #[cfg(feature = "shell")]
