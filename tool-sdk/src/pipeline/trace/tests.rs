@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use futures_util::FutureExt as _;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{NoSubscriber, with_default};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 use super::*;
 use crate::call::CallId;
@@ -61,11 +61,24 @@ impl Subscriber for Listener {
     fn exit(&self, _: &Id) {}
 }
 
+/// Lets `subscriber` listen to what this thread does.
+///
+/// Where there is one subscriber alone, `tracing` keeps for all threads what the first that
+/// comes to a span says of it, also if nobody listens there. So there are always two.
+fn listening<T>(
+    subscriber: impl Subscriber + Send + Sync + 'static,
+    work: impl FnOnce() -> T,
+) -> T {
+    static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Listener::default()));
+    LazyLock::force(&ANOTHER);
+    with_default(subscriber, work)
+}
+
 /// What is heard of a call that ends in `result`.
 fn heard(result: Result<Output, ToolError>) -> BTreeMap<String, String> {
     let listener = Listener::default();
     let call = async { Outcome { call: id(), result, aside: None } };
-    let outcome = with_default(listener.clone(), || {
+    let outcome = listening(listener.clone(), || {
         assert!(is_on());
         traced(span(), call).now_or_never()
     });
@@ -129,7 +142,7 @@ fn the_attributes_are_those_of_the_convention() {
 
 #[test]
 fn without_a_subscriber_there_is_no_span() {
-    with_default(NoSubscriber::default(), || assert!(span().is_disabled()));
+    listening(NoSubscriber::default(), || assert!(span().is_disabled()));
 }
 
 /// Writes down when spans begin and end.
@@ -179,7 +192,7 @@ fn every_stage_has_its_span_inside_of_that_of_the_call() {
         .mode(crate::permission::Mode::Bypass)
         .hook("*", crate::hook::Priority::DEFAULT, Looks);
     let spans = Spans::default();
-    with_default(spans.clone(), || {
+    listening(spans.clone(), || {
         let session = Session::default();
         let call = crate::call::Call::new("dig", "{}");
         pipeline.call(&session, call).now_or_never().unwrap().result.unwrap();
