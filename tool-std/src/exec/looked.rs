@@ -17,8 +17,7 @@ const WRAPPERS: &[&str] =
     &["bash", "env", "gstdbuf", "gtimeout", "nice", "nohup", "sh", "stdbuf", "time", "timeout"];
 
 /// Commands to which a slash alone is a character, or a folder into which they do not look.
-const SLASHES: &[&str] =
-    &["[", "cut", "df", "nl", "paste", "readlink", "realpath", "sort", "test"];
+const SLASHES: &[&str] = &["[", "cut", "df", "nl", "paste", "readlink", "realpath", "sort", "test"];
 
 /// Searches below a folder, and the letters and the long options, which may be cut short, with
 /// which they follow the links that they find there.
