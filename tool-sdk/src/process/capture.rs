@@ -61,11 +61,18 @@ impl Capture {
         self.tail.extend(rest);
     }
 
-    /// Gives what has come until now, and goes on with nothing.
+    /// Gives what has come until now, and goes on with nothing, or, where more may come, with
+    /// the start of a character.
     #[cfg(unix)]
-    pub(super) fn take(&mut self) -> Captured {
+    pub(super) fn take(&mut self, is_last: bool) -> Captured {
         let fresh = Self::new(self.half * 2);
-        std::mem::replace(self, fresh).finish()
+        let mut taken = std::mem::replace(self, fresh).finish();
+        if !is_last {
+            let end = if taken.is_whole() { &mut taken.head } else { &mut taken.tail };
+            let begun = end.split_off(whole_chars(end));
+            self.push(&begun);
+        }
+        taken
     }
 
     pub(super) fn finish(self) -> Captured {
@@ -153,6 +160,27 @@ mod tests {
     fn a_character_is_never_halved() {
         let text = captured(6, &["ääxää".as_bytes(), b"!"]).text();
         assert_eq!(text, "ä\n[5 bytes left out]\nä!");
+    }
+
+    // F138: what is taken in parts is whole when they are put together.
+    #[test]
+    #[cfg(unix)]
+    fn a_character_comes_with_its_end() {
+        for (keep, chunks, expected) in [
+            (64, [&b"a\xc3"[..], b"\xa4b"], ["a", "äb"]),
+            (64, [b"\xf0\x9f", b"\x98\x80"], ["", "😀"]),
+            (64, [b"a\xff", b"\xc3"], ["a\u{fffd}", "\u{fffd}"]),
+            (8, [b"abcdefghij\xc3", b"\xa4"], ["abcd\n[3 bytes left out]\nhij", "ä"]),
+        ] {
+            let mut capture = Capture::new(keep);
+            let last = chunks.len() - 1;
+            let mut take = |(at, chunk): (usize, &&[u8])| {
+                capture.push(chunk);
+                capture.take(at == last).text()
+            };
+            let texts: Vec<String> = chunks.iter().enumerate().map(&mut take).collect();
+            assert_eq!(texts, expected, "{chunks:?}");
+        }
     }
 
     #[test]

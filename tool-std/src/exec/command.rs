@@ -59,7 +59,7 @@ pub async fn exec_command(
     max_output_tokens: u32,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env };
+    let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env, tty };
     let spawn = line.spawn()?.folder(folder(cx, &workdir)?);
     let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(confined::policy(cx));
     let record = spawn.record();
@@ -101,7 +101,8 @@ impl Drop for Unheard<'_> {
 }
 
 fn line(args: &ExecCommandArgs) -> Line<'_> {
-    Line { script: &args.cmd, shell: args.shell.as_deref(), login: args.login, env: &args.env }
+    let ExecCommandArgs { cmd, shell, login, env, tty, .. } = args;
+    Line { script: cmd, shell: shell.as_deref(), login: *login, env, tty: *tty }
 }
 
 fn subjects(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {

@@ -45,6 +45,17 @@ impl Judged {
         Self { script: argv.join(" "), understood, reader: None }
     }
 
+    /// Says whether a terminal shows what it writes: `nohup` then keeps that in a file.
+    pub(super) fn shown_on_terminal(mut self, is_shown: bool) -> Self {
+        let is_one = |command: &&mut Simple| {
+            command.argv.first().is_some_and(|program| shell::bare_name(program) == "nohup")
+        };
+        for command in self.understood.commands.iter_mut().filter(is_one) {
+            command.safe &= !is_shown;
+        }
+        self
+    }
+
     /// Counts it as not understood, when `why` is something.
     pub(super) fn doubted(mut self, why: Option<Why>) -> Self {
         self.understood.opaque = self.understood.opaque.or(why);

@@ -38,7 +38,7 @@ pub async fn shell_command(
 }
 
 fn line(script: &str) -> Line<'_> {
-    Line { script, shell: None, login: false, env: &[] }
+    Line { script, shell: None, login: false, env: &[], tty: false }
 }
 
 fn judged(args: &ShellCommandArgs) -> Judged {

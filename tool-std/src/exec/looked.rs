@@ -16,8 +16,19 @@ const NO_FILES: &[&str] = &[
 const WRAPPERS: &[&str] =
     &["bash", "env", "gstdbuf", "gtimeout", "nice", "nohup", "sh", "stdbuf", "time", "timeout"];
 
-/// Commands that look at all that is below a folder.
-const SEARCHES: &[&str] = &["cd", "diff", "du", "find", "grep", "ls", "rg", "stat"];
+/// Commands to which a slash alone is a character, or a folder into which they do not look.
+const SLASHES: &[&str] = &["[", "cut", "df", "nl", "paste", "readlink", "realpath", "sort", "test"];
+
+/// Searches below a folder, and the letters and the long options, which may be cut short, with
+/// which they follow the links that they find there.
+const FOLLOWING: &[(&str, &str, &[&str])] = &[
+    ("diff", "r", &["--recursive"]),
+    ("du", "L", &["--dereference"]),
+    ("find", "L", &["-follow"]),
+    ("grep", "RS", &["--dereference-recursive"]),
+    ("ls", "L", &["--dereference"]),
+    ("rg", "L", &["--follow"]),
+];
 
 /// Something that a command looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +72,7 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
         match known {
             // A bracket that only closes means itself.
             Known::Pattern if !word.contains(['*', '?', '[']) => given.push(Given::Path(word)),
-            Known::Literal if is_file && (word != "/" || SEARCHES.contains(&name)) => {
-                given.push(Given::Path(word));
-            }
+            Known::Literal if is_file && names_file(name, word) => given.push(Given::Path(word)),
             Known::Pattern => given.push(Given::Pattern(word)),
             Known::One if is_file || is_option => given.push(Given::Unknown(word)),
             Known::Nothing => given.push(Given::Unknown(word)),
@@ -76,12 +85,38 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
     if looks_here(name, rest) {
         given.push(Given::Here);
     }
+    // Where the links lead, no word says.
+    if follows(name, rest) {
+        given.push(Given::Unknown(&command.text));
+    }
     given
+}
+
+/// Whether a word that is no option may name a file with something in it.
+fn names_file(name: &str, word: &str) -> bool {
+    !(word == "/dev/null" || word == "/" && SLASHES.contains(&name))
+}
+
+/// Whether it looks at whatever the links below a folder lead to.
+fn follows(name: &str, rest: &[String]) -> bool {
+    let Some((_, letters, longs)) = FOLLOWING.iter().find(|(it, ..)| *it == name) else {
+        return false;
+    };
+    let is_cut_short = |word: &str| word.len() > 2 && longs.iter().any(|it| it.starts_with(word));
+    let is_told = |word: &String| match word.strip_prefix('-') {
+        Some(cluster) if !cluster.starts_with('-') && name != "find" => {
+            cluster.contains(|c| letters.contains(c))
+        }
+        Some(_) => is_cut_short(word) || word.strip_prefix('-') == Some(letters),
+        None => false,
+    };
+    let stays = |word: &String| word.starts_with("--no-d");
+    rest.iter().any(is_told) && !rest.iter().any(stays)
 }
 
 /// The values in the word of an option that may name files.
 fn values<'a>(name: &str, option: &'a str, given: &mut Vec<Given<'a>>) {
-    let is_path = |value: &&str| !value.is_empty() && *value != "/";
+    let is_path = |value: &&str| !value.is_empty() && names_file(name, value);
     let assigned = option.split_once('=').map(|(_, value)| value);
     let beginning = option.find(['/', '~']).map(|at| &option[at..]);
     given.extend(assigned.into_iter().chain(beginning).filter(is_path).map(Given::Value));
@@ -150,6 +185,16 @@ mod tests {
             ("git log -L1,2:a", &[Path("log"), Tracked("a")]),
             ("git diff ':(top)a'", &[Path("diff"), Path(":(top)a"), Tracked("a")]),
             ("git diff ':!a'", &[Path("diff"), Path(":!a")]),
+            ("git diff --no-index / a", &[Path("diff"), Path("/"), Path("a")]),
+            ("diff --to-file=/ a", &[Value("/"), Value("/"), Path("a")]),
+            ("grep a b /dev/null", &[Path("b")]),
+            ("grep -R a b", &[Path("b"), Here, Unknown("grep -R a b")]),
+            ("grep --deref a b", &[Path("b"), Here, Unknown("grep --deref a b")]),
+            ("rg -nL a", &[Here, Unknown("rg -nL a")]),
+            ("diff -ur a b", &[Path("a"), Path("b"), Unknown("diff -ur a b")]),
+            ("diff -r --no-dereference a b", &[Path("a"), Path("b")]),
+            ("find -L a", &[Path("a"), Here, Unknown("find -L a")]),
+            ("find -Lx a", &[Path("a"), Here]),
             ("wc --files0-from=a", &[Value("a"), Unknown("--files0-from=a")]),
             ("ls", &[Here]),
         ] {

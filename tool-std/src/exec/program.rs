@@ -51,6 +51,7 @@ pub(super) struct Line<'a> {
     pub(super) shell: Option<&'a str>,
     pub(super) login: bool,
     pub(super) env: &'a [String],
+    pub(super) tty: bool,
 }
 
 impl Line<'_> {
@@ -63,7 +64,8 @@ impl Line<'_> {
             (!self.env.is_empty()).then_some(Why::Assignment)
         };
         let other = self.shell.filter(|shell| !is_bash(shell));
-        Judged::script(self.script).with_variables(self.env).doubted(why).read_by(other)
+        let judged = Judged::script(self.script).shown_on_terminal(self.tty);
+        judged.with_variables(self.env).doubted(why).read_by(other)
     }
 
     /// What it touches, when it is run in `base`.
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     fn line(script: &str) -> Line<'_> {
-        Line { script, shell: None, login: false, env: &[] }
+        Line { script, shell: None, login: false, env: &[], tty: false }
     }
 
     fn started(line: &Line<'_>) -> String {

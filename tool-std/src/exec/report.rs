@@ -8,7 +8,7 @@ use tool_sdk::process::{Captured, Exit, Look, RunError};
 use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
 
 use super::confined::Confinement;
-use super::plain::plain;
+use super::plain::{begun, plain};
 
 /// How many bytes count as one token.
 const TOKEN: usize = 4;
@@ -177,28 +177,20 @@ fn chunk_id() -> String {
 pub(super) fn showing(cx: &Context) -> impl FnMut(&[u8]) + Send + 'static {
     let cx = cx.clone();
     let mut left = MOST_SHOWN;
-    // The start of a character whose end has not come yet.
-    let mut begun = Vec::new();
+    // What has begun, and whose end has not come yet.
+    let mut waiting = Vec::new();
     move |bytes| {
         if left == 0 {
             return;
         }
         left = left.saturating_sub(bytes.len());
-        begun.extend_from_slice(bytes);
-        let end = begun.len() - unfinished(&begun);
-        let part: Vec<u8> = begun.drain(..end).collect();
+        waiting.extend_from_slice(bytes);
+        let end = waiting.len() - begun(&waiting);
+        let part: Vec<u8> = waiting.drain(..end).collect();
         let text = plain(&String::from_utf8_lossy(&part));
         if !text.is_empty() {
             cx.output(text);
         }
-    }
-}
-
-/// How many bytes at the end are the start of a character.
-fn unfinished(bytes: &[u8]) -> usize {
-    match str::from_utf8(&bytes[bytes.len().saturating_sub(4)..]) {
-        Err(error) if error.error_len().is_none() => bytes.len().min(4) - error.valid_up_to(),
-        _ => 0,
     }
 }
 
@@ -224,18 +216,5 @@ mod tests {
         assert_eq!(in_words(Exit::Signal(15)), "code 143 (ended by signal 15)");
         assert_eq!(in_words(Exit::Unknown), "code unknown (nobody can tell it)");
         assert_eq!(code(Exit::Unknown), None);
-    }
-
-    #[test]
-    fn characters_are_not_torn_apart() {
-        for (bytes, expected) in [
-            (&b"ab"[..], 0),
-            ("ä".as_bytes(), 0),
-            (b"a\xc3", 1),
-            (b"\xf0\x9f\x98", 3),
-            (b"\xff", 0),
-        ] {
-            assert_eq!(unfinished(bytes), expected, "{bytes:?}");
-        }
     }
 }

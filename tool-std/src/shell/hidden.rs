@@ -14,7 +14,7 @@ use super::word::{Word, bare_name, is_assignment, quote};
 /// How many words are listed of what may be a command.
 const WORDS: usize = 10;
 
-/// A program that reads code in an argument.
+/// A program that reads code in an argument, unless `danger` objects to that argument anyway.
 #[derive(Debug)]
 struct Interpreter {
     /// Without the digits of versions.
@@ -60,11 +60,7 @@ const INTERPRETERS: &[Interpreter] = &[
         "ecsz",
         &["!", "--exec", "--sh-exec"],
     ),
-    reads(&["cc", "gcc", "g++", "c++", "clang", "clang++", "gfortran"], "", &["-wrapper"]),
     reads(&["java"], "", &["-XX:OnError", "-XX:OnOutOfMemoryError"]),
-    reads(&["apt", "apt-get", "aptitude", "dpkg"], "o", &["--option", "--post-", "--pre-"]),
-    reads(&["rpm", "rpmbuild"], "DE", &["--define", "--eval"]),
-    reads(&["fzf", "sk"], "", &["--bind", "--preview"]),
     reads(&["gnuplot", "octave", "emacsclient"], "e", &["--eval"]),
     reads(&["ipython", "clickhouse-client", "duckdb", "racket", "raku"], "ce", &["--query"]),
     reads(
@@ -76,11 +72,8 @@ const INTERPRETERS: &[Interpreter] = &[
     reads(&["jbang", "kotlin", "iex"], "e", &["--eval"]),
     reads(&["lftp"], "ce", &[]),
     reads(&["cpio"], "", &["--rsh-command"]),
-    reads(&["hg", "jj", "svn"], "", &["--config", "--diff-cmd", "--diff3-cmd", "--editor-cmd"]),
-    reads(&["rustc"], "C", &["--codegen"]),
     reads(&["aria2c", "yt-dlp", "youtube-dl"], "", &["--exec", "--netrc-cmd", "--on-"]),
     reads(&["rclone", "restic", "borg"], "o", &["--option", "--password-command", "--rsh"]),
-    reads(&["bazel", "bazelisk"], "", &["--run_under"]),
     reads(&["openvpn"], "", &["--down", "--route-up", "--up"]),
     reads(&["tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex"], "", &["\\"]),
 ];

@@ -38,6 +38,11 @@ fn a_wrapper_is_safe_by_itself() {
     assert!(commands[0].safe && !commands[1].safe);
     assert!(!understand("sudo ls").commands[0].safe);
     assert!(!understand("timeout $X ls").commands[0].safe);
+    // The variables that it takes away keep git from the settings in a folder.
+    assert!(understand("env git status").is_safe());
+    for script in ["env -i git status", "env -u GIT_CONFIG_COUNT git status"] {
+        assert!(!understand(script).is_safe(), "{script}");
+    }
 }
 
 #[test]

@@ -553,3 +553,18 @@ async fn who_reads_is_known_only_where_nobody_else_may() {
     assert_eq!(process.reader(), None);
     assert_eq!(typed(&host, process.id(), "git push\n").await, Ask);
 }
+
+// SH5: behind a terminal it keeps what the command writes in a file of that folder.
+#[tokio::test]
+async fn nohup_is_no_mere_wrapper_on_a_terminal() {
+    for (rules, tty, expected) in [
+        (&["allow exec_command(make *)"][..], false, Allow),
+        (&["allow exec_command(make *)"], true, Ask),
+        (&["allow exec_command(make *)", "allow exec_command(nohup *)"], true, Allow),
+    ] {
+        let host = Host::new(Mode::Auto, rules);
+        let arguments = json!({ "cmd": "nohup make all", "tty": tty });
+        let checked = check(&host, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{rules:?} {tty}");
+    }
+}

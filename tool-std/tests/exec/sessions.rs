@@ -254,3 +254,14 @@ async fn the_same_command_again_and_again_is_a_loop() {
         host.call("exec_command", count.clone()).await;
     }
 }
+
+// F138: a character that comes in two parts is one.
+#[tokio::test]
+async fn characters_are_whole_across_calls() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": r"printf 'a\303'; sleep 1; printf '\244b'", "yield_time_ms": 500 });
+    let report = host.call("exec_command", cmd).await;
+    assert_eq!(output(&report), "a");
+    let rest = host.call("write_stdin", json!({ "session_id": session_of(&report) })).await;
+    assert_eq!(output(&rest), "äb");
+}

@@ -181,7 +181,8 @@ impl Process {
         std::fs::read_link(format!("/proc/{group}/exe")).ok()
     }
 
-    /// Waits until it has ended, at most for `within`, and takes what it wrote.
+    /// Waits until it has ended, at most for `within`, and takes what it wrote. While it runs, a
+    /// character that has only begun waits for its end.
     ///
     /// `listener` hears every part of the output as it comes.
     pub async fn look(
@@ -193,7 +194,7 @@ impl Process {
         let _ = timeout(within, self.ended(listener)).await;
         // The end is set after the last output, so that none is missed.
         let exit = self.exit();
-        Look { output: self.shared.output().capture.take(), exit }
+        Look { output: self.shared.output().capture.take(exit.is_some()), exit }
     }
 
     /// Waits until it has ended, and takes nothing.

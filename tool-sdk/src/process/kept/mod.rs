@@ -208,12 +208,11 @@ impl Table {
         if self.processes.len() < MOST {
             return Ok(None);
         }
-        let idle = self.processes.len().saturating_sub(PROTECTED);
+        let idle = &self.processes[..self.processes.len().saturating_sub(PROTECTED)];
         // Whoever waits for a process has a handle of its own.
         let free = |process: &Arc<Process>| Arc::strong_count(process) == 1;
         let ended = |process: &Arc<Process>| free(process) && process.exit().is_some();
-        let place = self.processes[..idle].iter().position(ended);
-        match place.or_else(|| self.processes.iter().position(free)) {
+        match idle.iter().position(ended).or_else(|| idle.iter().position(free)) {
             Some(place) => Ok(Some(self.processes.remove(place))),
             None => Err(io::Error::other("too many programs are waited for at once")),
         }

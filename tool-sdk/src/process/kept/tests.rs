@@ -352,6 +352,11 @@ async fn the_least_used_make_room() {
     assert!(matches!(processes.start(&sleep), Err(RunError::Spawn { .. })));
     drop(waited_for);
     processes.start(&sleep).unwrap();
+
+    // The last used stay, also where all others are waited for.
+    let mut waited_for = processes.list();
+    waited_for.truncate(MOST - PROTECTED);
+    assert!(matches!(processes.start(&sleep), Err(RunError::Spawn { .. })));
 }
 
 #[test]

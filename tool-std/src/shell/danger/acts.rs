@@ -3,43 +3,147 @@
 //! Of these programs too little is known for a list of all that is harmless: they have too
 //! many options. So the dangerous ones are listed.
 
-/// Programs, and the beginnings of words that are dangerous among their arguments.
-const ACTS: &[(&[&str], &[&str])] = &[
-    (&["apt", "apt-get", "aptitude"], &["-c", "-o", "--config-file", "--option"]),
-    (
-        &["c++", "cc", "clang", "clang++", "g++", "gcc"],
-        &["-B", "-Xclang", "-fplugin", "-specs", "-wrapper", "@"],
+/// What is dangerous among the arguments of some programs.
+#[derive(Debug)]
+struct Acts {
+    names: &'static [&'static str],
+    /// Options of one letter, also among others behind one dash.
+    letters: &'static str,
+    /// How words begin: long options as short as they may be cut.
+    begins: &'static [&'static str],
+    /// How words end.
+    ends: &'static [&'static str],
+}
+
+const fn acts(
+    names: &'static [&'static str],
+    letters: &'static str,
+    begins: &'static [&'static str],
+) -> Acts {
+    Acts { names, letters, begins, ends: &[] }
+}
+
+const ACTS: &[Acts] = &[
+    acts(&["ack", "ag", "bat", "batcat", "delta"], "", &["--ackrc", "--out", "--pager"]),
+    acts(&["apt", "apt-get", "aptitude"], "co", &["--config-file", "--option"]),
+    acts(
+        &["ar", "nm", "objcopy", "objdump", "ranlib", "size", "strings", "strip"],
+        "",
+        &["--pl", "@"],
     ),
-    (&["ctest"], &["-S", "--build-and-test", "--script"]),
-    (&["date"], &["-s", "--s"]),
-    (&["docker", "nerdctl", "podman"], &["--config"]),
-    (&["file"], &["-C", "-m", "--compile", "--magic-file"]),
-    (&["gpg"], &["--agent-program", "--exec-path", "--list-options", "--photo-viewer"]),
-    (&["gradle", "gradlew"], &["-I", "-b", "-p", "--init-script", "--project-dir"]),
-    (&["helm", "kubectl", "oc"], &["--kubeconfig", "--post-renderer"]),
-    (&["just"], &["-c", "-d", "-f", "--chooser", "--command", "--justfile", "--shell"]),
-    (
+    acts(&["bazel", "bazelisk"], "", &["--bazelrc", "--run_under"]),
+    acts(
+        &["c++", "cc", "clang", "clang++", "g++", "gcc", "gfortran"],
+        "",
+        &[
+            "--config",
+            "--for-linker",
+            "--gcc-toolchain",
+            "--ld-path",
+            "--pre",
+            "--spec",
+            "-B",
+            "-Wl,",
+            "-Xclang",
+            "-Xlinker",
+            "-fpass-plugin",
+            "-fplugin",
+            "-fuse-ld",
+            "-specs",
+            "-wrapper",
+            "@",
+        ],
+    ),
+    acts(&["cloc"], "", &["--conf", "--ext", "--vcs", "-conf", "-ext", "-vcs"]),
+    acts(&["cmake"], "", &["--toolchain", "-C", "-E", "-P"]),
+    acts(&["ctest"], "S", &["--build-and-test", "--script"]),
+    acts(&["date"], "", &["--s", "-Rs", "-Rus", "-s", "-uRs", "-us"]),
+    acts(&["docker", "nerdctl", "podman"], "", &["--config"]),
+    acts(&["dpkg"], "", &["--post-i", "--pre-i"]),
+    acts(&["file"], "Cm", &["--co", "--mag"]),
+    acts(&["fzf", "sk"], "", &["--bind", "--listen", "--preview", "--with-shell"]),
+    acts(
+        &["gpg"],
+        "",
+        &["--ag", "--exec-path", "--homedir", "--list-o", "--options", "--ph", "--verify-o"],
+    ),
+    acts(
+        &["gradle", "gradlew"],
+        "",
+        &[
+            "--build-file",
+            "--gradle-user-home",
+            "--include-build",
+            "--init-script",
+            "--project-dir",
+            "--settings-file",
+            "-Dorg.gradle.j",
+            "-I",
+            "-b",
+            "-c",
+            "-g",
+            "-p",
+        ],
+    ),
+    acts(&["helm", "kubectl", "oc"], "", &["--kubeconfig", "--post-renderer", "--profile"]),
+    // It takes any beginning of an option that is no other's.
+    acts(&["hg"], "R", &["--con", "--cw", "--debugg", "--pager", "--rep"]),
+    acts(&["jj"], "R", &["--config", "--repository"]),
+    acts(&["just"], "cdf", &["--choose", "--command", "--justfile", "--shell", "--working-d"]),
+    acts(
         &["mvn"],
-        &["-Dexec", "-f", "-gs", "-s", "--file", "--global-settings", "--settings", "exec:"],
+        "",
+        &["--f", "--gl", "--se", "--to", "-Dexec", "-Dmaven.ext", "-f", "-g", "-s", "-t", "exec:"],
     ),
-    (&["mypy"], &["--config-file", "--python-executable"]),
-    (&["ninja"], &["-C", "-f"]),
-    (&["nmap"], &["-iL", "-o", "--datadir", "--script"]),
-    (&["openssl"], &["-config", "-engine", "-provider"]),
-    (&["pandoc"], &["-F", "-L", "-d", "--defaults", "--filter", "--lua-filter", "--pdf-engine"]),
-    (&["pylint"], &["--init-hook", "--load-plugins", "--rcfile"]),
-    (&["rustc"], &["-Clinker", "-Z", "codegen-backend", "linker", "--codegen=linker"]),
-    (&["ssh-add", "ssh-keygen"], &["-D", "-w"]),
-    (&["tree"], &["-o"]),
+    acts(&["mypy"], "", &["--con", "--install", "--python-e"]),
+    acts(&["ninja"], "Cf", &[]),
+    acts(&["nmap"], "", &["--da", "--sc", "-da", "-iL", "-o", "-sc"]),
+    acts(
+        &["openssl"],
+        "",
+        &["--config", "--engine", "--provider", "-config", "-engine", "-pre", "-post", "-provider"],
+    ),
+    Acts {
+        // It runs those in which a format is told.
+        ends: &[".lua"],
+        ..acts(&["pandoc"], "FLd", &["--data", "--de", "--ext", "--fi", "--lua", "--pdf-engine"])
+    },
+    acts(&["pylint"], "", &["--init", "--load", "--output=", "--rc"]),
+    // It empties that folder first.
+    acts(&["pytest"], "", &["--baset"]),
+    acts(
+        &["rpm", "rpmbuild", "rpmquery"],
+        "DE",
+        &["--define", "--eval", "--load", "--macros", "--pipe", "--rcfile"],
+    ),
+    acts(
+        &["rustc"],
+        "",
+        &["--codegen=l", "--extern", "-Cl", "-Z", "@", "codegen-backend", "link", "llvm"],
+    ),
+    acts(&["ssh-add"], "DSs", &[]),
+    acts(&["ssh-keygen"], "Dw", &[]),
+    acts(&["svn"], "", &["--config", "--diff-c", "--diff3", "--editor"]),
+    acts(&["tcpdump"], "Fwz", &[]),
+    acts(&["tree"], "Ro", &[]),
 ];
 
 /// Whether one of the arguments is dangerous to a program of this name.
 pub(super) fn has_one<'w>(program: &str, mut arguments: impl Iterator<Item = &'w str>) -> bool {
     // `gcc-14` is `gcc` too.
     let family = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let is_named = |names: &[&str]| names.contains(&program) || names.contains(&family);
-    let Some((_, acts)) = ACTS.iter().find(|(names, _)| is_named(names)) else { return false };
-    arguments.any(|argument| acts.iter().any(|act| argument.starts_with(act)))
+    let is_named = |acts: &&Acts| acts.names.contains(&program) || acts.names.contains(&family);
+    let Some(acts) = ACTS.iter().find(is_named) else { return false };
+    arguments.any(|argument| acts.object_to(argument))
+}
+
+impl Acts {
+    fn object_to(&self, argument: &str) -> bool {
+        let cluster = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        cluster.is_some_and(|cluster| cluster.contains(|c| self.letters.contains(c)))
+            || self.begins.iter().any(|begin| argument.starts_with(begin))
+            || self.ends.iter().any(|end| argument.ends_with(end))
+    }
 }
 
 #[cfg(test)]
@@ -57,15 +161,69 @@ mod tests {
             "rustc -C linker=x y.rs",
             "apt-get install -oDPkg::Pre-Invoke=x y",
             "pandoc --pdf-engine=x y",
+            "pandoc -t x.lua y",
             "pylint --init-hook=x y",
             "date -s x",
             "tree -o x",
+            "tree -aRo x",
+            "date -us x",
+            "apt-get install -yo DPkg::Pre-Invoke::=x y",
+            "gcc --specs=x y.c",
+            "gcc --prefix=x y.c",
+            "gcc -Wl,-z,now,-plugin,x y.c",
+            "clang -fpass-plugin=x y.c",
+            "rustc --extern x=y z.rs",
+            "rustc -Clink-arg=x y.rs",
+            "rustc @x",
+            "file --comp -m x",
+            "file -bC x",
+            "gpg --agent-prog x --list-keys",
+            "hg log --conf hooks.pre-log=x",
+            "hg -vR x log",
+            "ninja -vf x",
+            "just -nf x",
+            "nm --plug x y",
+            "objdump @x",
+            "openssl rsa --engine x",
+            "openssl engine dynamic -pre SO_PATH:x -pre LOAD",
+            "rpm -q --pipe x",
+            "rpm -E x",
+            "bat --pager=x y",
+            "cloc --vcs=x y",
+            "cmake -P x",
+            "gradle -Dorg.gradle.java.home=x build",
+            "mvn -Dmaven.ext.class.path=x test",
+            "pytest --basetemp=x",
+            "svn diff --diff-cmd x",
+            "fzf --preview=x",
+            "tcpdump -i any -z x",
         ] {
             let mut words = text.split(' ');
             assert!(has_one(words.next().unwrap(), words), "{text}");
         }
-        for text in ["kubectl get pods -n a", "gcc -O2 -Wall x.c -o x", "rustc -C opt-level=3 x.rs"]
-        {
+        for text in [
+            "kubectl get pods -n a",
+            "gcc -O2 -Wall x.c -o x -lm",
+            "rustc -C opt-level=3 x.rs",
+            "date -Iseconds",
+            "file -bi x",
+            "apt-get install -y x",
+            "cmake -S . -B build -DCMAKE_BUILD_TYPE=Debug",
+            "cmake --build build -j 4",
+            "ctest --output-on-failure -j4",
+            "gpg --verify x.asc",
+            "gradle build --parallel --offline -x test",
+            "hg log -l 5",
+            "mvn -q -B test -DskipTests -pl a",
+            "ninja -j4 -v",
+            "nm -C x",
+            "openssl x509 -in a -noout -text",
+            "pandoc -o a.html a.md",
+            "pytest -x -q tests",
+            "rpm -qa",
+            "ssh-keygen -lf x",
+            "tree -L 2 -a",
+        ] {
             let mut words = text.split(' ');
             assert!(!has_one(words.next().unwrap(), words), "{text}");
         }

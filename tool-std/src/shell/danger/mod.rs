@@ -37,13 +37,16 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
             "awk" => awk_programs(words).any(|word| word.unknown || awk_acts(&word.value)),
-            // What stands behind `--` is for the compiler.
-            "cargo" => words.get(1).is_some_and(|word| matches!(&*word.value, "rustc" | "rustdoc")),
+            "cargo" => arguments(words, profile).iter().any(|word| cargo_acts(&word.value)),
             "curl" => words[1..].iter().any(|word| names_file(&word.value)),
             "git" => git_acts(words),
             "make" => words[1..].iter().any(|word| word.value.contains('=')),
-            "npm" => words[1..].iter().any(|word| NPM_ACTS.contains(&&*word.value)),
-            "less" | "vim" => words[1..].iter().any(|word| word.value.starts_with('+')),
+            "npm" => {
+                words[1..].iter().any(|word| NPM_ACTS.contains(&&*word.value))
+                    || arguments(words, profile).iter().any(|word| is_long(&word.value))
+            }
+            // An editor of lines takes `!` for a command.
+            "less" | "vim" => words[1..].iter().any(|word| word.value.starts_with(['+', '!'])),
             "sed" => sed_acts(words),
             "tar" => words.get(1).is_some_and(|word| profile.has_letter(&word.value)),
             _ => false,
@@ -126,6 +129,19 @@ fn names_file(argument: &str) -> bool {
     argument.starts_with('@') || is_option && argument.contains('@') || address.contains("file:")
 }
 
+/// Whether cargo gives the compiler what stands behind `--`, or is another one itself.
+fn cargo_acts(argument: &str) -> bool {
+    matches!(argument, "rustc" | "rustdoc") || argument.starts_with('+') && argument.contains('/')
+}
+
+/// Whether an option with one dash has a name of several letters, as npm takes it.
+fn is_long(argument: &str) -> bool {
+    argument.starts_with('-') && !argument.starts_with("--") && argument.len() > MOST_LETTERS
+}
+
+/// How long a dash and letters that stand together are at most: `-ddd`.
+const MOST_LETTERS: usize = 4;
+
 /// The words that may be programs for awk: all but what parts fields, where that comes first.
 fn awk_programs(words: &[Word]) -> impl Iterator<Item = &Word> {
     let parted = match words.get(1) {
@@ -154,11 +170,13 @@ fn awk_runs(program: &str) -> bool {
 /// Commands of npm that change what it runs, or run what the arguments say.
 const NPM_ACTS: &[&str] = &["c", "config", "edit", "explore", "pkg", "plugin", "set", "set-script"];
 
-/// Commands of git that run what the repository or the arguments say.
+/// Commands of git that run what the repository or the arguments say, or write any file that
+/// these name.
 const GIT_ACTS: &[&str] = &[
     "bisect",
     "config",
     "credential",
+    "credential-cache",
     "credential-store",
     "daemon",
     "difftool",
@@ -169,7 +187,9 @@ const GIT_ACTS: &[&str] = &[
     "hook",
     "instaweb",
     "interpret-trailers",
+    "mailinfo",
     "maintenance",
+    "merge-file",
     "merge-index",
     "mergetool",
     "p4",
@@ -189,13 +209,17 @@ const GIT_ACTS: &[&str] = &[
 /// Options of one letter that are dangerous after one command of git.
 const GIT_LETTERS: &[(&str, &str)] = &[
     ("archive", "o"),
+    ("bugreport", "o"),
     ("clone", "cu"),
+    ("diagnose", "o"),
     ("fetch", "u"),
     ("format-patch", "o"),
     ("grep", "O"),
     ("help", "imw"),
+    ("index-pack", "o"),
     ("init", "c"),
     ("ls-remote", "u"),
+    ("mailsplit", "o"),
     ("rebase", "xs"),
     ("merge", "s"),
     ("pull", "s"),
@@ -217,7 +241,9 @@ fn git_acts(words: &[Word]) -> bool {
     };
     let is_told = |word: &Word| matches!(&*word.value, "--get" | "--list" | "-l");
     let only_tells = command == "config" && words.iter().any(is_told);
-    GIT_ACTS.contains(&command) && !only_tells
+    // `submodule--helper` is what does the work of `submodule`.
+    let base = command.split_once("--").map_or(command, |(base, _)| base);
+    [command, base].iter().any(|name| GIT_ACTS.contains(name)) && !only_tells
         || words.iter().any(|word| has_letter(word) || word.value.contains("ext::"))
 }
 

@@ -125,7 +125,7 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         names: &["vim", "ex", "nvim", "vi", "view", "vimdiff", "emacs", "ed"],
-        letters: "SUWcfilsuw",
+        letters: "SUVWcfilsuwx",
         harmless: "help version",
         single_dash: false,
     },
@@ -137,7 +137,7 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         names: &["zip"],
-        letters: "TbO",
+        letters: "TblO",
         harmless: "\
             delete encrypt exclude freshen help include junk-paths move quiet recurse-paths \
             symlinks sync update verbose version",
@@ -220,13 +220,13 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         names: &["scp", "sftp", "ssh"],
-        letters: "oFESIJLRDwWOPAb",
+        letters: "oFESIJKLRDwWOPAXYb",
         harmless: "",
         single_dash: false,
     },
     Profile {
         names: &["tar", "bsdtar", "gtar"],
-        letters: "FIPC",
+        letters: "FIPCg",
         harmless: "\
             append auto-compress bzip2 concatenate create dereference diff exclude extract file \
             format get group gzip help keep-old-files list lzma mtime numeric-owner owner \

@@ -203,13 +203,15 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper, start: usize) -> Layer
         };
     }
     let is_xargs = matches!(name, "xargs" | "gxargs");
-    let is_transparent = wrapper.kind == Kind::Transparent;
+    // What is said of the command inside holds with the variables that programs are given here.
+    let keeps_variables = name != "env" || at == start;
+    let is_transparent = wrapper.kind == Kind::Transparent && keeps_variables;
     Layer {
         inner: iter::once(at..words.len()).collect(),
         open_end: is_xargs,
         placeholder: is_xargs.then(|| placeholder(&words[1..at])).flatten(),
         is_transparent,
-        stays: is_transparent || matches!(name, "exec" | "command" | "builtin"),
+        stays: is_transparent || matches!(name, "builtin" | "command" | "env" | "exec"),
         ..Layer::default()
     }
 }
