@@ -12,7 +12,8 @@ use std::sync::Arc;
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 
-use super::temporary::{Expected, Temporary};
+use super::expected::Expected;
+use super::temporary::Temporary;
 use super::turns::lockable;
 use super::{Access, Located, Snapshot};
 use crate::error::ToolError;
