@@ -6,6 +6,8 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobSet};
 use tool_sdk::{Located, ToolError, Workspace};
 
+use crate::look::Look;
+
 /// A glob as models write it: without a `/` it is compared with file names, else with paths
 /// relative to where a search starts.
 pub(super) struct Include {
@@ -14,18 +16,17 @@ pub(super) struct Include {
 }
 
 impl Include {
-    /// Reads `pattern`, which came as the argument `argument`, for a search of `start`.
+    /// Reads `pattern`, which came as the argument `argument`, for a search of the place.
     pub(super) fn new(
         argument: &'static str,
         pattern: &str,
-        workspace: &Workspace,
-        start: &Located,
+        look: &Look<'_>,
     ) -> Result<Self, ToolError> {
         let refused = |error: globset::Error| {
             ToolError::invalid(argument, error.kind())
                 .hint("write a glob such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`")
         };
-        let relative = below(pattern, workspace, start).ok_or_else(|| {
+        let relative = below(pattern, look.workspace, &look.place).ok_or_else(|| {
             ToolError::invalid(argument, format_args!("`{pattern}` leads out of what is searched"))
                 .hint("name the folder as `path`, and write the glob relative to it")
         })?;
