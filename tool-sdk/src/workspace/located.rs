@@ -128,6 +128,11 @@ impl Located {
         self.root().access == Access::Read
     }
 
+    /// Whether it is no part of the workspace, and somebody was asked about it.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.root().access == Access::Outside
+    }
+
     /// Whether it is a file that something executes or obeys later, such as a hook of git, a
     /// start-up file of a shell, or the settings of an agent: by its name, whether it exists
     /// or not. So is what the host [protects](Workspace::protect).
@@ -202,7 +207,7 @@ impl Located {
     /// workspace has none that anybody was asked about.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
-        self.file_name().filter(|_| self.root().access != Access::Outside)?;
+        self.file_name().filter(|_| !self.is_outside())?;
         Some(Self { relative: self.relative.parent()?.to_owned(), ..self.clone() })
     }
 
@@ -330,13 +335,24 @@ impl Located {
 
     /// What the model should know about a failure to open what is here as a folder.
     pub(super) fn no_folder(&self, error: io::Error) -> ToolError {
-        match error.kind() {
-            io::ErrorKind::NotADirectory if self.metadata().is_ok() => {
-                ToolError::failed(format_args!("`{}` is not a folder", self.display()))
-                    .source(error)
-            }
-            _ => self.error("open", error),
+        let kind = match error.kind() {
+            io::ErrorKind::NotADirectory => self.metadata().ok().map(|there| there.kind),
+            _ => None,
+        };
+        match kind {
+            None => self.error("open", error),
+            Some(FileKind::Symlink) => self.stray_link().source(error),
+            Some(_) => ToolError::failed(format_args!("`{}` is not a folder", self.display()))
+                .source(error),
         }
+    }
+
+    /// That a link is where there was none, or none that leads anywhere.
+    fn stray_link(&self) -> ToolError {
+        ToolError::conflict(format_args!(
+            "`{}` is a symbolic link that leads nowhere, or that was just made",
+            self.display()
+        ))
     }
 
     /// That there is nothing to look into any more.
@@ -366,9 +382,7 @@ impl Located {
             io::ErrorKind::PermissionDenied => {
                 ToolError::denied(format_args!("the system denies access to `{path}`"))
             }
-            _ if is_link(&error) => ToolError::conflict(format_args!(
-                "`{path}` is a symbolic link that leads nowhere, or that was just made"
-            )),
+            _ if is_link(&error) => self.stray_link(),
             _ => ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")),
         };
         told.source(error)

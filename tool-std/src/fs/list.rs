@@ -345,11 +345,18 @@ mod tests {
         let folder = folder(&["real/a"]);
         std::os::unix::fs::symlink("real", folder.path().join("link")).unwrap();
         std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
+        let workspace = || State(Workspace::open([folder.path()]).unwrap().into());
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
         assert_eq!(listed(&folder, ".", (1, 25, 5)).await, "link@\nout@\npipe?\nreal/\n  a");
-        let workspace = State(Workspace::open([folder.path()]).unwrap().into());
-        let result = list_dir("out".into(), 1, 25, 2, workspace, &context()).await;
+        let result = list_dir("out".into(), 1, 25, 2, workspace(), &context()).await;
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Denied);
+        for target in ["nowhere", "stray"] {
+            let _ = fs::remove_file(folder.path().join("stray"));
+            std::os::unix::fs::symlink(target, folder.path().join("stray")).unwrap();
+            let result = list_dir("stray".into(), 1, 25, 2, workspace(), &context()).await;
+            let error = result.unwrap_err();
+            assert!(error.message().contains("symbolic link that leads nowhere"), "{error}");
+        }
     }
 }

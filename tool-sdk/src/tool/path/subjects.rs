@@ -89,7 +89,10 @@ impl WorkspacePath {
                 let subject = it.clone().under(Subject::OUTSIDE).class(class).always_asks();
                 special(subject, &what)
             };
-            also.extend(subjects.iter().map(under));
+            // Where a way through the outside leads back inside, only the way is outside.
+            let only_the_way = !real.is_outside() && subjects.len() > 1;
+            let count = subjects.len() - usize::from(only_the_way);
+            also.extend(subjects[..count].iter().map(under));
         }
         if writes {
             let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());

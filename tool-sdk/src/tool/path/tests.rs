@@ -136,6 +136,18 @@ fn what_is_outside_is_asked_about() {
 }
 
 #[test]
+fn a_detour_that_ends_inside_is_asked_about_and_its_end_is_not() {
+    let (folder, workspace, cx) = folder();
+    let root = folder.path().canonicalize().unwrap();
+    let name = root.file_name().unwrap().to_str().unwrap();
+    let sent = format!("{}/../{name}/src/a", root.display());
+    let path = WorkspacePath::from(sent.as_str());
+    let expected = [format!("-:{sent}"), "-:src/a".into(), format!("external_directory:{sent}")];
+    assert_eq!(said(&path.read(&cx)), expected);
+    assert_eq!(path.locate(&workspace).unwrap().display(), "src/a");
+}
+
+#[test]
 fn what_cannot_be_is_not_asked_about() {
     let (folder, workspace, cx) = folder();
     for (text, kind) in [("", ErrorKind::InvalidArgs), ("nope/../a", ErrorKind::NotFound)] {
