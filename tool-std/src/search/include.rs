@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobSet};
+use globset::{ErrorKind, GlobBuilder, GlobSet};
 use tool_sdk::{Located, ToolError, Workspace};
 
 use crate::look::Look;
@@ -23,8 +23,14 @@ impl Include {
         look: &Look<'_>,
     ) -> Result<Self, ToolError> {
         let refused = |error: globset::Error| {
-            ToolError::invalid(argument, error.kind())
-                .hint("write a glob such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`")
+            let told = match error.kind() {
+                // What a matcher makes of it means nothing to who wrote the glob.
+                ErrorKind::Regex(_) => {
+                    ToolError::invalid(argument, "it is nested too deeply, or too long")
+                }
+                kind => ToolError::invalid(argument, kind),
+            };
+            told.hint("write a glob such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`").source(error)
         };
         let relative = below(pattern, look.workspace, &look.place).ok_or_else(|| {
             ToolError::invalid(argument, format_args!("`{pattern}` leads out of what is searched"))

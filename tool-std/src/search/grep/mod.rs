@@ -117,12 +117,25 @@ fn matcher(
     builder.line_terminator(if multiline { None } else { Some(b'\n') });
     builder.build(pattern).map_err(|error| {
         let message = error.to_string();
-        let hint = match message.contains("not allowed") {
-            true => "set `multiline` to search across line ends",
-            false => "to search for a character such as `(`, `[`, `{`, `*` or `.` itself, put `\\` before it",
-        };
+        let hint = way_out(&message);
         ToolError::invalid("pattern", message).hint(hint).source(error)
     })
+}
+
+/// What to send instead of an expression that was refused with `message`.
+fn way_out(message: &str) -> &'static str {
+    // Above it, the expression may be quoted.
+    let last = message.lines().last().unwrap_or_default();
+    let is_about = |words: &[&str]| words.iter().any(|word| last.contains(word));
+    if is_about(&["not allowed"]) {
+        "set `multiline` to search across line ends"
+    } else if is_about(&["size limit", "maximum number of nested"]) {
+        "use `*` or `+` instead of large numbers of repetitions, and fewer groups"
+    } else if is_about(&["look-around", "backreferences"]) {
+        "search for more with a simpler pattern, and choose from what is found"
+    } else {
+        "to search for a character such as `(`, `[`, `{`, `*` or `.` itself, put `\\` before it"
+    }
 }
 
 fn searcher(mode: Mode, context: u32, multiline: bool) -> SearcherBuilder {

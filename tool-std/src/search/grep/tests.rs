@@ -287,6 +287,9 @@ async fn globs_choose_files() {
     let error = error(&folder, Ask { include: Some("*.{rs"), ..ask("x") }).await;
     assert_eq!(error.kind(), ErrorKind::InvalidArgs);
     assert!(error.message().starts_with("`include`: "), "{error}");
+    let nested = format!("{}x{}", "{".repeat(400), "}".repeat(400));
+    let error = self::error(&folder, Ask { include: Some(&nested), ..ask("x") }).await;
+    assert_eq!(error.message(), "`include`: it is nested too deeply, or too long");
 }
 
 #[tokio::test]
@@ -340,7 +343,24 @@ async fn a_bad_pattern_is_explained() {
     let error = error(&folder, ask("fn main(")).await;
     assert_eq!(error.kind(), ErrorKind::InvalidArgs);
     assert!(error.message().contains("unclosed group"), "{error}");
-    assert!(error.suggestion().unwrap().contains("put `\\` before it"), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_pattern_comes_with_what_to_send_instead() {
+    let folder = folder(&[("a", b"x")]);
+    let nested = format!("{}x{}", "(".repeat(100), ")".repeat(100));
+    for (pattern, says) in [
+        ("fn main(", "put `\\` before it"),
+        ("look-around(", "put `\\` before it"),
+        ("a\\nb", "set `multiline`"),
+        ("\\w{10000}", "fewer groups"),
+        (&nested, "fewer groups"),
+        ("(?!a)b", "a simpler pattern"),
+        ("(a)\\1", "a simpler pattern"),
+    ] {
+        let error = error(&folder, ask(pattern)).await;
+        assert!(error.suggestion().unwrap().contains(says), "{pattern}: {error}");
+    }
 }
 
 #[tokio::test]
