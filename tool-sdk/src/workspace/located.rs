@@ -11,6 +11,7 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOpt
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::protected::{is_protected, is_within};
+use super::real::{canonicalize, settle};
 use super::straight::is_straight;
 use super::{Access, Durability, Root, Workspace};
 use crate::error::ToolError;
@@ -182,7 +183,7 @@ impl Located {
             // Where the kernel does not do it, finding the name means opening, and waiting.
             return Err(self.not_a_file("a pipe or a device"));
         }
-        let real = settle(self.below_root(), |path| dir.canonicalize(path));
+        let real = settle(self.below_root(), |path| canonicalize(dir, path));
         let real = real.map_err(|error| self.error("open", error))?;
         let relative = real.components().filter(|part| *part != Component::CurDir).collect();
         Ok(Self { relative, is_real: true, ..self.clone() })
@@ -386,31 +387,6 @@ impl Located {
             _ => ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")),
         };
         told.source(error)
-    }
-}
-
-/// The path without links, as far as `canonicalize` finds it; what does not exist follows
-/// as it is.
-pub(super) fn settle(
-    path: &Path,
-    canonicalize: impl Fn(&Path) -> io::Result<PathBuf>,
-) -> io::Result<PathBuf> {
-    let mut missing = Vec::new();
-    let mut there = path;
-    loop {
-        let error = match canonicalize(there) {
-            Ok(real) => return Ok(missing.iter().rev().fold(real, |path, name| path.join(name))),
-            Err(error) => error,
-        };
-        let is_missing =
-            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        // Where nothing is, `..` leads nowhere.
-        let (true, Some(name)) = (is_missing, there.file_name()) else { return Err(error) };
-        missing.push(name);
-        there = match there.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
     }
 }
 
