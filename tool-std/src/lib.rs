@@ -55,6 +55,8 @@ pub mod shell;
 pub mod tools;
 
 #[cfg(any(feature = "fs", feature = "search"))]
+mod look;
+#[cfg(any(feature = "fs", feature = "search"))]
 mod near;
 mod profiles;
 #[cfg(any(feature = "fs", feature = "search"))]

@@ -47,6 +47,14 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
     let add = "*** Add File: new\n+x\n";
     for (body, kind, says) in [
         ("*** Update File: a\n@@\n-3\n+4", ErrorKind::Failed, "Failed to find expected lines"),
+        (
+            "*** Update File: a\n@@\n-2\n+4\n@@\n-1",
+            ErrorKind::Failed,
+            "line 1 says that, and is not",
+        ),
+        ("*** Update File: a\n@@\n-1\n*** End of File", ErrorKind::Failed, "are at the end"),
+        ("*** Update File: a\n@@ -1,2 +1 @@ 1\n-2", ErrorKind::Failed, "has no line numbers"),
+        ("*** Update File: a\n@@ - 2 @@\n-2", ErrorKind::Failed, "Failed to find context"),
         ("*** Update File: no\n@@\n-3\n+4", ErrorKind::Failed, "there is no `no`"),
         ("*** Delete File: no", ErrorKind::Failed, "there is no `no`"),
         ("*** Delete File: dir", ErrorKind::Failed, "a folder"),

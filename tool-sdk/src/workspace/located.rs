@@ -11,6 +11,7 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOpt
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::protected::{is_protected, is_within};
+use super::real::{canonicalize, settle};
 use super::straight::is_straight;
 use super::{Access, Durability, Root, Workspace};
 use crate::error::ToolError;
@@ -128,6 +129,11 @@ impl Located {
         self.root().access == Access::Read
     }
 
+    /// Whether it is no part of the workspace, and somebody was asked about it.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.root().access == Access::Outside
+    }
+
     /// Whether it is a file that something executes or obeys later, such as a hook of git, a
     /// start-up file of a shell, or the settings of an agent: by its name, whether it exists
     /// or not. So is what the host [protects](Workspace::protect).
@@ -177,7 +183,7 @@ impl Located {
             // Where the kernel does not do it, finding the name means opening, and waiting.
             return Err(self.not_a_file("a pipe or a device"));
         }
-        let real = settle(self.below_root(), |path| dir.canonicalize(path));
+        let real = settle(self.below_root(), |path| canonicalize(dir, path));
         let real = real.map_err(|error| self.error("open", error))?;
         let relative = real.components().filter(|part| *part != Component::CurDir).collect();
         Ok(Self { relative, is_real: true, ..self.clone() })
@@ -202,7 +208,7 @@ impl Located {
     /// workspace has none that anybody was asked about.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
-        self.file_name().filter(|_| self.root().access != Access::Outside)?;
+        self.file_name().filter(|_| !self.is_outside())?;
         Some(Self { relative: self.relative.parent()?.to_owned(), ..self.clone() })
     }
 
@@ -330,13 +336,24 @@ impl Located {
 
     /// What the model should know about a failure to open what is here as a folder.
     pub(super) fn no_folder(&self, error: io::Error) -> ToolError {
-        match error.kind() {
-            io::ErrorKind::NotADirectory if self.metadata().is_ok() => {
-                ToolError::failed(format_args!("`{}` is not a folder", self.display()))
-                    .source(error)
-            }
-            _ => self.error("open", error),
+        let kind = match error.kind() {
+            io::ErrorKind::NotADirectory => self.metadata().ok().map(|there| there.kind),
+            _ => None,
+        };
+        match kind {
+            None => self.error("open", error),
+            Some(FileKind::Symlink) => self.stray_link().source(error),
+            Some(_) => ToolError::failed(format_args!("`{}` is not a folder", self.display()))
+                .source(error),
         }
+    }
+
+    /// That a link is where there was none, or none that leads anywhere.
+    fn stray_link(&self) -> ToolError {
+        ToolError::conflict(format_args!(
+            "`{}` is a symbolic link that leads nowhere, or that was just made",
+            self.display()
+        ))
     }
 
     /// That there is nothing to look into any more.
@@ -366,37 +383,10 @@ impl Located {
             io::ErrorKind::PermissionDenied => {
                 ToolError::denied(format_args!("the system denies access to `{path}`"))
             }
-            _ if is_link(&error) => ToolError::conflict(format_args!(
-                "`{path}` is a symbolic link that leads nowhere, or that was just made"
-            )),
+            _ if is_link(&error) => self.stray_link(),
             _ => ToolError::failed(format_args!("cannot {verb} `{path}`: {error}")),
         };
         told.source(error)
-    }
-}
-
-/// The path without links, as far as `canonicalize` finds it; what does not exist follows
-/// as it is.
-pub(super) fn settle(
-    path: &Path,
-    canonicalize: impl Fn(&Path) -> io::Result<PathBuf>,
-) -> io::Result<PathBuf> {
-    let mut missing = Vec::new();
-    let mut there = path;
-    loop {
-        let error = match canonicalize(there) {
-            Ok(real) => return Ok(missing.iter().rev().fold(real, |path, name| path.join(name))),
-            Err(error) => error,
-        };
-        let is_missing =
-            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        // Where nothing is, `..` leads nowhere.
-        let (true, Some(name)) = (is_missing, there.file_name()) else { return Err(error) };
-        missing.push(name);
-        there = match there.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
     }
 }
 

@@ -13,6 +13,7 @@ mod attributes;
 mod changes;
 mod durability;
 mod each;
+mod expected;
 mod folder;
 mod form;
 mod in_memory;
@@ -21,6 +22,9 @@ mod locks;
 mod memo;
 mod outside;
 mod protected;
+mod real;
+mod rename;
+mod rights;
 mod snapshot;
 mod staged;
 mod straight;
@@ -49,8 +53,8 @@ pub use self::snapshot::Snapshot;
 pub(crate) use self::underway::finish;
 
 pub use self::folder::{Folder, FolderEntry};
-use self::located::settle;
 use self::memo::Memo;
+use self::real::settle;
 use crate::error::ToolError;
 
 /// The folders that tools may touch.

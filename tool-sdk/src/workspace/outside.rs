@@ -7,7 +7,7 @@
 use std::io;
 use std::path::Path;
 
-use super::located::settle;
+use super::real::settle;
 use super::{Access, Component, Located, Root, Workspace, form};
 use crate::error::ToolError;
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
 
-use super::temporary::{Expected, Temporary};
+use super::expected::Expected;
+use super::temporary::Temporary;
 use super::turns::lockable;
 use super::{Access, Located, Snapshot};
 use crate::error::ToolError;
@@ -52,7 +53,7 @@ impl Staged {
         let Change { place, after, like, .. } = &self.change;
         if let Some(content) = after {
             let temporary = Temporary::write(&self.dir, content, like.facts(), durable);
-            self.temporary = Some(temporary.map_err(|error| place.error("write", error))?);
+            self.temporary = Some(temporary.map_err(|error| unwritten(place, error))?);
         }
         Ok(())
     }
@@ -90,7 +91,7 @@ impl Staged {
         let next = self.temporary.take().zip(after.as_deref());
         let facts = before.facts();
         let expected = before.content().map(|content| Expected { content, facts });
-        let is_put = self.put(next, expected).map_err(|error| place.error("write", error));
+        let is_put = self.put(next, expected).map_err(|error| unwritten(place, error));
         if !is_put? {
             return Err(ToolError::conflict(format_args!(
                 "`{}` was changed by somebody else in the meantime, and was not written",
@@ -129,6 +130,20 @@ impl Staged {
             (None, None) => Err(io::ErrorKind::NotFound.into()),
         }
     }
+}
+
+/// What the model should know of a failure to write a file.
+fn unwritten(place: &Located, error: io::Error) -> ToolError {
+    if error.kind() != io::ErrorKind::NotFound || place.root().is_gone() {
+        return place.error("write", error);
+    }
+    // Whether the file was there does not matter: its folder is not, or takes none.
+    ToolError::conflict(format_args!(
+        "the folder of `{}` was removed in the meantime, or takes no new files",
+        place.display()
+    ))
+    .hint("look at what is there, and try again")
+    .source(error)
 }
 
 /// What is refused before anything is written.
@@ -199,7 +214,7 @@ impl Folders {
                 place.display()
             ))
             .source(error),
-            _ => place.error("write", error),
+            _ => unwritten(place, error),
         };
         let mut dir = Arc::new(place.root().dir.try_clone().map_err(failed)?);
         for name in place.relative.parent().into_iter().flatten() {

@@ -14,27 +14,27 @@
 //! under that name. What they wrote is kept beside it. Only who begins to write then, and has
 //! not written yet when it goes back, writes into a file that has no name any more.
 //!
+//! What is compared stands in [`expected`](super::expected), how names change in
+//! [`rename`](super::rename).
+//!
 //! [turn]: super::turns
 //!
 //! **Invariant:** what is removed was compared, or is of our own making.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
-use cap_std::fs::{Dir, Metadata, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions};
 
-use super::attributes::Attributes;
-use super::snapshot::{Facts, Stamp};
-
-/// How much of a file is compared at once.
-const CHUNK: usize = 64 * 1024;
+use super::expected::{Expected, holds, seems};
+use super::rename::{How, Identity, Renamed, identity, identity_of, rename};
+use super::rights::{give, shut};
+use super::snapshot::Facts;
 
 /// How often what came out by mistake is put back, when others do the same at this moment.
 /// An even number leaves what was written last in its place.
@@ -49,15 +49,6 @@ pub(super) struct Temporary {
     /// Empty once it got the other name.
     name: OsString,
     own: Identity,
-}
-
-/// What a file must hold to be replaced or removed.
-#[derive(Clone, Copy)]
-pub(super) struct Expected<'e> {
-    pub(super) content: &'e [u8],
-    /// What the system said of it when it held that, where somebody asked. Who changed its
-    /// mode or owner meant the successor, too.
-    pub(super) facts: Option<&'e Facts>,
 }
 
 impl Temporary {
@@ -222,15 +213,6 @@ impl Drop for Temporary {
     }
 }
 
-/// Whether the file is probably what is expected: nobody touched it, or it holds the same.
-fn seems(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
-    let is_untouched = match (expected.facts, dir.symlink_metadata(name)) {
-        (Some(facts), Ok(metadata)) => Stamp::of(&metadata) == facts.stamp,
-        _ => false,
-    };
-    Ok(is_untouched || holds(dir, name, expected)?)
-}
-
 /// Whether something has the name.
 fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
     match dir.symlink_metadata(name) {
@@ -240,179 +222,11 @@ fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether there is a file that holds what is expected and nothing else, with its mode, owner
-/// and attributes.
-fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
-    let Expected { content, facts } = expected;
-    if facts.is_some_and(|facts| facts.is_link) {
-        let leads_to = dir.read_link_contents(name);
-        return Ok(leads_to.is_ok_and(|path| path.as_os_str().as_encoded_bytes() == content));
-    }
-    let file = dir.symlink_metadata(name).and_then(|metadata| {
-        let fits = metadata.len() == content.len() as u64
-            && facts.is_none_or(|facts| facts.fit(&metadata));
-        if !metadata.is_file() || !fits {
-            return Ok(None);
-        }
-        let mut options = OpenOptions::new();
-        options.read(true).nonblock(true).follow(FollowSymlinks::No);
-        dir.open_with(name, &options).map(Some)
-    });
-    match file {
-        Ok(Some(file)) => Ok(fits(&file, facts)? && same(file.into_std(), content)?),
-        Ok(None) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether a file has what else its successor gets.
-fn fits(file: &cap_std::fs::File, facts: Option<&Facts>) -> io::Result<bool> {
-    let Some(facts) = facts else { return Ok(true) };
-    Ok(Attributes::of(file)? == facts.attributes)
-}
-
-fn same(mut file: File, expected: &[u8]) -> io::Result<bool> {
-    let mut buffer = vec![0; CHUNK.min(expected.len() + 1)];
-    let mut rest = expected;
-    loop {
-        let read = file.read(&mut buffer)?;
-        match rest.strip_prefix(&buffer[..read]) {
-            // A file gives less than was asked for at its end.
-            Some([]) if read < buffer.len() => return Ok(true),
-            Some(left) if read > 0 => rest = left,
-            _ => return Ok(false),
-        }
-    }
-}
-
-/// How a file gets another name in one step.
-#[derive(Clone, Copy)]
-enum How {
-    /// What has the name gets the other one.
-    Exchange,
-    /// Nothing has the name.
-    New,
-}
-
-/// What became of that.
-enum Renamed {
-    Done,
-    /// There was nothing to exchange with, or something in the way.
-    Not,
-    /// The system does not do it.
-    Unable,
-}
-
-/// What tells a file from all others, whatever its name is.
-type Identity = (u64, u64);
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn rename(dir: &Dir, from: &Path, to: &Path, how: How) -> io::Result<Renamed> {
-    use rustix::fs::{RenameFlags, renameat_with};
-    use rustix::io::Errno;
-
-    let flags = match how {
-        How::Exchange => RenameFlags::EXCHANGE,
-        How::New => RenameFlags::NOREPLACE,
-    };
-    match renameat_with(dir, from, dir, to, flags) {
-        Ok(()) => Ok(Renamed::Done),
-        Err(Errno::NOENT | Errno::EXIST) => Ok(Renamed::Not),
-        // File systems, old systems, and what filters calls to the system.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => Ok(Renamed::Unable),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn identity(dir: &Dir, name: &Path) -> io::Result<Identity> {
-    dir.symlink_metadata(name).map(|metadata| identity_of(&metadata))
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn identity_of(metadata: &Metadata) -> Identity {
-    use cap_std::fs::MetadataExt as _;
-
-    (metadata.dev(), metadata.ino())
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn rename(_: &Dir, _: &Path, _: &Path, _: How) -> io::Result<Renamed> {
-    Ok(Renamed::Unable)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn identity_of(_: &Metadata) -> Identity {
-    Identity::default()
-}
-
 /// A name that nobody has. The system is asked for chance once per thread, not once per file;
 /// who guesses a name all the same only keeps the file from being made.
 fn new_name() -> OsString {
     let chance = RandomState::new();
     format!(".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1)).into()
-}
-
-/// The mode of a file that replaces none, as far as the user's own mask allows.
-#[cfg(unix)]
-const NEW: u32 = 0o644;
-
-/// Until it has the mode and the owner of the file that it replaces, nobody else reads it who
-/// could not read that one: whose group it is does not matter where all others may do as much.
-#[cfg(unix)]
-fn shut(options: &mut OpenOptions, like: Option<&Facts>) {
-    use cap_std::fs::{OpenOptionsExt as _, PermissionsExt as _};
-
-    let first = |facts: &Facts| match facts.attributes.is_empty() {
-        true => first_mode(facts.permissions.mode()),
-        false => 0o600,
-    };
-    options.mode(like.map_or(NEW, first));
-}
-
-#[cfg(unix)]
-fn first_mode(mode: u32) -> u32 {
-    let (group, others) = (mode >> 3 & 0o7, mode & 0o7);
-    if group == others { mode & 0o777 } else { 0o600 }
-}
-
-#[cfg(not(unix))]
-fn shut(_: &mut OpenOptions, _: Option<&Facts>) {}
-
-/// Gives a file the mode and the owner of the one that it replaces.
-#[cfg(unix)]
-fn give(file: &cap_std::fs::File, own: &Metadata, facts: &Facts) -> io::Result<()> {
-    use std::os::unix::fs::fchown;
-
-    use cap_std::fs::{MetadataExt as _, PermissionsExt as _};
-
-    let ((user, group), mut permissions) = (facts.owner, facts.permissions.clone());
-    if (own.uid(), own.gid()) != facts.owner {
-        // Only some users may give files away; all others write their own, of a group that
-        // they are in.
-        let is_users = fchown(file, Some(user), Some(group)).is_ok();
-        let is_groups = is_users || fchown(file, None, Some(group)).is_ok();
-        permissions.set_mode(mode_of_another(permissions.mode(), is_users, is_groups));
-    }
-    file.set_permissions(permissions)
-}
-
-#[cfg(not(unix))]
-fn give(file: &cap_std::fs::File, _: &Metadata, facts: &Facts) -> io::Result<()> {
-    file.set_permissions(facts.permissions.clone())
-}
-
-/// The mode of a file that is another user's now, perhaps of another group: nobody runs it as
-/// somebody whom it was not to run as, and nobody gets rights with the group.
-#[cfg(unix)]
-fn mode_of_another(mode: u32, is_users: bool, is_groups: bool) -> u32 {
-    let mode = if is_users { mode } else { mode & !0o4000 };
-    if is_groups {
-        return mode;
-    }
-    // Whoever was of the group is one of the others now, and the other way round.
-    let both = mode >> 3 & mode & 0o7;
-    mode & !0o2077 | both << 3 | both
 }
 
 #[cfg(test)]
@@ -424,39 +238,7 @@ mod tests {
     use cap_std::ambient_authority;
 
     use super::*;
-
-    #[test]
-    fn a_new_file_is_shut_where_its_group_matters() {
-        for (mode, first) in [
-            (0o100_644, 0o644),
-            (0o755, 0o755),
-            (0o600, 0o600),
-            (0o4755, 0o755),
-            (0o640, 0o600),
-            (0o664, 0o600),
-            (0o604, 0o600),
-            (0o2750, 0o600),
-        ] {
-            assert_eq!(first_mode(mode), first, "{mode:o}");
-        }
-    }
-
-    // PA5
-    #[test]
-    fn a_file_of_another_is_open_to_nobody_more() {
-        for (mode, is_users, is_groups, expected) in [
-            (0o6775, true, true, 0o6775),
-            (0o6775, false, true, 0o2775),
-            (0o6775, false, false, 0o755),
-            (0o660, false, true, 0o660),
-            (0o660, false, false, 0o600),
-            (0o606, false, false, 0o600),
-            (0o646, false, false, 0o644),
-            (0o666, false, false, 0o666),
-        ] {
-            assert_eq!(mode_of_another(mode, is_users, is_groups), expected, "{mode:o}");
-        }
-    }
+    use crate::workspace::attributes::Attributes;
 
     #[test]
     fn a_new_file_gets_every_mode() {

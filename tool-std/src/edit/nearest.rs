@@ -38,6 +38,13 @@ pub(crate) struct Nearest {
     pub(crate) diff: String,
 }
 
+impl Nearest {
+    /// Whether the place says just what was quoted.
+    pub(crate) fn is_the_same(&self) -> bool {
+        self.diff.is_empty()
+    }
+}
+
 impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { first, last, diff } = self;

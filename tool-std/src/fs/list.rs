@@ -4,11 +4,11 @@ use std::io;
 
 use serde_json::json;
 use tool_sdk::{
-    Context, Folder, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Visibility,
-    Workspace, WorkspacePath, tool,
+    Context, Folder, FolderEntry, Located, Output, State, ToolError, Visibility, Workspace,
+    WorkspacePath, tool,
 };
 
-use crate::near::with_similar;
+use crate::look::{self, Look};
 use crate::stop;
 use crate::text::{MAX_BYTES, one_line};
 
@@ -44,23 +44,16 @@ pub async fn list_dir(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let sight = cx.sight("read");
-    cx.blocking(move |stop| {
-        stop::check(stop)?;
-        let place = path.locate(&workspace)?;
-        let window = Window { offset: offset.max(1).into(), limit: limit.into() };
-        let mut listing = Listing::new(window, depth, &sight, stop);
-        let folder =
-            place.open_folder().map_err(|error| with_similar(error, &place, &sight, stop))?;
-        let entries = listing.entries(&place, folder).map_err(|error| unread(&place, error))?;
-        listing.folder(&place, entries, &mut Vec::new())?;
-        listing.finish(&place)
+    let window = Window { offset: offset.max(1).into(), limit: limit.into() };
+    look::at(path, workspace, cx, move |look| {
+        let place = &look.place;
+        let folder = place.open_folder().map_err(|error| look.with_similar(error))?;
+        let mut listing = Listing::new(window, depth, &look);
+        let entries = listing.entries(place, folder).map_err(|error| look.unread(error))?;
+        listing.folder(place, entries, &mut Vec::new())?;
+        listing.finish(place)
     })
     .await
-}
-
-fn unread(place: &Located, error: io::Error) -> ToolError {
-    ToolError::failed(format_args!("cannot read `{}`: {error}", place.display())).source(error)
 }
 
 /// A name with the mark of its kind.
@@ -86,8 +79,7 @@ struct Window {
 struct Listing<'a> {
     window: Window,
     depth: usize,
-    sight: &'a Sight,
-    stop: &'a Stop,
+    look: &'a Look<'a>,
     text: String,
     /// Entries met so far, in the window or not.
     met: u64,
@@ -98,16 +90,16 @@ struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    fn new(window: Window, depth: u32, sight: &'a Sight, stop: &'a Stop) -> Self {
+    fn new(window: Window, depth: u32, look: &'a Look<'a>) -> Self {
         let (text, depth) = (String::new(), depth as usize);
         let (met, shown, withheld, full) = (0, 0, 0, false);
-        Self { window, depth, sight, stop, text, met, shown, withheld, full }
+        Self { window, depth, look, text, met, shown, withheld, full }
     }
 
     /// What of the folder at `place` may be shown, in any order.
     fn entries(&mut self, place: &Located, folder: Folder) -> io::Result<Vec<FolderEntry>> {
         let mut entries = folder.entries()?;
-        if !self.sight.is_everything() {
+        if !self.look.is_everything() {
             entries.retain(|entry| self.shows(&place.join(entry.name())));
         }
         Ok(entries)
@@ -115,7 +107,7 @@ impl<'a> Listing<'a> {
 
     /// Whether an entry may be shown; counts those that somebody may ask for.
     fn shows(&mut self, place: &Located) -> bool {
-        let visibility = self.sight.of_file(&place.display(), &place.absolute());
+        let visibility = self.look.visibility(place);
         self.withheld += u64::from(visibility == Visibility::OnRequest);
         visibility == Visibility::Shown
     }
@@ -127,7 +119,7 @@ impl<'a> Listing<'a> {
         mut entries: Vec<FolderEntry>,
         above: &mut Vec<String>,
     ) -> Result<(), ToolError> {
-        stop::check(self.stop)?;
+        stop::check(self.look.stop)?;
         let at_the_bottom = above.len() + 1 >= self.depth;
         if self.full && at_the_bottom {
             self.met += entries.len() as u64;
@@ -353,11 +345,18 @@ mod tests {
         let folder = folder(&["real/a"]);
         std::os::unix::fs::symlink("real", folder.path().join("link")).unwrap();
         std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
+        let workspace = || State(Workspace::open([folder.path()]).unwrap().into());
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
         assert_eq!(listed(&folder, ".", (1, 25, 5)).await, "link@\nout@\npipe?\nreal/\n  a");
-        let workspace = State(Workspace::open([folder.path()]).unwrap().into());
-        let result = list_dir("out".into(), 1, 25, 2, workspace, &context()).await;
+        let result = list_dir("out".into(), 1, 25, 2, workspace(), &context()).await;
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Denied);
+        for target in ["nowhere", "stray"] {
+            let _ = fs::remove_file(folder.path().join("stray"));
+            std::os::unix::fs::symlink(target, folder.path().join("stray")).unwrap();
+            let result = list_dir("stray".into(), 1, 25, 2, workspace(), &context()).await;
+            let error = result.unwrap_err();
+            assert!(error.message().contains("symbolic link that leads nowhere"), "{error}");
+        }
     }
 }

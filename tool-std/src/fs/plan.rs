@@ -270,10 +270,28 @@ fn misfit(target: &Target, error: ApplyError) -> ToolError {
     let near = target.text().ok().and_then(|text| nearest(text, quoted));
     let told = unfit(&error);
     match near {
+        _ if is_range(quoted) => told.hint(
+            "a hunk has no line numbers: begin it with `@@`, or with `@@ ` and a line above it",
+        ),
+        Some(near) if near.is_the_same() => told.hint(format_args!(
+            "line {} says that, and is not looked at: hunks go from top to bottom, each below \
+             its `@@` line, and those with `*** End of File` are at the end",
+            near.first
+        )),
         Some(near) => told.hint(near),
         None => told.hint("read the file again; nothing was changed"),
     }
     .source(error)
+}
+
+/// Whether a hunk begins as in other formats, such as `@@ -1,3 +1,4 @@`.
+fn is_range(context: &str) -> bool {
+    let mut words = context.split_whitespace();
+    let mut is_count = |sign| {
+        let count = words.next().and_then(|word| word.strip_prefix(sign)).unwrap_or_default();
+        count.starts_with(|c: char| c.is_ascii_digit())
+    };
+    is_count('-') && is_count('+') && words.next() == Some("@@")
 }
 
 impl Operation {

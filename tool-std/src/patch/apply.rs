@@ -115,11 +115,11 @@ fn places<'c, 'p>(
     let mut cursor = 0;
     for chunk in chunks {
         let mut pass = Pass::Exact;
-        if let Some(context) = chunk.context {
+        for &context in &chunk.contexts {
             let (at, how) = haystack.find(&[context], cursor, false).ok_or_else(|| {
                 ApplyError::Context { context: context.to_owned(), path: path.to_owned() }
             })?;
-            (cursor, pass) = (at + 1, how);
+            (cursor, pass) = (at + 1, pass.max(how));
         }
         let find = |lines| Place::find(haystack, lines, cursor, chunk.end_of_file);
         let mut place = find(Cow::Borrowed(&chunk.lines[..]))

@@ -5,7 +5,7 @@
 //! hunk   = "*** Add File: " path ("+" line)*
 //!        | "*** Delete File: " path
 //!        | "*** Update File: " path ["*** Move to: " path] chunk+
-//! chunk  = ["@@" [" " context]] ((" " | "+" | "-") line)+ ["*** End of File"]
+//! chunk  = ["@@" | ("@@ " context)+ ["@@"]] ((" " | "+" | "-") line)+ ["*** End of File"]
 //! ```
 //!
 //! What models get wrong without being unclear is accepted: blanks around a marker, a first
@@ -164,14 +164,17 @@ impl<'p> Parser<'p, '_> {
     }
 
     fn chunk(&mut self, is_first: bool) -> Result<Chunk<'p>, ParseError> {
-        let marker = self.take(|line| match line.strip_prefix("@@")? {
-            rest if rest.trim().is_empty() => Some(None),
-            rest => rest.strip_prefix(' ').map(Some),
-        });
-        if let (None, false, Some(line)) = (marker, is_first, self.peek()) {
+        let mut next = self.take(marker);
+        if let (None, false, Some(line)) = (next, is_first, self.peek()) {
             let message =
                 format!("Expected update hunk to start with a @@ context marker, got: '{line}'");
             return Err(self.error(self.at, message));
+        }
+        // Where a line is there often, those above it say which one is meant.
+        let mut contexts = Vec::new();
+        while let Some(Some(context)) = next {
+            contexts.push(context);
+            next = self.take(marker);
         }
         let lines = self.chunk_lines()?;
         let end_of_file =
@@ -183,7 +186,7 @@ impl<'p> Parser<'p, '_> {
         if end_of_file {
             while self.take(|line| line.trim().is_empty().then_some(())).is_some() {}
         }
-        Ok(Chunk { context: marker.flatten(), lines, end_of_file })
+        Ok(Chunk { contexts, lines, end_of_file })
     }
 
     fn chunk_lines(&mut self) -> Result<Vec<ChunkLine<'p>>, ParseError> {
@@ -201,6 +204,14 @@ impl<'p> Parser<'p, '_> {
             }
             _ => Ok(lines),
         }
+    }
+}
+
+/// What a line says that begins a chunk, perhaps with what stands above it.
+fn marker(line: &str) -> Option<Option<&str>> {
+    match line.strip_prefix("@@")? {
+        rest if rest.trim().is_empty() => Some(None),
+        rest => rest.strip_prefix(' ').map(Some),
     }
 }
 

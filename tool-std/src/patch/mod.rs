@@ -60,8 +60,8 @@ pub(crate) enum Hunk<'p> {
 /// One place of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk<'p> {
-    /// A line somewhere above the place.
-    pub(crate) context: Option<&'p str>,
+    /// Lines somewhere above the place, each somewhere below the one before it.
+    pub(crate) contexts: Vec<&'p str>,
     /// What the place says, and what it is to say.
     pub(crate) lines: Vec<ChunkLine<'p>>,
     /// Whether the place is the end of the file.

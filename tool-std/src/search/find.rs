@@ -14,12 +14,12 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
 };
 use memchr::memchr;
-use tool_sdk::{FolderEntry, Located, Sight, Stop, ToolError, Visibility};
+use tool_sdk::{FolderEntry, Located, ToolError, Visibility};
 
 use super::include::Include;
 use super::report::{Found, Line, Mode, Results};
 use super::walk::{Visit, Walked, walk};
-use crate::near::with_similar;
+use crate::look::Look;
 use crate::text::MAX_BYTES;
 use crate::text::excerpt::around;
 
@@ -53,9 +53,7 @@ pub(super) struct Query {
 /// One search, shared by the threads that run it.
 pub(super) struct Search<'a> {
     query: Query,
-    start: Located,
-    sight: Sight,
-    stop: &'a Stop,
+    look: Look<'a>,
     /// What counts against the limit, so far.
     counted: AtomicU64,
     /// How many files were searched, and how much text in them.
@@ -66,9 +64,9 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(query: Query, start: Located, sight: Sight, stop: &'a Stop) -> Self {
+    pub(super) fn new(query: Query, look: Look<'a>) -> Self {
         let (counted, files, bytes, is_cut) = Default::default();
-        Self { query, start, sight, stop, counted, files, bytes, is_cut }
+        Self { query, look, counted, files, bytes, is_cut }
     }
 
     /// Runs until everything is searched, or more is found than the limit and enough was
@@ -89,16 +87,15 @@ impl<'a> Search<'a> {
     }
 
     fn search(&self) -> Result<Walked<Worker<'_>>, ToolError> {
-        let there = self.start.metadata();
-        let there =
-            there.map_err(|error| with_similar(error, &self.start, &self.sight, self.stop))?;
+        let start = &self.look.place;
+        let there = start.metadata().map_err(|error| self.look.with_similar(error))?;
         if there.kind.is_dir() {
-            return walk(&self.start, &|| self.is_over(), || Worker::of(self));
+            return walk(start, &|| self.is_over(), || Worker::of(self));
         }
-        let (path, file) = (self.start.display(), self.start.open_file()?);
+        let (path, file) = (start.display(), start.open_file()?);
         let mut worker = Worker { is_named: true, ..Worker::of(self) };
         let metadata = file.metadata();
-        let searched = metadata.and_then(|facts| worker.search(&file, &facts, &self.start));
+        let searched = metadata.and_then(|facts| worker.search(&file, &facts, start));
         searched.map_err(|error| unsearched(&path, error))?;
         if worker.is_binary {
             return Err(ToolError::failed(format_args!("`{path}` is a binary file"))
@@ -109,7 +106,7 @@ impl<'a> Search<'a> {
 
     /// Whether there is more than may be shown where much was searched, or nobody waits.
     fn is_over(&self) -> bool {
-        self.has_enough(0) || self.stop.is_stopped()
+        self.has_enough(0) || self.look.stop.is_stopped()
     }
 
     /// The same with so many more matches.
@@ -152,8 +149,8 @@ impl Visit for Worker<'_> {
         if search.query.include.as_ref().is_some_and(|include| !include.has(path)) {
             return;
         }
-        let place = search.start.join(path);
-        match visibility(&search.sight, &place) {
+        let place = search.look.place.join(path);
+        match search.look.visibility(&place) {
             Visibility::Shown => {}
             Visibility::OnRequest => return self.withheld += 1,
             _ => return,
@@ -278,14 +275,6 @@ fn newest_first(a: &Found, b: &Found) -> std::cmp::Ordering {
     b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path))
 }
 
-/// What may be told of a file that nobody named.
-pub(super) fn visibility(sight: &Sight, place: &Located) -> Visibility {
-    match sight.is_everything() {
-        true => Visibility::Shown,
-        false => sight.of_file(&place.display(), &place.absolute()),
-    }
-}
-
 /// A file that has no more to read when nobody waits for it.
 struct Stoppable<'a> {
     file: &'a File,
@@ -294,7 +283,7 @@ struct Stoppable<'a> {
 
 impl Read for Stoppable<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.search.stop.is_stopped() {
+        if self.search.look.stop.is_stopped() {
             return Ok(0);
         }
         let read = self.file.read(into)?;
@@ -379,7 +368,7 @@ impl Sink for Hits<'_> {
         }
         let is_over =
             self.search.query.mode == Mode::Content && self.search.has_enough(self.matches);
-        Ok(!is_over && !self.search.stop.is_stopped())
+        Ok(!is_over && !self.search.look.stop.is_stopped())
     }
 
     fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {

@@ -7,15 +7,14 @@ use std::time::SystemTime;
 
 use serde_json::json;
 use tool_sdk::{
-    Context, FolderEntry, Located, Output, Sight, State, Stop, ToolError, Visibility, Workspace,
-    WorkspacePath, tool,
+    Context, FolderEntry, Located, Output, State, ToolError, Visibility, Workspace, WorkspacePath,
+    tool,
 };
 
-use super::find::visibility;
 use super::include::Include;
 use super::report::{count, cut, withheld};
 use super::walk::{Visit, Walked, walk};
-use crate::near::with_similar;
+use crate::look::{self, Look};
 use crate::stop;
 use crate::text::{MAX_BYTES, one_line};
 
@@ -54,24 +53,20 @@ pub async fn glob_files(
     workspace: State<Workspace>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let sight = cx.sight("read");
-    cx.blocking(move |stop| {
-        stop::check(stop)?;
-        let start = path.locate(&workspace)?;
-        let include = Include::new("pattern", &pattern, &workspace, &start)?;
-        let search = Search { start, include, sight, limit: limit as usize };
-        let found = search.run(stop)?;
-        stop::check(stop)?;
-        Ok(report(&pattern, &search.start, found))
+    look::at(path, workspace, cx, move |look| {
+        let include = Include::new("pattern", &pattern, &look)?;
+        let search = Search { look, include, limit: limit as usize };
+        let found = search.run()?;
+        stop::check(search.look.stop)?;
+        Ok(report(&pattern, &search.look.place, found))
     })
     .await
 }
 
 /// What is looked for.
-struct Search {
-    start: Located,
+struct Search<'a> {
+    look: Look<'a>,
     include: Include,
-    sight: Sight,
     limit: usize,
 }
 
@@ -95,12 +90,12 @@ struct File {
     path: Reverse<PathBuf>,
 }
 
-impl Search {
-    fn run(&self, stop: &Stop) -> Result<Found, ToolError> {
+impl Search<'_> {
+    fn run(&self) -> Result<Found, ToolError> {
+        let look = &self.look;
         let worker = || Worker { search: self, found: Found::default() };
-        let walked = walk(&self.start, &|| stop.is_stopped(), worker)
-            .map_err(|error| with_similar(error, &self.start, &self.sight, stop))?;
-        let Walked { visitors, unread, cut } = walked;
+        let walked = walk(&look.place, &|| look.stop.is_stopped(), worker);
+        let Walked { visitors, unread, cut } = walked.map_err(|error| look.with_similar(error))?;
         let mut all = Found { unread, cut, ..Found::default() };
         for Worker { found, .. } in visitors {
             all.matching += found.matching;
@@ -133,18 +128,18 @@ impl Found {
 
 /// What one thread of a search has for itself.
 struct Worker<'a> {
-    search: &'a Search,
+    search: &'a Search<'a>,
     found: Found,
 }
 
 impl Visit for Worker<'_> {
     fn file(&mut self, path: &Path, entry: &FolderEntry) {
-        let Search { start, include, sight, limit } = self.search;
+        let Search { look, include, limit } = self.search;
         if !include.has(path) {
             return;
         }
-        if !sight.is_everything() {
-            match visibility(sight, &start.join(path)) {
+        if !look.is_everything() {
+            match look.visibility(&look.place.join(path)) {
                 Visibility::Shown => {}
                 Visibility::OnRequest => return self.found.withheld += 1,
                 _ => return,

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobSet};
+use globset::{ErrorKind, GlobBuilder, GlobSet};
 use tool_sdk::{Located, ToolError, Workspace};
+
+use crate::look::Look;
 
 /// A glob as models write it: without a `/` it is compared with file names, else with paths
 /// relative to where a search starts.
@@ -14,18 +16,23 @@ pub(super) struct Include {
 }
 
 impl Include {
-    /// Reads `pattern`, which came as the argument `argument`, for a search of `start`.
+    /// Reads `pattern`, which came as the argument `argument`, for a search of the place.
     pub(super) fn new(
         argument: &'static str,
         pattern: &str,
-        workspace: &Workspace,
-        start: &Located,
+        look: &Look<'_>,
     ) -> Result<Self, ToolError> {
         let refused = |error: globset::Error| {
-            ToolError::invalid(argument, error.kind())
-                .hint("write a glob such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`")
+            let told = match error.kind() {
+                // What a matcher makes of it means nothing to who wrote the glob.
+                ErrorKind::Regex(_) => {
+                    ToolError::invalid(argument, "it is nested too deeply, or too long")
+                }
+                kind => ToolError::invalid(argument, kind),
+            };
+            told.hint("write a glob such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`").source(error)
         };
-        let relative = below(pattern, workspace, start).ok_or_else(|| {
+        let relative = below(pattern, look.workspace, &look.place).ok_or_else(|| {
             ToolError::invalid(argument, format_args!("`{pattern}` leads out of what is searched"))
                 .hint("name the folder as `path`, and write the glob relative to it")
         })?;

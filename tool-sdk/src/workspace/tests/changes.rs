@@ -241,6 +241,22 @@ fn whoever_gives_up_finds_nothing_changed() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_goes_meanwhile_is_told_of() {
+    let (folder, workspace) = folder();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    let write = Changes::new().write(at(&workspace, "sub/new"), Snapshot::absent(), "new");
+    let goes = || {
+        let _ = fs::remove_dir(folder.path().join("sub"));
+        false
+    };
+    let error = write.apply(goes).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().starts_with("the folder of `sub/new` was removed"), "{error}");
+    assert_eq!(tree(&folder), UNTOUCHED);
+}
+
 #[test]
 fn folders_are_not_written_and_files_are_no_folders() {
     let (folder, workspace) = folder();

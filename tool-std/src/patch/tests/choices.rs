@@ -59,6 +59,24 @@ fn chunks_go_from_top_to_bottom() {
 }
 
 #[test]
+fn several_lines_above_lead_to_the_place() {
+    let old = "class A\n fn f\n  x\nclass B\n fn f\n  x\n";
+    let new = "class A\n fn f\n  x\nclass B\n fn f\n  y\n";
+    for body in [
+        "@@ class B\n@@  fn f\n-  x\n+  y",
+        "@@ class B\n@@  fn f\n@@\n-  x\n+  y",
+        "@@ class A\n@@ class B\n   x\n@@\n+tail",
+    ] {
+        let new = if body.ends_with("tail") { format!("{old}tail\n") } else { new.to_owned() };
+        check(old, body, &new);
+    }
+    check_pass(old, "@@ class B \n@@  fn f\n-  x\n+  y", "trailing_blanks");
+    assert!(apply(old, "@@  fn f\n@@ class B\n@@ class A\n-  x\n+  y").is_err());
+    // One without a line says nothing to go on from.
+    assert!(parse(&patch("@@\n@@\n-a")).is_err());
+}
+
+#[test]
 fn the_end_of_the_file_is_the_only_place_there() {
     check("a\nb\na\n", "@@\n-a\n+z\n*** End of File", "a\nb\nz\n");
     assert!(apply("a\nb\n", "@@\n-a\n+z\n*** End of File").is_err());

@@ -36,7 +36,7 @@ fn chunk_json(chunk: &Chunk<'_>) -> Value {
         chunk.lines.iter().filter_map(|line| of(*line).map(str::to_owned)).collect()
     };
     json!({
-        "change_context": chunk.context,
+        "change_context": chunk.contexts.last(),
         "old_lines": side(|line| line.before()),
         "new_lines": side(|line| line.after()),
         "is_end_of_file": chunk.end_of_file,

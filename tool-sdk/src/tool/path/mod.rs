@@ -1,0 +1,193 @@
+//! A path as a parameter, which says what a call touches.
+//!
+//! A path is resolved once, when the call is judged. The place that rules and people saw is
+//! the place that the tool gets, whatever becomes of the links that led there. What is said
+//! of it to the rules stands in `subjects`.
+//!
+//! **Invariant:** nothing here opens a file.
+
+mod decoded;
+mod subjects;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+#[cfg(feature = "hooks")]
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub(super) use self::decoded::decoding;
+use crate::error::ToolError;
+use crate::workspace::{Located, Snapshot, Workspace};
+
+/// A path that a model sends.
+///
+/// As a parameter it is a text like any other. What makes it more are its subjects for the
+/// rules: the path as it was sent and the place to which links lead, each judged by itself. A
+/// tool that names no subjects has those of all paths that came in its arguments, read by a
+/// tool that only reads and written by any other.
+///
+/// On top of that, what is outside of the workspace is asked about as `external_directory`,
+/// and a change of what is executed or obeyed later (hooks of git, start-up files, settings
+/// of agents) as `protected_path`, so that allowing a tool's own permission allows neither.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Changes, Context, State, ToolError, Workspace, WorkspacePath, tool};
+///
+/// /// Empty a file.
+/// #[tool(write, permission = "edit")]
+/// async fn clear(
+///     /// The file.
+///     path: WorkspacePath,
+///     workspace: State<Workspace>,
+///     cx: &Context,
+/// ) -> Result<String, ToolError> {
+///     let place = path.locate(&workspace)?;
+///     let locks = workspace.lock([&place]).await;
+///     cx.blocking(move |stop| {
+///         let _locks = locks;
+///         let before = place.snapshot(1024 * 1024)?;
+///         Changes::new().write(place, before, "").apply(|| stop.is_stopped())
+///     })
+///     .await?;
+///     Ok(format!("{path} is empty"))
+/// }
+/// ```
+#[derive(Clone, Default)]
+pub struct WorkspacePath(Arc<Sent>);
+
+/// A path that was sent, and what became of it; clones share that.
+#[derive(Default)]
+struct Sent {
+    text: String,
+    /// Where it led when the call was judged; `None` when that was nowhere.
+    judged: OnceLock<Option<Places>>,
+    /// What the file said when somebody was shown what becomes of it.
+    shown: OnceLock<Snapshot>,
+}
+
+/// Where a path leads.
+struct Places {
+    /// As it was sent; `None` when that is outside of the workspace.
+    asked: Option<Located>,
+    /// Without links.
+    real: Located,
+}
+
+impl WorkspacePath {
+    /// The path as it was sent.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The place without links: the one that was judged, or, where nobody judged it, the
+    /// one inside the workspace.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Workspace::resolve`] and [`Located::real`], and with `conflict` when the
+    /// path meant nothing while the call was judged.
+    pub fn locate(&self, workspace: &Workspace) -> Result<Located, ToolError> {
+        let now = || workspace.resolve(&self.0.text)?.real();
+        match self.0.judged.get() {
+            None => now(),
+            Some(Some(places)) => Ok(places.real.clone()),
+            Some(None) => {
+                now()?;
+                Err(ToolError::conflict(format_args!(
+                    "`{self}` was just made, after it was decided about; try again"
+                )))
+            }
+        }
+    }
+
+    /// Whether the path itself is a symbolic link, wherever it leads: what is done to the file
+    /// that it leads to is not done to the link.
+    #[must_use]
+    pub fn is_link(&self, workspace: &Workspace) -> bool {
+        match workspace.find(&self.0.text) {
+            Ok(Some(place)) => place.is_link(),
+            Ok(None) => workspace.is_link_outside(&self.0.text),
+            Err(_) => false,
+        }
+    }
+
+    /// Keeps what the file says while somebody is shown what becomes of it, and gives what
+    /// was kept first.
+    ///
+    /// A tool that replaces a file as a whole reads it in its preview, and based on what it
+    /// finds there when it runs: what is replaced is what was shown.
+    pub fn keep_shown(&self, now: Snapshot) -> &Snapshot {
+        self.0.shown.get_or_init(|| now)
+    }
+
+    /// What the file said when somebody was shown what becomes of it; `None` when nobody
+    /// was.
+    #[must_use]
+    pub fn shown(&self) -> Option<&Snapshot> {
+        self.0.shown.get()
+    }
+
+    /// The path from the top of the file system, with its links; `None` when it leads nowhere.
+    #[cfg(feature = "hooks")]
+    pub(super) fn absolute(&self, workspace: &Workspace) -> Option<PathBuf> {
+        let place = match workspace.find(&self.0.text).ok()? {
+            Some(inside) => inside,
+            None => workspace.outside(&self.0.text).ok()?,
+        };
+        Some(place.absolute())
+    }
+}
+
+impl<T: Into<String>> From<T> for WorkspacePath {
+    fn from(text: T) -> Self {
+        Self(Arc::new(Sent { text: text.into(), ..Sent::default() }))
+    }
+}
+
+impl fmt::Display for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl fmt::Debug for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.text.fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkspacePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let path = String::deserialize(deserializer).map(Self::from)?;
+        decoded::tell(&path);
+        Ok(path)
+    }
+}
+
+impl Serialize for WorkspacePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.text)
+    }
+}
+
+impl JsonSchema for WorkspacePath {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "WorkspacePath".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}

@@ -1,0 +1,211 @@
+//! What is said of paths, and where they lead when the call runs.
+
+use std::fs;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::call::CallId;
+use crate::context::{Context, Session};
+use crate::effect::RiskClass;
+use crate::error::ErrorKind;
+use crate::name::ToolName;
+use crate::tool::Subject;
+
+fn folder() -> (TempDir, Workspace, Context) {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("src")).unwrap();
+    fs::write(folder.path().join("src/a"), "text").unwrap();
+    let workspace = Workspace::open([folder.path()]).unwrap();
+    let session = Session::new("s").lend(workspace.clone());
+    let cx = Context::new(session, ToolName::from_static("t"), CallId::given("c"));
+    (folder, workspace, cx)
+}
+
+/// Each subject as `permission:text`.
+fn said(subjects: &[Subject]) -> Vec<String> {
+    let said = |it: &Subject| format!("{}:{}", it.permission().unwrap_or("-"), it.text());
+    subjects.iter().map(said).collect()
+}
+
+#[test]
+fn what_is_outside_says_so_and_where_inside_is() {
+    let (folder, _, cx) = folder();
+    let elsewhere = TempDir::new().unwrap();
+    let path = elsewhere.path().canonicalize().unwrap().join("a");
+    let subjects = WorkspacePath::from(path.to_str().unwrap()).read(&cx);
+    let reasons: Vec<&str> = subjects.iter().filter_map(Subject::reason).collect();
+    let root = folder.path().canonicalize().unwrap();
+    let [path, root] = [&path, &root].map(|path| path.display());
+    let reason = format!("`{path}` is outside the workspace, which is `{root}`");
+    assert_eq!(reasons, [reason.as_str()]);
+    assert!(WorkspacePath::from("src/a").read(&cx).iter().all(|it| it.reason().is_none()));
+}
+
+#[test]
+fn a_path_is_one_subject_in_plain_form() {
+    let (_folder, workspace, cx) = folder();
+    for text in ["src/a", "./src//a", "src/./a", "src/a/"] {
+        let path = WorkspacePath::from(text);
+        let subjects = path.written(&cx);
+        assert_eq!(said(&subjects), ["-:src/a"], "{text}");
+        let place = path.locate(&workspace).unwrap();
+        assert_eq!(subjects[0].absolute(), Some(&*place.absolute()), "{text}");
+    }
+    assert_eq!(
+        said(&WorkspacePath::from("src/../src/new").written(&cx)),
+        ["-:src/../src/new", "-:src/new"]
+    );
+}
+
+proptest! {
+    // PA1, PA7: whatever is said of a place does not depend on how it is written.
+    #[test]
+    fn detours_that_lead_nowhere_change_nothing(
+        names in prop::collection::vec(
+            prop::sample::select(vec!["src", "a", "..", ".git", ".envrc", "new"]), 1..6,
+        ),
+        detours in prop::collection::vec(
+            prop::sample::select(vec!["/", "//", "/./", "/.//"]), 6,
+        ),
+        writes in any::<bool>(),
+    ) {
+        let (_folder, workspace, cx) = folder();
+        let plain = names.join("/");
+        let mut winding = String::from("./");
+        for (name, detour) in names.iter().zip(&detours) {
+            winding.extend([*name, *detour]);
+        }
+        let [plain, winding] = [plain, winding].map(|text| {
+            let path = WorkspacePath::from(text);
+            let subjects = if writes { path.written(&cx) } else { path.read(&cx) };
+            let place = path.locate(&workspace).map(|place| place.absolute());
+            let judged = place.is_ok().then_some(subjects);
+            (judged, place.map_err(|error| error.kind()))
+        });
+        prop_assert_eq!(plain, winding);
+    }
+}
+
+// PA7: by name, in any folder, whether it exists or not; only for writing.
+#[test]
+fn what_runs_later_is_asked_about() {
+    let (_folder, _, cx) = folder();
+    let path = WorkspacePath::from(".git/hooks/pre-commit");
+    assert_eq!(said(&path.read(&cx)), ["-:.git/hooks/pre-commit"]);
+    assert_eq!(
+        said(&path.written(&cx)),
+        ["-:.git/hooks/pre-commit", "protected_path:.git/hooks/pre-commit"]
+    );
+}
+
+#[test]
+fn what_is_outside_is_asked_about() {
+    let (_folder, workspace, cx) = folder();
+    let other = TempDir::new().unwrap();
+    fs::create_dir(other.path().join("sub")).unwrap();
+    let real = other.path().canonicalize().unwrap().join("new");
+    let (asked, real) = (other.path().join("sub/../new"), real.to_str().unwrap());
+    let path = WorkspacePath::from(other.path().join("./sub//../new").to_str().unwrap());
+    assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Denied);
+
+    let subjects = path.read(&cx);
+    let asked = asked.to_str().unwrap();
+    assert_eq!(
+        said(&subjects),
+        [
+            format!("-:{asked}"),
+            format!("-:{real}"),
+            format!("external_directory:{asked}"),
+            format!("external_directory:{real}"),
+        ]
+    );
+    let asks = |subjects: &[Subject], class| {
+        let said = |it: &Subject| (it.risk_class(), it.is_asked_about());
+        assert!(subjects[2..].iter().all(|it| said(it) == (Some(class), true)));
+    };
+    asks(&subjects, RiskClass::Read);
+    asks(&path.written(&cx), RiskClass::Write);
+
+    // Whoever reads it now has been judged.
+    let place = path.locate(&workspace).unwrap();
+    assert_eq!(place.display(), real);
+    fs::write(real, "text").unwrap();
+    assert_eq!(place.snapshot(9).unwrap().content(), Some(&b"text"[..]));
+}
+
+#[test]
+fn a_detour_that_ends_inside_is_asked_about_and_its_end_is_not() {
+    let (folder, workspace, cx) = folder();
+    let root = folder.path().canonicalize().unwrap();
+    let name = root.file_name().unwrap().to_str().unwrap();
+    let sent = format!("{}/../{name}/src/a", root.display());
+    let path = WorkspacePath::from(sent.as_str());
+    let expected = [format!("-:{sent}"), "-:src/a".into(), format!("external_directory:{sent}")];
+    assert_eq!(said(&path.read(&cx)), expected);
+    assert_eq!(path.locate(&workspace).unwrap().display(), "src/a");
+}
+
+#[test]
+fn what_cannot_be_is_not_asked_about() {
+    let (folder, workspace, cx) = folder();
+    for (text, kind) in [("", ErrorKind::InvalidArgs), ("nope/../a", ErrorKind::NotFound)] {
+        let path = WorkspacePath::from(text);
+        assert_eq!(path.written(&cx)[0].risk_class(), Some(RiskClass::Read), "{text:?}");
+        assert_eq!(path.locate(&workspace).unwrap_err().kind(), kind, "{text:?}");
+    }
+    let path = WorkspacePath::from("nope/../a");
+    let _ = path.written(&cx);
+    fs::create_dir(folder.path().join("nope")).unwrap();
+    assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[cfg(unix)]
+mod links {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    // PA6: rules on either spelling hold.
+    #[test]
+    fn a_link_and_its_target_are_subjects() {
+        let (folder, _, cx) = folder();
+        symlink("src", folder.path().join("link")).unwrap();
+        let path = WorkspacePath::from("link/a");
+        assert_eq!(said(&path.written(&cx)), ["-:link/a", "-:src/a"]);
+        symlink("../.git", folder.path().join("src/git")).unwrap();
+        fs::create_dir(folder.path().join(".git")).unwrap();
+        assert_eq!(
+            said(&WorkspacePath::from("src/git/config").written(&cx)),
+            ["-:src/git/config", "-:.git/config", "protected_path:.git/config"]
+        );
+    }
+
+    #[test]
+    fn what_was_judged_is_what_is_opened() {
+        let (folder, workspace, cx) = folder();
+        fs::create_dir(folder.path().join("other")).unwrap();
+        fs::write(folder.path().join("other/a"), "secret").unwrap();
+        symlink("src", folder.path().join("link")).unwrap();
+        let path = WorkspacePath::from("link/a");
+        let _ = path.read(&cx);
+        fs::remove_file(folder.path().join("link")).unwrap();
+        symlink("other", folder.path().join("link")).unwrap();
+        let place = path.locate(&workspace).unwrap();
+        assert_eq!(place.snapshot(9).unwrap().content(), Some(&b"text"[..]));
+
+        fs::remove_dir_all(folder.path().join("src")).unwrap();
+        symlink("other", folder.path().join("src")).unwrap();
+        assert!(place.open_file().is_err());
+    }
+
+    #[test]
+    fn a_link_that_leads_out_stays_refused() {
+        let (folder, workspace, cx) = folder();
+        symlink("/etc", folder.path().join("out")).unwrap();
+        let path = WorkspacePath::from("out/passwd");
+        assert_eq!(path.read(&cx)[0].risk_class(), Some(RiskClass::Read));
+        assert_eq!(path.locate(&workspace).unwrap_err().kind(), ErrorKind::Denied);
+    }
+}

@@ -1,0 +1,81 @@
+//! Whether a file still is what was read: the proof before and after it is replaced.
+//!
+//! **Invariant:** a file is the same only if it holds the same; that nobody seems to have
+//! touched it is a hint.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
+use cap_std::fs::{Dir, OpenOptions};
+
+use super::attributes::Attributes;
+use super::snapshot::{Facts, Stamp};
+
+/// How much of a file is compared at once.
+const CHUNK: usize = 64 * 1024;
+
+/// What a file must hold to be replaced or removed.
+#[derive(Clone, Copy)]
+pub(super) struct Expected<'e> {
+    pub(super) content: &'e [u8],
+    /// What the system said of it when it held that, where somebody asked. Who changed its
+    /// mode or owner meant the successor, too.
+    pub(super) facts: Option<&'e Facts>,
+}
+
+/// Whether the file is probably what is expected: nobody touched it, or it holds the same.
+pub(super) fn seems(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
+    let is_untouched = match (expected.facts, dir.symlink_metadata(name)) {
+        (Some(facts), Ok(metadata)) => Stamp::of(&metadata) == facts.stamp,
+        _ => false,
+    };
+    Ok(is_untouched || holds(dir, name, expected)?)
+}
+
+/// Whether there is a file that holds what is expected and nothing else, with its mode, owner
+/// and attributes.
+pub(super) fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Result<bool> {
+    let Expected { content, facts } = expected;
+    if facts.is_some_and(|facts| facts.is_link) {
+        let leads_to = dir.read_link_contents(name);
+        return Ok(leads_to.is_ok_and(|path| path.as_os_str().as_encoded_bytes() == content));
+    }
+    let file = dir.symlink_metadata(name).and_then(|metadata| {
+        let fits = metadata.len() == content.len() as u64
+            && facts.is_none_or(|facts| facts.fit(&metadata));
+        if !metadata.is_file() || !fits {
+            return Ok(None);
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).nonblock(true).follow(FollowSymlinks::No);
+        dir.open_with(name, &options).map(Some)
+    });
+    match file {
+        Ok(Some(file)) => Ok(fits(&file, facts)? && same(file.into_std(), content)?),
+        Ok(None) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a file has what else its successor gets.
+fn fits(file: &cap_std::fs::File, facts: Option<&Facts>) -> io::Result<bool> {
+    let Some(facts) = facts else { return Ok(true) };
+    Ok(Attributes::of(file)? == facts.attributes)
+}
+
+fn same(mut file: File, expected: &[u8]) -> io::Result<bool> {
+    let mut buffer = vec![0; CHUNK.min(expected.len() + 1)];
+    let mut rest = expected;
+    loop {
+        let read = file.read(&mut buffer)?;
+        match rest.strip_prefix(&buffer[..read]) {
+            // A file gives less than was asked for at its end.
+            Some([]) if read < buffer.len() => return Ok(true),
+            Some(left) if read > 0 => rest = left,
+            _ => return Ok(false),
+        }
+    }
+}

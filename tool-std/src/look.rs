@@ -1,0 +1,63 @@
+//! How tools begin that only look: on another thread, at the place that was judged, and with
+//! what they may tell of files that nobody named.
+//!
+//! **Invariant:** nothing is looked at for a call that is over.
+
+use std::io;
+
+use tool_sdk::{
+    Context, Located, Sight, State, Stop, ToolError, Visibility, Workspace, WorkspacePath,
+};
+
+use crate::near::with_similar;
+use crate::stop;
+
+/// A look at a place.
+pub(crate) struct Look<'l> {
+    pub(crate) place: Located,
+    pub(crate) workspace: &'l Workspace,
+    pub(crate) stop: &'l Stop,
+    sight: Sight,
+}
+
+/// Does what takes a look at the place of `path`, and waits for it.
+pub(crate) async fn at<T: Send + 'static>(
+    path: WorkspacePath,
+    workspace: State<Workspace>,
+    cx: &Context,
+    work: impl FnOnce(Look<'_>) -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let sight = cx.sight("read");
+    cx.blocking(move |stop| {
+        stop::check(stop)?;
+        let place = path.locate(&workspace)?;
+        work(Look { place, workspace: &workspace, stop, sight })
+    })
+    .await
+}
+
+impl Look<'_> {
+    /// Whether there is nothing that may not be told.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.sight.is_everything()
+    }
+
+    /// What may be told of a file that nobody named.
+    pub(crate) fn visibility(&self, there: &Located) -> Visibility {
+        match self.is_everything() {
+            true => Visibility::Shown,
+            false => self.sight.of_file(&there.display(), &there.absolute()),
+        }
+    }
+
+    /// That what is at the place could not be read.
+    pub(crate) fn unread(&self, error: io::Error) -> ToolError {
+        let path = self.place.display();
+        ToolError::failed(format_args!("cannot read `{path}`: {error}")).source(error)
+    }
+
+    /// The error with the names that may have been meant, when nothing is at the place.
+    pub(crate) fn with_similar(&self, error: ToolError) -> ToolError {
+        with_similar(error, &self.place, &self.sight, self.stop)
+    }
+}

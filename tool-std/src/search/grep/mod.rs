@@ -1,0 +1,151 @@
+//! `grep_files`: searches files with a regular expression.
+//!
+//! What a model asks for becomes a [`Query`] here; `find` runs it and `report` shows what
+//! was found.
+
+#[cfg(test)]
+mod tests;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::SearcherBuilder;
+use tool_sdk::{Context, Output, State, ToolError, Workspace, WorkspacePath, tool};
+
+use super::find::{Query, Search};
+use super::include::Include;
+use super::report::{Mode, report};
+use crate::{look, stop};
+
+/// The most memory that one file may take: a line, or all of it when matches span lines.
+const MAX_HEAP: usize = 64 * 1024 * 1024;
+
+/// The longest pattern, in bytes: characters take up to four.
+const MAX_PATTERN: usize = 4096;
+
+/// Search the contents of files with a regular expression.
+///
+/// The syntax is that of Rust's `regex` crate: no look-around, no backreferences; escape
+/// `(`, `[`, `{`, `.` to find them as they are. Hidden files are searched; files that
+/// `.gitignore` and `.ignore` exclude, `.git` and binary files are not, and links are not
+/// followed. The file that was changed last comes first. In a very large folder the search
+/// stops at `limit`, and then which results are shown may differ from call to call.
+#[tool(
+    read,
+    category = "search",
+    permission = "read",
+    approval(subjects = |args, cx| args.path.read(cx)),
+    display(
+        name = "Grep",
+        primary = pattern,
+        show(pattern, path, include),
+        summary = "Searching {pattern} in {path}"
+    ),
+    aliases("grep", "grep_content"),
+    timeout = "30s",
+    truncate = none,
+    example = r#"{"pattern": "fn main", "include": "*.rs"}"#,
+    example = r#"{"pattern": "TODO|FIXME", "path": "src", "output_mode": "files"}"#
+)]
+#[expect(clippy::too_many_arguments, reason = "they are the tool's parameters")]
+pub async fn grep_files(
+    /// The regular expression to search for.
+    #[arg(length = 1..=4096)]
+    pattern: String,
+    /// Folder or file to search, relative to the workspace or absolute inside it.
+    #[arg(default = ".")]
+    path: WorkspacePath,
+    /// Glob of the files to search, such as `*.rs`, `*.{ts,tsx}` or `src/**/*.py`; without
+    /// a `/` it is compared with file names, else with paths relative to `path`.
+    #[arg(length = 1..=1024)]
+    include: Option<String>,
+    /// `content` shows matching lines, `files` only the paths of files that match, `count`
+    /// how many matches each file has.
+    #[arg(default = "content", choices("content", "files", "count"))]
+    output_mode: String,
+    /// How many lines to show before and after each match.
+    #[arg(default = 0, range = 0..=20)]
+    context: u32,
+    /// Whether upper and lower case are the same.
+    #[arg(default = false)]
+    case_insensitive: bool,
+    /// Whether a match may span lines; `.` then matches line ends too.
+    #[arg(default = false)]
+    multiline: bool,
+    /// How many matches to show at most; with `files` and `count`, how many files.
+    #[arg(default = 100, range = 1..=2000)]
+    limit: u32,
+    workspace: State<Workspace>,
+    cx: &Context,
+) -> Result<Output, ToolError> {
+    look::at(path, workspace, cx, move |look| {
+        let mode = Mode::of(&output_mode)?;
+        let include = include.map(|glob| Include::new("include", &glob, &look));
+        let query = Query {
+            matcher: matcher(&pattern, case_insensitive, multiline)?,
+            searcher: searcher(mode, context, multiline),
+            include: include.transpose()?,
+            mode,
+            limit: limit.into(),
+        };
+        let stop = look.stop;
+        let results = Search::new(query, look).run()?;
+        stop::check(stop)?;
+        Ok(report(&pattern, &results))
+    })
+    .await
+}
+
+fn matcher(
+    pattern: &str,
+    case_insensitive: bool,
+    multiline: bool,
+) -> Result<RegexMatcher, ToolError> {
+    if pattern.is_empty() {
+        return Err(ToolError::invalid("pattern", "it is empty and would match every line"));
+    }
+    if pattern.len() > MAX_PATTERN {
+        let message = format_args!("it has {} bytes, more than {MAX_PATTERN}", pattern.len());
+        return Err(ToolError::invalid("pattern", message));
+    }
+    let mut builder = RegexMatcherBuilder::new();
+    // Patterns come from a model: what compiling and running one may cost is bounded.
+    builder.size_limit(1 << 20).dfa_size_limit(8 << 20).nest_limit(64);
+    builder.case_insensitive(case_insensitive).multi_line(true);
+    // Only `$` sees a carriage return, and looking for it takes time. It comes first,
+    // because it sets the line terminator too.
+    builder.crlf(pattern.contains('$'));
+    builder.dot_matches_new_line(multiline);
+    builder.line_terminator(if multiline { None } else { Some(b'\n') });
+    builder.build(pattern).map_err(|error| {
+        let message = error.to_string();
+        let hint = way_out(&message);
+        ToolError::invalid("pattern", message).hint(hint).source(error)
+    })
+}
+
+/// What to send instead of an expression that was refused with `message`.
+fn way_out(message: &str) -> &'static str {
+    // Above it, the expression may be quoted.
+    let last = message.lines().last().unwrap_or_default();
+    let is_about = |words: &[&str]| words.iter().any(|word| last.contains(word));
+    if is_about(&["not allowed"]) {
+        "set `multiline` to search across line ends"
+    } else if is_about(&["size limit", "maximum number of nested"]) {
+        "use `*` or `+` instead of large numbers of repetitions, and fewer groups"
+    } else if is_about(&["look-around", "backreferences"]) {
+        "search for more with a simpler pattern, and choose from what is found"
+    } else {
+        "to search for a character such as `(`, `[`, `{`, `*` or `.` itself, put `\\` before it"
+    }
+}
+
+fn searcher(mode: Mode, context: u32, multiline: bool) -> SearcherBuilder {
+    let context = if mode == Mode::Content { context as usize } else { 0 };
+    let mut builder = SearcherBuilder::new();
+    builder
+        .line_number(mode == Mode::Content)
+        .before_context(context)
+        .after_context(context)
+        .multi_line(multiline)
+        .heap_limit(Some(MAX_HEAP));
+    builder
+}
