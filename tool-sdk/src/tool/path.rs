@@ -206,22 +206,27 @@ impl WorkspacePath {
             None => Some(Subject::new(plain(&self.0.text))),
         };
         let sent = sent.filter(|sent| sent.text() != target.text());
+        // However it is spelt, it is one place, and one reason.
+        let outside = asked.is_none().then(|| special(target.text(), &outside(cx)));
         let mut subjects: Vec<_> = sent.into_iter().chain([target]).collect();
         let mut also = Vec::new();
-        if asked.is_none() {
+        if let Some(why) = outside {
             // Reading there is no more a matter of course than writing, but it is no writing.
             let class = if writes { RiskClass::Write } else { RiskClass::Read };
-            let what = outside(cx);
             let under = |it: &Subject| {
                 let subject = it.clone().under(Subject::OUTSIDE).class(class).always_asks();
-                special(subject, &what)
+                subject.because(why.clone())
             };
             also.extend(subjects.iter().map(under));
         }
         if writes {
             let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());
             let obeyed = "is a file that something executes or obeys later";
-            let under = |place| special(path(place).under(Subject::PROTECTED), obeyed);
+            let under = |place| {
+                let subject = path(place).under(Subject::PROTECTED);
+                let why = special(subject.text(), obeyed);
+                subject.because(why)
+            };
             also.extend(places.map(under));
             also.dedup();
         }
@@ -231,10 +236,10 @@ impl WorkspacePath {
 }
 
 /// Says of a path what is special about it, with its name.
-fn special(path: Subject, what: &str) -> Subject {
+fn special(path: &str, what: &str) -> String {
     const MAX: usize = 256;
-    let name: String = path.text().chars().take(MAX).collect();
-    path.because(format!("`{}` {what}", name.escape_debug()))
+    let name: String = path.chars().take(MAX).collect();
+    format!("`{}` {what}", name.escape_debug())
 }
 
 /// That a path is outside, and of what.
@@ -362,13 +367,17 @@ mod tests {
     fn what_is_outside_says_so_and_where_inside_is() {
         let (folder, _, cx) = folder();
         let elsewhere = TempDir::new().unwrap();
-        let path = elsewhere.path().canonicalize().unwrap().join("a");
-        let subjects = WorkspacePath::from(path.to_str().unwrap()).read(&cx);
-        let reasons: Vec<&str> = subjects.iter().filter_map(Subject::reason).collect();
+        let place = elsewhere.path().canonicalize().unwrap();
+        fs::create_dir(place.join("b")).unwrap();
+        let path = place.join("a");
+        // Spelt in a second way it is one more subject, and no other reason.
+        let text = format!("{}/b/../a", place.display());
+        let subjects = [path.to_str().unwrap(), &text].map(|it| WorkspacePath::from(it).read(&cx));
+        let reasons: Vec<&str> = subjects.iter().flatten().filter_map(Subject::reason).collect();
         let root = folder.path().canonicalize().unwrap();
         let [path, root] = [&path, &root].map(|path| path.display());
         let reason = format!("`{path}` is outside the workspace, which is `{root}`");
-        assert_eq!(reasons, [reason.as_str()]);
+        assert_eq!(reasons, [reason.as_str(); 3]);
         assert!(WorkspacePath::from("src/a").read(&cx).iter().all(|it| it.reason().is_none()));
     }
 

@@ -15,6 +15,9 @@ use crate::stop;
 /// The most memory that one file may take: a line, or all of it when matches span lines.
 const MAX_HEAP: usize = 64 * 1024 * 1024;
 
+/// How deep groups and repetitions of a pattern may be in each other.
+const MAX_NESTING: u32 = 64;
+
 /// The longest pattern, in bytes: characters take up to four.
 const MAX_PATTERN: usize = 4096;
 
@@ -105,23 +108,31 @@ fn matcher(
         let message = format_args!("it has {} bytes, more than {MAX_PATTERN}", pattern.len());
         return Err(ToolError::invalid("pattern", message));
     }
+    // The matcher puts the pattern into a group, of which nobody wants to read, and which
+    // `a)(b` would end.
+    let mut parser = regex_syntax::ParserBuilder::new();
+    parser.nest_limit(MAX_NESTING).utf8(false);
+    parser.build().parse(pattern).map_err(refused)?;
     let mut builder = RegexMatcherBuilder::new();
     // Patterns come from a model: what compiling and running one may cost is bounded.
-    builder.size_limit(1 << 20).dfa_size_limit(8 << 20).nest_limit(64);
+    builder.size_limit(1 << 20).dfa_size_limit(8 << 20).nest_limit(MAX_NESTING);
     builder.case_insensitive(case_insensitive).multi_line(true);
     // Only `$` sees a carriage return, and looking for it takes time. It comes first,
     // because it sets the line terminator too.
     builder.crlf(pattern.contains('$'));
     builder.dot_matches_new_line(multiline);
     builder.line_terminator(if multiline { None } else { Some(b'\n') });
-    builder.build(pattern).map_err(|error| {
-        let message = error.to_string();
-        let hint = match message.contains("not allowed") {
-            true => "set `multiline` to search across line ends",
-            false => "to search for a character such as `(`, `[`, `{`, `*` or `.` itself, put `\\` before it",
-        };
-        ToolError::invalid("pattern", message).hint(hint).source(error)
-    })
+    builder.build(pattern).map_err(refused)
+}
+
+/// Why a pattern cannot be searched for.
+fn refused(error: impl std::error::Error + Send + Sync + 'static) -> ToolError {
+    let message = error.to_string();
+    let hint = match message.contains("not allowed in a regex") {
+        true => "set `multiline` to search across line ends",
+        false => "to search for a character such as `(`, `[`, `{`, `*` or `.` itself, put `\\` before it",
+    };
+    ToolError::invalid("pattern", message).hint(hint).source(error)
 }
 
 fn searcher(mode: Mode, context: u32, multiline: bool) -> SearcherBuilder {
@@ -483,7 +494,8 @@ mod tests {
         let folder = folder(&[("a", b"x")]);
         let error = error(&folder, ask("fn main(")).await;
         assert_eq!(error.kind(), ErrorKind::InvalidArgs);
-        assert!(error.message().contains("unclosed group"), "{error}");
+        let shown = "`pattern`: regex parse error:\n    fn main(\n           ^\nerror: unclosed group";
+        assert_eq!(error.message(), shown);
         assert!(error.suggestion().unwrap().contains("put `\\` before it"), "{error}");
     }
 
@@ -492,7 +504,7 @@ mod tests {
         let folder = folder(&[("a", b"x")]);
         let nested = format!("{}x{}", "(".repeat(100), ")".repeat(100));
         let long = "ä".repeat(MAX_PATTERN / 2 + 1);
-        for pattern in ["", "(x{1000}){1000}", "\\w{10000}", &nested, &long] {
+        for pattern in ["", "a)(b", "(x{1000}){1000}", "\\w{10000}", &nested, &long] {
             assert_eq!(
                 error(&folder, ask(pattern)).await.kind(),
                 ErrorKind::InvalidArgs,
