@@ -11,19 +11,35 @@ use crate::tool::Definition;
 pub(in super::super) fn examples(program: &str, definition: &Definition) -> Vec<String> {
     let flags = flags(definition);
     let command = |example: &str| {
-        let words = as_flags(&flags, example)
-            .unwrap_or_else(|| format!(" {}", style::shell_quote(example)));
-        format!("{program} call {}{words}", definition.name)
+        let words = as_flags(&flags, example);
+        let words = words.unwrap_or_else(|| vec![format!(" {}", style::shell_quote(example))]);
+        folded(format!("{program} call {}", definition.name), &words)
     };
     definition.examples.iter().map(|example| command(example)).collect()
 }
 
-fn as_flags(flags: &[Flag<'_>], example: &str) -> Option<String> {
+/// The words that send the arguments, flag by flag; none where JSON says it better.
+fn as_flags(flags: &[Flag<'_>], example: &str) -> Option<Vec<String>> {
     let arguments: Map<String, Value> = serde_json::from_str(example).ok()?;
-    let word = |(name, value): (&String, &Value)| {
+    let words = |(name, value): (&String, &Value)| {
         flags.iter().find(|flag| flag.name == name)?.write(value)
     };
-    arguments.iter().map(word).collect()
+    arguments.iter().map(words).collect()
+}
+
+/// A command and its words, on as many lines as it needs.
+fn folded(mut command: String, words: &[String]) -> String {
+    const WIDTH: usize = 76;
+    let mut width = command.len();
+    for word in words {
+        if width + word.len() > WIDTH {
+            command.push_str(" \\\n   ");
+            width = 3;
+        }
+        command.push_str(word);
+        width += word.len();
+    }
+    command
 }
 
 impl Flag<'_> {
@@ -79,6 +95,10 @@ mod tests {
         check_example(r#"{"tags": ["a", "b"]}"#, " --tags a --tags b");
         check_example(r#"{"tags": []}"#, r#" '{"tags": []}'"#);
         check_example(r#"{"where": {"line": 1}}"#, r#" '{"where": {"line": 1}}'"#);
+        let long =
+            format!(r#"{{"text": "{0}", "mode": "fast", "tags": ["{0}", "b"]}}"#, "a".repeat(30));
+        let a = "a".repeat(30);
+        check_example(&long, &format!(" --text {a} --arg-mode fast \\\n    --tags {a} --tags b"));
         check_example(r#"{"text": "a\nb"}"#, r#" '{"text": "a\nb"}'"#);
     }
 }

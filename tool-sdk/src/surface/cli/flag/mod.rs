@@ -158,8 +158,8 @@ impl Flag<'_> {
             facts.push("secret: other users may see it here, so prefer `-` or `@FILE`".to_owned());
         }
         let text = self.schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        let between = if text.contains('\n') { '\n' } else { ' ' };
-        style::plain(format!("{text}{between}[{}]", facts.join("; ")).trim()).into_owned()
+        let text = style::unbroken(text);
+        style::plain(format!("{text} [{}]", facts.join("; ")).trim()).into_owned()
     }
 
     fn placeholder(&self) -> String {
