@@ -141,6 +141,17 @@ fn the_family_of_the_tools_for_commands_is_chosen() {
     assert!(wrong.status.code() == Some(2) && err(&wrong).contains("zsh"), "{}", err(&wrong));
 }
 
+// A place has one name in a denial, however the path to it is spelt.
+#[test]
+fn a_denial_tells_a_place_once() {
+    let root = tempfile::tempdir().expect("a folder");
+    let denied = run_in(root.path(), &["--no-input", "call", "read_file", "--path", "../x"]);
+    let text = err(&denied);
+    assert_eq!(denied.status.code(), Some(3), "{text}");
+    assert_eq!(text.matches("is outside the workspace").count(), 1, "{text}");
+    assert!(text.starts_with("error: `read_file` may not run: `../x`: `/"), "{text}");
+}
+
 // F92: a write outside every writable folder is refused even if a rule allows.
 #[test]
 fn nothing_is_written_outside_the_writable_folders() {

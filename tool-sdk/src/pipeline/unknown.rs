@@ -4,7 +4,7 @@ use super::Pipeline;
 use super::frame::Frame;
 use crate::call::{Call, Outcome, RawArgs};
 use crate::context::Session;
-use crate::error::{ErrorKind, ToolError};
+use crate::error::ToolError;
 use crate::name::ToolName;
 use crate::schema::Schema;
 use crate::tool::{Definition, InvalidArgs, Prepared, Tool};
@@ -39,25 +39,14 @@ impl Pipeline {
 
     #[cold]
     pub(super) fn unknown(&self, session: &Session, name: &str) -> ToolError {
-        let shown: String = name.chars().take(ToolName::MAX).collect();
-        let error = ToolError::new(
-            ErrorKind::NotFound,
-            format_args!("there is no tool `{}`", shown.escape_debug()),
-        );
         let view = self.core.toolset.view_for(session);
-        match view.close_names(name).as_slice() {
-            [] => {
-                let names: Vec<&str> = view
-                    .definitions()
-                    .take(20)
-                    .map(|definition| definition.name.as_str())
-                    .collect();
-                match names.as_slice() {
-                    [] => error.hint("there are no tools here"),
-                    names => error.hint(format_args!("the tools are: {}", names.join(", "))),
-                }
+        view.unknown(name, || {
+            let names: Vec<&str> =
+                view.definitions().take(20).map(|definition| definition.name.as_str()).collect();
+            match names.as_slice() {
+                [] => "there are no tools here".to_owned(),
+                names => format!("the tools are: {}", names.join(", ")),
             }
-            close => error.hint(format_args!("did you mean `{}`?", close.join("` or `"))),
-        }
+        })
     }
 }

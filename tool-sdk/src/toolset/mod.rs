@@ -11,6 +11,7 @@ mod search;
 mod select;
 #[cfg(test)]
 mod tests;
+mod unknown;
 mod variant;
 mod view;
 
@@ -22,6 +23,7 @@ use tokio::sync::watch;
 pub use self::agent::AgentProfile;
 use self::filter::Filter;
 pub use self::model::ModelProfile;
+pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
 pub use self::view::View;
 pub(crate) use self::view::{Policy, names_of};

@@ -108,6 +108,7 @@ impl App {
             live,
             env: &|name| std::env::var_os(name),
             current_dir: std::env::current_dir().unwrap_or_default(),
+            columns: super::columns(),
             console: super::console(),
             ..Io::new(&mut stdin, &mut stdout, &mut stderr)
         };
@@ -129,6 +130,7 @@ impl App {
         let mut io = Io {
             terminal: io.terminal,
             live: io.live,
+            columns: io.columns,
             env: io.env,
             current_dir: io.current_dir.clone(),
             console: io.console.clone(),
@@ -140,6 +142,7 @@ impl App {
             }
             None => self
                 .grammar(&program)
+                .term_width(io.width())
                 .try_get_matches_from(args)
                 .map_err(Failure::from)
                 .and_then(|matches| self.dispatch(&program, &matches, &mut io)),

@@ -254,12 +254,13 @@ mod tests {
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         for part in [
             "Says it again. And that is all.",
-            "toy call echo [JSON | - | @FILE | --PARAMETER VALUE…]",
+            "toy call echo [JSON | - | @FILE]",
+            "toy call echo [--PARAMETER VALUE]…",
             "--text <STRING>",
             "What to say. [string; at most 20 characters; required]",
             "How often. [integer between 1 and 3; default: 1]",
             "--root <DIR>",
-            "toy call echo --text 'hello there' --times 2",
+            "\n  toy call echo --text 'hello there' --times 2\n",
         ] {
             assert!(ran.out.contains(part), "{part} is not in {}", ran.out);
         }

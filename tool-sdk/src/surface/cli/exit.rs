@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
+use super::grammar::UNBREAKABLE;
 use super::{Io, style};
 use crate::error::{ErrorKind, ToolError};
 
@@ -134,15 +135,20 @@ pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {
             code
         }
         Err(Failure::Clap(error)) if error.use_stderr() => {
-            let _ = write!(io.stderr, "{error}");
+            let _ = io.stderr.write_all(page(&error).as_bytes());
             USAGE
         }
-        Err(Failure::Clap(help)) => match write!(io.stdout, "{help}") {
+        Err(Failure::Clap(help)) => match io.stdout.write_all(page(&help).as_bytes()) {
             Ok(()) => 0,
             Err(error) => cannot_write(&error, io),
         },
         Err(Failure::Output(error)) => cannot_write(&error, io),
     }
+}
+
+/// Help, or wrong usage, as it is shown.
+fn page(words: &clap::Error) -> String {
+    words.to_string().replace(UNBREAKABLE, " ")
 }
 
 /// What the program lacks, for whoever set it up and sits at the terminal. Other causes say

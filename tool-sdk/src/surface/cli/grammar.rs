@@ -44,6 +44,9 @@ pub(super) const STATE_DIR: &str = "state-dir";
 pub(super) const WRITE: &str = "write";
 pub(super) const YES: &str = "yes";
 
+/// Stands for a blank where help must not be broken into lines, as in a command to be pasted.
+pub(super) const UNBREAKABLE: &str = "\u{a0}";
+
 /// Options that belong to the program wherever they stand: a parameter of such a name is
 /// `--arg-NAME`.
 pub(super) const RESERVED: &[&str] = &[
@@ -106,17 +109,24 @@ pub(super) fn tool(
     let command = Command::new(name.to_owned())
         .bin_name(format!("{program} {verb_name} {name}"))
         .no_binary_name(true)
-        .about(style::plain(&definition.description).into_owned())
-        .override_usage(format!(
-            "{program} {verb_name} {name} [JSON | - | @FILE | --PARAMETER VALUE…] [OPTIONS]"
-        ))
+        .about(style::plain(&style::unbroken(&definition.description)).into_owned())
+        .override_usage(usage(program, verb, name))
         .arg(arguments)
         .args(flags.iter().map(Flag::arg))
         .args(verb.options());
     with_globals(match flag::examples(program, definition) {
         examples if examples.is_empty() => command,
-        examples => command.after_help(format!("Examples:\n  {}", examples.join("\n  "))),
+        examples => {
+            let lines = examples.join("\n").replace('\n', "\n  ").replace(' ', UNBREAKABLE);
+            command.after_help(format!("Examples:\n{UNBREAKABLE}{UNBREAKABLE}{lines}"))
+        }
     })
+}
+
+/// The two ways to say what a tool is called with.
+fn usage(program: &str, verb: Verb, name: &str) -> String {
+    let start = format!("{program} {} {name}", verb.as_str());
+    format!("{start} [JSON | - | @FILE] [OPTIONS]\n       {start} [--PARAMETER VALUE]… [OPTIONS]")
 }
 
 fn list() -> Command {
@@ -207,9 +217,7 @@ fn about_a_tool(program: &str, verb: Verb, about: &'static str) -> Command {
     with_globals(
         Command::new(name)
             .about(about)
-            .override_usage(format!(
-                "{program} {name} NAME [JSON | - | @FILE | --PARAMETER VALUE…] [OPTIONS]"
-            ))
+            .override_usage(usage(program, verb, "NAME"))
             .after_help(format!(
                 "`{program} {name} NAME --help` lists the tool's parameters, \
                  `{program} list` the tools."
@@ -330,11 +338,17 @@ fn events() -> Arg {
 }
 
 fn switch(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+    // To say it twice is to say it.
+    option(name, help).action(ArgAction::SetTrue).overrides_with(name)
 }
 
 fn value(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(placeholder).help(help)
+    option(name, help).value_name(placeholder)
+}
+
+fn option(name: &'static str, help: &'static str) -> Arg {
+    let unbroken = |start: &str| help.replace(start, &start.replace(' ', UNBREAKABLE));
+    Arg::new(name).long(name).help(unbroken("[env: "))
 }
 
 fn folder(name: &'static str, help: &'static str) -> Arg {

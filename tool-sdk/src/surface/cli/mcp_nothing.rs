@@ -1,9 +1,9 @@
 //! Servers of the configuration, in a program that was built without a client for them.
 
 use clap::{ArgMatches, Command};
-use serde_json::Value;
 
 use super::Io;
+use super::config::Part;
 use super::exit::{Failure, Result};
 use super::request::Request;
 use super::stage::Stage;
@@ -41,8 +41,8 @@ impl Foreign {
     }
 }
 
-pub(super) fn servers(_: &Value) -> std::result::Result<Servers, String> {
-    Err("this program uses no servers".to_owned())
+pub(super) fn servers(mcp: Part<'_, '_>) {
+    mcp.wrong("this program uses no servers");
 }
 
 pub(super) fn command() -> Option<Command> {

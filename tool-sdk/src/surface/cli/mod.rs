@@ -121,6 +121,8 @@ pub struct Io<'a> {
     pub terminal: bool,
     /// Whether `stderr` is a terminal, which may show how far calls are.
     pub live: bool,
+    /// How wide the terminal is, where there is one; help is broken into lines that fit.
+    pub columns: Option<u16>,
     /// Where somebody can be asked; without it, nobody is.
     pub console: Option<Arc<dyn Console>>,
     /// The environment.
@@ -143,6 +145,7 @@ impl<'a> Io<'a> {
             stderr,
             terminal: false,
             live: false,
+            columns: None,
             console: None,
             env: &|_| None,
             current_dir: PathBuf::from("."),
@@ -151,6 +154,11 @@ impl<'a> Io<'a> {
 }
 
 impl Io<'_> {
+    /// How long a line of help may be: what people like to read, where the terminal has that.
+    fn width(&self) -> usize {
+        self.columns.map_or(80, |columns| columns.clamp(40, 100).into())
+    }
+
     /// A variable of the environment; an empty one is not set.
     fn var(&self, name: &str) -> Option<OsString> {
         (self.env)(name).filter(|value| !value.is_empty())
@@ -202,6 +210,18 @@ pub fn main() -> ExitCode {
 /// Calls start a runtime of their own, so this is not for async code.
 pub fn run(registry: Registry, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
     App::new(registry).run(args, io)
+}
+
+/// How wide the terminal of this process is.
+#[cfg(unix)]
+fn columns() -> Option<u16> {
+    tty::columns_of_process()
+}
+
+/// Elsewhere that is not known.
+#[cfg(not(unix))]
+fn columns() -> Option<u16> {
+    None
 }
 
 /// The terminal of this process, when somebody can be asked there.
@@ -313,6 +333,35 @@ mod tests {
             let ran = check_code(args, 0);
             assert!(ran.out.contains("Usage:"), "{}", ran.out);
             assert_eq!(ran.err, "");
+        }
+    }
+
+    #[test]
+    fn help_fits_into_the_terminal() {
+        for (columns, width) in [(None, 80), (Some(60), 60), (Some(200), 100)] {
+            let setting = toy::Setting { columns, ..toy::Setting::default() };
+            for args in [
+                &["--help"][..],
+                &["schema", "--help"],
+                &["call", "echo", "--help"],
+                &["check", "kinds", "--help"],
+                &["batch", "--help"],
+            ] {
+                let ran = setting.run(args);
+                // Words and commands are not broken.
+                let is_long = |line: &&str| line.chars().count() > width;
+                let is_whole = |line: &&str| line.contains("toy ") || !line.trim().contains(' ');
+                let long = ran.out.lines().filter(is_long).find(|line| !is_whole(line));
+                assert_eq!(long, None, "{args:?} {columns:?}");
+            }
+        }
+    }
+
+    // A command may come with options of its own, in front of those that are typed.
+    #[test]
+    fn a_switch_may_be_said_twice() {
+        for args in [&["list", "--json", "--json"][..], &["call", "kinds", "--yes", "--yes"]] {
+            check_code(args, 0);
         }
     }
 

@@ -22,8 +22,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_json::Value;
 
+use super::config::Part;
 use super::exit::{Failure, Result};
 use super::{Io, input};
 use crate::surface::mcp::{Http, Principal, Token};
@@ -33,8 +33,7 @@ use crate::toolset::Toolset;
 const MAX_BYTES: u64 = 4096;
 
 /// `[serve.mcp]`: who comes in, and what they may do to each other.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug, Default)]
 pub(super) struct Principals {
     /// Everybody with a token of their own, by name.
     principals: BTreeMap<String, Entry>,
@@ -59,39 +58,49 @@ pub(super) struct Entry {
     agent: Option<String>,
 }
 
-/// The principals below `[serve]`.
-///
-/// # Errors
-///
-/// Says what is not understood.
-pub(super) fn principals(serve: &Value) -> std::result::Result<Principals, String> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Serve {
-        mcp: Principals,
+/// What stands below `[serve]`.
+pub(super) fn principals(serve: Part<'_, '_>) -> Principals {
+    const KEYS: &[&str] = &["hosts", "origins", "principals", "register_servers"];
+    let mcp = serve.keys(&["mcp"]).and_then(|mut keys| keys.take("mcp"));
+    let Some(mut keys) = mcp.and_then(|mcp| mcp.keys(KEYS)) else { return Principals::default() };
+    let read = |part: Part<'_, '_>, check: fn(String) -> Checked| part.read_as(check);
+    Principals {
+        principals: keys.named("principals").into_iter().filter_map(principal).collect(),
+        register_servers: keys.read("register_servers").unwrap_or_default(),
+        hosts: keys.items("hosts").into_iter().filter_map(|it| read(it, host)).collect(),
+        origins: keys.items("origins").into_iter().filter_map(|it| read(it, origin)).collect(),
     }
-    let Serve { mcp } = Serve::deserialize(serve).map_err(|error| error.to_string())?;
-    for (name, entry) in &mcp.principals {
-        if entry.token_env.is_some() == entry.token_file.is_some() {
-            return Err(format!("`{name}` needs either `token_env` or `token_file`"));
-        }
+}
+
+fn principal((name, part): (String, Part<'_, '_>)) -> Option<(String, Entry)> {
+    let one_token = |entry: Entry| match entry.token_env.is_some() == entry.token_file.is_some() {
+        true => Err("it needs either `token_env` or `token_file`"),
+        false => Ok(entry),
+    };
+    Some((name, part.read_as(one_token)?))
+}
+
+/// A text that is what it has to be.
+type Checked = std::result::Result<String, String>;
+
+fn host(text: String) -> Checked {
+    if is_host(&text) {
+        Ok(text)
+    } else {
+        Err(format!("`{text}` is no host; write `HOST` or `HOST:PORT`"))
     }
-    if let Some(host) = mcp.hosts.iter().find(|host| !is_host(host)) {
-        return Err(format!("`{host}` is no host; write `HOST` or `HOST:PORT`"));
+}
+
+fn origin(text: String) -> Checked {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    if host.is_some_and(is_host) {
+        return Ok(text);
     }
-    if let Some(site) = mcp.origins.iter().find(|site| !is_origin(site)) {
-        return Err(format!("`{site}` is no origin; write one such as `https://example.com`"));
-    }
-    Ok(mcp)
+    Err(format!("`{text}` is no origin; write one such as `https://example.com`"))
 }
 
 fn is_host(text: &str) -> bool {
     !text.is_empty() && !text.contains(['/', '@', ' '])
-}
-
-fn is_origin(text: &str) -> bool {
-    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    host.is_some_and(is_host)
 }
 
 impl Principals {
@@ -183,40 +192,51 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
+    use super::super::config::Mistakes;
     use super::*;
 
+    /// What stands below `[serve.mcp]`, or what is wrong with it.
+    fn read(text: &str) -> std::result::Result<Principals, String> {
+        let text = format!("[serve.mcp]\n{text}");
+        let mistakes = Mistakes::of(&text);
+        let serve = mistakes.whole().and_then(|it| it.keys(&["serve"])?.take("serve"));
+        let known = serve.map(principals).unwrap_or_default();
+        match mistakes.told("f") {
+            told if told.is_empty() => Ok(known),
+            told => Err(told),
+        }
+    }
+
     #[track_caller]
-    fn check(serve: Value, words: &str) {
-        let mistake = principals(&serve).unwrap_err();
+    fn check(text: &str, words: &str) {
+        let mistake = read(text).unwrap_err();
         assert!(mistake.contains(words), "{mistake}");
     }
 
     #[test]
     fn others_are_told_how_they_are_let_in() {
-        let told = |hosts: Value, address: &str| {
-            let own = principals(&json!({ "mcp": { "hosts": hosts } })).unwrap();
+        let told = |hosts: &str, address: &str| {
+            let own = read(&format!("hosts = {hosts}\n")).unwrap();
             reached_as(&own, address.parse().unwrap())
         };
-        assert_eq!(told(json!(["a.example"]), "127.0.0.1:80"), None);
-        assert_eq!(told(json!([]), "192.0.2.1:80"), None);
-        let none = told(json!([]), "0.0.0.0:80").unwrap();
+        assert_eq!(told("['a.example']", "127.0.0.1:80"), None);
+        assert_eq!(told("[]", "192.0.2.1:80"), None);
+        let none = told("[]", "0.0.0.0:80").unwrap();
         assert!(none.contains("`hosts`"), "{none}");
-        let named = told(json!(["a.example", "b.example:80"]), "[::]:80").unwrap();
+        let named = told("['a.example', 'b.example:80']", "[::]:80").unwrap();
         assert_eq!(named, "others are let in as a.example, b.example:80");
     }
 
     // F130
     #[test]
     fn everybody_has_one_token_and_no_more() {
-        let ada = |entry: Value| json!({ "mcp": { "principals": { "ada": entry } } });
-        let known = principals(&ada(json!({ "token_env": "A", "permissions": ["p"] }))).unwrap();
+        let ada = |entry: &str| format!("[serve.mcp.principals.ada]\n{entry}\n");
+        let known = read(&ada("token_env = 'A'\npermissions = ['p']")).unwrap();
         assert_eq!(known.principals["ada"].permissions, ["p"]);
-        check(ada(json!({})), "`ada` needs either `token_env` or `token_file`");
-        check(ada(json!({ "token_env": "A", "token_file": "b" })), "needs either");
+        check(&ada(""), "`serve.mcp.principals.ada`: it needs either `token_env` or `token_file`");
+        check(&ada("token_env = 'A'\ntoken_file = 'b'"), "needs either");
         // What stands in the file may be read by whoever reads the file.
-        check(ada(json!({ "token": "0123456789abcdef0123456789abcdef" })), "unknown field `token`");
-        check(json!({ "mpc": {} }), "unknown field `mpc`");
+        check(&ada("token = '0123456789abcdef0123456789abcdef'"), "unknown field `token`");
+        check("[serve.mpc]\n", "unknown key `mpc`; did you mean `mcp`?");
     }
 }

@@ -71,6 +71,7 @@ impl<'m> Request<'m> {
         let definition = show::find(program, &view, self.name)?;
         let flags = flag::flags(&definition);
         let command = grammar::tool(program, self.verb, &definition, &flags);
+        let command = command.term_width(io.width());
         let mut words = Words::read(&self.behind, &flags, &command);
         let options = words.options(command)?;
         let (arguments, faults) = words.finish(io)?;

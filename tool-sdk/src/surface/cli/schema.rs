@@ -50,7 +50,6 @@ fn select(program: &str, toolset: &Toolset, names: &[&str]) -> exit::Result<Vec<
     }
     let mut tools = show::find_all(program, &view, names)?;
     tools.sort_by(|a, b| a.name.cmp(&b.name));
-    tools.dedup_by(|a, b| a.name == b.name);
     Ok(tools)
 }
 

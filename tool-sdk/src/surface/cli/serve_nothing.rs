@@ -1,8 +1,8 @@
 //! `serve`, in a program that was built without anything to serve with.
 
 use clap::{ArgMatches, Command};
-use serde_json::Value;
 
+use super::config::Part;
 use super::exit::{Failure, Result};
 use super::{App, Io};
 
@@ -10,8 +10,9 @@ use super::{App, Io};
 #[derive(Debug, Default)]
 pub(super) struct Principals;
 
-pub(super) fn principals(_: &Value) -> std::result::Result<Principals, String> {
-    Err("this program has no server".to_owned())
+pub(super) fn principals(serve: Part<'_, '_>) -> Principals {
+    serve.wrong("this program has no server");
+    Principals
 }
 
 pub(super) fn command() -> Option<Command> {

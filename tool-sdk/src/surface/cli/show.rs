@@ -9,9 +9,8 @@ use super::exit::{Failure, USAGE};
 use super::style::{Style, plain};
 use super::{Io, audience, exit, flag, grammar};
 use crate::error::ToolError;
-use crate::name::ToolName;
 use crate::tool::{Definition, Parallel, Truncate};
-use crate::toolset::{Toolset, View};
+use crate::toolset::{Toolset, View, shown};
 
 /// How deep the fields of a parameter are listed.
 const MAX_DEPTH: usize = 4;
@@ -55,45 +54,38 @@ pub(super) fn find(program: &str, view: &View, name: &str) -> exit::Result<Defin
     view.definition(name).cloned().ok_or_else(|| unknown(program, view, &[name]))
 }
 
-/// The tools of these names, in their order; what is wrong with any name is told of all.
+/// The tools of these names, each once and in their order; what is wrong with any name is told
+/// of all.
 pub(super) fn find_all(
     program: &str,
     view: &View,
     names: &[&str],
 ) -> exit::Result<Vec<Definition>> {
-    let (found, missing): (Vec<_>, Vec<_>) =
-        names.iter().partition(|name| view.definition(name).is_some());
-    if !missing.is_empty() {
-        return Err(unknown(program, view, &missing));
+    let (mut found, mut missing): (Vec<Definition>, Vec<&str>) = (Vec::new(), Vec::new());
+    for name in names {
+        match view.definition(name) {
+            // A tool goes by its aliases, too.
+            Some(tool) if found.iter().any(|known| known.name == tool.name) => {}
+            Some(tool) => found.push(tool.clone()),
+            None => missing.push(name),
+        }
     }
-    Ok(found.into_iter().filter_map(|name: &str| view.definition(name).cloned()).collect())
+    if missing.is_empty() { Ok(found) } else { Err(unknown(program, view, &missing)) }
 }
 
 /// Names that no tool has: wrong usage, other than a file that a tool cannot find.
 fn unknown(program: &str, view: &View, names: &[&str]) -> Failure {
-    let shown = |name: &str| {
-        let short: String = name.chars().take(ToolName::MAX).collect();
-        short.escape_debug().to_string()
-    };
-    let close = |name: &str| match view.close_names(name) {
-        close if close.is_empty() => None,
-        close => Some(format!("did you mean `{}`?", close.join("` or `"))),
-    };
     let list = format!("`{program} list` names the tools");
-    let error = match names {
-        [name] => ToolError::not_found(format_args!("there is no tool `{}`", shown(name)))
-            .hint(close(name).unwrap_or(list)),
-        names => {
-            let lines = names.iter().map(|name| match close(name) {
-                Some(hint) => format!("\n- `{}`; {hint}", shown(name)),
-                None => format!("\n- `{}`", shown(name)),
-            });
-            let lines = lines.collect::<String>();
-            ToolError::not_found(format_args!("there are no tools of these names:{lines}"))
-                .hint(list)
-        }
-    };
-    Failure::new(USAGE, error)
+    if let [name] = names {
+        return Failure::new(USAGE, view.unknown(name, || list));
+    }
+    let lines = names.iter().map(|name| match view.meant(name) {
+        Some(hint) => format!("\n- `{}`; {hint}", shown(name)),
+        None => format!("\n- `{}`", shown(name)),
+    });
+    let lines = lines.collect::<String>();
+    let error = ToolError::not_found(format_args!("there are no tools of these names:{lines}"));
+    Failure::new(USAGE, error.hint(list))
 }
 
 /// The page for people.
@@ -284,6 +276,9 @@ mod tests {
         let page = |name| run(&["show", name]).out;
         let both = run(&["show", "kinds", "echo", "kinds"]);
         assert_eq!(both.out, format!("{}\n{}", page("kinds"), page("echo")));
+        // An alias is no other tool.
+        assert_eq!(run(&["show", "echo", "say"]).out, page("echo"));
+        assert!(run(&["show", "say", "echo", "--json"]).out.starts_with('{'));
         let json: Value =
             serde_json::from_str(&run(&["show", "kinds", "echo", "--json"]).out).unwrap();
         assert_eq!((&json[0]["name"], &json[1]["name"]), (&json!("kinds"), &json!("echo")));

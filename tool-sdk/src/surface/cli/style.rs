@@ -75,6 +75,34 @@ fn is_unseen(c: char) -> bool {
     )
 }
 
+/// `text` with each paragraph on one line, for whoever breaks lines anew; what is no prose
+/// keeps its lines.
+pub(super) fn unbroken(text: &str) -> String {
+    const CODE: usize = 4;
+    let (mut out, mut fenced, mut goes_on) = (String::with_capacity(text.len()), false, false);
+    for line in text.lines() {
+        let words = line.trim_start();
+        let is_fence = words.starts_with("```");
+        let is_open = !fenced && !is_fence && line.len() - words.len() < CODE;
+        match goes_on && is_open && begins_no_item(words) {
+            true => out.extend([" ", words]),
+            false => out.extend([if out.is_empty() { "" } else { "\n" }, line]),
+        }
+        fenced ^= is_fence;
+        goes_on = is_open && !words.is_empty() && !words.starts_with(['#', '|']);
+    }
+    out
+}
+
+/// Whether a line goes on with the one above, and is neither empty nor an item of a list, a
+/// heading, or a row.
+fn begins_no_item(line: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = number.len() < line.len() && number.starts_with([')', '.']);
+    let is_marked = ["- ", "* ", "+ ", "#", "|", ">"].iter().any(|mark| line.starts_with(mark));
+    !line.is_empty() && !is_numbered && !is_marked
+}
+
 /// The first sentence, on one line.
 pub(super) fn first_sentence(text: &str) -> String {
     const MAX: usize = 160;
@@ -110,6 +138,23 @@ mod tests {
         assert_eq!(first_sentence("\x1b[2Jx"), "\u{fffd}[2Jx");
         assert_eq!(first_sentence("a\u{202e}b\u{200b}c"), "a\u{fffd}b\u{fffd}c");
         assert_eq!(first_sentence(&"x".repeat(500)).chars().count(), 161);
+    }
+
+    #[track_caller]
+    fn check_unbroken(text: &str, expected: &str) {
+        assert_eq!(unbroken(text), expected);
+    }
+
+    #[test]
+    fn prose_has_one_line_a_paragraph_and_the_rest_its_own() {
+        check_unbroken("", "");
+        check_unbroken("a\nb\n\nc\n(d)\n", "a b\n\nc (d)");
+        check_unbroken("of\n3 files\n", "of 3 files");
+        check_unbroken("two:\n* a\n  b\n* c\n", "two:\n* a b\n* c");
+        check_unbroken("1. a\n2. b\n", "1. a\n2. b");
+        check_unbroken("# a\nb\n| c |\n| d |\n", "# a\nb\n| c |\n| d |");
+        check_unbroken("a\n\n    b\n    c\n", "a\n\n    b\n    c");
+        check_unbroken("a\n```\nb\nc\n```\nd\ne\n", "a\n```\nb\nc\n```\nd e");
     }
 
     #[test]

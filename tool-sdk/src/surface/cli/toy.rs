@@ -38,6 +38,7 @@ pub(super) struct Setting {
     pub(super) env: Vec<(&'static str, String)>,
     pub(super) terminal: bool,
     pub(super) live: bool,
+    pub(super) columns: Option<u16>,
     pub(super) folder: tempfile::TempDir,
     pub(super) person: Option<Arc<Person>>,
 }
@@ -50,6 +51,7 @@ impl Default for Setting {
             env: Vec::new(),
             terminal: false,
             live: false,
+            columns: None,
             folder,
             person: None,
         }
@@ -92,6 +94,7 @@ impl Setting {
         let mut io = Io {
             terminal: self.terminal,
             live: self.live,
+            columns: self.columns,
             console: self.person.clone().map(|person| person as _),
             env: &env,
             current_dir: self.folder.path().to_owned(),

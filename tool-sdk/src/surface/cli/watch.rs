@@ -37,8 +37,8 @@ impl Watch {
     }
 
     /// A person at a terminal sees how far the calls are.
-    pub(super) fn live(events: Events, floor: Floor) -> Self {
-        Self { events, view: View::Live(Live::new(floor)) }
+    pub(super) fn live(events: Events, floor: Floor, columns: Option<u16>) -> Self {
+        Self { events, view: View::Live(Live::new(floor, columns)) }
     }
 
     /// The next event; waits for ever when there will be none.
@@ -91,11 +91,16 @@ struct Live {
     /// Lines of calls that have ended, to be written when nobody is asked.
     ended: String,
     drawn: bool,
+    /// How long a line may be that is to be drawn over: no longer than the terminal is wide.
+    width: usize,
 }
 
 impl Live {
-    fn new(floor: Floor) -> Self {
-        Self { floor, headlines: HashMap::new(), now: None, ended: String::new(), drawn: false }
+    fn new(floor: Floor, columns: Option<u16>) -> Self {
+        // A mark of what is cut off, and a column that stays free.
+        let width = columns.map_or(MAX_LINE, |all| usize::from(all).saturating_sub(2));
+        let (headlines, ended) = (HashMap::new(), String::new());
+        Self { floor, headlines, now: None, ended, drawn: false, width: width.min(MAX_LINE) }
     }
 
     fn tell(&mut self, event: &ToolEvent, stderr: &mut dyn Write) {
@@ -130,13 +135,13 @@ impl Live {
 
     fn show(&mut self, event: &ToolEvent, message: &str) {
         let line = format!("… {}  {message}", self.headline(event));
-        self.now = Some((event.call.clone(), one_line(line.trim_end())));
+        self.now = Some((event.call.clone(), one_line(line.trim_end(), self.width)));
     }
 
     fn end(&mut self, event: &ToolEvent, mark: char, why: &str, elapsed_ms: u64) {
         let between = if why.is_empty() { "" } else { "  " };
         let line = format!("{mark} {}{between}{why}", self.headline(event));
-        let _ = writeln!(self.ended, "{}  {}", one_line(&line), time(elapsed_ms));
+        let _ = writeln!(self.ended, "{}  {}", one_line(&line, MAX_LINE), time(elapsed_ms));
         self.headlines.remove(&event.call);
         if self.now.as_ref().is_some_and(|(call, _)| *call == event.call) {
             self.now = None;
@@ -166,14 +171,27 @@ impl Live {
     }
 }
 
-/// What fits on one line of most terminals with a time behind it, and cannot leave it.
-fn one_line(text: &str) -> String {
-    const MAX: usize = 70;
+/// What fits on one line of most terminals with a time behind it.
+const MAX_LINE: usize = 70;
+
+/// As much of a text as is `width` wide, on one line that it cannot leave.
+fn one_line(text: &str, width: usize) -> String {
     let line = style::plain(text.lines().next().unwrap_or_default()).replace('\t', " ");
-    match line.char_indices().nth(MAX) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
+    let end_of = |(at, c): (usize, char)| (at + c.len_utf8(), columns_of(c));
+    let mut used = 0;
+    let fits = |&(_, columns): &(usize, usize)| {
+        used += columns;
+        used <= width
+    };
+    match line.char_indices().map(end_of).take_while(fits).last().map_or(0, |(end, _)| end) {
+        end if end < line.len() => format!("{}…", &line[..end]),
+        _ => line,
     }
+}
+
+/// How many columns a character may take: those of Korean, and from signs and ideographs on.
+fn columns_of(c: char) -> usize {
+    if matches!(c, '\u{1100}'..='\u{115f}' | '\u{2300}'..) { 2 } else { 1 }
 }
 
 fn time(elapsed_ms: u64) -> String {
@@ -224,6 +242,20 @@ mod tests {
     fn nothing_in_a_headline_moves_the_cursor() {
         let screen = watched(&["call", "echo", "--text", "\x1b[2J\u{7}ab"]);
         assert_eq!(kept(&screen), ["✓ echo(text: \u{fffd}[2J\u{fffd}ab)"]);
+    }
+
+    // A line that is longer than the terminal is wide could not be drawn over.
+    #[test]
+    fn the_line_that_changes_fits_into_a_narrow_terminal() {
+        for (text, shown) in [
+            ("0123456789abcdef", "… echo(text: 01234…"),
+            ("漢字漢字漢字漢字", "… echo(text: 漢字…"),
+        ] {
+            let setting = Setting { live: true, columns: Some(20), ..Setting::default() };
+            let screen = setting.run(&["call", "echo", "--text", text]).err;
+            assert!(screen.starts_with(&format!("{shown}\r\x1b[2K")), "{screen:?}");
+            assert!(screen.contains(&format!("✓ echo(text: {text})  ")), "{screen:?}");
+        }
     }
 
     #[test]

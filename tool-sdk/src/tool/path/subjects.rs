@@ -84,20 +84,25 @@ impl WorkspacePath {
         if asked.is_none() {
             // Reading there is no more a matter of course than writing, but it is no writing.
             let class = if writes { RiskClass::Write } else { RiskClass::Read };
-            let what = outside(cx);
-            let under = |it: &Subject| {
-                let subject = it.clone().under(Subject::OUTSIDE).class(class).always_asks();
-                special(subject, &what)
-            };
             // Where a way through the outside leads back inside, only the way is outside.
             let only_the_way = !real.is_outside() && subjects.len() > 1;
-            let count = subjects.len() - usize::from(only_the_way);
-            also.extend(subjects[..count].iter().map(under));
+            let outside_ones = &subjects[..subjects.len() - usize::from(only_the_way)];
+            // However it is spelt, it is one place, and one reason.
+            let why = outside_ones.last().map(|it| special(it.text(), &outside(cx)));
+            let under = |it: &Subject| {
+                let subject = it.clone().under(Subject::OUTSIDE).class(class).always_asks();
+                subject.because(why.clone().unwrap_or_default())
+            };
+            also.extend(outside_ones.iter().map(under));
         }
         if writes {
             let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());
             let obeyed = "is a file that something executes or obeys later";
-            let under = |place| special(path(place).under(Subject::PROTECTED), obeyed);
+            let under = |place| {
+                let subject = path(place).under(Subject::PROTECTED);
+                let why = special(subject.text(), obeyed);
+                subject.because(why)
+            };
             also.extend(places.map(under));
             also.dedup();
         }
@@ -107,10 +112,10 @@ impl WorkspacePath {
 }
 
 /// Says of a path what is special about it, with its name.
-fn special(path: Subject, what: &str) -> Subject {
+fn special(path: &str, what: &str) -> String {
     const MAX: usize = 256;
-    let name: String = path.text().chars().take(MAX).collect();
-    path.because(format!("`{}` {what}", name.escape_debug()))
+    let name: String = path.chars().take(MAX).collect();
+    format!("`{}` {what}", name.escape_debug())
 }
 
 /// That a path is outside, and of what.

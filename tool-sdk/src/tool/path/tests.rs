@@ -33,13 +33,17 @@ fn said(subjects: &[Subject]) -> Vec<String> {
 fn what_is_outside_says_so_and_where_inside_is() {
     let (folder, _, cx) = folder();
     let elsewhere = TempDir::new().unwrap();
-    let path = elsewhere.path().canonicalize().unwrap().join("a");
-    let subjects = WorkspacePath::from(path.to_str().unwrap()).read(&cx);
-    let reasons: Vec<&str> = subjects.iter().filter_map(Subject::reason).collect();
+    let place = elsewhere.path().canonicalize().unwrap();
+    fs::create_dir(place.join("b")).unwrap();
+    let path = place.join("a");
+    // Spelt in a second way it is one more subject, and no other reason.
+    let text = format!("{}/b/../a", place.display());
+    let subjects = [path.to_str().unwrap(), &text].map(|it| WorkspacePath::from(it).read(&cx));
+    let reasons: Vec<&str> = subjects.iter().flatten().filter_map(Subject::reason).collect();
     let root = folder.path().canonicalize().unwrap();
     let [path, root] = [&path, &root].map(|path| path.display());
     let reason = format!("`{path}` is outside the workspace, which is `{root}`");
-    assert_eq!(reasons, [reason.as_str()]);
+    assert_eq!(reasons, [reason.as_str(); 3]);
     assert!(WorkspacePath::from("src/a").read(&cx).iter().all(|it| it.reason().is_none()));
 }
 

@@ -18,6 +18,9 @@ use crate::{look, stop};
 /// The most memory that one file may take: a line, or all of it when matches span lines.
 const MAX_HEAP: usize = 64 * 1024 * 1024;
 
+/// How deep groups and repetitions of a pattern may be in each other.
+const MAX_NESTING: u32 = 64;
+
 /// The longest pattern, in bytes: characters take up to four.
 const MAX_PATTERN: usize = 4096;
 
@@ -106,20 +109,28 @@ fn matcher(
         let message = format_args!("it has {} bytes, more than {MAX_PATTERN}", pattern.len());
         return Err(ToolError::invalid("pattern", message));
     }
+    // The matcher puts the pattern into a group, of which nobody wants to read, and which
+    // `a)(b` would end.
+    let mut parser = regex_syntax::ParserBuilder::new();
+    parser.nest_limit(MAX_NESTING).utf8(false);
+    parser.build().parse(pattern).map_err(refused)?;
     let mut builder = RegexMatcherBuilder::new();
     // Patterns come from a model: what compiling and running one may cost is bounded.
-    builder.size_limit(1 << 20).dfa_size_limit(8 << 20).nest_limit(64);
+    builder.size_limit(1 << 20).dfa_size_limit(8 << 20).nest_limit(MAX_NESTING);
     builder.case_insensitive(case_insensitive).multi_line(true);
     // Only `$` sees a carriage return, and looking for it takes time. It comes first,
     // because it sets the line terminator too.
     builder.crlf(pattern.contains('$'));
     builder.dot_matches_new_line(multiline);
     builder.line_terminator(if multiline { None } else { Some(b'\n') });
-    builder.build(pattern).map_err(|error| {
-        let message = error.to_string();
-        let hint = way_out(&message);
-        ToolError::invalid("pattern", message).hint(hint).source(error)
-    })
+    builder.build(pattern).map_err(refused)
+}
+
+/// Why a pattern cannot be searched for.
+fn refused(error: impl std::error::Error + Send + Sync + 'static) -> ToolError {
+    let message = error.to_string();
+    let hint = way_out(&message);
+    ToolError::invalid("pattern", message).hint(hint).source(error)
 }
 
 /// What to send instead of an expression that was refused with `message`.
@@ -127,7 +138,7 @@ fn way_out(message: &str) -> &'static str {
     // Above it, the expression may be quoted.
     let last = message.lines().last().unwrap_or_default();
     let is_about = |words: &[&str]| words.iter().any(|word| last.contains(word));
-    if is_about(&["not allowed"]) {
+    if is_about(&["not allowed in a regex"]) {
         "set `multiline` to search across line ends"
     } else if is_about(&["size limit", "maximum number of nested"]) {
         "use `*` or `+` instead of large numbers of repetitions, and fewer groups"

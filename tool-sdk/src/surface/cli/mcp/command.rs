@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE};
 use super::super::guard::{Answers, Guard};
 use super::super::{Io, config, grammar, place, style};
-use super::entry::{Entry, servers};
+use super::entry::Entry;
 use super::file::Document;
 use super::{Foreign, Need};
 use crate::error::ToolError;
@@ -206,19 +206,15 @@ fn entry(server: &str, matches: &ArgMatches) -> Result<Entry> {
     let words = |id: &str| -> Vec<String> {
         matches.get_many::<String>(id).into_iter().flatten().cloned().collect()
     };
-    let mut described = json!({ "env_from": words(ENV) });
-    if let Some(url) = matches.get_one::<String>(URL) {
-        described["url"] = url.as_str().into();
-    }
-    if let Some(variable) = matches.get_one::<String>(BEARER) {
-        described["bearer_env"] = variable.as_str().into();
-    }
-    if let [command, args @ ..] = words(COMMAND).as_slice() {
-        described["command"] = command.as_str().into();
-        described["args"] = args.into();
-    }
-    let read = servers(&json!({ "servers": { server: described } })).map_err(Failure::usage)?;
-    read.into_iter().next().ok_or_else(|| Failure::usage("there is nothing to add"))
+    let mut command = words(COMMAND).into_iter();
+    let one = |id: &str| matches.get_one::<String>(id).cloned();
+    let mut described = Entry::default();
+    described.command = command.next();
+    described.args = command.collect();
+    described.env_from = words(ENV);
+    described.url = one(URL);
+    described.bearer_env = one(BEARER);
+    described.named(server).map_err(Failure::usage)
 }
 
 fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {

@@ -17,10 +17,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use toml_edit::{Array, InlineTable, Table, value};
 
 use super::super::Io;
+use super::super::config::Part;
 use super::super::exit::{Failure, Result};
 use crate::surface::mcp::{Address, InvalidUpstream, Launch, Questions, Reach, Upstream};
 
@@ -61,37 +61,11 @@ enum Question {
 }
 
 /// The servers below `[mcp]`.
-///
-/// # Errors
-///
-/// Says what is not understood.
-pub(in super::super) fn servers(mcp: &Value) -> std::result::Result<Servers, String> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Mcp {
-        #[serde(default)]
-        servers: Map<String, Value>,
-    }
-    let mcp: Mcp = serde_json::from_value(mcp.clone()).map_err(|error| error.to_string())?;
-    mcp.servers.into_iter().map(|(name, entry)| read(name, entry)).collect()
-}
-
-fn read(name: String, entry: Value) -> std::result::Result<Entry, String> {
-    let wrong = |what: String| format!("the server `{}`: {what}", name.escape_debug());
-    let mut read: Entry =
-        serde_json::from_value(entry).map_err(|error| wrong(error.to_string()))?;
-    match (&read.command, &read.url) {
-        (Some(_), Some(_)) => return Err(wrong("`command` and `url` exclude each other".into())),
-        (None, None) => return Err(wrong("`command` or `url` is missing".into())),
-        _ => {}
-    }
-    for time in [read.startup_timeout, read.call_timeout].into_iter().flatten() {
-        seconds(time).ok_or_else(|| wrong("a timeout is a number of seconds above 0".into()))?;
-    }
-    read.name = name.clone();
-    // Names and addresses are known to be good before anything is started.
-    read.described(|_| Some(String::new())).map_err(|error| wrong(error.to_string()))?;
-    Ok(read)
+pub(in super::super) fn servers(mcp: Part<'_, '_>) -> Servers {
+    let Some(mut mcp) = mcp.keys(&["servers"]) else { return Servers::new() };
+    let read =
+        |(name, part): (String, Part<'_, '_>)| part.read_as(|entry: Entry| entry.named(name));
+    mcp.named("servers").into_iter().filter_map(read).collect()
 }
 
 fn seconds(time: f64) -> Option<Duration> {
@@ -99,6 +73,22 @@ fn seconds(time: f64) -> Option<Duration> {
 }
 
 impl Entry {
+    /// The same server under its name, once its parts are known to go together.
+    pub(super) fn named(self, name: impl Into<String>) -> std::result::Result<Self, String> {
+        match (&self.command, &self.url) {
+            (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
+            (None, None) => return Err("`command` or `url` is missing".to_owned()),
+            _ => {}
+        }
+        for time in [self.startup_timeout, self.call_timeout].into_iter().flatten() {
+            seconds(time).ok_or("a timeout is a number of seconds above 0")?;
+        }
+        let named = Self { name: name.into(), ..self };
+        // Names and addresses are known to be good before anything is started.
+        named.described(|_| Some(String::new())).map_err(|error| error.to_string())?;
+        Ok(named)
+    }
+
     /// The server; nothing when it is switched off.
     ///
     /// `roots` are the folders that it is told of where it may ask for them.
@@ -208,37 +198,56 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
+    use super::super::super::config::Mistakes;
     use super::*;
 
-    fn check_mistake(entry: Value, words: &str) {
-        let mistake = servers(&json!({ "servers": { "s": entry } })).unwrap_err();
+    /// The servers of a configuration, or what is wrong with it.
+    fn read(text: &str) -> std::result::Result<Servers, String> {
+        let mistakes = Mistakes::of(text);
+        let servers = mistakes.whole().and_then(|it| it.keys(&["mcp"])?.take("mcp")).map(servers);
+        match mistakes.told("f") {
+            told if told.is_empty() => Ok(servers.unwrap_or_default()),
+            told => Err(told),
+        }
+    }
+
+    #[track_caller]
+    fn check_mistake(text: &str, words: &str) {
+        let mistake = read(text).unwrap_err();
         assert!(mistake.contains(words), "{mistake}");
     }
 
     #[test]
     fn what_is_not_understood_is_a_mistake() {
-        check_mistake(json!({}), "`command` or `url` is missing");
-        check_mistake(json!({ "command": "x", "url": "https://a" }), "exclude each other");
-        check_mistake(json!({ "command": "x", "argv": [] }), "unknown field `argv`");
-        check_mistake(json!({ "command": "x", "questions": ["samples"] }), "`forms` or `roots`");
-        check_mistake(json!({ "command": "x", "call_timeout": 0 }), "above 0");
-        check_mistake(json!({ "url": "http://example.com/" }), "https");
-        let mistake = servers(&json!({ "servers": { "a b": { "command": "x" } } })).unwrap_err();
-        assert!(mistake.contains("a-z 0-9"), "{mistake}");
-        assert!(servers(&json!({ "server": {} })).is_err());
+        for (entry, words) in [
+            ("", "`mcp.servers.s`: `command` or `url` is missing"),
+            ("command = 'x'\nurl = 'https://a'", "exclude each other"),
+            ("command = 'x'\nargv = []", "f:3: `mcp.servers.s`: unknown field `argv`"),
+            ("command = 'x'\nquestions = ['samples']", "`forms` or `roots`"),
+            ("command = 'x'\ncall_timeout = 0", "above 0"),
+            ("url = 'http://example.com/'", "https"),
+        ] {
+            check_mistake(&format!("[mcp.servers.s]\n{entry}\n"), words);
+        }
+        check_mistake("[mcp.servers.'a b']\ncommand = 'x'\n", "a-z 0-9");
+        check_mistake("[mcp.server.s]\n", "unknown key `server`; did you mean `servers`?");
+        check_mistake("[mcp]\nservers = 3\n", "`mcp.servers`: expected a table");
     }
 
     #[test]
     fn a_table_is_read_as_it_was_written() {
-        let entry = json!({
-            "command": "run \"it\"", "args": ["a\\b", "ü\n"], "env": { "A B": "1" },
-            "env_from": ["TOKEN"], "cwd": "/x y",
-        });
-        let written = read("s".to_owned(), entry).unwrap();
-        let table: Value = toml::from_str(&written.table().to_string()).unwrap();
-        let again = servers(&json!({ "servers": { "s": table } })).unwrap();
+        let entry = Entry {
+            command: Some("run \"it\"".to_owned()),
+            args: vec!["a\\b".to_owned(), "ü\n".to_owned()],
+            env: BTreeMap::from([("A B".to_owned(), "1".to_owned())]),
+            env_from: vec!["TOKEN".to_owned()],
+            cwd: Some("/x y".into()),
+            ..Entry::default()
+        };
+        let written = entry.named("s").unwrap();
+        let mut document = toml_edit::DocumentMut::new();
+        document["mcp"]["servers"]["s"] = toml_edit::Item::Table(written.table());
+        let again = read(&document.to_string()).unwrap();
         assert_eq!(format!("{written:?}"), format!("{:?}", again[0]));
     }
 }

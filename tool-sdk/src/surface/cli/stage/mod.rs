@@ -105,7 +105,7 @@ impl Stage {
     pub(super) fn watch(&self, events: bool, io: &Io<'_>) -> Watch {
         match (events, io.live && !style::is_dumb(io)) {
             (true, _) => Watch::lines(self.pipeline.subscribe()),
-            (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone()),
+            (false, true) => Watch::live(self.pipeline.subscribe(), self.floor.clone(), io.columns),
             (false, false) => Watch::quiet(self.pipeline.subscribe()),
         }
     }

@@ -4,12 +4,12 @@
 //! was typed ahead drops all of it.
 
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 
 use super::Console;
 
@@ -23,6 +23,14 @@ pub(super) struct Tty<I, O> {
 pub(super) fn of_process() -> Option<Tty<io::Stdin, io::Stderr>> {
     let (input, output) = (io::stdin(), io::stderr());
     (input.is_terminal() && output.is_terminal()).then(|| Tty::new(input, output))
+}
+
+/// How wide the terminal of this process is, where its output goes to one.
+pub(super) fn columns_of_process() -> Option<u16> {
+    let of = |terminal: BorrowedFd<'_>| Some(tcgetwinsize(terminal).ok()?.ws_col);
+    let known = of(io::stdout().as_fd()).or_else(|| of(io::stderr().as_fd()));
+    // Some do not say.
+    known.filter(|columns| *columns > 0)
 }
 
 impl<I: AsFd, O: Write> Tty<I, O> {

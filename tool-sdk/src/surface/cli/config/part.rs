@@ -1,0 +1,216 @@
+//! A file of TOML, taken apart so that what is wrong with one part hides nothing of the next.
+//!
+//! **Invariant:** nothing here knows what a configuration holds. Whoever gets no value where
+//! there is one can go on: it is told of already.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fmt::Display;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use crate::tool::closest;
+
+/// What is not understood in a file, each with its place.
+#[derive(Debug)]
+pub(in super::super) struct Mistakes<'t> {
+    text: &'t str,
+    /// By the byte where each begins.
+    told: RefCell<Vec<(usize, String)>>,
+}
+
+impl<'t> Mistakes<'t> {
+    /// Nothing is wrong with `text` yet.
+    pub(in super::super) fn of(text: &'t str) -> Self {
+        Self { text, told: RefCell::default() }
+    }
+
+    /// The whole file; nothing where some of it is no TOML, since more would only follow.
+    pub(in super::super) fn whole(&self) -> Option<Part<'_, 't>> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        for error in &errors {
+            self.add(error.span().map_or(0, |span| span.start), error.message());
+        }
+        let value = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
+        errors.is_empty().then(|| Part { mistakes: self, path: String::new(), value })
+    }
+
+    fn add(&self, byte: usize, message: impl Into<String>) {
+        self.told.borrow_mut().push((byte, message.into()));
+    }
+
+    /// Tells of keys that are not among `known`; gives how many there are.
+    fn strangers(&self, table: &DeTable<'_>, known: &[&str]) -> usize {
+        let strangers = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
+        let tell = |key: &Spanned<Cow<'_, str>>| {
+            let meant = match closest(key.get_ref(), known) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => format!("the keys here are {}", known.join(", ")),
+            };
+            let name = key.get_ref().escape_debug();
+            self.add(key.span().start, format!("unknown key `{name}`; {meant}"));
+        };
+        strangers.map(tell).count()
+    }
+
+    /// Whether everything is understood.
+    pub(super) fn is_empty(&self) -> bool {
+        self.told.borrow().is_empty()
+    }
+
+    /// The line of a byte, counting from 1.
+    pub(super) fn line(&self, byte: usize) -> usize {
+        1 + self.text.bytes().take(byte).filter(|byte| *byte == b'\n').count()
+    }
+
+    /// All of them in the order of the file called `name`, each on a line of its own.
+    pub(in super::super) fn told(&self, name: &str) -> String {
+        let mut told = self.told.borrow().clone();
+        told.sort_by_key(|(byte, _)| *byte);
+        let line = |(byte, message): (usize, String)| {
+            format!("{name}:{}: {}", self.line(byte), message.replace('\n', ", "))
+        };
+        told.into_iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A value of the file: what it is called, and where it stands.
+#[derive(Debug)]
+pub(in super::super) struct Part<'m, 't> {
+    mistakes: &'m Mistakes<'t>,
+    path: String,
+    value: Spanned<DeValue<'t>>,
+}
+
+impl<'m, 't> Part<'m, 't> {
+    /// The byte where it begins.
+    pub(super) fn start(&self) -> usize {
+        self.value.span().start
+    }
+
+    /// Says what is wrong with it.
+    pub(in super::super) fn wrong(&self, message: impl Display) {
+        self.mistakes.add(self.start(), format!("`{}`: {message}", self.path));
+    }
+
+    /// The value, if it is one of this type.
+    pub(in super::super) fn read<T: DeserializeOwned>(self) -> Option<T> {
+        let (mistakes, path, start) = (self.mistakes, self.path, self.value.span().start);
+        match T::deserialize(ValueDeserializer::from(self.value)) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let place = error.span().map_or(start, |span| span.start);
+                mistakes.add(place, format!("`{path}`: {}", error.message()));
+                None
+            }
+        }
+    }
+
+    /// The same table with one text more.
+    pub(super) fn with(mut self, key: &'static str, text: &str) -> Self {
+        if let DeValue::Table(table) = self.value.get_mut() {
+            let text = DeValue::String(text.to_owned().into());
+            table.insert(Spanned::new(0..0, key.into()), Spanned::new(0..0, text));
+        }
+        self
+    }
+
+    /// What `make` makes of the value.
+    pub(in super::super) fn read_as<T: DeserializeOwned, U, E: Display>(
+        self,
+        make: impl FnOnce(T) -> Result<U, E>,
+    ) -> Option<U> {
+        let (mistakes, path, start) = (self.mistakes, self.path.clone(), self.start());
+        let made = make(self.read()?);
+        made.map_err(|why| mistakes.add(start, format!("`{path}`: {why}"))).ok()
+    }
+
+    /// The same part, unless it is a table with a key that is not among `known`: what else is
+    /// wrong with it may only follow.
+    pub(super) fn with_keys(self, known: &[&str]) -> Option<Self> {
+        let strangers = match self.value.get_ref() {
+            DeValue::Table(table) => self.mistakes.strangers(table, known),
+            _ => 0,
+        };
+        (strangers == 0).then_some(self)
+    }
+
+    /// The parts of a table that has the keys `known` and no others.
+    pub(in super::super) fn keys(self, known: &[&str]) -> Option<Keys<'m, 't>> {
+        let keys = self.table()?;
+        keys.mistakes.strangers(&keys.table, known);
+        Some(keys)
+    }
+
+    /// The parts of a table whose keys are names, each with its name.
+    fn named(self) -> Vec<(String, Self)> {
+        let Some(mut keys) = self.table() else { return Vec::new() };
+        let names: Vec<_> = keys.table.keys().map(|name| name.get_ref().to_string()).collect();
+        let take = |name: String| keys.take(&name).map(|part| (name, part));
+        names.into_iter().filter_map(take).collect()
+    }
+
+    fn table(self) -> Option<Keys<'m, 't>> {
+        if self.value.get_ref().as_table().is_none() {
+            self.wrong("expected a table");
+        }
+        match self.value.into_inner() {
+            DeValue::Table(table) => Some(Keys { mistakes: self.mistakes, path: self.path, table }),
+            _ => None,
+        }
+    }
+
+    /// The parts of a list.
+    fn items(self) -> Vec<Self> {
+        if self.value.get_ref().as_array().is_none() {
+            self.wrong("expected a list");
+        }
+        let DeValue::Array(items) = self.value.into_inner() else { return Vec::new() };
+        let item = |(at, value)| Self {
+            mistakes: self.mistakes,
+            path: format!("{}[{at}]", self.path),
+            value,
+        };
+        items.into_iter().enumerate().map(item).collect()
+    }
+}
+
+/// A table, of which one key after the other is taken.
+#[derive(Debug)]
+pub(in super::super) struct Keys<'m, 't> {
+    mistakes: &'m Mistakes<'t>,
+    path: String,
+    table: DeTable<'t>,
+}
+
+impl<'m, 't> Keys<'m, 't> {
+    /// What stands under `key`.
+    pub(in super::super) fn take(&mut self, key: &str) -> Option<Part<'m, 't>> {
+        let value = self.table.remove(key)?;
+        let dot = if self.path.is_empty() { "" } else { "." };
+        Some(Part { mistakes: self.mistakes, path: format!("{}{dot}{key}", self.path), value })
+    }
+
+    /// The value under `key`, if it is one of this type.
+    pub(in super::super) fn read<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
+        self.take(key)?.read()
+    }
+
+    /// The parts of the list under `key`.
+    pub(in super::super) fn items(&mut self, key: &str) -> Vec<Part<'m, 't>> {
+        self.take(key).map(Part::items).unwrap_or_default()
+    }
+
+    /// The values of the list under `key`; nothing where there is none.
+    pub(super) fn list<T: DeserializeOwned>(&mut self, key: &str) -> Option<Vec<T>> {
+        let items = self.take(key)?.items();
+        Some(items.into_iter().filter_map(Part::read).collect())
+    }
+
+    /// The parts of the table under `key`, each with its name.
+    pub(in super::super) fn named(&mut self, key: &str) -> Vec<(String, Part<'m, 't>)> {
+        self.take(key).map(Part::named).unwrap_or_default()
+    }
+}

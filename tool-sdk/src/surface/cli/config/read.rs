@@ -1,0 +1,293 @@
+//! What a configuration says, key by key.
+//!
+//! Servers and principals are read where they are known; here is everything else.
+
+use serde_json::Value;
+
+use super::super::{mcp, serve};
+use super::part::{Keys, Mistakes, Part};
+use super::{Config, Hooks};
+use crate::hook::external::ExternalHooks;
+use crate::permission::{Action, Rule, Scope, WrittenRule};
+use crate::toolset::AgentProfile;
+
+const KEYS: &[&str] = &[
+    "agents",
+    "allow",
+    "ask",
+    "audit",
+    "deny",
+    "durable",
+    "experimental",
+    "hooks",
+    "mcp",
+    "mode",
+    "rules",
+    "safe_commands",
+    "sandbox",
+    "sandbox_level",
+    "sandbox_network",
+    "serve",
+    "variants",
+    "writable",
+];
+
+const RULE_KEYS: &[&str] = &["action", "argument", "locked", "pattern", "permission"];
+
+/// What `text` says, from the file called `name`.
+pub(super) fn config<'t>(text: &'t str, name: &str) -> Result<Config, Mistakes<'t>> {
+    let mistakes = Mistakes::of(text);
+    let read =
+        mistakes.whole().and_then(|it| it.keys(KEYS)).map(|keys| read(keys, name, &mistakes));
+    match read {
+        Some(config) if mistakes.is_empty() => Ok(config),
+        _ => Err(mistakes),
+    }
+}
+
+fn read(mut keys: Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Config {
+    Config {
+        rules: rules(&mut keys, name, mistakes),
+        mode: keys.read("mode"),
+        safe_commands: keys.read("safe_commands"),
+        agents: keys.named("agents").into_iter().filter_map(agent).collect(),
+        variants: keys.named("variants").into_iter().filter_map(variant).collect(),
+        experimental: keys.list("experimental").unwrap_or_default(),
+        writable: keys.list("writable"),
+        hooks: keys.take("hooks").and_then(hooks),
+        audit: keys.read("audit"),
+        servers: keys.take("mcp").map(mcp::servers).unwrap_or_default(),
+        principals: keys.take("serve").map(serve::principals).unwrap_or_default(),
+        durable: keys.read("durable"),
+        sandbox: keys.read("sandbox"),
+        sandbox_level: keys.read("sandbox_level"),
+        sandbox_network: keys.read("sandbox_network"),
+    }
+}
+
+/// Rules in either form, in the order in which they are written.
+fn rules(keys: &mut Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for action in [Action::Allow, Action::Ask, Action::Deny] {
+        rules.extend(keys.items(action.as_str()).into_iter().filter_map(|part| {
+            let parse = |text: String| Rule::parse(action, &text);
+            Some((part.start(), part.read_as(parse)?))
+        }));
+    }
+    rules.extend(keys.items("rules").into_iter().filter_map(|part| {
+        let start = part.start();
+        Some((start, part.with_keys(RULE_KEYS)?.read_as(WrittenRule::read)?))
+    }));
+    rules.sort_by_key(|(start, _)| *start);
+    let placed = |(start, rule): (usize, Rule)| {
+        rule.scope(Scope::User).origin(format!("{name}:{}", mistakes.line(start)))
+    };
+    rules.into_iter().map(placed).collect()
+}
+
+/// `[agents.NAME]`: what one agent has.
+fn agent((name, part): (String, Part<'_, '_>)) -> Option<AgentProfile> {
+    part.with("name", &name).read()
+}
+
+/// `[variants]`: one of several ways to do the same.
+fn variant((group, part): (String, Part<'_, '_>)) -> Option<(String, String)> {
+    Some((group, part.read()?))
+}
+
+/// `[hooks]`: commands that look at calls, in the shape that other systems have them.
+///
+/// A guard that is not in force is a mistake; what else is not understood is said.
+fn hooks(part: Part<'_, '_>) -> Option<Hooks> {
+    part.read_as(|value: Value| {
+        let (commands, mistakes) = ExternalHooks::from_value(&value);
+        let remarks: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        if mistakes.iter().any(|mistake| mistake.fatal) {
+            return Err(remarks.join("; "));
+        }
+        Ok(Hooks { commands, remarks })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::permission::Mode;
+    use crate::workspace::Durability;
+
+    #[track_caller]
+    fn check_mistake(text: &str, line: usize, words: &str) {
+        let told = config(text, "f").unwrap_err().told("f");
+        assert!(told.starts_with(&format!("f:{line}: ")), "{text}: {told}");
+        assert!(told.contains(words) && !told.contains('\n'), "{text}: {told}");
+    }
+
+    #[test]
+    fn everything_that_can_be_said_is_read() {
+        let config = config(
+            r#"
+mode = "strict"
+durable = "never"
+safe_commands = false
+deny = ["delete", "read(*.env)"]
+allow = ["read"]
+
+[[rules]]
+permission = "run"
+pattern = "git *"
+action = "allow"
+
+[[rules]]
+permission = "edit"
+argument = "path"
+pattern = "/etc/*"
+action = "deny"
+locked = true
+"#,
+            "f",
+        )
+        .unwrap();
+        let rules: Vec<(String, &str, bool)> = config
+            .rules
+            .iter()
+            .map(|rule| (rule.to_string(), rule.origin.as_str(), rule.locked))
+            .collect();
+        let rule = |text: &str, origin, locked| (text.to_owned(), origin, locked);
+        assert_eq!(
+            rules,
+            [
+                rule("deny delete", "f:5", false),
+                rule("deny read(*.env)", "f:5", false),
+                rule("allow read", "f:6", false),
+                rule("allow run(git *)", "f:8", false),
+                rule("deny edit(path: /etc/*)", "f:13", true),
+            ]
+        );
+        assert!(config.rules.iter().all(|rule| rule.scope == Scope::User));
+        assert_eq!((config.mode, config.safe_commands), (Some(Mode::Strict), Some(false)));
+        assert_eq!(config.durable, Some(Durability::Never));
+        assert!(super::config("", "f").unwrap().rules.is_empty());
+    }
+
+    #[test]
+    fn every_mistake_has_its_line() {
+        check_mistake("\nmod = \"plan\"", 2, "unknown key `mod`; did you mean `mode`?");
+        check_mistake("yes = true", 1, "unknown key `yes`; the keys here are agents, allow, ask");
+        check_mistake("mode = \"careless\"", 1, "careless");
+        check_mistake("\n\nmode = ", 3, "");
+        check_mistake("allow = [\"a\",\n\"b(c\"]", 2, "`b(c` is not a rule");
+        check_mistake("allow = \"a\"", 1, "`allow`: expected a list");
+        check_mistake("[[rules]]\npermision = \"a\"", 2, "did you mean `permission`?");
+        check_mistake("[[rules]]\npermission = \"a\"", 1, "missing field `action`");
+        check_mistake(
+            "[[rules]]\npermission = \"a\"\naction = \"alow\"",
+            3,
+            "unknown variant `alow`",
+        );
+        for empty in ["permission = \"\"", "permission = \"a\"\npattern = \" \""] {
+            check_mistake(&format!("[[rules]]\n{empty}\naction = \"deny\""), 1, "is empty");
+        }
+        check_mistake(
+            "[[rules]]\npermission = \"a\"\nargument = \"b\"\naction = \"deny\"",
+            1,
+            "needs a `pattern`",
+        );
+        // Whose a rule is, is not for the file to say.
+        check_mistake(
+            "[[rules]]\npermission = \"a\"\naction = \"deny\"\nscope = \"session\"",
+            4,
+            "unknown key `scope`",
+        );
+    }
+
+    #[track_caller]
+    fn check_mistakes(text: &str, expected: &[&str]) {
+        let told = config(text, "f").unwrap_err().told("f");
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{told}");
+        for (line, expected) in lines.iter().zip(expected) {
+            assert!(line.starts_with(expected), "{expected}: {told}");
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_told_in_the_order_of_the_file() {
+        check_mistakes(
+            r#"mod = "plan"
+mode = "careless"
+allow = ["a(", "fine", 3]
+writable = ["/a", 1]
+experimental = "x"
+variants = { shell = 1 }
+durable = "some"
+
+[[rules]]
+permission = "a"
+patern = "b"
+
+[[rules]]
+permission = "a"
+
+[agents.one]
+nly = ["a"]
+
+[agents.two]
+only = "a"
+
+[hooks]
+PreToolUse = [{ hooks = [{ type = "command" }] }]
+"#,
+            &[
+                "f:1: unknown key `mod`; did you mean `mode`?",
+                "f:2: `mode`: unknown variant `careless`",
+                "f:3: `allow[0]`: ",
+                "f:3: `allow[2]`: invalid type: integer `3`",
+                "f:4: `writable[1]`: invalid type: integer `1`",
+                "f:5: `experimental`: expected a list",
+                "f:6: `variants.shell`: invalid type: integer `1`",
+                "f:7: `durable`: unknown variant `some`",
+                "f:11: unknown key `patern`; did you mean `pattern`?",
+                "f:13: `rules[1]`: missing field `action`",
+                "f:17: `agents.one`: unknown field `nly`",
+                "f:20: `agents.two`: invalid type: string \"a\"",
+                "f:22: `hooks`: ",
+            ],
+        );
+    }
+
+    // Nothing follows from what cannot be read at all.
+    #[test]
+    fn every_place_that_is_no_toml_is_told_and_nothing_else() {
+        check_mistakes("mod = 1\nmode = \nallow = [\"a\" \"b\"]\n", &["f:2: ", "f:3: "]);
+        check_mistakes("mode = \"auto\"\nmode = \"plan\"\n", &["f:2: duplicate key"]);
+    }
+
+    #[cfg(feature = "mcp")]
+    #[test]
+    fn servers_and_principals_are_told_of_one_by_one() {
+        check_mistakes(
+            r#"[mcp.servers.a]
+command = "x"
+url = "https://a.example"
+[mcp.servers.b]
+comand = "x"
+[mcp.servers.c]
+command = "fine"
+[serve.mcp]
+host = "a.example"
+origins = ["b.example", "https://fine.example"]
+[serve.mcp.principals.ada]
+[serve.mcp.principals.bob]
+token = "secret"
+"#,
+            &[
+                "f:1: `mcp.servers.a`: `command` and `url` exclude each other",
+                "f:5: `mcp.servers.b`: unknown field `comand`",
+                "f:9: unknown key `host`; did you mean `hosts`?",
+                "f:10: `serve.mcp.origins[0]`: `b.example` is no origin",
+                "f:11: `serve.mcp.principals.ada`: it needs either `token_env` or `token_file`",
+                "f:13: `serve.mcp.principals.bob`: unknown field `token`",
+            ],
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! The examples of a tool as commands: from a value back to the words that send it.
+
+use serde_json::{Map, Value};
+
+use super::super::style;
+use super::kind::Kind;
+use super::{Flag, flags};
+use crate::tool::Definition;
+
+/// The examples of a tool as commands that can be pasted into a shell.
+pub(in super::super) fn examples(program: &str, definition: &Definition) -> Vec<String> {
+    let flags = flags(definition);
+    let command = |example: &str| {
+        let words = as_flags(&flags, example);
+        let words = words.unwrap_or_else(|| vec![format!(" {}", style::shell_quote(example))]);
+        folded(format!("{program} call {}", definition.name), &words)
+    };
+    definition.examples.iter().map(|example| command(example)).collect()
+}
+
+/// The words that send the arguments, flag by flag; none where JSON says it better.
+fn as_flags(flags: &[Flag<'_>], example: &str) -> Option<Vec<String>> {
+    let arguments: Map<String, Value> = serde_json::from_str(example).ok()?;
+    let words = |(name, value): (&String, &Value)| {
+        flags.iter().find(|flag| flag.name == name)?.write(value)
+    };
+    arguments.iter().map(words).collect()
+}
+
+/// A command and its words, on as many lines as it needs.
+fn folded(mut command: String, words: &[String]) -> String {
+    const WIDTH: usize = 76;
+    let mut width = command.len();
+    for word in words {
+        if width + word.len() > WIDTH {
+            command.push_str(" \\\n   ");
+            width = 3;
+        }
+        command.push_str(word);
+        width += word.len();
+    }
+    command
+}
+
+impl Flag<'_> {
+    /// The words that send `value`; none where JSON says it better.
+    fn write(&self, value: &Value) -> Option<String> {
+        match (&self.kind, value) {
+            (Kind::List(_), Value::Array(items)) if items.is_empty() => None,
+            (Kind::List(kind), Value::Array(items)) => {
+                items.iter().map(|item| self.write_one(kind, item)).collect()
+            }
+            (kind, value) => self.write_one(kind, value),
+        }
+    }
+
+    fn write_one(&self, kind: &Kind, value: &Value) -> Option<String> {
+        let long = &self.long;
+        match (kind, value) {
+            (Kind::Boolean, Value::Bool(true)) if self.kind == Kind::Boolean => {
+                Some(format!(" --{long}"))
+            }
+            (Kind::Boolean, Value::Bool(value)) => Some(format!(" --{long}={value}")),
+            (Kind::Integer | Kind::Number, Value::Number(number)) => {
+                Some(format!(" --{long} {number}"))
+            }
+            (Kind::Text, Value::String(text)) if !text.contains(char::is_control) => {
+                let between = if text.starts_with('-') { '=' } else { ' ' };
+                Some(format!(" --{long}{between}{}", style::shell_quote(text)))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::toy;
+    use super::*;
+
+    #[track_caller]
+    fn check_example(example: &str, expected: &str) {
+        let mut definition = toy::kinds();
+        definition.examples = vec![example.to_owned().into()];
+        assert_eq!(examples("toy", &definition), [format!("toy call kinds{expected}")]);
+    }
+
+    #[test]
+    fn examples_are_commands() {
+        check_example("{}", "");
+        check_example(r#"{"text": "a b", "count": -3}"#, " --text 'a b' --count -3");
+        check_example(r#"{"text": "-x"}"#, " --text=-x");
+        check_example(r#"{"loud": true}"#, " --loud");
+        check_example(r#"{"loud": false}"#, " --loud=false");
+        check_example(r#"{"tags": ["a", "b"]}"#, " --tags a --tags b");
+        check_example(r#"{"tags": []}"#, r#" '{"tags": []}'"#);
+        check_example(r#"{"where": {"line": 1}}"#, r#" '{"where": {"line": 1}}'"#);
+        let long =
+            format!(r#"{{"text": "{0}", "mode": "fast", "tags": ["{0}", "b"]}}"#, "a".repeat(30));
+        let a = "a".repeat(30);
+        check_example(&long, &format!(" --text {a} --arg-mode fast \\\n    --tags {a} --tags b"));
+        check_example(r#"{"text": "a\nb"}"#, r#" '{"text": "a\nb"}'"#);
+    }
+}

@@ -1,0 +1,75 @@
+//! What holds for a value, in words for people.
+
+use serde_json::Value;
+
+use super::super::style;
+use crate::schema::type_words;
+
+/// What holds for a value, in words: type, limits, and what happens without it.
+pub(in super::super) fn facts(schema: &Value, required: bool) -> Vec<String> {
+    let mut facts = vec![type_words(schema)];
+    facts.retain(|words| !words.is_empty());
+    for (min, max, of) in [
+        ("minLength", "maxLength", "characters"),
+        ("minItems", "maxItems", "items"),
+        ("minProperties", "maxProperties", "entries"),
+    ] {
+        facts.extend(bounds(schema.get(min), schema.get(max), of));
+    }
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        facts.push(format!("matches `{pattern}`"));
+    }
+    match schema.get("default") {
+        Some(default) => facts.push(format!("default: {default}")),
+        None if required => facts.push("required".to_owned()),
+        None => {}
+    }
+    facts
+}
+
+fn bounds(min: Option<&Value>, max: Option<&Value>, of: &str) -> Option<String> {
+    let count = |bound: Option<&Value>| bound.and_then(Value::as_u64);
+    match (count(min).filter(|min| *min > 0), count(max)) {
+        (None, None) => None,
+        (Some(min), None) => Some(format!("at least {min} {of}")),
+        (None, Some(max)) => Some(format!("at most {max} {of}")),
+        (Some(min), Some(max)) => Some(format!("{min} to {max} {of}")),
+    }
+}
+
+/// `a|b|c`, where it is short.
+pub(super) fn choices(schema: &Value) -> Option<String> {
+    const MAX: usize = 40;
+    let values = schema.get("enum")?.as_array()?;
+    let choices = values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|");
+    Some(style::plain(&choices).into_owned()).filter(|text| text.len() <= MAX && !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check_facts(schema: Value, required: bool, expected: &str) {
+        assert_eq!(facts(&schema, required)[1..].join("; "), expected);
+    }
+
+    #[test]
+    fn limits_and_defaults_are_said_in_words() {
+        check_facts(
+            json!({"type": "string", "maxLength": 9}),
+            true,
+            "at most 9 characters; required",
+        );
+        check_facts(
+            json!({"type": "string", "minLength": 1, "maxLength": 9}),
+            false,
+            "1 to 9 characters",
+        );
+        check_facts(json!({"type": "array", "minItems": 2}), false, "at least 2 items");
+        check_facts(json!({"type": "string", "pattern": "^a"}), false, "matches `^a`");
+        check_facts(json!({"type": "string", "default": "x"}), true, "default: \"x\"");
+    }
+}

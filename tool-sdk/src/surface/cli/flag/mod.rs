@@ -1,0 +1,225 @@
+//! The parameters of a tool as flags: from a schema to an option, and from the words behind
+//! it to JSON.
+//!
+//! What a value may be follows from `kind`; `facts` says it in words, and `examples` writes
+//! the words for values that are known.
+
+mod examples;
+mod facts;
+mod kind;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction};
+use serde_json::Value;
+
+pub(super) use self::examples::examples;
+use self::facts::choices;
+pub(super) use self::facts::facts;
+use self::kind::Kind;
+use super::{grammar, style};
+use crate::schema::Schema;
+use crate::tool::Definition;
+
+/// A parameter that can be given as a flag.
+#[derive(Debug)]
+pub(super) struct Flag<'a> {
+    /// The key of the option in clap; apart from those of the program.
+    pub(super) id: String,
+    /// The name of the parameter.
+    pub(super) name: &'a str,
+    /// The flag, without `--`.
+    long: String,
+    /// The flag as the parameter is spelled, where that differs.
+    alias: Option<String>,
+    kind: Kind,
+    schema: &'a Value,
+    required: bool,
+    sensitive: bool,
+}
+
+/// The flags of a tool, in the order of its parameters.
+///
+/// A parameter whose name cannot be a flag is left out; it can be sent as JSON.
+pub(super) fn flags(definition: &Definition) -> Vec<Flag<'_>> {
+    let schema = &definition.parameters;
+    let mut flags: Vec<Flag<'_>> = Vec::new();
+    for (name, property) in schema.properties().filter(|(name, _)| can_be_a_flag(name)) {
+        let long = long_name(schema, name);
+        let alias = Some(prefixed(name.to_owned(), &long)).filter(|alias| *alias != long);
+        let taken = |wanted: &str| {
+            flags.iter().any(|flag| flag.long == wanted || flag.alias.as_deref() == Some(wanted))
+        };
+        if taken(&long) {
+            continue;
+        }
+        flags.push(Flag {
+            id: format!("parameter {name}"),
+            name,
+            alias: alias.filter(|alias| !taken(alias)),
+            long,
+            kind: Kind::of(property, schema.as_map(), 0),
+            schema: property,
+            required: schema.is_required(name),
+            sensitive: definition.display.sensitive.iter().any(|secret| secret == name),
+        });
+    }
+    flags
+}
+
+fn can_be_a_flag(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+}
+
+/// The flag of a parameter: with `-` for `_`, unless another parameter is called just that.
+fn long_name(schema: &Schema, name: &str) -> String {
+    let dashed = name.trim_start_matches('_').replace('_', "-");
+    let long = if dashed.is_empty() || (dashed != name && schema.property(&dashed).is_some()) {
+        name.to_owned()
+    } else {
+        dashed
+    };
+    if grammar::RESERVED.contains(&long.as_str()) { format!("arg-{long}") } else { long }
+}
+
+/// `name` with the prefix that `long` has.
+fn prefixed(name: String, long: &str) -> String {
+    let reserved = long.strip_prefix("arg-").is_some_and(|rest| grammar::RESERVED.contains(&rest));
+    if reserved { format!("arg-{name}") } else { name }
+}
+
+impl Flag<'_> {
+    /// The option that takes it.
+    pub(super) fn arg(&self) -> Arg {
+        let arg = Arg::new(self.id.clone())
+            .long(self.long.clone())
+            .help(self.help())
+            .help_heading("Parameters")
+            .value_name(self.placeholder());
+        let arg = match &self.alias {
+            Some(alias) => arg.alias(alias.clone()),
+            None => arg,
+        };
+        match self.kind {
+            Kind::Boolean => arg.num_args(0..=1).default_missing_value("true"),
+            Kind::List(_) => arg.action(ArgAction::Append).allow_hyphen_values(true),
+            _ => arg.allow_hyphen_values(true),
+        }
+    }
+
+    /// Whether the parameter is given under this name, without `--`.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.long == name || self.alias.as_deref() == Some(name)
+    }
+
+    /// The flag, without `--`.
+    pub(super) fn long(&self) -> &str {
+        &self.long
+    }
+
+    /// Whether the tool cannot do without it.
+    pub(super) fn is_required(&self) -> bool {
+        self.required
+    }
+
+    /// Whether it may stand without a value.
+    pub(super) fn is_switch(&self) -> bool {
+        self.kind == Kind::Boolean
+    }
+
+    /// Whether it may come more than once.
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self.kind, Kind::List(_))
+    }
+
+    /// The JSON text of one value.
+    pub(super) fn encode(&self, text: &str) -> String {
+        match &self.kind {
+            Kind::List(item) => item.encode(text),
+            kind => kind.encode(text),
+        }
+    }
+
+    /// The argument, of the JSON texts of its values; nothing where there are none.
+    pub(super) fn join(&self, values: &[String]) -> Option<String> {
+        match values {
+            [] => None,
+            values if self.is_list() => Some(format!("[{}]", values.join(","))),
+            [value, ..] => Some(value.clone()),
+        }
+    }
+
+    fn help(&self) -> String {
+        let mut facts = facts(self.schema, self.required);
+        if matches!(self.kind, Kind::List(_)) {
+            facts.push("repeatable".to_owned());
+        }
+        if self.sensitive {
+            facts.push("secret: other users may see it here, so prefer `-` or `@FILE`".to_owned());
+        }
+        let text = self.schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        let text = style::unbroken(text);
+        style::plain(format!("{text} [{}]", facts.join("; ")).trim()).into_owned()
+    }
+
+    fn placeholder(&self) -> String {
+        match choices(self.schema) {
+            Some(choices) if self.kind == Kind::Text => choices,
+            _ => self.kind.placeholder().to_owned(),
+        }
+    }
+}
+
+/// Names the flag of a parameter whose own name belongs to the program.
+pub(super) fn explain(mut error: clap::Error, flags: &[Flag<'_>]) -> clap::Error {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let given = given.trim_start_matches('-').split(' ').next().unwrap_or_default();
+    let meant = format!("arg-{given}");
+    if error.kind() == ErrorKind::InvalidValue
+        && let Some(flag) = flags.iter().find(|flag| flag.is_called(&meant))
+    {
+        let tip = format!("the tool's own parameter is '--{}'", flag.long);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::toy;
+    use super::*;
+
+    #[track_caller]
+    fn check_flags(parameters: Value, expected: &[&str]) {
+        let definition = toy::definition("t", parameters);
+        let flags = flags(&definition);
+        let longs: Vec<&str> = flags.iter().map(|flag| flag.long.as_str()).collect();
+        assert_eq!(longs, expected);
+        grammar::tool("toy", grammar::Verb::Call, &definition, &flags).debug_assert();
+    }
+
+    #[test]
+    fn underscores_are_dashes_unless_that_is_another_parameter() {
+        check_flags(json!({"output_mode": {}, "filePath": {}}), &["output-mode", "filePath"]);
+        check_flags(json!({"a_b": {}, "a-b": {}}), &["a_b", "a-b"]);
+        check_flags(json!({"_x": {}, "x": {}, "__": {}}), &["_x", "x", "__"]);
+    }
+
+    #[test]
+    fn the_programs_own_options_are_out_of_reach_for_tools() {
+        check_flags(
+            json!({"json": {}, "mode": {}, "root": {}, "state_dir": {}, "help": {}}),
+            &["arg-json", "arg-mode", "arg-root", "arg-state-dir", "arg-help"],
+        );
+        check_flags(json!({"arg-mode": {}, "mode": {}}), &["arg-mode"]);
+    }
+
+    #[test]
+    fn names_that_cannot_be_flags_are_left_to_json() {
+        check_flags(json!({"": {}, "a b": {}, "-x": {}, "a=b": {}, "é": {}, "ok": {}}), &["ok"]);
+    }
+}
