@@ -97,6 +97,16 @@ const RUNS_NOTHING: &[&str] = &["curl", "rm", "wget"];
 /// Programs that run others, but none from a text among their arguments.
 const NO_TEXTS: &[&str] = &["find", "gfind"];
 
+/// Whether all commands of a program together, or all of one of its actions, may run any text
+/// that they are given.
+pub(super) fn runs_texts(name: &str, action: Option<&&str>) -> bool {
+    let is_elsewhere = |(names, then): &(&[&str], &[&str])| {
+        let is_told = action.is_none_or(|action| then.is_empty() || then.contains(action));
+        names.contains(&name) && is_told
+    };
+    action.is_none() && interpreter(name).is_some() || ELSEWHERE.iter().any(is_elsewhere)
+}
+
 /// The texts among the words of a command that may hold others; `asks` is what is said of it.
 pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
     let Some((head, rest)) = words.split_first() else { return words };

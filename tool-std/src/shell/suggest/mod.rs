@@ -9,7 +9,7 @@ mod table;
 
 use self::table::{ARITIES, BANNED, RUNS_CODE, WITH_COMMANDS};
 use super::word::{bare_name, is_plain};
-use super::{Simple, Understood, Why};
+use super::{Simple, Understood, Why, hidden};
 
 /// The most words of a prefix.
 const MAX_WORDS: usize = 2;
@@ -74,7 +74,8 @@ pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
         && prefix.len() == arity(&argv)
         && prefix.iter().all(is_written_plainly)
         && !is_banned(prefix)
-        && ![&*name, family, &*prefix.join(" ")].iter().any(|it| RUNS_CODE.contains(it));
+        && ![&*name, family, &*prefix.join(" ")].iter().any(|it| RUNS_CODE.contains(it))
+        && !hidden::runs_texts(&name, prefix.get(1));
     if names_command {
         patterns.push(format!("{} *", prefix.join(" ")));
     }

@@ -16,6 +16,8 @@ fn suggestions_go_from_specific_to_general() {
     check("git push origin main", &["git push origin main", "git push *"]);
     check("cargo build", &["cargo build", "cargo build *"]);
     check("touch foo.txt", &["touch foo.txt", "touch *"]);
+    check("docker ps", &["docker ps", "docker ps *"]);
+    check("bun install", &["bun install", "bun install *"]);
     check("./gradlew build", &["./gradlew build", "./gradlew *"]);
     check("/usr/local/bin/tool x", &["/usr/local/bin/tool x", "/usr/local/bin/tool *"]);
     check("timeout 30 go test ./...", &["go test ./...", "go test *"]);
@@ -39,11 +41,13 @@ fn more_words_are_offered_only_as_they_are() {
 #[test]
 fn what_runs_any_code_is_offered_only_as_it_is() {
     for script in [
+        "dc x",
         "deno run x.ts",
         "dotnet run",
         "go run x.go",
         "java -jar a.jar",
         "lldb a",
+        "oc get x",
         "pipx run x",
         "rails runner x",
         "sqlite3 a.db",
@@ -81,6 +85,10 @@ fn nothing_is_offered_for_what_runs_anything() {
         "git -C x push",
         "git config a b",
         "make SHELL=x",
+        "docker exec x y",
+        "kubectl debug x",
+        "mosh x",
+        "socat x y",
     ] {
         check(script, &[]);
     }

@@ -5,11 +5,15 @@
 //! **Invariant:** one layer at a time and no recursion; the caller goes on with what it
 //! gets.
 
+mod scripts;
 mod table;
 
 use std::iter;
 use std::ops::Range;
 
+use self::scripts::{
+    joined, later, shell, terminal, trap, unread, windows_shell, with_script_option,
+};
 use self::table::{
     BASH, DECLARE, Kind, OTHER_SHELLS, UNCERTAIN, WINDOWS_SHELLS, WRAPPERS, Wrapper,
 };
@@ -244,72 +248,6 @@ fn placeholder(options: &[Word]) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// A script is not known where one of its words is not.
-fn unread(words: &[Word]) -> Layer {
-    match words.iter().all(Word::is_literal) {
-        true => Layer::default(),
-        false => Layer::asking(Why::Wrapper),
-    }
-}
-
-fn joined(words: &[Word]) -> String {
-    words.iter().map(|word| &*word.value).collect::<Vec<_>>().join(" ")
-}
-
-/// `bash -c 'script'`, `bash file`, `bash < file`
-fn shell(words: &[Word], name: &str) -> Layer {
-    let language = match name {
-        "bash" => Language::Bash,
-        "sh" => Language::Sh,
-        _ => Language::Other,
-    };
-    let Some(option) = words[1..].iter().position(|word| is_script_option(&word.value)) else {
-        let only_shows = words.len() == 2 && matches!(&*words[1].value, "--version" | "--help");
-        return match only_shows {
-            true => Layer::default(),
-            false => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
-        };
-    };
-    let option = option + 1;
-    let Some(script) = words[option + 1..].iter().find(|word| !word.value.starts_with(['-', '+']))
-    else {
-        return Layer::asking(Why::Wrapper);
-    };
-    let is_simple = words.len() == 3
-        && matches!(&*words[1].value, "-c" | "-lc")
-        && script.is_literal()
-        && language != Language::Other;
-    let asks = match is_simple {
-        true => None,
-        false if language == Language::Other => Some(Why::OtherShell),
-        false => Some(Why::Wrapper),
-    };
-    Layer {
-        scripts: vec![(script.value.clone(), language)],
-        is_transparent: is_simple,
-        stays: true,
-        asks,
-        ..Layer::default()
-    }
-}
-
-/// `-c`, also among others as in `-lc`.
-fn is_script_option(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('c'))
-}
-
-/// `cmd /c dir`, `pwsh -Command Get-Date`
-fn windows_shell(words: &[Word]) -> Layer {
-    let is_option = |word: &Word| {
-        let value = word.value.to_lowercase();
-        let value = value.as_str();
-        matches!(value, "/c" | "/k" | "-c") || value.len() > 3 && "-command".starts_with(value)
-    };
-    let script = words.iter().position(is_option).map(|at| joined(&words[at + 1..]));
-    let scripts = script.into_iter().map(|script| (script, Language::Other)).collect();
-    Layer { scripts, ..Layer::guess(words, 1, Why::OtherShell) }
-}
-
 fn is_uncertain(name: &str, words: &[Word]) -> bool {
     UNCERTAIN.iter().any(|(names, then)| {
         let is_told = |word: &Word| then.contains(&&*word.value);
@@ -321,52 +259,6 @@ fn is_uncertain(name: &str, words: &[Word]) -> bool {
 fn is_bisect(name: &str, words: &[Word]) -> bool {
     let is_run = |pair: &[Word]| pair[0].value == "bisect" && pair[1].value == "run";
     name == "git" && words.windows(2).any(is_run)
-}
-
-/// `crontab file`, `echo command | at now`
-fn later(words: &[Word]) -> Layer {
-    match words {
-        [_, option] if option.value == "-l" => Layer::default(),
-        _ => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
-    }
-}
-
-/// Programs that give whatever they are told to shells of their own.
-fn terminal(words: &[Word]) -> Layer {
-    const LOOKS: &[&str] = &["-ls", "-v", "-V", "ls", "list-sessions", "list-windows", "--version"];
-    match words {
-        [_, command] if LOOKS.contains(&&*command.value) => Layer::default(),
-        _ => Layer { reads_input: true, ..unknown_option(words, 1) },
-    }
-}
-
-/// `su -c 'script'`, `script -c 'script'`
-fn with_script_option(words: &[Word], from: usize) -> Layer {
-    let asks = Layer::guess(words, from, Why::Wrapper);
-    let Some(at) = words[from..].iter().position(|word| {
-        word.value == "-c" || word.value.starts_with("--command") || is_script_option(&word.value)
-    }) else {
-        return asks;
-    };
-    let option = words[from + at].value.as_str();
-    let script = match option.split_once('=') {
-        Some((_, script)) => Some(script),
-        None => words.get(from + at + 1).map(|word| &*word.value),
-    };
-    let scripts = script.map(|script| (script.to_owned(), Language::Sh)).into_iter().collect();
-    Layer { scripts, ..asks }
-}
-
-/// `trap 'script' EXIT`
-fn trap(words: &[Word]) -> Layer {
-    let operands: Vec<_> = words[1..].iter().filter(|word| word.value != "--").collect();
-    match operands.as_slice() {
-        [script, _, ..] if script.value != "-" && !script.value.is_empty() => {
-            let scripts = vec![(script.value.clone(), Language::Bash)];
-            Layer { scripts, stays: true, ..unread(&words[1..2]) }
-        }
-        _ => Layer::default(),
-    }
 }
 
 /// `find -exec command ;`, `fd -x command`
