@@ -58,9 +58,8 @@ pub(super) fn find(text: &str, old: &str, apart: bool) -> Option<(Strategy, Vec<
 fn folded(text: &str, old: &str, punctuation: bool, apart: bool) -> Vec<Range<usize>> {
     let text = Folded::new(text, punctuation);
     let old = Folded::new(old, punctuation).text;
-    let step = if apart { old.len() } else { 1 };
     let place = |start| text.original(start)..text.original(start + old.len());
-    places(&text.text, &old, step).map(place).collect()
+    places(&text.text, &old, apart.then_some(old.len())).map(place).collect()
 }
 
 /// A text with all lines ended by LF, and perhaps plain punctuation, that knows where
@@ -137,7 +136,7 @@ fn whole_lines(text: &str, old: &str, apart: bool) -> Vec<Range<usize>> {
     }
     let (there_joined, wanted_joined) = (joined(&there), joined(&wanted));
     // The line end after a place is the one before the next.
-    let step = if apart { wanted_joined.len() - 1 } else { 1 };
+    let step = apart.then(|| wanted_joined.len() - 1);
     let takes_end = old.ends_with(['\n', '\r']);
     let place = |at| {
         let first = starts.partition_point(|(start, _)| *start < at);
@@ -148,11 +147,15 @@ fn whole_lines(text: &str, old: &str, apart: bool) -> Vec<Range<usize>> {
     places(&there_joined, &wanted_joined, step).map(place).collect()
 }
 
-/// Where `wanted` is in `text`, each time `step` bytes behind the last; not more often than
-/// anybody counts.
-fn places<'t>(text: &'t str, wanted: &'t str, step: usize) -> impl Iterator<Item = usize> + 't {
+/// Where `wanted` is in `text`, each time `step` bytes behind the last. Without a step, places
+/// may overlap, and are not more than anybody counts.
+fn places<'t>(
+    text: &'t str,
+    wanted: &'t str,
+    step: Option<usize>,
+) -> impl Iterator<Item = usize> + 't {
     let finder = memmem::Finder::new(wanted.as_bytes()).into_owned();
-    let most = if step == 1 { MAX_PLACES } else { usize::MAX };
+    let (step, most) = step.map_or((1, MAX_PLACES), |step| (step, usize::MAX));
     let mut from = 0;
     iter::from_fn(move || {
         let at = from + finder.find(text.as_bytes().get(from..)?)?;

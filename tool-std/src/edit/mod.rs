@@ -23,6 +23,9 @@ use crate::text::lines::{line_end, new_line_end, split_bom};
 /// compared: what a processor does in a few seconds.
 const MOST: usize = 1 << 30;
 
+/// How long a text may become, in bytes: one that is longer could not be edited again.
+const MAX_TEXT: usize = 64 * 1024 * 1024;
+
 /// How many line numbers an error names.
 const NAMED: usize = 10;
 
@@ -66,6 +69,8 @@ pub(crate) enum Fault {
     Stopped,
     /// With those before it, it is more work than anybody waits for.
     Costly,
+    /// What it makes of the text is too long.
+    TooLong,
     /// It quotes nothing.
     Empty,
     /// It changes nothing.
@@ -137,22 +142,29 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
         return Err(Fault::Ambiguous { count: places.len(), lines });
     }
     let mut out = String::with_capacity(text.len() + new.len());
-    let mut next = 0;
+    let (mut next, usual) = (0, new_line_end(text));
     for place in &places {
         out.push_str(&text[next..place.start]);
         // In a file of mixed line ends, new lines end as those do that they replace.
-        let end = line_end(&text[place.clone()]).unwrap_or_else(|| new_line_end(text));
+        let end = line_end(&text[place.clone()]).unwrap_or(usual);
         out.push_str(&with_ends(new, end));
         next = place.end;
+        // With many places it grows faster than the memory of any machine.
+        if out.len() + text.len() - next > MAX_TEXT {
+            return Err(Fault::TooLong);
+        }
     }
     out.push_str(&text[next..]);
     Ok(Edited { text: out, replaced: places.len(), strategy })
 }
 
 /// `text` with its lines ended by `end`.
-pub(crate) fn with_ends(text: &str, end: &str) -> String {
+pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
+    if !text.contains('\n') {
+        return text.into();
+    }
     let text = text.replace("\r\n", "\n");
-    if end == "\n" { text } else { text.replace('\n', end) }
+    if end == "\n" { text.into() } else { text.replace('\n', end).into() }
 }
 
 /// The line in which a byte stands, counting from 1.
@@ -188,6 +200,9 @@ impl fmt::Display for Fault {
             Fault::Costly => f.write_str(
                 "so many edits of so large a file take too long; make them in several calls, or \
                  write the whole file with the tool for that",
+            ),
+            Fault::TooLong => f.write_str(
+                "with all places replaced, the file would have more than 64 MiB; use a command",
             ),
             Fault::Empty => f.write_str(
                 "the text to replace is empty; quote the text to change, or write the whole \

@@ -282,6 +282,21 @@ fn what_is_there_too_often_is_not_counted_to_the_end() {
     ));
 }
 
+// F143: `replace_all` means all, also of one character, and in one long line.
+#[test]
+fn every_place_of_one_character_is_replaced() {
+    for (text, places) in [("a".repeat(300_000), 300_000), ("\ta\n".repeat(2_000), 2_000)] {
+        check(&text, all("a", "b"), &text.replace('a', "b"), places, Found::Exact);
+    }
+}
+
+#[test]
+fn a_text_does_not_grow_without_end() {
+    let (text, new) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
+    let error = replace(&text, &[all("a", &new)]).unwrap_err();
+    assert_eq!((error.edit, error.fault), (1, Fault::TooLong));
+}
+
 // Whoever waits for a file does not wait for ever.
 #[test]
 fn many_edits_of_a_large_text_end() {

@@ -144,7 +144,9 @@ fn refused(path: &str, error: EditError) -> ToolError {
     match error.fault {
         Fault::Empty | Fault::Identical => ToolError::invalid_args(message),
         Fault::Stopped => ToolError::aborted(message),
-        Fault::Costly | Fault::NotFound(_) | Fault::Ambiguous { .. } => ToolError::failed(message),
+        Fault::Costly | Fault::TooLong | Fault::NotFound(_) | Fault::Ambiguous { .. } => {
+            ToolError::failed(message)
+        }
     }
     .source(error)
 }
