@@ -33,11 +33,17 @@ impl ServerHandler for Connection {
         params: InitializeRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<InitializeResult> {
+        if self.owner.get().is_some() {
+            let words = "the session is open already; begin another one to say who you are anew";
+            return Err(ErrorData::invalid_request(words, None));
+        }
         self.owned(&cx)?;
         cx.peer.set_peer_info(params.clone());
         let mut result = self.negotiate_initialize(&params)?;
         let shows = shows(&params.client_info.name, Some(&params.capabilities), &cx.extensions);
         result.capabilities = self.capabilities(shows);
+        // Who begins like this is a legacy peer. What it says next may come at once.
+        self.open(&params, &cx);
         Ok(result)
     }
 
@@ -92,11 +98,13 @@ impl ServerHandler for Connection {
             return;
         }
         self.tell_of_updates(&cx);
-        self.open(&cx);
+        self.open_door(&cx);
         let (mut changes, gone) = (Changes::of(&self.server), self.gone.clone());
-        tokio::spawn(gone.run_until_cancelled_owned(async move {
+        // The task is moved several times before it stands where it stays.
+        let telling = Box::pin(async move {
             while changes.next().await && cx.peer.notify_tool_list_changed().await.is_ok() {}
-        }));
+        });
+        tokio::spawn(gone.run_until_cancelled_owned(telling));
     }
 
     fn accepted_subscription_filter(
@@ -213,6 +221,7 @@ impl Connection {
         };
         tokio::select! {
             () = subscription.cancelled() => {}
+            () = self.hung_up.cancelled() => {}
             ((), ()) = async { tokio::join!(tools, resources) } => {}
         }
     }

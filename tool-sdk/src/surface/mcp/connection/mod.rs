@@ -11,8 +11,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use rmcp::model::{
-    ClientCapabilities, ErrorData, Extensions, JsonObject, PromptsCapability,
-    ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities,
+    ClientCapabilities, ErrorData, Extensions, InitializeRequestParams, JsonObject,
+    PromptsCapability, ResourceUpdatedNotificationParam, ResourcesCapability, ServerCapabilities,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer};
 use tokio::sync::broadcast::Receiver;
@@ -173,25 +173,44 @@ impl Connection {
         Ok(self.server.pipeline.toolset().view_for(&self.owned(cx)?))
     }
 
-    /// Lets calls be answered without rmcp from now on.
-    fn open(&self, cx: &NotificationContext<RoleServer>) {
+    /// Lets calls of a legacy peer be answered without rmcp from now on. Over HTTP its session
+    /// has no name yet.
+    fn open(&self, info: &InitializeRequestParams, cx: &RequestContext<RoleServer>) {
+        let Some(opened) = &self.opened else { return };
+        let (user, session, shows) = self.greeted(info, &cx.peer, &cx.extensions);
+        opened.open(user.join(session), shows);
+    }
+
+    /// The same over HTTP, where the session has its name by now.
+    fn open_door(&self, cx: &NotificationContext<RoleServer>) {
+        let (Some(sessions), Some(head)) = (&self.sessions, cx.extensions.get()) else { return };
         let Some(info) = cx.peer.peer_info() else { return };
-        if Era::of(Some(&info.protocol_version)) != Era::Legacy {
-            return;
-        }
-        let can = Abilities::of(Some(info.capabilities.clone()));
-        let shows = shows(&info.client_info.name, Some(&info.capabilities), &cx.extensions);
-        let own = self.owner.get().map_or(&self.session, |(_, session)| session);
-        let session = named(own.clone(), &info.client_info.name);
-        let user = self.user(&cx.peer, can);
+        let (user, session, shows) = self.greeted(&info, &cx.peer, &cx.extensions);
         let session = user.clone().join(session);
-        if let Some(opened) = &self.opened {
-            opened.open(session, shows);
-        } else if let (Some(sessions), Some(head)) = (&self.sessions, cx.extensions.get()) {
-            let (pipeline, listing) = (self.server.pipeline.clone(), self.server.listing.clone());
-            let (level, user) = (Arc::clone(&self.level), Some(user).filter(User::answers));
-            sessions.answer(head, Single { pipeline, listing, session, user, shows, level });
-        }
+        let (pipeline, listing) = (self.server.pipeline.clone(), self.server.listing.clone());
+        let (level, user) = (Arc::clone(&self.level), Some(user).filter(User::answers));
+        sessions.answer(head, |open| Single {
+            pipeline,
+            listing,
+            session,
+            user,
+            shows,
+            level,
+            open,
+        });
+    }
+
+    /// What a legacy peer has said of itself when it began.
+    fn greeted(
+        &self,
+        info: &InitializeRequestParams,
+        peer: &Peer<RoleServer>,
+        extensions: &Extensions,
+    ) -> (User, Session, Shows) {
+        let can = Abilities::of(Some(info.capabilities.clone()));
+        let shows = shows(&info.client_info.name, Some(&info.capabilities), extensions);
+        let own = self.owner.get().map_or(&self.session, |(_, session)| session);
+        (self.user(peer, can), named(own.clone(), &info.client_info.name), shows)
     }
 
     /// Whether anybody is told of resources that change.

@@ -84,10 +84,10 @@ impl Lines {
     }
 }
 
-/// Some systems end a line with two characters, and begin a stream with a mark.
+/// Some systems end a line with two characters, and begin a stream with a mark. A line of
+/// nothing but blanks says nothing.
 fn trimmed(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii()
 }
 
 #[cfg(test)]
@@ -100,8 +100,9 @@ mod tests {
 
     #[test]
     fn a_line_is_whole_or_not_there() {
-        let mut lines = lines(b"\xef\xbb\xbfone\r\n\ntw");
+        let mut lines = lines(b"\xef\xbb\xbfone\r\n\n \t \r\ntw");
         assert_eq!(lines.next(), Some(Line::Whole(b"one")));
+        assert_eq!(lines.next(), Some(Line::Whole(b"")));
         assert_eq!(lines.next(), Some(Line::Whole(b"")));
         assert_eq!(lines.next(), None);
         lines.bytes.extend_from_slice(b"o\n");

@@ -18,6 +18,7 @@
 //! before rmcp has opened the session.
 
 mod answer;
+mod desk;
 mod envelope;
 mod heard;
 mod held;
@@ -29,10 +30,10 @@ mod single;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, GetExtensions as _, JsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage};
 use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -41,21 +42,19 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 
-use self::envelope::{Simple, ToolCall};
+use self::desk::Desk;
 use self::heard::Heard;
 pub(super) use self::heard::Level;
 use self::held::Held;
 use self::lines::{Line, Lines};
-use self::open::{Open, written};
+pub(super) use self::open::{Open, Ticket, written};
 use self::out::Out;
 pub(super) use self::single::{Begun, Handed, Single, Told};
 use super::listing::Listing;
-use super::message::{self, Fault, Kind};
+use super::message::Fault;
 use super::page::Shows;
-use crate::call::Outcome;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
-use crate::toolset::View;
 
 /// How long calls may take to end when the peer has hung up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -112,6 +111,7 @@ where
         out,
         running: JoinSet::new(),
         open: Arc::default(),
+        has_begun: false,
         is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
     };
     (Front { read, lines: Lines::default(), held: Held::default(), desk, ending: None }, opened)
@@ -202,21 +202,6 @@ impl<R: AsyncRead + Unpin> Front<R> {
     }
 }
 
-/// A line as rmcp's message; nothing where no answer is wanted to what is wrong with it.
-fn pass(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-    let kind = message::judge(line)?;
-    let line = message::readable(line, &kind);
-    let mut message = match serde_json::from_slice(&line) {
-        Ok(message) => message,
-        Err(_) => return message::unread(&line).map_or(Ok(None), Err),
-    };
-    message::known(&message)?;
-    if let (ClientJsonRpcMessage::Request(call), Kind::Call(written)) = (&mut message, kind) {
-        call.request.extensions_mut().insert(written);
-    }
-    Ok(Some(message))
-}
-
 impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
     type Error = io::Error;
 
@@ -246,134 +231,5 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
 
     async fn close(&mut self) -> io::Result<()> {
         std::future::poll_fn(|cx| self.desk.out.poll_shutdown(cx)).await
-    }
-}
-
-/// Where lines are answered.
-struct Desk {
-    pipeline: Pipeline,
-    listing: Arc<Listing>,
-    opened: Arc<Opened>,
-    out: Arc<Out>,
-    /// Calls that had to wait. They end with the connection.
-    running: JoinSet<()>,
-    open: Arc<Open>,
-    /// Everything runs on one thread, so that a task of its own frees nobody.
-    is_alone: bool,
-}
-
-impl Desk {
-    /// Answers a line, or gives what rmcp has to answer.
-    fn take(&mut self, line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-        if line.is_empty() || self.answer(line) {
-            return Ok(None);
-        }
-        pass(line).and_then(|message| self.note(message))
-    }
-
-    /// Whether the line is answered, or will be.
-    fn answer(&mut self, line: &[u8]) -> bool {
-        let opened = Arc::clone(&self.opened);
-        let Some((session, shows)) = opened.session.get() else { return false };
-        let simple = Simple::read(line);
-        if let Some(id) = simple.as_ref().and_then(Simple::request).filter(|id| self.open.has(id)) {
-            let fault = Fault::taken(serde_json::from_str(id).ok());
-            self.out.say(|queue| answer::message(queue, &fault.answer()));
-            return true;
-        }
-        match simple {
-            Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
-            Some(Simple::List { id, cursor }) => {
-                let view = self.pipeline.toolset().view_for(session);
-                let list = self.listing.text(&view, *shows, cursor.as_deref());
-                let Some(list) = list else { return false };
-                self.out.say(|queue| answer::whole(queue, id, &list));
-            }
-            Some(Simple::Call { id, call }) => {
-                let view = self.pipeline.toolset().view_for(session);
-                if view.definition(&call.name).is_none() {
-                    return false;
-                }
-                self.call(session, Asked { id: id.to_owned(), view, shows: *shows }, &call);
-            }
-            Some(Simple::Cancelled { id }) => return self.open.cancel(id),
-            None => return false,
-        }
-        true
-    }
-
-    /// Writes down what rmcp is given.
-    fn note(
-        &self,
-        message: Option<ClientJsonRpcMessage>,
-    ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-        if let Some(JsonRpcMessage::Request(request)) = &message
-            && !self.open.begin(written(&request.id), None)
-        {
-            return Err(Fault::taken(Some(request.id.clone())));
-        }
-        // rmcp does not answer what was taken back.
-        if let Some(JsonRpcMessage::Notification(it)) = &message
-            && let ClientNotification::CancelledNotification(cancelled) = &it.notification
-            && let Some(id) = &cancelled.params.request_id
-        {
-            self.open.end(&written(id));
-        }
-        Ok(message)
-    }
-
-    fn call(&mut self, session: &Session, asked: Asked, call: &ToolCall<'_>) {
-        let name = call.name.clone().into_owned();
-        let cancel = CancellationToken::new();
-        let call = call.call(&cancel);
-        let (pipeline, session) = (self.pipeline.clone(), session.clone());
-        let mut running = Box::pin(async move { pipeline.call(&session, call).await });
-        if !self.is_alone {
-            return self.wait(running, cancel, asked, name);
-        }
-        // Whoever is to be woken is not known before the call has a task.
-        let mut cx = Context::from_waker(Waker::noop());
-        match running.as_mut().poll(&mut cx) {
-            Poll::Ready(outcome) => asked.tell(&self.out, outcome, &name),
-            Poll::Pending => self.wait(running, cancel, asked, name),
-        }
-    }
-
-    /// Goes on with a call on a task of its own.
-    fn wait(
-        &mut self,
-        running: Pin<Box<dyn Future<Output = Outcome> + Send>>,
-        cancel: CancellationToken,
-        asked: Asked,
-        name: String,
-    ) {
-        self.open.begin(asked.id.clone(), Some(cancel.clone()));
-        let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
-        self.running.spawn(async move {
-            let outcome = running.await;
-            // Nobody waits for the answer to a request that was taken back.
-            if !cancel.is_cancelled() {
-                asked.tell(&out, outcome, &name);
-            }
-            open.end(&asked.id);
-            // A peer that is gone need not be told.
-            let _ = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
-        });
-    }
-}
-
-/// A call that wants an answer.
-struct Asked {
-    id: String,
-    /// The tools as they were when the call came.
-    view: Arc<View>,
-    shows: Shows,
-}
-
-impl Asked {
-    fn tell(&self, out: &Out, outcome: Outcome, name: &str) {
-        if let Some(definition) = self.view.definition(name) {
-            out.say(|queue| answer::outcome(queue, &self.id, outcome, definition, self.shows));
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! **Invariant:** no two of them have one id.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use rmcp::model::RequestId;
@@ -14,7 +14,19 @@ const MOST: usize = 256;
 
 /// The open requests, by their ids as they are written.
 #[derive(Default)]
-pub(super) struct Open(Mutex<State>);
+pub(in super::super) struct Open(Mutex<State>);
+
+/// A request that is open for as long as this is there.
+pub(in super::super) struct Ticket {
+    open: Arc<Open>,
+    id: String,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.open.end(&self.id);
+    }
+}
 
 #[derive(Default)]
 struct State {
@@ -25,7 +37,7 @@ struct State {
 }
 
 /// The id of a message that was read, as it is written.
-pub(super) fn written(id: &RequestId) -> String {
+pub(in super::super) fn written(id: &RequestId) -> String {
     match id {
         RequestId::Number(number) => number.to_string(),
         RequestId::String(text) => serde_json::Value::from(&**text).to_string(),
@@ -45,6 +57,11 @@ impl Open {
             state.requests.insert(id, cancel);
         }
         is_free
+    }
+
+    /// The same for as long as what this gives is there; nothing where the id is taken.
+    pub(in super::super) fn ticket(self: &Arc<Self>, id: String) -> Option<Ticket> {
+        self.begin(id.clone(), None).then(|| Ticket { open: Arc::clone(self), id })
     }
 
     pub(super) fn end(&self, id: &str) {

@@ -23,6 +23,7 @@ use super::super::user::{Cause, User};
 use super::answer;
 use super::envelope::{Simple, ToolCall};
 use super::heard::Level;
+use super::open::{Open, Ticket};
 use crate::call::{CallId, Outcome};
 use crate::context::Session;
 use crate::event::Events;
@@ -38,14 +39,16 @@ pub(in super::super) struct Single {
     pub(in super::super) user: Option<User>,
     pub(in super::super) shows: Shows,
     pub(in super::super) level: Arc<Level>,
+    /// The requests of the session that have no answer yet.
+    pub(in super::super) open: Arc<Open>,
 }
 
 /// What became of a request.
 pub(in super::super) enum Told {
     /// It has its answer.
     Whole(Vec<u8>),
-    /// It is a call with which rmcp's handler has to go on.
-    Begun(Handed),
+    /// It is a call with which rmcp's handler has to go on. Its id is taken until then.
+    Begun(Handed, Ticket),
     /// Nothing; it is for rmcp.
     Nothing,
 }
@@ -53,7 +56,11 @@ pub(in super::super) enum Told {
 impl Single {
     pub(in super::super) async fn answer(&self, body: &[u8]) -> Told {
         let mut out = Vec::new();
-        match Simple::read(body) {
+        let simple = Simple::read(body);
+        if simple.as_ref().and_then(Simple::request).is_some_and(|id| self.open.has(id)) {
+            return Told::Nothing;
+        }
+        match simple {
             Some(Simple::Ping { id }) => answer::whole(&mut out, id, "{}"),
             Some(Simple::List { id, cursor }) => {
                 let view = self.pipeline.toolset().view_for(&self.session);
@@ -70,6 +77,7 @@ impl Single {
     async fn call(&self, id: &str, call: &ToolCall<'_>) -> Told {
         let view = self.pipeline.toolset().view_for(&self.session);
         let Some(definition) = view.definition(&call.name) else { return Told::Nothing };
+        let Some(ticket) = self.open.ticket(id.to_owned()) else { return Told::Nothing };
         let cancel = CancellationToken::new();
         let mut call = call.call(&cancel);
         let call_id = CallId::next();
@@ -88,7 +96,7 @@ impl Single {
             Poll::Pending => {}
         }
         let begun = Begun::start(call_id, view, running, cancel);
-        Told::Begun(Handed { call: Arc::new(Mutex::new(Some((begun, events)))), taken })
+        Told::Begun(Handed { call: Arc::new(Mutex::new(Some((begun, events)))), taken }, ticket)
     }
 
     /// The session in which questions go to the stream of this request, once it is `taken`.

@@ -8,6 +8,7 @@
 mod guard;
 mod lasting;
 mod principal;
+mod reply;
 mod room;
 mod sessions;
 mod token;
@@ -18,34 +19,33 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
 
-use self::guard::{Guard, Refused};
+use self::guard::Guard;
 pub(super) use self::lasting::Lasting;
 pub use self::principal::Principal;
+use self::reply::{Answer, JSON, refuse, said, told, until_its_end, wrong};
 use self::room::{Room, Seat};
 pub(super) use self::sessions::{Owner, Sessions};
 pub use self::token::{InvalidToken, Token};
 use super::Server;
 use super::connection::Connection;
-use super::direct::Told;
+use super::direct::{Ticket, Told, written};
 use super::listing::Era;
 use super::message::{self, Fault, Kind};
 
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
-type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Where the protocol is spoken.
 const PATH: &str = "/mcp";
@@ -57,8 +57,6 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked for sessions that nobody uses any more.
 const ROUND: Duration = Duration::from_secs(60);
-/// What messages are written in.
-const JSON: &str = "application/json";
 /// What a request says its version with.
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// What a request names its session with.
@@ -223,13 +221,20 @@ impl Door {
             return Err(said(StatusCode::NOT_FOUND, "there is no such session"));
         }
         let (mut head, body) = whole(request).await?;
-        match self.directly(&head, &body, now).await {
+        let ticket = match self.directly(&head, &body, now).await {
             Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
-            Told::Begun(call) => drop(head.extensions.insert(call)),
-            Told::Nothing => {}
-        }
+            Told::Begun(call, ticket) => {
+                head.extensions.insert(call);
+                Some(ticket)
+            }
+            Told::Nothing => self.ticket(&head, &body).map_err(|fault| wrong(&fault))?,
+        };
         // Apart, so that requests that need no rmcp have no room for it.
-        Box::pin(self.pass(head, body, owner)).await
+        let answer = Box::pin(self.pass(head, body, owner)).await?;
+        Ok(match ticket {
+            Some(ticket) => answer.map(|body| until_its_end(body, ticket)),
+            None => answer,
+        })
     }
 
     /// Lets rmcp answer.
@@ -270,6 +275,17 @@ impl Door {
         match single {
             Some(single) => single.answer(body).await,
             None => Told::Nothing,
+        }
+    }
+
+    /// Takes the id of a request; nothing where there is none to take. rmcp would answer only
+    /// the last of several requests of a session that have one id.
+    fn ticket(&self, head: &Parts, body: &[u8]) -> Result<Option<Ticket>, Fault> {
+        let asked = session(&head.headers).and_then(|id| self.sessions.asked(id));
+        let (Some(asked), Some(id)) = (asked, message::request(body)) else { return Ok(None) };
+        match asked.ticket(written(&id)) {
+            Some(ticket) => Ok(Some(ticket)),
+            None => Err(Fault::taken(Some(id))),
         }
     }
 
@@ -365,32 +381,4 @@ fn judged(
         head.extensions.insert(principal);
     }
     Ok((Request::from_parts(head, Full::new(body)), kind))
-}
-
-fn wrong(fault: &Fault) -> Answer {
-    let status = match fault.is_unknown() {
-        true => StatusCode::NOT_FOUND,
-        false => StatusCode::BAD_REQUEST,
-    };
-    told(status, fault.answer().to_string().into(), JSON)
-}
-
-fn refuse(refused: Refused) -> Answer {
-    let mut answer = said(refused.status(), refused.words());
-    if refused == Refused::Token {
-        let value = HeaderValue::from_static("Bearer");
-        answer.headers_mut().insert(header::WWW_AUTHENTICATE, value);
-    }
-    answer
-}
-
-fn said(status: StatusCode, words: &'static str) -> Answer {
-    told(status, Bytes::from_static(words.as_bytes()), "text/plain; charset=utf-8")
-}
-
-fn told(status: StatusCode, words: Bytes, kind: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(words).boxed());
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer
 }

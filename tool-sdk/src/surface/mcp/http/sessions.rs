@@ -11,7 +11,7 @@ use hyper::http::request::Parts;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use super::super::direct::Single;
+use super::super::direct::{Open as Requests, Single};
 use super::{Principal, session};
 
 /// How many sessions one principal may have. The one that was not used for longest gives way.
@@ -39,6 +39,8 @@ struct Open {
     used: Instant,
     /// When rmcp heard of it for the last time.
     heard: Instant,
+    /// Its requests that have no answer yet.
+    asked: Arc<Requests>,
     /// What answers its requests.
     single: Option<Arc<Single>>,
 }
@@ -82,17 +84,28 @@ impl Sessions {
             crowded || session.is_over(now)
         });
         let ended: Vec<_> = ended.collect();
-        open.push(Open { id: id.into(), owner, used: now, heard: now, single: None });
+        let asked = Arc::default();
+        open.push(Open { id: id.into(), owner, used: now, heard: now, asked, single: None });
         drop(open);
         ended.into_iter().map(|session| session.id).collect()
     }
 
     /// Lets requests of the session that is named be answered without rmcp.
-    pub(in super::super) fn answer(&self, head: &Parts, single: Single) {
+    pub(in super::super) fn answer(
+        &self,
+        head: &Parts,
+        single: impl FnOnce(Arc<Requests>) -> Single,
+    ) {
         let Some(id) = session(&head.headers) else { return };
         if let Some(open) = self.open().iter_mut().find(|open| *open.id == *id) {
-            open.single = Some(Arc::new(single));
+            open.single = Some(Arc::new(single(Arc::clone(&open.asked))));
         }
+    }
+
+    /// The requests of a session that have no answer yet.
+    pub(super) fn asked(&self, id: &str) -> Option<Arc<Requests>> {
+        let open = self.open();
+        Some(Arc::clone(&open.iter().rfind(|session| *session.id == *id)?.asked))
     }
 
     /// What answers requests of a session. Now and then rmcp has to hear of it as well, which
@@ -198,19 +211,20 @@ mod tests {
     #[test]
     fn now_and_then_a_request_goes_to_rmcp() {
         let (sessions, now) = (sessions(), Instant::now());
-        let single = || Single {
+        let single = |open| Single {
             pipeline: Pipeline::new(Registry::builder().build().unwrap()),
             listing: Arc::default(),
             session: Session::default(),
             user: None,
             shows: Shows::Text,
             level: Arc::default(),
+            open,
         };
         let head = hyper::Request::builder().header("mcp-session-id", "a").body(()).unwrap();
         let (head, ()) = head.into_parts();
         sessions.note("a", None, now);
         assert!(sessions.single("a", now).is_none(), "it is not open yet");
-        sessions.answer(&head, single());
+        sessions.answer(&head, single);
         assert!(sessions.single("b", now).is_none());
         let late = now + UNHEARD + Duration::from_secs(1);
         let direct = |at| sessions.single("a", at).is_some();

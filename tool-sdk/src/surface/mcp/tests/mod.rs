@@ -7,6 +7,7 @@ mod direct;
 mod http;
 mod inquiries;
 mod messages;
+mod odd;
 mod pages;
 mod peer;
 mod single;

@@ -30,6 +30,11 @@ impl Peer {
         Self { write, read, serving, next: 1, heard: Vec::new(), meta }
     }
 
+    /// A peer that has said nothing yet.
+    pub(super) fn stranger(server: &Server) -> Self {
+        Self::start(server, None)
+    }
+
     /// A peer that begins with the handshake.
     pub(super) async fn legacy(server: &Server, capabilities: Value) -> Self {
         Self::named("by-hand", server, capabilities).await

@@ -159,10 +159,11 @@ async fn begun(server: &Server, name: &str) -> Handed {
         user: None,
         shows: Shows::Text,
         level: Arc::default(),
+        open: Arc::default(),
     };
     let call = request("tools/call", json!({ "name": name, "arguments": {} }));
     match single.answer(call.to_string().as_bytes()).await {
-        Told::Begun(handed) => handed,
+        Told::Begun(handed, _) => handed,
         Told::Whole(_) | Told::Nothing => panic!("it has to wait"),
     }
 }

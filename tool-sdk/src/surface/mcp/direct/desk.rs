@@ -1,0 +1,191 @@
+//! Where the lines of a peer are answered, or made ready for rmcp.
+//!
+//! **Invariant:** what is not known to the last key goes on to rmcp, and no two requests that
+//! are open have one id.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions as _, GetMeta as _,
+    JsonRpcMessage,
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::super::listing::Listing;
+use super::super::message::{self, Fault, Kind};
+use super::super::page::Shows;
+use super::Opened;
+use super::answer;
+use super::envelope::{Simple, ToolCall};
+use super::open::{Open, written};
+use super::out::Out;
+use crate::call::Outcome;
+use crate::context::Session;
+use crate::pipeline::Pipeline;
+use crate::toolset::View;
+
+/// Where lines are answered.
+pub(super) struct Desk {
+    pub(super) pipeline: Pipeline,
+    pub(super) listing: Arc<Listing>,
+    pub(super) opened: Arc<Opened>,
+    pub(super) out: Arc<Out>,
+    /// Calls that had to wait. They end with the connection.
+    pub(super) running: JoinSet<()>,
+    pub(super) open: Arc<Open>,
+    /// The peer has sent what a connection begins with.
+    pub(super) has_begun: bool,
+    /// Everything runs on one thread, so that a task of its own frees nobody.
+    pub(super) is_alone: bool,
+}
+
+impl Desk {
+    /// Answers a line, or gives what rmcp has to answer.
+    pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+        if line.is_empty() || self.answer(line) {
+            return Ok(None);
+        }
+        pass(line).and_then(|message| self.note(message))
+    }
+
+    /// Whether the line is answered, or will be.
+    fn answer(&mut self, line: &[u8]) -> bool {
+        let opened = Arc::clone(&self.opened);
+        let Some((session, shows)) = opened.session.get() else { return false };
+        let simple = Simple::read(line);
+        if let Some(id) = simple.as_ref().and_then(Simple::request).filter(|id| self.open.has(id)) {
+            let fault = Fault::taken(serde_json::from_str(id).ok());
+            self.out.say(|queue| answer::message(queue, &fault.answer()));
+            return true;
+        }
+        match simple {
+            Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
+            Some(Simple::List { id, cursor }) => {
+                let view = self.pipeline.toolset().view_for(session);
+                let list = self.listing.text(&view, *shows, cursor.as_deref());
+                let Some(list) = list else { return false };
+                self.out.say(|queue| answer::whole(queue, id, &list));
+            }
+            Some(Simple::Call { id, call }) => {
+                let view = self.pipeline.toolset().view_for(session);
+                if view.definition(&call.name).is_none() {
+                    return false;
+                }
+                self.call(session, Asked { id: id.to_owned(), view, shows: *shows }, &call);
+            }
+            Some(Simple::Cancelled { id }) => return self.open.cancel(id),
+            None => return false,
+        }
+        true
+    }
+
+    /// Writes down what rmcp is given.
+    fn note(
+        &mut self,
+        message: Option<ClientJsonRpcMessage>,
+    ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+        self.has_begun |= message.as_ref().is_some_and(begins);
+        if let Some(JsonRpcMessage::Request(request)) = &message
+            && !self.open.begin(written(&request.id), None)
+        {
+            return Err(Fault::taken(Some(request.id.clone())));
+        }
+        if let Some(JsonRpcMessage::Notification(it)) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &it.notification
+        {
+            // rmcp does not answer what was taken back.
+            if let Some(id) = &cancelled.params.request_id {
+                self.open.end(&written(id));
+            }
+            // It would give up a peer that takes back what it tried before it begins.
+            if !self.has_begun {
+                return Ok(None);
+            }
+        }
+        Ok(message)
+    }
+
+    fn call(&mut self, session: &Session, asked: Asked, call: &ToolCall<'_>) {
+        let name = call.name.clone().into_owned();
+        let cancel = CancellationToken::new();
+        let call = call.call(&cancel);
+        let (pipeline, session) = (self.pipeline.clone(), session.clone());
+        let mut running = Box::pin(async move { pipeline.call(&session, call).await });
+        if !self.is_alone {
+            return self.wait(running, cancel, asked, name);
+        }
+        // Whoever is to be woken is not known before the call has a task.
+        let mut cx = Context::from_waker(Waker::noop());
+        match running.as_mut().poll(&mut cx) {
+            Poll::Ready(outcome) => asked.tell(&self.out, outcome, &name),
+            Poll::Pending => self.wait(running, cancel, asked, name),
+        }
+    }
+
+    /// Goes on with a call on a task of its own.
+    fn wait(
+        &mut self,
+        running: Pin<Box<dyn Future<Output = Outcome> + Send>>,
+        cancel: CancellationToken,
+        asked: Asked,
+        name: String,
+    ) {
+        self.open.begin(asked.id.clone(), Some(cancel.clone()));
+        let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
+        self.running.spawn(async move {
+            let outcome = running.await;
+            // Nobody waits for the answer to a request that was taken back.
+            if !cancel.is_cancelled() {
+                asked.tell(&out, outcome, &name);
+            }
+            open.end(&asked.id);
+            // A peer that is gone need not be told.
+            let _ = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
+        });
+    }
+}
+
+/// A call that wants an answer.
+struct Asked {
+    id: String,
+    /// The tools as they were when the call came.
+    view: Arc<View>,
+    shows: Shows,
+}
+
+impl Asked {
+    fn tell(&self, out: &Out, outcome: Outcome, name: &str) {
+        if let Some(definition) = self.view.definition(name) {
+            out.say(|queue| answer::outcome(queue, &self.id, outcome, definition, self.shows));
+        }
+    }
+}
+
+/// Whether a connection begins with this message: with a handshake, or with a request that
+/// stands for itself. Before that, peers may only try whether anybody is there.
+fn begins(message: &ClientJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Request(message) = message else { return false };
+    match &message.request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        request => request.get_meta().protocol_version().is_some(),
+    }
+}
+
+/// A line as rmcp's message; nothing where no answer is wanted to what is wrong with it.
+fn pass(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+    let kind = message::judge(line)?;
+    let line = message::readable(line, &kind);
+    let mut message = match serde_json::from_slice(&line) {
+        Ok(message) => message,
+        Err(_) => return message::unread(&line).map_or(Ok(None), Err),
+    };
+    message::known(&message)?;
+    if let (ClientJsonRpcMessage::Request(call), Kind::Call(written)) = (&mut message, kind) {
+        call.request.extensions_mut().insert(written);
+    }
+    Ok(Some(message))
+}
