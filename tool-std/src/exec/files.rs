@@ -8,7 +8,7 @@
 //! writable folders are limited it is none of them.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath};
@@ -97,17 +97,15 @@ impl<'a> Base<'a> {
 
     /// The folders of which the commands run in one, when that is known.
     fn folders(&self, of: &Understood) -> Option<Vec<PathBuf>> {
-        let enter = |folder: PathBuf, to: &Option<String>| {
-            let folder = folder.join(to.as_deref()?).canonicalize().ok()?;
-            // Nobody enters a folder in which nothing can be found.
-            folder.join(".").is_dir().then_some(folder)
-        };
+        let enter = |at: Entered, to: &Option<String>| at.enter(to.as_deref()?);
         let (first, later) = of.moves.split_at_checked(of.led)?;
-        let folder = first.iter().try_fold(self.folder.clone()?, enter)?;
+        let start = Entered { folder: self.folder.clone()?, is_straight: true };
+        let led = first.iter().try_fold(start, enter)?;
+        let folder = led.folder.clone();
         match later {
             [] => Some(vec![folder]),
             // It may run before a command or after it.
-            [to] => Some(vec![folder.clone(), enter(folder, to)?]),
+            [to] => Some(vec![folder, enter(led, to)?.folder]),
             _ => None,
         }
     }
@@ -154,6 +152,40 @@ impl<'a> Base<'a> {
         }
         Some(WorkspacePath::from(path.to_str()?))
     }
+}
+
+/// A folder that was entered.
+struct Entered {
+    folder: PathBuf,
+    /// Whether bash knows it under its own path, without links.
+    is_straight: bool,
+}
+
+impl Entered {
+    /// The one that `cd` enters from here, when that is known.
+    fn enter(self, to: &str) -> Option<Self> {
+        let place = self.folder.join(to);
+        let folder = place.canonicalize().ok()?;
+        let is_straight = self.is_straight && without_steps_up(&place) == folder;
+        let goes_up = Path::new(to).components().any(|part| part == Component::ParentDir);
+        // To bash, `link/..` is not where it is to the system.
+        let is_known = (is_straight || !goes_up)
+            // Nobody enters a folder in which nothing can be found.
+            && folder.join(".").is_dir();
+        is_known.then_some(Self { folder, is_straight })
+    }
+}
+
+/// A path as bash reads it, to which `a/..` is nothing.
+fn without_steps_up(path: &Path) -> PathBuf {
+    let mut read = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(read.pop()),
+            part => read.push(part),
+        }
+    }
+    read
 }
 
 /// Under what a file is judged, and as what.

@@ -110,8 +110,7 @@ fn follows(name: &str, rest: &[String]) -> bool {
         Some(_) => is_cut_short(word) || word.strip_prefix('-') == Some(letters),
         None => false,
     };
-    let stays = |word: &String| word.starts_with("--no-d");
-    rest.iter().any(is_told) && !rest.iter().any(stays)
+    rest.iter().any(is_told)
 }
 
 /// The values in the word of an option that may name files.
@@ -192,7 +191,7 @@ mod tests {
             ("grep --deref a b", &[Path("b"), Here, Unknown("grep --deref a b")]),
             ("rg -nL a", &[Here, Unknown("rg -nL a")]),
             ("diff -ur a b", &[Path("a"), Path("b"), Unknown("diff -ur a b")]),
-            ("diff -r --no-dereference a b", &[Path("a"), Path("b")]),
+            ("grep -R -e --no-d a", &[Path("a"), Here, Unknown("grep -R -e --no-d a")]),
             ("find -L a", &[Path("a"), Here, Unknown("find -L a")]),
             ("find -Lx a", &[Path("a"), Here]),
             ("wc --files0-from=a", &[Value("a"), Unknown("--files0-from=a")]),

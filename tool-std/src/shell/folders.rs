@@ -38,9 +38,7 @@ pub(super) fn target(words: &[Word]) -> Option<String> {
     let is_known = cd.value == "cd"
         && folder.is_literal()
         && !value.is_empty()
-        && !value.starts_with(['-', '~'])
-        // To bash, `link/..` is not where it is to the system.
-        && value.split('/').all(|part| part != "..");
+        && !value.starts_with(['-', '~']);
     is_known.then(|| value.to_owned())
 }
 
@@ -62,7 +60,7 @@ mod tests {
             ("cd; ls", 0),
             ("cd - && ls", 0),
             ("cd ~ && ls", 0),
-            ("cd .. && ls", 0),
+            ("cd .. && ls", 1),
             ("cd a* && ls", 0),
             ("cd $X && ls", 0),
             ("cd 'a;b' && ls", 0),

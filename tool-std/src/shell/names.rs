@@ -9,161 +9,26 @@
 //! **Invariant:** what is not listed may rename.
 
 use super::danger;
-use super::word::{Word, bare_name};
+use super::word::{Word, bare_name, is_listed};
 
 /// Programs that rename nothing, whatever their arguments are.
-const LEAVES: &[&str] = &[
-    ":",
-    "[",
-    "awk",
-    "basename",
-    "break",
-    "chgrp",
-    "chmod",
-    "chown",
-    "cmp",
-    "comm",
-    "continue",
-    "curl",
-    "date",
-    "declare",
-    "df",
-    "diff",
-    "dirname",
-    "dirs",
-    "du",
-    "exit",
-    "export",
-    "file",
-    "fold",
-    "hostname",
-    "jobs",
-    "join",
-    "jq",
-    "kill",
-    "local",
-    "lsof",
-    "md5sum",
-    "mkdir",
-    "popd",
-    "printenv",
-    "printf",
-    "ps",
-    "pushd",
-    "readlink",
-    "readonly",
-    "realpath",
-    "return",
-    "set",
-    "sha256sum",
-    "shift",
-    "sleep",
-    "sort",
-    "ssh",
-    "strings",
-    "tee",
-    "test",
-    "times",
-    "touch",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unset",
-    "wait",
-    "xxd",
-    "yes",
-];
+const LEAVES: &str = "\
+    : [ awk basename break chgrp chmod chown cmp comm continue curl date declare df diff dirname \
+    dirs du exit export file fold hostname jobs join jq kill local lsof md5sum mkdir popd printenv \
+    printf ps pushd readlink readonly realpath return set sha256sum shift sleep sort ssh strings \
+    tee test times touch type typeset ulimit umask unset wait xxd yes";
 
 /// Programs that run what the project or their arguments say.
-const BUILD: &[&str] = &[
-    "ant",
-    "aws",
-    "bazel",
-    "black",
-    "bun",
-    "bundle",
-    "c++",
-    "cargo",
-    "cc",
-    "clang",
-    "clang++",
-    "cmake",
-    "composer",
-    "ctest",
-    "deno",
-    "docker",
-    "dotnet",
-    "eslint",
-    "g++",
-    "gcc",
-    "go",
-    "gradle",
-    "java",
-    "javac",
-    "jest",
-    "just",
-    "kubectl",
-    "make",
-    "meson",
-    "mix",
-    "mvn",
-    "mypy",
-    "mysql",
-    "ninja",
-    "node",
-    "npm",
-    "npx",
-    "perl",
-    "php",
-    "pip",
-    "pnpm",
-    "poetry",
-    "podman",
-    "prettier",
-    "psql",
-    "pytest",
-    "python",
-    "rake",
-    "rspec",
-    "ruby",
-    "ruff",
-    "rustc",
-    "rustup",
-    "sqlite",
-    "swift",
-    "terraform",
-    "tox",
-    "tsc",
-    "uv",
-    "vitest",
-    "yarn",
-];
+const BUILD: &str = "\
+    ant aws bazel black bun bundle c++ cargo cc clang clang++ cmake composer ctest deno docker \
+    dotnet eslint g++ gcc go gradle java javac jest just kubectl make meson mix mvn mypy mysql \
+    ninja node npm npx perl php pip pnpm poetry podman prettier psql pytest python rake rspec ruby \
+    ruff rustc rustup sqlite swift terraform tox tsc uv vitest yarn";
 
 /// Commands of git that leave the files of the work tree where they are.
-const GIT: &[&str] = &[
-    "add",
-    "blame",
-    "branch",
-    "cat-file",
-    "commit",
-    "describe",
-    "diff",
-    "fetch",
-    "for-each-ref",
-    "grep",
-    "log",
-    "ls-files",
-    "push",
-    "reflog",
-    "remote",
-    "rev-list",
-    "rev-parse",
-    "shortlog",
-    "show",
-    "status",
-    "tag",
-];
+const GIT: &str = "\
+    add blame branch cat-file commit describe diff fetch for-each-ref grep log ls-files push \
+    reflog remote rev-list rev-parse shortlog show status tag";
 
 /// Whether a command of a program that is what its name says renames nothing.
 ///
@@ -177,11 +42,11 @@ pub(super) fn leaves(words: &[Word], open_end: bool) -> bool {
             !open_end && rest.iter().all(|word| word.is_literal() && !word.value.starts_with('-'))
         }
         "sed" => !danger::may_run(words),
-        "git" => rest.first().is_some_and(|command| GIT.contains(&&*command.value)),
+        "git" => rest.first().is_some_and(|command| is_listed(GIT, &command.value)),
         name => {
             // `python3.12` is `python` too.
             let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            LEAVES.contains(&name) || BUILD.contains(&name) || BUILD.contains(&family)
+            is_listed(LEAVES, name) || is_listed(BUILD, name) || is_listed(BUILD, family)
         }
     }
 }

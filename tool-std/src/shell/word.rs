@@ -223,6 +223,11 @@ pub(super) fn is_assignment(word: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// Whether `name` is one of the names in `list`, between which blanks stand.
+pub(super) fn is_listed(list: &str, name: &str) -> bool {
+    list.split(' ').any(|listed| listed == name)
+}
+
 /// The name of a program without its folder, as systems without letter case find it.
 pub(crate) fn bare_name(program: &str) -> Cow<'_, str> {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);

@@ -49,6 +49,8 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
     }
     symlink("/etc/passwd", root.join("lnk")).unwrap();
     symlink("/etc/passwd", root.join("sub/l2")).unwrap();
+    fs::create_dir(root.join("sub/deep")).unwrap();
+    symlink("sub/deep", root.join("up")).unwrap();
     let sub = root.canonicalize().unwrap().join("sub");
     for (cmd, expected) in [
         ("cd && cat .ssh/id_rsa", Ask),
@@ -61,6 +63,14 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
         ("cd sub && cat l2", Ask),
         ("cd sub; cat ../lnk", Ask),
         ("cd sub && cd .. && cat lnk", Ask),
+        ("cd sub && cd .. && cat a.txt", Allow),
+        ("cd sub/../sub && cat open", Allow),
+        ("cd sub && cd ../sub && cat secret", Deny),
+        // To bash this is the folder of the link.
+        ("cd up && cd .. && cat a.txt", Ask),
+        ("cd up/../sub && cat open", Ask),
+        ("cd up && cat ../secret", Deny),
+        ("cd .. && cat x", Ask),
         ("wc --files0-from=list", Ask),
         ("wc --f list", Ask),
         ("grep -flnk x", Ask),
@@ -152,6 +162,28 @@ async fn a_file_that_git_shows_is_judged_by_its_path() {
     ] {
         let arguments = json!({ "cmd": cmd, "workdir": workdir });
         let checked = check(&host, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
+// F92: a folder that is entered step by step is known where no link is on the way.
+#[tokio::test]
+async fn a_redirection_after_a_step_up_is_judged_where_it_lies() {
+    let host = Host::new(Mode::Auto, &["allow edit"]);
+    let root = host.folder.path();
+    fs::create_dir_all(root.join("sub/deep")).unwrap();
+    symlink("sub/deep", root.join("up")).unwrap();
+    for (cmd, expected) in [
+        ("cd sub && cd .. && echo x > a", Allow),
+        ("cd sub && cd .. && echo x > .envrc", Ask),
+        ("cd sub/deep/.. && echo x > a", Allow),
+        ("cd up && echo x > a", Allow),
+        ("cd up && cd .. && echo x > a", Ask),
+        ("cd up/.. && echo x > a", Ask),
+        ("cd .. && echo x > a", Ask),
+        ("cd sub && cd ../.. && echo x > a", Ask),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
         assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
     }
 }

@@ -210,10 +210,8 @@ fn what_is_understood_is_what_bash_runs() {
 /// Whether it may be what bash runs: all of its words are, where they are known.
 fn may_be(simple: &Simple, argv: &[String]) -> bool {
     let is_open = simple.text.contains(['$', '~']) || simple.text.contains("<(");
-    match is_open {
-        false => simple.argv == argv,
-        true => simple.argv[0] == argv[0] || simple.asks == Some(Why::Program),
-    }
+    let is_anything = simple.asks == Some(Why::Program);
+    is_anything || if is_open { simple.argv[0] == argv[0] } else { simple.argv == argv }
 }
 
 // SH10: where a script is understood, bash runs nothing that was not judged.

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
@@ -96,13 +97,13 @@ impl Process {
         let (confined, confinement) = spawn.program.confined()?;
         let (tree, streams) = Tree::start(&confined, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
-        let Streams { input, output: reader, terminal, .. } = streams;
+        let Streams { input, output: reader, terminal, held, .. } = streams;
         let output = Output { capture: Capture::new(spawn.keep), listener: None };
         let shared =
             Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
         let kill = spawn.until.child_token();
         let group = tree.group();
-        let driver = tokio::spawn(drive(tree, reader, Arc::clone(&shared), kill.clone()));
+        let driver = tokio::spawn(drive(tree, reader, held, Arc::clone(&shared), kill.clone()));
         Ok(Self {
             id,
             title: spawn.title.clone(),
@@ -329,8 +330,14 @@ fn line_start(typed: &[u8]) -> usize {
     start
 }
 
-/// Looks after a process until it has ended.
-async fn drive(mut tree: Tree, reader: Reader, shared: Arc<Shared>, kill: CancellationToken) {
+/// Looks after a process until it has ended; `held` is its end of the terminal.
+async fn drive(
+    mut tree: Tree,
+    reader: Reader,
+    held: Option<OwnedFd>,
+    shared: Arc<Shared>,
+    kill: CancellationToken,
+) {
     let mut reading = pin!(read(reader, &shared).fuse());
     let status = beside(reading.as_mut(), async {
         tokio::select! {
@@ -339,6 +346,7 @@ async fn drive(mut tree: Tree, reader: Reader, shared: Arc<Shared>, kill: Cancel
         }
     });
     let status = status.await;
+    drop(held);
     if !reading.is_terminated() {
         // What it left behind may hold the pipe open for ever.
         let _ = timeout(DRAIN, reading).await;

@@ -237,6 +237,15 @@ async fn a_terminal_can_be_typed_into() {
     assert!(told.contains("/dev/") && told.contains("40 200"), "{told}");
 }
 
+// F138: some ask for a password there when all their streams lead elsewhere.
+#[tokio::test]
+async fn a_terminal_that_is_opened_again_is_heard() {
+    let script = "exec <&- >&- 2>&-; sleep 0.3; seq 20000 > /dev/tty";
+    let look = finished(&bash(script).terminal(true)).await;
+    assert_eq!(look.exit, Some(Exit::Code(0)));
+    assert!(look.output.text().ends_with("\r\n20000\r\n"));
+}
+
 // CH3: nobody waits for a program that does not read, and what it got of a line is known.
 #[tokio::test]
 async fn typing_has_an_end() {

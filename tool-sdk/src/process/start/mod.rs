@@ -18,6 +18,8 @@ mod unix;
 pub(super) mod wires;
 
 use std::io;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
 
 #[cfg(unix)]
 pub(super) use self::terminal::Terminal;
@@ -71,6 +73,10 @@ pub(super) struct Streams {
     /// Where there is one.
     #[cfg(unix)]
     pub(super) terminal: Option<Terminal>,
+    /// The child's end of the terminal: as long as it is held, a child that closes its own and
+    /// opens the terminal again is still heard.
+    #[cfg(unix)]
+    pub(super) held: Option<OwnedFd>,
 }
 
 /// Starts `program`, which carries `mark`.

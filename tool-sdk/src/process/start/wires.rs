@@ -32,7 +32,8 @@ pub(super) fn wires(wiring: Wiring) -> io::Result<(Ends, Streams)> {
         _ => read().map(|(errors, complaints)| (Some(errors), complaints))?,
     };
     let ends = Ends { input, output, complaints, is_terminal: false };
-    let streams = Streams { input: writer, output: reader, complaints: errors, terminal: None };
+    let streams =
+        Streams { input: writer, output: reader, complaints: errors, terminal: None, held: None };
     Ok((ends, streams))
 }
 
@@ -48,6 +49,7 @@ fn read() -> io::Result<(Reader, OwnedFd)> {
 
 fn on_terminal() -> io::Result<(Ends, Streams)> {
     let (terminal, end) = terminal::open()?;
+    let held = Some(end.try_clone()?);
     let ends = Ends {
         output: end.try_clone()?,
         complaints: end.try_clone()?,
@@ -59,6 +61,7 @@ fn on_terminal() -> io::Result<(Ends, Streams)> {
         output: Box::new(terminal.clone()),
         complaints: None,
         terminal: Some(terminal),
+        held,
     };
     Ok((ends, streams))
 }

@@ -9,7 +9,7 @@ mod profiles;
 mod sed;
 
 use self::profiles::{PROFILES, Profile};
-use super::word::{Word, bare_name};
+use super::word::{Word, bare_name, is_listed};
 
 /// Whether something is known of the arguments of a program of this name.
 #[cfg(all(feature = "exec", unix))]
@@ -104,7 +104,7 @@ impl Profile {
         {
             return false;
         }
-        !self.harmless.split(' ').any(|harmless| harmless == name)
+        !is_listed(self.harmless, name)
     }
 
     fn has_letter(&self, cluster: &str) -> bool {
@@ -172,39 +172,11 @@ const NPM_ACTS: &[&str] = &["c", "config", "edit", "explore", "pkg", "plugin", "
 
 /// Commands of git that run what the repository or the arguments say, or write any file that
 /// these name.
-const GIT_ACTS: &[&str] = &[
-    "bisect",
-    "config",
-    "credential",
-    "credential-cache",
-    "credential-store",
-    "daemon",
-    "difftool",
-    "fast-import",
-    "filter-branch",
-    "filter-repo",
-    "for-each-repo",
-    "hook",
-    "instaweb",
-    "interpret-trailers",
-    "mailinfo",
-    "maintenance",
-    "merge-file",
-    "merge-index",
-    "mergetool",
-    "p4",
-    "receive-pack",
-    "remote-ext",
-    "remote-fd",
-    "send-email",
-    "shell",
-    "submodule",
-    "update-index",
-    "upload-archive",
-    "upload-pack",
-    "var",
-    "web--browse",
-];
+const GIT_ACTS: &str = "\
+    bisect config credential credential-cache credential-store daemon difftool fast-import \
+    filter-branch filter-repo for-each-repo hook instaweb interpret-trailers mailinfo maintenance \
+    merge-file merge-index mergetool p4 receive-pack remote-ext remote-fd send-email shell \
+    submodule update-index upload-archive upload-pack var web--browse";
 
 /// Options of one letter that are dangerous after one command of git.
 const GIT_LETTERS: &[(&str, &str)] = &[
@@ -243,7 +215,7 @@ fn git_acts(words: &[Word]) -> bool {
     let only_tells = command == "config" && words.iter().any(is_told);
     // `submodule--helper` is what does the work of `submodule`.
     let base = command.split_once("--").map_or(command, |(base, _)| base);
-    [command, base].iter().any(|name| GIT_ACTS.contains(name)) && !only_tells
+    [command, base].iter().any(|name| is_listed(GIT_ACTS, name)) && !only_tells
         || words.iter().any(|word| has_letter(word) || word.value.contains("ext::"))
 }
 
@@ -286,23 +258,9 @@ fn given_sed(word: &str) -> Given {
 }
 
 /// Programs that end the work of the whole machine.
-const DESTROYERS: &[&str] = &[
-    "blkdiscard",
-    "cfdisk",
-    "fdisk",
-    "halt",
-    "mkfs",
-    "mkswap",
-    "parted",
-    "poweroff",
-    "reboot",
-    "sfdisk",
-    "sgdisk",
-    "shred",
-    "shutdown",
-    "telinit",
-    "wipefs",
-];
+const DESTROYERS: &str = "\
+    blkdiscard cfdisk fdisk halt mkfs mkswap parted poweroff reboot sfdisk sgdisk shred shutdown \
+    telinit wipefs";
 
 /// Whether it removes by force, or destroys what cannot be brought back.
 pub(super) fn is_destructive(words: &[Word]) -> bool {
@@ -323,7 +281,7 @@ pub(super) fn is_destructive_text(text: &str) -> bool {
 }
 
 fn is_destroyer(name: &str) -> bool {
-    DESTROYERS.contains(&name) || name.starts_with("mkfs.")
+    is_listed(DESTROYERS, name) || name.starts_with("mkfs.")
 }
 
 fn is_forced_removal(words: &[Word]) -> bool {

@@ -12,7 +12,7 @@ use self::builtins::BUILTINS;
 use self::job::{Job, Script};
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
-use super::word::{Known, Word, bare_name};
+use super::word::{Known, Word, bare_name, is_listed};
 use super::{Simple, Understood, Why, danger, find, folders, hidden, known, lex, rawcheck, rich};
 
 /// How many layers of commands and scripts are taken off.
@@ -132,7 +132,7 @@ impl Judge {
     /// Whether the only command so far can be run without a shell.
     fn is_direct(&self) -> bool {
         let Some(job) = self.jobs.front().filter(|_| self.jobs.len() == 1) else { return false };
-        job.words.iter().all(Word::is_literal) && !BUILTINS.contains(&&*job.words[0].value)
+        job.words.iter().all(Word::is_literal) && !is_listed(BUILTINS, &job.words[0].value)
     }
 
     /// Works until nothing waits.
