@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
-use tool_sdk::{Folder, FolderEntry, Located, ToolError};
+use tool_sdk::{FileKind, Folder, FolderEntry, Located, ToolError};
 
 use super::ignored::{Files, Ignored, MAX_BYTES};
 
@@ -89,7 +89,7 @@ fn above(start: &Located, cut: &AtomicU64) -> (PathBuf, Option<Arc<Ignored>>) {
             gitignore: text(".gitignore"),
             exclude: text(".git/info/exclude"),
         };
-        let is_repository = place.join(".git").metadata().is_ok_and(|git| git.kind.is_dir());
+        let is_repository = place.join(".git").metadata().is_ok_and(|git| is_git(git.kind));
         let level = Ignored::new(ignored, &path, &texts, is_repository);
         cut.fetch_add(level.cut(), Ordering::Relaxed);
         ignored = Some(Arc::new(level));
@@ -226,7 +226,7 @@ fn own(
         let entry = find(name).filter(|entry| entry.kind().is_file())?;
         entry.open_file().ok().map(|(file, _)| text(file))
     };
-    let repository = find(".git").filter(|entry| entry.kind().is_dir());
+    let repository = find(".git").filter(|entry| is_git(entry.kind()));
     let (ignore, gitignore) = (read(".ignore"), read(".gitignore"));
     if ignore.is_none() && gitignore.is_none() && repository.is_none() {
         return above;
@@ -239,6 +239,12 @@ fn own(
     let level = Ignored::new(above, path, &texts, repository.is_some());
     cut.fetch_add(level.cut(), Ordering::Relaxed);
     Some(Arc::new(level))
+}
+
+/// Whether a repository begins where such a thing is called `.git`: that of a worktree or a
+/// submodule is a file.
+fn is_git(kind: FileKind) -> bool {
+    kind.is_dir() || kind.is_file()
 }
 
 /// What stands in `.git/info/exclude`.
