@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
-use tool_sdk::{FileKind, Folder, FolderEntry, Located, ToolError};
+use tool_sdk::{Folder, FolderEntry, Located, ToolError};
 
 use super::ignored::{Files, Ignored, MAX_BYTES};
 
@@ -22,6 +22,9 @@ const ALONE: usize = 32;
 
 /// Files of one folder that one thread takes at a time.
 const CHUNK: usize = 64;
+
+/// How the file `.git` of a worktree or a submodule begins, whose repository is elsewhere.
+const ELSEWHERE: &str = "gitdir:";
 
 /// What is done with the files of a walk; each thread has its own.
 pub(super) trait Visit: Send {
@@ -89,7 +92,8 @@ fn above(start: &Located, cut: &AtomicU64) -> (PathBuf, Option<Arc<Ignored>>) {
             gitignore: text(".gitignore"),
             exclude: text(".git/info/exclude"),
         };
-        let is_repository = place.join(".git").metadata().is_ok_and(|git| is_git(git.kind));
+        let is_repository = place.join(".git").metadata().is_ok_and(|git| git.kind.is_dir())
+            || text(".git").starts_with(ELSEWHERE);
         let level = Ignored::new(ignored, &path, &texts, is_repository);
         cut.fetch_add(level.cut(), Ordering::Relaxed);
         ignored = Some(Arc::new(level));
@@ -226,25 +230,21 @@ fn own(
         let entry = find(name).filter(|entry| entry.kind().is_file())?;
         entry.open_file().ok().map(|(file, _)| text(file))
     };
-    let repository = find(".git").filter(|entry| is_git(entry.kind()));
+    let git = find(".git").filter(|entry| entry.kind().is_dir());
+    let is_repository =
+        git.is_some() || read(".git").is_some_and(|text| text.starts_with(ELSEWHERE));
     let (ignore, gitignore) = (read(".ignore"), read(".gitignore"));
-    if ignore.is_none() && gitignore.is_none() && repository.is_none() {
+    if ignore.is_none() && gitignore.is_none() && !is_repository {
         return above;
     }
     let texts = Files {
         ignore: ignore.unwrap_or_default(),
         gitignore: gitignore.unwrap_or_default(),
-        exclude: repository.and_then(exclude).unwrap_or_default(),
+        exclude: git.and_then(exclude).unwrap_or_default(),
     };
-    let level = Ignored::new(above, path, &texts, repository.is_some());
+    let level = Ignored::new(above, path, &texts, is_repository);
     cut.fetch_add(level.cut(), Ordering::Relaxed);
     Some(Arc::new(level))
-}
-
-/// Whether a repository begins where such a thing is called `.git`: that of a worktree or a
-/// submodule is a file.
-fn is_git(kind: FileKind) -> bool {
-    kind.is_dir() || kind.is_file()
 }
 
 /// What stands in `.git/info/exclude`.
