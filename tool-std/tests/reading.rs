@@ -362,16 +362,20 @@ async fn ignore_files_count_from_the_workspace_down() {
         ("a/.ignore", "!x.tmp\n"),
         ("a/inner/.git/HEAD", ""),
         ("a/inner/y.local", "x"),
+        ("a/tree/.git", "gitdir: ../../.git/worktrees/tree\n"),
+        ("a/tree/z.local", "x"),
     ]);
     let harness = harness(&folder);
     for path in [".", "a", "./a/"] {
         let args = json!({ "pattern": "^x$", "path": path, "output_mode": "files" });
         assert_eq!(
             text(&harness, "grep_files", args).await,
-            "Found 3 files.\na/b/x.tmp\na/b/x\na/inner/y.local",
+            "Found 4 files.\na/b/x.tmp\na/b/x\na/inner/y.local\na/tree/z.local",
             "{path}"
         );
     }
+    let args = json!({ "pattern": "*", "path": "a/tree" });
+    assert_eq!(text(&harness, "glob_files", args).await, "a/tree/z.local");
 }
 
 // F145: a search shows no more than its limit, and says how much it left out.

@@ -23,6 +23,9 @@ const ALONE: usize = 32;
 /// Files of one folder that one thread takes at a time.
 const CHUNK: usize = 64;
 
+/// How the file `.git` of a worktree or a submodule begins, whose repository is elsewhere.
+const ELSEWHERE: &str = "gitdir:";
+
 /// What is done with the files of a walk; each thread has its own.
 pub(super) trait Visit: Send {
     /// Takes the regular file at `path`, which is relative to the start.
@@ -89,7 +92,8 @@ fn above(start: &Located, cut: &AtomicU64) -> (PathBuf, Option<Arc<Ignored>>) {
             gitignore: text(".gitignore"),
             exclude: text(".git/info/exclude"),
         };
-        let is_repository = place.join(".git").metadata().is_ok_and(|git| git.kind.is_dir());
+        let is_repository = place.join(".git").metadata().is_ok_and(|git| git.kind.is_dir())
+            || text(".git").starts_with(ELSEWHERE);
         let level = Ignored::new(ignored, &path, &texts, is_repository);
         cut.fetch_add(level.cut(), Ordering::Relaxed);
         ignored = Some(Arc::new(level));
@@ -226,17 +230,19 @@ fn own(
         let entry = find(name).filter(|entry| entry.kind().is_file())?;
         entry.open_file().ok().map(|(file, _)| text(file))
     };
-    let repository = find(".git").filter(|entry| entry.kind().is_dir());
+    let git = find(".git").filter(|entry| entry.kind().is_dir());
+    let is_repository =
+        git.is_some() || read(".git").is_some_and(|text| text.starts_with(ELSEWHERE));
     let (ignore, gitignore) = (read(".ignore"), read(".gitignore"));
-    if ignore.is_none() && gitignore.is_none() && repository.is_none() {
+    if ignore.is_none() && gitignore.is_none() && !is_repository {
         return above;
     }
     let texts = Files {
         ignore: ignore.unwrap_or_default(),
         gitignore: gitignore.unwrap_or_default(),
-        exclude: repository.and_then(exclude).unwrap_or_default(),
+        exclude: git.and_then(exclude).unwrap_or_default(),
     };
-    let level = Ignored::new(above, path, &texts, repository.is_some());
+    let level = Ignored::new(above, path, &texts, is_repository);
     cut.fetch_add(level.cut(), Ordering::Relaxed);
     Some(Arc::new(level))
 }
