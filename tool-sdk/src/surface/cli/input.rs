@@ -27,6 +27,9 @@ pub(super) fn arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
     let Some(path) = text.strip_prefix('@') else {
         return Ok(text.to_owned());
     };
+    if path.is_empty() {
+        return Err(Failure::usage("`@` is followed by the name of a file"));
+    }
     let mut file = File::open(io.path(path))
         .map_err(|error| Failure::usage(format_args!("cannot open `{path}`: {error}")))?;
     self::text(&mut file, &format!("`{path}`"), MAX_BYTES)

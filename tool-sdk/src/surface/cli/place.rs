@@ -1,11 +1,10 @@
 //! Where a call works: the folders it may touch, and the folder for what is kept.
 
-use std::error::Error as _;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
 
-use super::exit::{Failure, Result};
+use super::exit::{Failure, Result, with_cause};
 use super::guard::Guard;
 use super::{Io, grammar};
 use crate::permission::ApprovalStore;
@@ -27,10 +26,7 @@ pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace
 /// Why a folder cannot be opened.
 fn why_not(root: &PathBuf) -> Option<String> {
     let error = Workspace::open([root]).err()?;
-    Some(match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    })
+    Some(with_cause(&error))
 }
 
 /// The guard, and proof that the folders are there: whatever a command needs of its options,

@@ -126,6 +126,7 @@ fn what_cannot_be_meant_is_told() {
     check_faults(&["-x", "1", "--text", "a"], &["unknown argument `x`"]);
     check_faults(&["--text"], &["`text` has no value"]);
     check_faults(&["--root"], &["a value is required for '--root <DIR>'"]);
+    check_refused(&["@"], b"", "`@` is followed by the name of a file");
     check_refused(&["@."], b"", "cannot read `.`");
     check_refused(&["-"], b"\xff", "standard input is not UTF-8");
     check_refused(&["-"], &vec![b' '; (16 << 20) + 1], "longer than 16 MiB");
