@@ -130,7 +130,9 @@ fn refused(error: impl std::error::Error + Send + Sync + 'static) -> ToolError {
     let message = error.to_string();
     let hint = match message.contains("not allowed in a regex") {
         true => "set `multiline` to search across line ends",
-        false => "to search for a character such as `(`, `[`, `{`, `*` or `.` itself, put `\\` before it",
+        false => {
+            "to search for a character such as `(`, `[`, `{`, `*` or `.` itself, put `\\` before it"
+        }
     };
     ToolError::invalid("pattern", message).hint(hint).source(error)
 }
@@ -494,7 +496,8 @@ mod tests {
         let folder = folder(&[("a", b"x")]);
         let error = error(&folder, ask("fn main(")).await;
         assert_eq!(error.kind(), ErrorKind::InvalidArgs);
-        let shown = "`pattern`: regex parse error:\n    fn main(\n           ^\nerror: unclosed group";
+        let shown =
+            "`pattern`: regex parse error:\n    fn main(\n           ^\nerror: unclosed group";
         assert_eq!(error.message(), shown);
         assert!(error.suggestion().unwrap().contains("put `\\` before it"), "{error}");
     }
