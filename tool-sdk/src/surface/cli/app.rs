@@ -13,7 +13,8 @@ use super::exit::{Failure, UntilClosed};
 use super::guard::Guard;
 use super::mcp::{Foreign, Need};
 use super::{
-    Io, approvals, batch, call, check, doctor, exit, grammar, list, mcp, place, schema, serve, show,
+    Io, approvals, batch, call, check, doctor, exit, grammar, list, mcp, place, schema, serve,
+    show, style,
 };
 use crate::context::Session;
 use crate::process::{self, sandbox};
@@ -109,9 +110,9 @@ impl App {
             env: &|name| std::env::var_os(name),
             current_dir: std::env::current_dir().unwrap_or_default(),
             columns: super::columns(),
-            console: super::console(),
             ..Io::new(&mut stdin, &mut stdout, &mut stderr)
         };
+        io.console = super::console(style::is_dumb(&io));
         let code = self.run(std::env::args_os(), &mut io);
         // Work that nobody waits for any more leaves no file half changed.
         workspace::finish(PATIENCE);
@@ -124,7 +125,7 @@ impl App {
     pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         let mut args = args.into_iter();
         let program = program_name(args.next());
-        let args: Vec<OsString> = args.collect();
+        let args = asked_for_help(args.collect());
         let json = args.iter().any(|word| word == "--json");
         let mut stdout = UntilClosed::new(io.stdout);
         let mut io = Io {
@@ -221,6 +222,19 @@ impl App {
     pub(super) fn equip(&self, session: Session) -> Session {
         self.lend.iter().fold(session, |session, lend| lend(session))
     }
+}
+
+/// `help call NAME` is `call NAME --help`: what a tool takes is not known to the grammar of the
+/// program.
+fn asked_for_help(mut words: Vec<OsString>) -> Vec<OsString> {
+    if let [help, verb, _tool] = &*words
+        && help == "help"
+        && (verb == "call" || verb == "check")
+    {
+        words.remove(0);
+        words.push("--help".into());
+    }
+    words
 }
 
 /// The name under which the program was started, without folder and extension.

@@ -7,6 +7,7 @@ use super::exit::{Failure, Result};
 use super::{Io, exit, grammar, place, style};
 use crate::error::ToolError;
 use crate::permission::{ApprovalStore, StoredApproval};
+use crate::store::StoreError;
 
 /// `top` holds the options before the command, `matches` those behind it.
 pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
@@ -15,8 +16,10 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
     };
     let levels = [top, matches, behind];
     place::heed(&levels, io)?;
-    let store = place::approvals(&levels, io)
-        .ok_or_else(|| Failure::config("there is no folder where approvals could be kept"))?;
+    let store = place::approvals(&levels, io).ok_or_else(|| {
+        Failure::config("there is no folder where approvals could be kept")
+            .hint("`--state-dir` or HOME names one")
+    })?;
     match command {
         "revoke" => revoke(&store, behind, io),
         _ => list(&store, behind.get_flag(grammar::JSON), io),
@@ -24,7 +27,7 @@ pub(super) fn run(top: &ArgMatches, matches: &ArgMatches, io: &mut Io<'_>) -> Re
 }
 
 fn list(store: &ApprovalStore, json: bool, io: &mut Io<'_>) -> Result {
-    let stored = store.list().map_err(Failure::config)?;
+    let stored = store.list().map_err(unreadable)?;
     if json {
         let entries: Vec<Value> = stored.iter().map(entry).collect();
         writeln!(io.stdout, "{:#}", Value::from(entries))?;
@@ -62,13 +65,17 @@ fn entry(approval: &StoredApproval) -> Value {
 
 fn revoke(store: &ApprovalStore, matches: &ArgMatches, io: &mut Io<'_>) -> Result {
     let id = matches.get_one::<String>(grammar::ID).map_or("", String::as_str);
-    if store.revoke(id).map_err(Failure::config)? {
+    if store.revoke(id).map_err(unreadable)? {
         io.say(format_args!("revoked {id}"));
         return Ok(0);
     }
     let message = format!("there is no approval `{}`", id.escape_debug());
     Err(Failure::new(exit::USAGE, ToolError::not_found(message))
         .hint("`approvals list` shows the ids"))
+}
+
+fn unreadable(error: StoreError) -> Failure {
+    Failure::config(exit::with_cause(&error))
 }
 
 #[cfg(test)]
@@ -100,6 +107,16 @@ mod tests {
         assert_eq!(setting.run(&args).code, 0);
         assert_eq!(setting.run(&with(&["call", "kinds"])).code, 3);
         assert_eq!(setting.run(&args).code, 2, "it is gone");
+    }
+
+    #[test]
+    fn it_is_told_why_nothing_can_be_kept() {
+        let setting = Setting::default();
+        let ran = setting.run(&["approvals", "list"]);
+        assert!(ran.code == 2 && ran.err.contains("hint: `--state-dir`"), "{}", ran.err);
+        let file = setting.file("file", "");
+        let ran = setting.run(&["approvals", "list", "--state-dir", &file]);
+        assert!(ran.code == 2 && ran.err.contains("ot a directory"), "{}", ran.err);
     }
 
     #[test]

@@ -222,6 +222,8 @@ fn shells(io: &Io<'_>) -> Vec<(&'static str, PathBuf)> {
 struct State {
     path: PathBuf,
     exists: bool,
+    /// Whether it is a folder, as far as it is there.
+    is_folder: bool,
     writable: bool,
     /// Who may do what with it.
     mode: Option<u32>,
@@ -231,9 +233,11 @@ impl State {
     fn of(path: PathBuf) -> Self {
         let facts = path.metadata().ok();
         let exists = facts.is_some();
+        let is_folder = facts.as_ref().is_none_or(std::fs::Metadata::is_dir);
         // What is not there yet is made in the first folder around it that is.
         let there = path.ancestors().find(|folder| folder.exists()).unwrap_or(&path);
-        Self { exists, writable: is_writable(there), mode: facts.as_ref().and_then(mode), path }
+        let writable = there.is_dir() && is_writable(there);
+        Self { exists, is_folder, writable, mode: facts.as_ref().and_then(mode), path }
     }
 
     fn json(&self) -> Value {
@@ -246,6 +250,9 @@ impl State {
     }
 
     fn words(&self) -> String {
+        if !self.is_folder {
+            return "no folder, so that nothing is kept".to_owned();
+        }
         let writable = if self.writable { "writable" } else { "not writable" };
         match self.mode {
             Some(mode) => format!("{writable}, mode {mode:04o}"),
@@ -324,6 +331,18 @@ mod tests {
         let state = &report["state"];
         assert_eq!((&state["exists"], &state["writable"]), (&json!(false), &json!(true)));
         assert_eq!(report["self_test"], Value::Null);
+    }
+
+    #[test]
+    fn a_file_is_no_folder_for_what_is_kept() {
+        let setting = Setting::default();
+        let file = setting.file("file", "");
+        for dir in [file.clone(), format!("{file}/below")] {
+            let (_, report) = examined(&setting, &["--state-dir", &dir]);
+            assert_eq!(report["state"]["writable"], json!(false), "{dir}");
+        }
+        let ran = setting.run(&["doctor", "--state-dir", &file]);
+        assert!(ran.out.contains("file (no folder, so that nothing is kept)\n"), "{}", ran.out);
     }
 
     // These tests have a `main` that is not ours, so nothing can be confined.

@@ -114,6 +114,14 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// An error of the program's own surroundings, and what caused it.
+pub(super) fn with_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 /// Says what there is to say, as one JSON value where that was asked for, and gives the
 /// exit code.
 pub(super) fn finish(result: Result, json: bool, io: &mut Io<'_>) -> u8 {

@@ -87,7 +87,7 @@ pub(super) fn command(program: &str) -> Command {
                 approvals(),
                 doctor(),
             ])
-            .subcommands(mcp::command())
+            .subcommands(mcp::command(program))
             .subcommands(serve::command()),
     )
 }

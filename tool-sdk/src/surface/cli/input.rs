@@ -17,19 +17,40 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// The arguments of a call, as `JSON`, `-` or `@FILE` says.
 pub(super) fn arguments(given: &OsStr, io: &mut Io<'_>) -> Result<String> {
-    let Some(text) = given.to_str() else {
-        return Err(Failure::usage("the arguments are not UTF-8")
-            .hint("send them through standard input, with `-`"));
-    };
-    if text == "-" {
-        return self::text(&mut *io.stdin, "standard input", MAX_BYTES);
+    if given == "-" {
+        return text(&mut *io.stdin, "standard input", MAX_BYTES);
     }
-    let Some(path) = text.strip_prefix('@') else {
-        return Ok(text.to_owned());
-    };
+    if let Some(path) = file(given) {
+        return of_file(path, io);
+    }
+    let text = given.to_str().ok_or_else(|| {
+        Failure::usage("the arguments are not UTF-8")
+            .hint("send them through standard input, with `-`")
+    })?;
+    Ok(text.to_owned())
+}
+
+/// The `FILE` of `@FILE`, which may have any name.
+#[cfg(unix)]
+fn file(given: &OsStr) -> Option<&OsStr> {
+    use std::os::unix::ffi::OsStrExt as _;
+    given.as_bytes().strip_prefix(b"@").map(OsStr::from_bytes)
+}
+
+/// Elsewhere its name has to be text.
+#[cfg(not(unix))]
+fn file(given: &OsStr) -> Option<&OsStr> {
+    given.to_str()?.strip_prefix('@').map(OsStr::new)
+}
+
+fn of_file(path: &OsStr, io: &Io<'_>) -> Result<String> {
+    if path.is_empty() {
+        return Err(Failure::usage("`@` is followed by the name of a file"));
+    }
+    let name = path.display();
     let mut file = File::open(io.path(path))
-        .map_err(|error| Failure::usage(format_args!("cannot open `{path}`: {error}")))?;
-    self::text(&mut file, &format!("`{path}`"), MAX_BYTES)
+        .map_err(|error| Failure::usage(format_args!("cannot open `{name}`: {error}")))?;
+    text(&mut file, &format!("`{name}`"), MAX_BYTES)
 }
 
 /// Everything that there is to read, as text.

@@ -45,7 +45,7 @@ pub(super) fn servers(mcp: Part<'_, '_>) {
     mcp.wrong("this program uses no servers");
 }
 
-pub(super) fn command() -> Option<Command> {
+pub(super) fn command(_: &str) -> Option<Command> {
     None
 }
 

@@ -226,13 +226,13 @@ fn columns() -> Option<u16> {
 
 /// The terminal of this process, when somebody can be asked there.
 #[cfg(unix)]
-fn console() -> Option<Arc<dyn Console>> {
-    tty::of_process().map(|tty| Arc::new(tty) as _)
+fn console(is_dumb: bool) -> Option<Arc<dyn Console>> {
+    tty::of_process(is_dumb).map(|tty| Arc::new(tty) as _)
 }
 
 /// Elsewhere what is typed ahead cannot be told from an answer, so nobody is asked.
 #[cfg(not(unix))]
-fn console() -> Option<Arc<dyn Console>> {
+fn console(_: bool) -> Option<Arc<dyn Console>> {
     None
 }
 
@@ -252,7 +252,14 @@ mod tests {
 
     #[test]
     fn wrong_usage_is_code_2_and_leaves_stdout_empty() {
-        for args in [&[][..], &["nonsense"], &["list", "--nonsense"], &["call"], &["show"]] {
+        for args in [
+            &[][..],
+            &["nonsense"],
+            &["help", "call", "nonsense"],
+            &["list", "--nonsense"],
+            &["call"],
+            &["show"],
+        ] {
             let ran = check_code(args, 2);
             assert_eq!(ran.out, "");
             assert!(!ran.err.is_empty());
@@ -329,6 +336,8 @@ mod tests {
             &["batch", "--help"],
             &["doctor", "--help"],
             &["help", "call"],
+            &["help", "call", "echo"],
+            &["help", "check", "say"],
         ] {
             let ran = check_code(args, 0);
             assert!(ran.out.contains("Usage:"), "{}", ran.out);

@@ -1,11 +1,10 @@
 //! Where a call works: the folders it may touch, and the folder for what is kept.
 
-use std::error::Error as _;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
 
-use super::exit::{Failure, Result};
+use super::exit::{Failure, Result, with_cause};
 use super::guard::Guard;
 use super::{Io, grammar};
 use crate::permission::ApprovalStore;
@@ -27,10 +26,10 @@ pub(super) fn workspace(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Workspace
 /// Why a folder cannot be opened.
 fn why_not(root: &PathBuf) -> Option<String> {
     let error = Workspace::open([root]).err()?;
-    Some(match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    })
+    if root.as_os_str().is_empty() {
+        return Some("the current folder is not there any more".to_owned());
+    }
+    Some(with_cause(&error))
 }
 
 /// The guard, and proof that the folders are there: whatever a command needs of its options,
@@ -136,6 +135,20 @@ mod tests {
             assert!(line.contains(folder), "{}", ran.err);
         }
         assert!(lines[2].starts_with("hint: `--root`"), "{}", ran.err);
+    }
+
+    #[test]
+    fn a_current_folder_that_is_gone_is_told_as_that() {
+        let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
+        io.current_dir = PathBuf::new();
+        let words = ["toy", "list"].map(Into::into);
+        assert_eq!(super::super::run(toy::registry(), words, &mut io), 2);
+        let err = String::from_utf8(err).unwrap();
+        assert!(
+            err.starts_with("error: the current folder is not there any more\nhint: "),
+            "{err}"
+        );
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl Entry {
                 let mut file = File::open(&path).map_err(|error| {
                     Failure::config(format_args!("cannot open `{shown}` of `{name}`: {error}"))
                 })?;
-                input::text(&mut file, &shown, MAX_BYTES)?
+                input::text(&mut file, &format!("`{shown}`"), MAX_BYTES)?
             }
         };
         secret

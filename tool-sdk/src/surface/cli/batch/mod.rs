@@ -70,7 +70,7 @@ fn read(matches: &ArgMatches, io: &mut Io<'_>) -> Result<Vec<u8>> {
             let name = file.display();
             let mut file = File::open(io.path(file))
                 .map_err(|error| Failure::usage(format_args!("cannot open `{name}`: {error}")))?;
-            input::bytes(&mut file, &name.to_string(), MAX_BYTES)
+            input::bytes(&mut file, &format!("`{name}`"), MAX_BYTES)
         }
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn load(levels: &[&ArgMatches], io: &Io<'_>) -> Result<Config> {
         }
         Ok(mut file) => {
             let name = path.display().to_string();
-            let text = input::text(&mut file, &name, MAX_BYTES)?;
+            let text = input::text(&mut file, &format!("`{name}`"), MAX_BYTES)?;
             read::config(&text, &name).map_err(|mistakes| Failure::config(mistakes.told(&name)))
         }
     }

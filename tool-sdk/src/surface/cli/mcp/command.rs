@@ -24,7 +24,7 @@ const BEARER: &str = "bearer-env";
 const ENV: &str = "env";
 
 /// `mcp list | add | remove | inspect`.
-pub(in super::super) fn command() -> Option<Command> {
+pub(in super::super) fn command(program: &str) -> Option<Command> {
     let name = || Arg::new(grammar::NAME).value_name("NAME").required(true).help("Its name here");
     let json = || {
         let json = Arg::new(grammar::JSON).long(grammar::JSON).action(ArgAction::SetTrue);
@@ -41,9 +41,10 @@ pub(in super::super) fn command() -> Option<Command> {
     let remove = Command::new("remove").about("Take a server out of the configuration").arg(name());
     let add = Command::new("add")
         .about("Start a server, show its tools, and write it into the configuration")
-        .override_usage(
-            "mcp add NAME [--env NAME]… -- COMMAND [ARG]…\n       mcp add NAME --url URL",
-        )
+        .override_usage(format!(
+            "{program} mcp add NAME [--env NAME]… -- COMMAND [ARG]…\n       \
+             {program} mcp add NAME --url URL [--bearer-env NAME]"
+        ))
         .args([
             name(),
             value(URL, "URL").help("Its address").conflicts_with(COMMAND),

@@ -17,12 +17,15 @@ use super::Console;
 pub(super) struct Tty<I, O> {
     input: I,
     output: Mutex<O>,
+    /// What makes room for a question: a line about a running call may stand there.
+    room: &'static str,
 }
 
-/// The terminal of this process, when somebody can type and read there.
-pub(super) fn of_process() -> Option<Tty<io::Stdin, io::Stderr>> {
+/// The terminal of this process, when somebody can type and read there. One that `is_dumb`
+/// takes nothing but text, and no line about a running call stands on it.
+pub(super) fn of_process(is_dumb: bool) -> Option<Tty<io::Stdin, io::Stderr>> {
     let (input, output) = (io::stdin(), io::stderr());
-    (input.is_terminal() && output.is_terminal()).then(|| Tty::new(input, output))
+    (input.is_terminal() && output.is_terminal()).then(|| Tty::new(input, output, is_dumb))
 }
 
 /// How wide the terminal of this process is, where its output goes to one.
@@ -34,8 +37,9 @@ pub(super) fn columns_of_process() -> Option<u16> {
 }
 
 impl<I: AsFd, O: Write> Tty<I, O> {
-    fn new(input: I, output: O) -> Self {
-        Self { input, output: Mutex::new(output) }
+    fn new(input: I, output: O, is_dumb: bool) -> Self {
+        let room = if is_dumb { "" } else { "\r\x1b[2K" };
+        Self { input, output: Mutex::new(output), room }
     }
 
     fn show(&self, text: &str) -> io::Result<()> {
@@ -80,8 +84,7 @@ impl<I: AsFd, O: Write> Tty<I, O> {
 
 impl<I: AsFd + Send + Sync + 'static, O: Write + Send + 'static> Console for Tty<I, O> {
     fn prompt(&self, text: &str, wanted: &dyn Fn() -> bool) -> io::Result<Option<String>> {
-        // A line about a running call may stand there.
-        self.show("\r\x1b[2K")?;
+        self.show(self.room)?;
         self.show(text)?;
         // What was typed before the question could be read is no answer to it.
         tcflush(&self.input, QueueSelector::IFlush)?;

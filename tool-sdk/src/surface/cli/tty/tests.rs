@@ -30,7 +30,7 @@ fn type_in(mut person: &File, text: &str) {
 fn ask(ahead: &str, behind: Option<&str>) -> Option<String> {
     let (person, program) = pair();
     type_in(&person, ahead);
-    let tty = Tty::new(program, Vec::new());
+    let tty = Tty::new(program, Vec::new(), false);
     let looked = Cell::new(false);
     let answer = tty.prompt("sure? ", &|| {
         // It is looked for a line only behind the question.
@@ -58,7 +58,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
 fn there_is_no_line_at_the_end_or_when_nobody_wants_it() {
     assert_eq!(ask("y\n", None), None);
     let (person, program) = pair();
-    let tty = Tty::new(program, Vec::new());
+    let tty = Tty::new(program, Vec::new(), false);
     let looked = Cell::new(false);
     let answer = tty.prompt("sure? ", &|| {
         if !looked.replace(true) {
@@ -68,4 +68,12 @@ fn there_is_no_line_at_the_end_or_when_nobody_wants_it() {
         true
     });
     assert_eq!(answer.unwrap(), None);
+}
+
+#[test]
+fn a_terminal_that_only_takes_text_gets_nothing_else() {
+    let (_person, program) = pair();
+    let tty = Tty::new(program, Vec::new(), true);
+    assert_eq!(tty.prompt("sure? ", &|| false).unwrap(), None);
+    assert_eq!(tty.output.into_inner().unwrap(), b"sure? \n");
 }

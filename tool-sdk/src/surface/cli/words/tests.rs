@@ -1,5 +1,7 @@
 //! Words of a command line, and what is made of them.
 
+use std::io;
+
 use super::super::{grammar, toy};
 use super::*;
 
@@ -112,6 +114,16 @@ fn a_file_is_found_from_the_current_folder() {
     std::fs::write(dir.path().join("args.json"), r#"{"text":"é"}"#).unwrap();
     let (text, _) = read_with(&["@args.json"], b"", dir.path()).unwrap();
     assert_eq!(text, r#"{"text":"é"}"#);
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        let [file, word] = [&b"\xff.json"[..], b"@\xff.json"].map(OsStr::from_bytes);
+        std::fs::write(dir.path().join(file), "{}").unwrap();
+        let (mut stdin, mut out, mut err) = (io::empty(), Vec::new(), Vec::new());
+        let mut io = Io::new(&mut stdin, &mut out, &mut err);
+        io.current_dir = dir.path().to_owned();
+        assert_eq!(input::arguments(word, &mut io).unwrap(), "{}");
+    }
     check_refused(&["@no-such-file"], b"", "cannot open `no-such-file`");
 }
 
@@ -126,6 +138,7 @@ fn what_cannot_be_meant_is_told() {
     check_faults(&["-x", "1", "--text", "a"], &["unknown argument `x`"]);
     check_faults(&["--text"], &["`text` has no value"]);
     check_faults(&["--root"], &["a value is required for '--root <DIR>'"]);
+    check_refused(&["@"], b"", "`@` is followed by the name of a file");
     check_refused(&["@."], b"", "cannot read `.`");
     check_refused(&["-"], b"\xff", "standard input is not UTF-8");
     check_refused(&["-"], &vec![b' '; (16 << 20) + 1], "longer than 16 MiB");
