@@ -112,6 +112,7 @@ pub(crate) fn is_strict(text: &str) -> Result<(), String> {
 }
 
 /// The same of any value that is bounded elsewhere.
+#[cfg(feature = "mcp")]
 pub(crate) fn is_clear(text: &str) -> Result<(), serde_json::Error> {
     Json::parse(text).map(drop)
 }
