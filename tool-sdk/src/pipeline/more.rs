@@ -3,7 +3,9 @@
 //!
 //! While somebody thinks about that, or about a form that the tool shows, its time stands still.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use serde_json::Value;
 
@@ -30,12 +32,16 @@ pub(super) async fn may(core: Arc<Core>, cx: Context, permission: String, what: 
     wish.is_written_down(&decision, reply.as_ref()) && decision.action == Action::Allow
 }
 
-/// What a person answers to the running call, which has no answer for ever.
+/// What a person answers to the running call; nobody is waited for without end.
 pub(super) async fn answers(
     core: Arc<Core>,
     cx: Context,
-    answers: Inquiring,
+    mut answers: Inquiring,
 ) -> Result<Vec<Value>, ToolError> {
+    // An answer that is there already took nobody any time, and is not written down.
+    if let Poll::Ready(given) = poll_fn(|task| Poll::Ready(answers.as_mut().poll(task))).await {
+        return given;
+    }
     let _thinking = core.kept(cx.session()).thoughts.begin(cx.call());
     match tokio::time::timeout(core.ask_timeout, answers).await {
         Ok(answers) => answers,
