@@ -155,12 +155,19 @@ impl Session {
         &self,
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
     ) -> Result<Vec<Value>, ToolError> {
-        let named: Vec<_> = inquiries.into_iter().map(|(name, it)| (name.into(), it)).collect();
-        match self.lent().get::<Lent>() {
-            Some(lent) => Arc::clone(&lent.0).inquire(named).await,
-            None => Err(nobody()),
-        }
+        self.inquiring(named(inquiries))?.await
     }
+
+    fn inquiring(&self, inquiries: Vec<(String, Inquiry)>) -> Result<Inquiring, ToolError> {
+        let lent = self.lent().get::<Lent>().ok_or_else(nobody)?;
+        Ok(Arc::clone(&lent.0).inquire(inquiries))
+    }
+}
+
+fn named<N: Into<String>>(
+    inquiries: impl IntoIterator<Item = (N, Inquiry)>,
+) -> Vec<(String, Inquiry)> {
+    inquiries.into_iter().map(|(name, it)| (name.into(), it)).collect()
 }
 
 fn nobody() -> ToolError {
@@ -170,16 +177,24 @@ fn nobody() -> ToolError {
 
 /// Questions to whoever called.
 impl Context {
-    /// Asks whoever called, see [`Session::inquire`].
+    /// Asks whoever called, see [`Session::inquire`]. The time that somebody takes to fill in a
+    /// form is not on the time of the call.
     ///
     /// # Errors
     ///
-    /// Fails with kind `unavailable` where nobody can be asked.
+    /// Fails with kind `unavailable` where nobody can be asked, or where a person is asked and
+    /// says nothing for as long as the pipeline waits for people.
     pub async fn inquire<N: Into<String>>(
         &self,
         inquiries: impl IntoIterator<Item = (N, Inquiry)>,
     ) -> Result<Vec<Value>, ToolError> {
-        self.session().inquire(inquiries).await
+        let inquiries = named(inquiries);
+        let is_for_people = inquiries.iter().any(|(_, it)| it.kind() == InquiryKind::Form);
+        let answers = self.session().inquiring(inquiries)?;
+        match &self.sink {
+            Some(sink) if is_for_people => Arc::clone(sink).think(self.clone(), answers).await,
+            _ => answers.await,
+        }
     }
 
     /// Lets the caller's user fill in a form.

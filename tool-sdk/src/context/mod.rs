@@ -163,7 +163,7 @@ impl Context {
     }
 
     /// When the time of the call is up; what somebody takes to answer what it
-    /// [asks](Self::ask) is not on its time.
+    /// [asks](Self::ask), or to fill in a form, is not on its time.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let thought = self.sink.as_ref().map_or(Duration::ZERO, |sink| sink.thought(self));

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, Sight, ToolFacts};
+use super::{Context, Inquiring, Sight, ToolFacts};
 use crate::name::ToolName;
 use crate::redact::Redactor;
 
@@ -76,6 +76,13 @@ pub trait Sink: Send + Sync {
     fn thought(&self, cx: &Context) -> Duration {
         let _ = cx;
         Duration::ZERO
+    }
+
+    /// Waits for what a person answers to the running call: that time is not on the tool's. Only
+    /// waits by default.
+    fn think(self: Arc<Self>, cx: Context, answers: Inquiring) -> Inquiring {
+        let _ = cx;
+        answers
     }
 
     /// The tools that fit `query` best among those that the session can see; none by default.

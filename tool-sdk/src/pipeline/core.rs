@@ -14,7 +14,7 @@ use super::files;
 use super::thoughts::Thoughts;
 use crate::audit::Audit;
 use crate::call::{Call, CallId};
-use crate::context::{Asking, Context, Session, Sight, Signal, Sink, ToolFacts};
+use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, ToolFacts};
 use crate::event::{EventKind, Hub, ToolEvent};
 use crate::hook::Registered;
 use crate::loop_guard::{History, LoopGuard};
@@ -185,6 +185,10 @@ impl Sink for Core {
 
     fn ask(self: Arc<Self>, cx: Context, permission: String, what: String) -> Asking {
         Box::pin(super::more::may(self, cx, permission, what))
+    }
+
+    fn think(self: Arc<Self>, cx: Context, answers: Inquiring) -> Inquiring {
+        Box::pin(super::more::answers(self, cx, answers))
     }
 
     fn search_tools(&self, cx: &Context, query: &str, limit: usize) -> Vec<ToolFacts> {

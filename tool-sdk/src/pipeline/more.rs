@@ -1,8 +1,11 @@
-//! What a running tool asks for beyond what its arguments said, such as reaching a host.
+//! What a running tool asks for beyond what its arguments said, such as reaching a host: it is
+//! judged by the same rules, asked in the same way and written down like a call.
 //!
-//! It is judged by the same rules, asked in the same way and written down like a call.
+//! While somebody thinks about that, or about a form that the tool shows, its time stands still.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use serde_json::Value;
 
@@ -11,8 +14,9 @@ use super::core::Core;
 use super::decide::grantee;
 use super::witness::Subscribers;
 use crate::audit::{self, AuditRecord, Audited};
-use crate::context::Context;
+use crate::context::{Context, Inquiring};
 use crate::effect::RiskClass;
+use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{Action, Ask, Backstage, Case, Decision, Fingerprint, Pattern, Settled};
 use crate::tool::{Subject, Tool};
@@ -26,6 +30,23 @@ pub(super) async fn may(core: Arc<Core>, cx: Context, permission: String, what: 
     let wish = Wish { core, cx, tool, subject: Subject::new(what).under(permission) };
     let (decision, reply) = wish.answered().await;
     wish.is_written_down(&decision, reply.as_ref()) && decision.action == Action::Allow
+}
+
+/// What a person answers to the running call; nobody is waited for without end.
+pub(super) async fn answers(
+    core: Arc<Core>,
+    cx: Context,
+    mut answers: Inquiring,
+) -> Result<Vec<Value>, ToolError> {
+    // An answer that is there already took nobody any time, and is not written down.
+    if let Poll::Ready(given) = poll_fn(|task| Poll::Ready(answers.as_mut().poll(task))).await {
+        return given;
+    }
+    let _thinking = core.kept(cx.session()).thoughts.begin(cx.call());
+    match tokio::time::timeout(core.ask_timeout, answers).await {
+        Ok(answers) => answers,
+        Err(_) => Err(ToolError::unavailable("nobody has answered in time")),
+    }
 }
 
 struct Wish {

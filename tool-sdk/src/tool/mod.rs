@@ -36,6 +36,8 @@ use std::sync::Arc;
 pub use self::approved::Approved;
 #[cfg(feature = "cli")]
 pub(crate) use self::args::closest;
+#[cfg(feature = "mcp")]
+pub(crate) use self::args::is_clear;
 pub(crate) use self::args::is_strict;
 pub use self::args::{Fault, FaultKind, InvalidArgs};
 pub use self::definition::{Definition, Flags, Parallel, Place, Refinement, Source, Truncate};

@@ -50,9 +50,10 @@ impl Abilities {
         }
     }
 
-    /// The first of the inquiries that the peer cannot answer.
-    pub(super) fn lacking(self, inquiries: &[(String, Inquiry)]) -> Option<InquiryKind> {
-        inquiries.iter().map(|(_, inquiry)| inquiry.kind()).find(|kind| !self.can(*kind))
+    /// Whether the peer can answer all of these; gives the first that it cannot.
+    pub(super) fn check(self, inquiries: &[(String, Inquiry)]) -> Result<(), InquiryKind> {
+        let mut kinds = inquiries.iter().map(|(_, inquiry)| inquiry.kind());
+        kinds.find(|kind| !self.can(*kind)).map_or(Ok(()), Err)
     }
 }
 
@@ -192,10 +193,10 @@ impl Inquiries for Desk {
 
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
         Box::pin(async move {
-            if let Some(kind) = self.can.lacking(&inquiries) {
+            self.can.check(&inquiries).map_err(|kind| {
                 *self.lacking.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);
-                return Err(cannot(kind));
-            }
+                cannot(kind)
+            })?;
             if let Some(answers) = all(&inquiries, &self.given) {
                 return Ok(answers);
             }
@@ -256,9 +257,9 @@ impl Inquiries for Peek {
             if let Some(answers) = all(&inquiries, &self.given) {
                 return Ok(answers);
             }
-            let (asked, error) = match self.can.lacking(&inquiries) {
-                Some(kind) => (Asked::Lacking(kind), cannot(kind)),
-                None => (
+            let (asked, error) = match self.can.check(&inquiries) {
+                Err(kind) => (Asked::Lacking(kind), cannot(kind)),
+                Ok(()) => (
                     Asked::Wanted(inquiries),
                     ToolError::unavailable("the client has not answered yet"),
                 ),

@@ -172,9 +172,7 @@ impl Inquiries for User {
 
     fn inquire(self: Arc<Self>, inquiries: Vec<(String, Inquiry)>) -> Inquiring {
         Box::pin(async move {
-            if let Some(kind) = self.can.lacking(&inquiries) {
-                return Err(cannot(kind));
-            }
+            self.can.check(&inquiries).map_err(cannot)?;
             let mut answers = Vec::with_capacity(inquiries.len());
             for (_, inquiry) in &inquiries {
                 answers.push(self.ask_one(inquiry).await?);

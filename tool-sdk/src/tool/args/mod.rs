@@ -111,6 +111,12 @@ pub(crate) fn is_strict(text: &str) -> Result<(), String> {
     }
 }
 
+/// The same of any value that is bounded elsewhere.
+#[cfg(feature = "mcp")]
+pub(crate) fn is_clear(text: &str) -> Result<(), serde_json::Error> {
+    Json::parse(text).map(drop)
+}
+
 /// Decodes arguments that only a schema describes.
 pub(crate) fn take_value(
     name: &str,

@@ -106,5 +106,6 @@ impl State {
     }
 }
 
-/// How much room is kept for later messages.
-const KEPT: usize = 64 * 1024;
+/// How much room is kept for later messages: for a page of a list, since the system takes much
+/// longer to find new room for one than it takes to be copied.
+const KEPT: usize = 1024 * 1024;

@@ -16,6 +16,8 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::tool::is_clear;
+
 /// The longest message that a peer may send.
 pub(super) const LONGEST: usize = 4 * 1024 * 1024;
 
@@ -56,7 +58,9 @@ struct ToolCall<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
-    _meta: Option<&'a RawValue>,
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, rename = "inputResponses")]
+    answers: Option<&'a RawValue>,
 }
 
 /// Which part of a list is wanted.
@@ -155,14 +159,17 @@ pub(super) fn judge(text: &[u8]) -> Result<Kind, Fault> {
             Ok(written) => Ok(Kind::Call(written)),
             Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
         },
-        (Some("initialize"), Some(_)) => Ok(Kind::Hello),
-        (Some(method), Some(_)) if method.ends_with("/list") => match page(envelope.params) {
+        (Some("initialize"), Some(_)) => match parameters("initialize", envelope.params) {
+            Ok(()) => Ok(Kind::Hello),
+            Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
+        },
+        (Some(method), Some(_)) => match parameters(method, envelope.params) {
             Ok(()) => Ok(Kind::Other),
             Err(why) => Err(Fault::new(ErrorCode::INVALID_PARAMS, why).of(id)),
         },
-        (Some(_), _) => Ok(Kind::Other),
+        (Some(_), None) => Ok(Kind::Other),
         (None, Some(answered)) => match (envelope.result, envelope.error) {
-            (Some(_), None) => Ok(Kind::Other),
+            (Some(result), None) if is_clear(result.get()).is_ok() => Ok(Kind::Other),
             (None, Some(error)) if is_error(error) => Ok(Kind::Other),
             (None, None) => Err(Fault::invalid(FORMLESS).of(id)),
             // Said to the peer it would be the answer to a request of its own.
@@ -181,14 +188,26 @@ fn is_error(error: &RawValue) -> bool {
 fn arguments(params: Option<&RawValue>) -> Result<Written, String> {
     let params = params.map_or("{}", RawValue::get);
     let call: ToolCall<'_> = object(params).map_err(|error| format!("`params`: {error}"))?;
+    for part in [call.meta, call.answers].into_iter().flatten() {
+        check(part)?;
+    }
     Ok(Written(call.arguments.map_or("{}", RawValue::get).into()))
 }
 
-/// The library takes a list of no known page for the first one.
-fn page(params: Option<&RawValue>) -> Result<(), String> {
-    let params = params.map_or("{}", RawValue::get);
-    let Page { .. } = object(params).map_err(|error| format!("`params`: {error}"))?;
+/// Looks at what the library would not: of two equal keys it takes the last, and a list of no
+/// known page for the first one.
+fn parameters(method: &str, params: Option<&RawValue>) -> Result<(), String> {
+    let Some(params) = params.filter(|_| METHODS.contains(&method)) else { return Ok(()) };
+    check(params)?;
+    if method.ends_with("/list") {
+        let Page { .. } = object(params.get()).map_err(|error| format!("`params`: {error}"))?;
+    }
     Ok(())
+}
+
+/// Whether every reader makes the same of it.
+fn check(part: &RawValue) -> Result<(), String> {
+    is_clear(part.get()).map_err(|error| format!("`params`: {error}"))
 }
 
 /// The bytes of a JSON text that stand in none of its strings.

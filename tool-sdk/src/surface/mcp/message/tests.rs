@@ -35,6 +35,22 @@ fn what_is_no_message_is_told_from_what_is_no_json() {
     assert!(judge(b"\xff").is_err());
 }
 
+// The library would take the last of two equal keys, however deep they stand.
+#[test]
+fn of_two_equal_keys_none_is_chosen() {
+    let twice = r#"{"a":{"action":"accept","content":{"answer":"reject","answer":"once"}}}"#;
+    for (method, params) in [
+        ("tools/call", format!(r#"{{"name":"t","inputResponses":{twice}}}"#)),
+        ("tools/call", r#"{"name":"t","_meta":{"progressToken":1,"progressToken":2}}"#.to_owned()),
+        ("prompts/get", format!(r#"{{"name":"t","inputResponses":{twice}}}"#)),
+        ("initialize", r#"{"capabilities":{"roots":{},"roots":{}}}"#.to_owned()),
+        ("tools/list", r#"{"cursor":"a","cursor":"b"}"#.to_owned()),
+    ] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#);
+        check(&text, -32602, json!(7));
+    }
+}
+
 // Who gets an error with the id of a question of ours takes it for an answer.
 #[test]
 fn an_answer_that_is_none_says_no() {
@@ -42,6 +58,7 @@ fn an_answer_that_is_none_says_no() {
         r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}"#,
         r#"{"jsonrpc":"2.0","id":1,"error":5}"#,
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"content":{"answer":"reject","answer":"once"}}}"#,
     ] {
         let kind = judge(text.as_bytes()).expect(text);
         let readable = readable(text.as_bytes(), &kind);

@@ -146,6 +146,44 @@ async fn a_modern_peer_answers_with_its_next_request() {
     assert_eq!(text(&done["result"]), r#""ada" of "Rome""#);
 }
 
+// F54: what a person takes to fill in a form is not on the tool's time; but nobody is waited for
+// without end.
+#[tokio::test(start_paused = true)]
+async fn a_form_is_filled_in_on_nobodys_time() {
+    let asks = definition("greet", RiskClass::Read).timeout(Duration::from_secs(1));
+    let asks = DynamicTool::new(asks, |_: Value, cx: Context| async move {
+        let answers = cx.inquire([("name", name())]).await?;
+        Ok::<_, ToolError>(format!("{} {}", answers[0]["content"]["name"], cx.is_cancelled()))
+    });
+    let registry = Registry::builder().add(asks).build().unwrap();
+    let pipeline = Pipeline::new(registry).ask_timeout(Duration::from_secs(60));
+    let server = Server::new(pipeline, Session::default());
+    let minutes = |part| tokio::time::sleep(Duration::from_secs(60) / part);
+
+    let mut peer = Peer::legacy(&server, able()).await;
+    for params in [json!({ "name": "greet" }), json!({ "name": "greet", "_meta": {} })] {
+        let call = peer.send("tools/call", params.clone()).await;
+        let form = peer.said("elicitation/create").await;
+        minutes(2).await;
+        peer.reply(&form, ada()).await;
+        assert_eq!(text(&peer.answer(call).await["result"]), r#""ada" false"#);
+        let call = peer.send("tools/call", params).await;
+        peer.said("elicitation/create").await;
+        let failed = peer.answer(call).await;
+        assert!(text(&failed["result"]).contains("answered in time"), "{failed}");
+    }
+
+    let mut peer = Peer::modern(&server, able());
+    let wanted = peer.call("greet", json!({})).await;
+    minutes(2).await;
+    let params = json!({
+        "name": "greet", "arguments": {},
+        "requestState": wanted["requestState"], "inputResponses": { "name": ada() },
+    });
+    let done = peer.request("tools/call", params).await;
+    assert_eq!(text(&done["result"]), r#""ada" false"#);
+}
+
 #[tokio::test]
 async fn a_peer_that_cannot_answer_is_told_what_it_lacks() {
     let mut legacy = Peer::legacy(&curious(), json!({})).await;
