@@ -67,8 +67,8 @@ impl Guard {
         Self { tokens, hosts, origins: http.origins.clone() }
     }
 
-    /// Says who it is that enters; nothing where the token is nobody's in particular.
-    pub(super) fn admit(&self, headers: &HeaderMap) -> Result<Option<Arc<Principal>>, Refused> {
+    /// Whether the name and the site are known. Browsers ask that much without a token.
+    pub(super) fn knows(&self, headers: &HeaderMap) -> Result<(), Refused> {
         let one_of = |header, list: &[String]| {
             let mut values = headers.get_all(header).iter();
             let (value, another) = (values.next(), values.next());
@@ -81,6 +81,12 @@ impl Guard {
         if headers.contains_key(ORIGIN) && !one_of(ORIGIN, &self.origins) {
             return Err(Refused::Origin);
         }
+        Ok(())
+    }
+
+    /// Says who it is that enters; nothing where the token is nobody's in particular.
+    pub(super) fn admit(&self, headers: &HeaderMap) -> Result<Option<Arc<Principal>>, Refused> {
+        self.knows(headers)?;
         self.whose(headers).ok_or(Refused::Token)
     }
 

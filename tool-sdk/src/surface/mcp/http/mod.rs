@@ -5,6 +5,7 @@
 //! is no message does not come in. What an open session asks for that needs no stream of
 //! events is answered at the door.
 
+mod cors;
 mod guard;
 mod lasting;
 mod principal;
@@ -168,7 +169,7 @@ async fn hold(stream: TcpStream, door: Arc<Door>, seat: &Arc<Seat>) {
     let _ = stream.set_nodelay(true);
     let answer = service_fn(|request: Request<Incoming>| {
         let (door, seat) = (Arc::clone(&door), Arc::clone(seat));
-        async move { Ok::<_, Infallible>(door.answer(request, &seat).await.unwrap_or_else(|it| it)) }
+        async move { Ok::<_, Infallible>(door.answer(request, &seat).await) }
     });
     // A connection that breaks concerns nobody else.
     let _ = http1::Builder::new()
@@ -205,8 +206,26 @@ impl Door {
         Self { guard, sessions, service: StreamableHttpService::new(connect, manager, config) }
     }
 
-    /// Whatever keeps a request out is an answer as well.
-    async fn answer(
+    /// Whatever keeps a request out is an answer as well, and one that its site may read unless
+    /// the site itself is kept out.
+    async fn answer(self: &Arc<Self>, request: Request<Incoming>, seat: &Seat) -> Answer {
+        if let Err(refused) = self.guard.knows(request.headers()) {
+            return refuse(refused);
+        }
+        let site = request.headers().get(header::ORIGIN).cloned();
+        let mut answer = if cors::is_preflight(request.method(), request.headers()) {
+            cors::preflight(request.headers())
+        } else {
+            self.enter(request, seat).await.unwrap_or_else(|kept_out| kept_out)
+        };
+        if let Some(site) = site {
+            cors::let_read(&mut answer, site);
+        }
+        answer
+    }
+
+    /// Answers whoever has a token.
+    async fn enter(
         self: &Arc<Self>,
         request: Request<Incoming>,
         seat: &Seat,

@@ -11,6 +11,9 @@ use crate::surface::mcp::{Http, Principal, Token};
 pub(super) const ADA: &str = "ada-0123456789abcdef0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef0123456789abcdef";
 
+/// A web site whose scripts are let in.
+const SITE: &str = "https://site.example";
+
 const MODERN: &str =
     "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: add\r\n";
 
@@ -36,7 +39,8 @@ impl Served {
         let anybody = token.reveal().to_owned();
         let http = Http::new(token)
             .principal(ADA.parse().unwrap(), Principal::new("ada").with_permission("notes:write"))
-            .principal(BOB.parse().unwrap(), Principal::new("bob"));
+            .principal(BOB.parse().unwrap(), Principal::new("bob"))
+            .allow_origin(SITE);
         Self { address, anybody, serving: tokio::spawn(server.serve_http(listener, http)) }
     }
 
@@ -359,4 +363,62 @@ async fn what_is_no_message_does_not_come_in() {
     }
     let long = format!("\"{}\"", "x".repeat(1024 * 1024));
     assert_eq!(status(&served.ask("POST", ADA, &named, &long).await), "413");
+}
+
+/// The value of a header, in an answer.
+fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let head = answer.split("\r\n\r\n").next()?;
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    lines.find_map(|(known, value)| (known == name).then_some(value))
+}
+
+// RS3: a browser lets the scripts of a site that was let in send what clients send and read what
+// they read, and no others.
+#[tokio::test]
+async fn a_script_of_a_site_that_was_let_in_is_no_stranger_to_browsers() {
+    let served = Served::start(&who()).await;
+    let of = |site: &str| {
+        format!(
+            "Origin: {site}\r\nAccess-Control-Request-Method: POST\r\n\
+             Access-Control-Request-Headers: authorization, Content-Type,mcp-param-x, cookie\r\n"
+        )
+    };
+    // A browser sends no token with its question.
+    let asked = served.ask("OPTIONS", "none", &of(SITE), "").await;
+    assert_eq!(status(&asked), "204");
+    assert_eq!(header(&asked, "access-control-allow-origin"), Some(SITE));
+    assert_eq!(header(&asked, "access-control-allow-methods"), Some("GET, POST, DELETE"));
+    let names = header(&asked, "access-control-allow-headers");
+    assert_eq!(names, Some("authorization, content-type, mcp-param-x"));
+    assert_eq!(header(&asked, "vary"), Some("origin"));
+
+    for site in ["https://other.example", "null", "https://site.example:444"] {
+        let asked = served.ask("OPTIONS", ADA, &of(site), "").await;
+        assert_eq!((status(&asked), header(&asked, "access-control-allow-origin")), ("403", None));
+    }
+    let inward = format!("{}Access-Control-Request-Private-Network: true\r\n", of(SITE));
+    let asked = served.ask("OPTIONS", "none", &inward, "").await;
+    assert_eq!((status(&asked), header(&asked, "access-control-allow-methods")), ("401", None));
+
+    // What it is answered it may read, also that it lacks the token.
+    let from = format!("Origin: {SITE}\r\n");
+    let answer = served.ask("POST", "none", &from, &call("who").to_string()).await;
+    assert_eq!(
+        (status(&answer), header(&answer, "access-control-allow-origin")),
+        ("401", Some(SITE))
+    );
+    let read = header(&answer, "access-control-expose-headers");
+    assert_eq!(read, Some("mcp-protocol-version, mcp-session-id, www-authenticate"));
+    let ada = served.open(ADA).await;
+    let from = format!("{from}Mcp-Session-Id: {ada}\r\n");
+    let answer = served.ask("POST", ADA, &from, &call("who").to_string()).await;
+    assert_eq!(
+        (status(&answer), header(&answer, "access-control-allow-origin")),
+        ("200", Some(SITE))
+    );
+    assert!(answer.contains("it is ada"), "{answer}");
+
+    // Nobody else hears of it.
+    let answer = served.post(ADA, Some(&ada), &call("who")).await;
+    assert!(!answer.contains("access-control"), "{answer}");
 }

@@ -1,0 +1,65 @@
+//! What a browser wants to know before a script of another site may talk to the server, and
+//! before it shows the script an answer.
+//!
+//! Who may enter is the [guard](super::guard)'s matter: only a site that the host let in is told
+//! anything here (RS3), and it needs the token still.
+
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, HeaderName, HeaderValue, ORIGIN, VARY,
+};
+use hyper::{HeaderMap, Method, StatusCode};
+
+use super::reply::{Answer, said};
+
+/// How a browser says that the site is further out than the server.
+const PRIVATE_NETWORK: HeaderName =
+    HeaderName::from_static("access-control-request-private-network");
+/// What a client sends; what begins with `mcp-` is of the protocol.
+const SENT: &[&str] = &["accept", "authorization", "content-type", "last-event-id"];
+/// What a client reads, beside what every script may.
+const READ: HeaderValue =
+    HeaderValue::from_static("mcp-protocol-version, mcp-session-id, www-authenticate");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
+/// How long a browser need not ask again, in seconds.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// Whether a browser asks if a script may send something. That a site on the net may reach into
+/// a private network is never said.
+pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
+    method == Method::OPTIONS
+        && [ORIGIN, ACCESS_CONTROL_REQUEST_METHOD].iter().all(|name| headers.contains_key(name))
+        && !headers.contains_key(PRIVATE_NETWORK)
+}
+
+/// What a script may send.
+pub(super) fn preflight(asked: &HeaderMap) -> Answer {
+    let mut answer = said(StatusCode::NO_CONTENT, "");
+    let headers = answer.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    if let Some(names) = sent(asked) {
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names);
+    }
+    answer
+}
+
+/// Of the headers that are asked about, those that a client sends.
+fn sent(asked: &HeaderMap) -> Option<HeaderValue> {
+    let names = asked.get(ACCESS_CONTROL_REQUEST_HEADERS)?.to_str().ok()?;
+    let names: Vec<_> = names
+        .split(',')
+        .map(|name| name.trim().to_ascii_lowercase())
+        .filter(|name| SENT.contains(&&**name) || name.starts_with("mcp-"))
+        .collect();
+    HeaderValue::try_from(names.join(", ")).ok()
+}
+
+/// Lets the script of a site that was let in read the answer.
+pub(super) fn let_read(answer: &mut Answer, site: HeaderValue) {
+    let headers = answer.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, site);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, READ);
+    headers.append(VARY, HeaderValue::from_static("origin"));
+}
