@@ -23,6 +23,7 @@ use tokio::sync::watch;
 pub use self::agent::AgentProfile;
 use self::filter::Filter;
 pub use self::model::ModelProfile;
+#[cfg(feature = "cli")]
 pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
 pub use self::view::View;
