@@ -15,6 +15,7 @@ use crate::stop;
 /// A look at a place.
 pub(crate) struct Look<'l> {
     pub(crate) place: Located,
+    #[cfg_attr(not(feature = "search"), expect(dead_code, reason = "only searches look further"))]
     pub(crate) workspace: &'l Workspace,
     pub(crate) stop: &'l Stop,
     sight: Sight,
@@ -51,6 +52,7 @@ impl Look<'_> {
     }
 
     /// That what is at the place could not be read.
+    #[cfg_attr(not(feature = "fs"), expect(dead_code, reason = "searches go past it"))]
     pub(crate) fn unread(&self, error: io::Error) -> ToolError {
         let path = self.place.display();
         ToolError::failed(format_args!("cannot read `{path}`: {error}")).source(error)
