@@ -4,21 +4,54 @@
 //! looks at blocks, which the compiler turns into vector instructions, and copies what
 //! needs no escape as a whole.
 
-/// Writes `text` as a JSON string, quotes included.
+/// Where JSON is written to.
+pub(crate) trait Sink {
+    /// Makes room for so many bytes more.
+    fn room(&mut self, bytes: usize);
+    fn put(&mut self, text: &str);
+}
+
+impl Sink for String {
+    fn room(&mut self, bytes: usize) {
+        self.reserve(bytes);
+    }
+
+    fn put(&mut self, text: &str) {
+        self.push_str(text);
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn room(&mut self, bytes: usize) {
+        self.reserve(bytes);
+    }
+
+    fn put(&mut self, text: &str) {
+        self.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// `text` as a JSON string, quotes included.
 pub(crate) fn json_string(text: &str) -> String {
-    // One allocation for most texts: escapes are rare, newlines the most common.
-    let mut out = String::with_capacity(text.len() + text.len() / 16 + 16);
-    out.push('"');
+    let mut out = String::new();
+    put_json_string(&mut out, text);
+    out
+}
+
+/// Writes `text` as a JSON string, quotes included.
+pub(crate) fn put_json_string(out: &mut impl Sink, text: &str) {
+    // Enough at once for most texts: escapes are rare, newlines the most common.
+    out.room(text.len() + text.len() / 16 + 16);
+    out.put("\"");
     let mut rest = text;
     while !rest.is_empty() {
         let plain = plain_prefix(rest.as_bytes());
-        out.push_str(&rest[..plain]);
+        out.put(&rest[..plain]);
         let Some(&byte) = rest.as_bytes().get(plain) else { break };
-        escape(byte, &mut out);
+        escape(byte, out);
         rest = &rest[plain + 1..];
     }
-    out.push('"');
-    out
+    out.put("\"");
 }
 
 /// The JSON string at the start of `json`, and how many bytes it takes; nothing when it is
@@ -113,20 +146,20 @@ fn needs_escape(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
-fn escape(byte: u8, out: &mut String) {
+fn escape(byte: u8, out: &mut impl Sink) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     match byte {
-        b'"' => out.push_str("\\\""),
-        b'\\' => out.push_str("\\\\"),
-        b'\n' => out.push_str("\\n"),
-        b'\r' => out.push_str("\\r"),
-        b'\t' => out.push_str("\\t"),
-        0x08 => out.push_str("\\b"),
-        0x0c => out.push_str("\\f"),
+        b'"' => out.put("\\\""),
+        b'\\' => out.put("\\\\"),
+        b'\n' => out.put("\\n"),
+        b'\r' => out.put("\\r"),
+        b'\t' => out.put("\\t"),
+        0x08 => out.put("\\b"),
+        0x0c => out.put("\\f"),
         _ => {
-            out.push_str("\\u00");
-            out.push(HEX[usize::from(byte >> 4)] as char);
-            out.push(HEX[usize::from(byte & 15)] as char);
+            let number = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
+            out.put("\\u00");
+            out.put(str::from_utf8(&number).unwrap_or_default());
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What the host lends to tools, found by its type.
 
 use std::any::{Any, TypeId, type_name};
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -96,13 +95,14 @@ impl FromContextRef for Context {
     }
 }
 
-/// Values by their type.
+/// Values by their type. They are few, so a look at each is sooner done than a hash.
 #[derive(Clone, Default)]
-pub(crate) struct Lent(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct Lent(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
 impl Lent {
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
-        self.0.insert(TypeId::of::<T>(), value);
+        self.0.retain(|(of, _)| *of != TypeId::of::<T>());
+        self.0.push((TypeId::of::<T>(), value));
     }
 
     #[inline]
@@ -111,6 +111,7 @@ impl Lent {
     }
 
     pub(crate) fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.0.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+        let (_, value) = self.0.iter().find(|(of, _)| *of == TypeId::of::<T>())?;
+        Arc::clone(value).downcast().ok()
     }
 }

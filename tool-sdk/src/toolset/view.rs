@@ -205,6 +205,11 @@ impl View {
         self.entries.get(at).map(|entry| (&entry.tool, &entry.policy))
     }
 
+    /// What this session is told of the tool at a place.
+    pub(crate) fn told(&self, at: usize) -> Option<&Definition> {
+        self.entries.get(at).map(Entry::told)
+    }
+
     /// The rules by which calls are judged.
     #[must_use]
     pub fn rules(&self) -> &Ruleset {
@@ -269,7 +274,7 @@ impl View {
     /// The definition of the tool called `name`, as this session sees it.
     #[must_use]
     pub fn definition(&self, name: &str) -> Option<&Definition> {
-        self.index.find(name).and_then(|at| self.entries.get(at)).map(Entry::told)
+        self.find(name).and_then(|at| self.told(at))
     }
 
     /// The names closest to `name`, the closest first.

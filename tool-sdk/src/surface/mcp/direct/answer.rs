@@ -1,7 +1,5 @@
 //! Answers as the peer reads them, written without a tree of values in between.
 
-use std::io::Write as _;
-
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -11,7 +9,7 @@ use super::super::result::result;
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::ToolError;
-use crate::escape::json_string;
+use crate::escape::put_json_string;
 use crate::surface::provider;
 use crate::tool::Definition;
 
@@ -57,8 +55,9 @@ pub(super) fn notification(out: &mut Vec<u8>, method: &str, params: &Value) {
 }
 
 fn begin(out: &mut Vec<u8>, id: &str) {
-    // Writing to memory does not fail.
-    let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"result":"#);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(br#","result":"#);
 }
 
 fn end(out: &mut Vec<u8>) {
@@ -80,7 +79,7 @@ fn failure(out: &mut Vec<u8>, error: &ToolError) {
 
 fn text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
-    out.extend_from_slice(json_string(text).as_bytes());
+    put_json_string(out, text);
     out.extend_from_slice(b"}]");
 }
 

@@ -71,10 +71,8 @@ impl Desk {
             }
             Some(Simple::Call { id, call }) => {
                 let view = self.pipeline.toolset().view_for(session);
-                if view.definition(&call.name).is_none() {
-                    return false;
-                }
-                self.call(session, Asked { id: id.to_owned(), view, shows: *shows }, &call);
+                let Some(tool) = view.find(&call.name) else { return false };
+                self.call(session, id, Asked { view, tool, shows: *shows }, &call);
             }
             Some(Simple::Cancelled { id }) => return self.open.cancel(id),
             None => return false,
@@ -89,7 +87,7 @@ impl Desk {
     ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
         self.has_begun |= message.as_ref().is_some_and(begins);
         if let Some(JsonRpcMessage::Request(request)) = &message
-            && !self.open.begin(written(&request.id), None)
+            && !self.open.begin(written(&request.id).into(), None)
         {
             return Err(Fault::taken(Some(request.id.clone())));
         }
@@ -108,20 +106,19 @@ impl Desk {
         Ok(message)
     }
 
-    fn call(&mut self, session: &Session, asked: Asked, call: &ToolCall<'_>) {
-        let name = call.name.clone().into_owned();
+    fn call(&mut self, session: &Session, id: &str, asked: Asked, call: &ToolCall<'_>) {
         let cancel = CancellationToken::new();
         let call = call.call(&cancel);
         let (pipeline, session) = (self.pipeline.clone(), session.clone());
         let mut running = Box::pin(async move { pipeline.call(&session, call).await });
         if !self.is_alone {
-            return self.wait(running, cancel, asked, name);
+            return self.wait(running, cancel, id, asked);
         }
         // Whoever is to be woken is not known before the call has a task.
         let mut cx = Context::from_waker(Waker::noop());
         match running.as_mut().poll(&mut cx) {
-            Poll::Ready(outcome) => asked.tell(&self.out, outcome, &name),
-            Poll::Pending => self.wait(running, cancel, asked, name),
+            Poll::Ready(outcome) => asked.tell(&self.out, id, outcome),
+            Poll::Pending => self.wait(running, cancel, id, asked),
         }
     }
 
@@ -130,36 +127,38 @@ impl Desk {
         &mut self,
         running: Pin<Box<dyn Future<Output = Outcome> + Send>>,
         cancel: CancellationToken,
+        id: &str,
         asked: Asked,
-        name: String,
     ) {
-        self.open.begin(asked.id.clone(), Some(cancel.clone()));
+        let id = Arc::<str>::from(id);
+        self.open.begin(Arc::clone(&id), Some(cancel.clone()));
         let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
         self.running.spawn(async move {
             let outcome = running.await;
             // Nobody waits for the answer to a request that was taken back.
             if !cancel.is_cancelled() {
-                asked.tell(&out, outcome, &name);
+                asked.tell(&out, &id, outcome);
             }
-            open.end(&asked.id);
+            open.end(&id);
             // A peer that is gone need not be told.
             let _ = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
         });
     }
 }
 
-/// A call that wants an answer.
+/// What a call that wants an answer is of.
 struct Asked {
-    id: String,
     /// The tools as they were when the call came.
     view: Arc<View>,
+    /// The place of the tool among them.
+    tool: usize,
     shows: Shows,
 }
 
 impl Asked {
-    fn tell(&self, out: &Out, outcome: Outcome, name: &str) {
-        if let Some(definition) = self.view.definition(name) {
-            out.say(|queue| answer::outcome(queue, &self.id, outcome, definition, self.shows));
+    fn tell(&self, out: &Out, id: &str, outcome: Outcome) {
+        if let Some(definition) = self.view.told(self.tool) {
+            out.say(|queue| answer::outcome(queue, id, outcome, definition, self.shows));
         }
     }
 }

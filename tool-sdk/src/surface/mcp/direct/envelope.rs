@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::super::message::object;
+use super::usual;
 use crate::call::Call;
 
 /// A request, borrowed from its line and read in one go.
@@ -69,13 +70,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for MembersOf<T> {
 pub(super) struct ToolCall<'a> {
     pub(super) name: Cow<'a, str>,
     /// As the peer wrote them, down to keys that stand there twice.
-    pub(super) arguments: Option<&'a RawValue>,
+    pub(super) arguments: Option<&'a str>,
 }
 
 impl ToolCall<'_> {
     /// The call; `cancel` ends it.
     pub(super) fn call(&self, cancel: &CancellationToken) -> Call<'static> {
-        let arguments = self.arguments.map_or("{}", RawValue::get).to_owned();
+        let arguments = self.arguments.unwrap_or("{}").to_owned();
         Call::new(self.name.clone().into_owned(), arguments).cancelled_by(cancel.clone())
     }
 }
@@ -124,6 +125,14 @@ impl<'a> Simple<'a> {
     /// Nothing where rmcp has to look at the message.
     pub(super) fn read(line: &'a [u8]) -> Option<Self> {
         let line = str::from_utf8(line).ok()?;
+        match usual::call(line) {
+            Some((id, call)) => Some(Self::Call { id, call }),
+            None => Self::parse(line),
+        }
+    }
+
+    /// The same, whatever it looks like.
+    pub(super) fn parse(line: &'a str) -> Option<Self> {
         match object(line) {
             Ok(request) => Self::of(request),
             Err(_) => Self::cancelled(line),
@@ -140,6 +149,7 @@ impl<'a> Simple<'a> {
         let is_bare = name.is_empty() && arguments.is_none();
         match &*method {
             "tools/call" if cursor.is_none() => {
+                let arguments = arguments.map(RawValue::get);
                 Some(Self::Call { id, call: ToolCall { name, arguments } })
             }
             "tools/list" if is_bare => Some(Self::List { id, cursor }),
@@ -166,7 +176,7 @@ impl Simple<'_> {
 }
 
 /// A whole number or a text without anything to resolve, so that equal ids are equal texts.
-fn is_id(id: &str) -> bool {
+pub(super) fn is_id(id: &str) -> bool {
     match id.as_bytes() {
         [b'"', .., b'"'] => !id.contains('\\'),
         [b'0'] => true,

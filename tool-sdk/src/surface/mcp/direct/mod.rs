@@ -26,6 +26,7 @@ mod lines;
 mod open;
 mod out;
 mod single;
+mod usual;
 
 use std::io;
 use std::pin::Pin;

@@ -2,7 +2,6 @@
 //!
 //! **Invariant:** no two of them have one id.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -19,7 +18,7 @@ pub(in super::super) struct Open(Mutex<State>);
 /// A request that is open for as long as this is there.
 pub(in super::super) struct Ticket {
     open: Arc<Open>,
-    id: String,
+    id: Arc<str>,
 }
 
 impl Drop for Ticket {
@@ -30,10 +29,22 @@ impl Drop for Ticket {
 
 #[derive(Default)]
 struct State {
-    /// With what ends those that are answered here.
-    requests: HashMap<String, Option<CancellationToken>>,
+    /// Few at a time, so that a look at each is sooner done than a hash.
+    requests: Vec<Request>,
     /// Who waits for room.
     waker: Option<Waker>,
+}
+
+struct Request {
+    id: Arc<str>,
+    /// With what one ends that is answered here.
+    cancel: Option<CancellationToken>,
+}
+
+impl State {
+    fn find(&self, id: &str) -> Option<usize> {
+        self.requests.iter().position(|request| *request.id == *id)
+    }
 }
 
 /// The id of a message that was read, as it is written.
@@ -46,28 +57,31 @@ pub(in super::super) fn written(id: &RequestId) -> String {
 
 impl Open {
     pub(super) fn has(&self, id: &str) -> bool {
-        self.state().requests.contains_key(id)
+        self.state().find(id).is_some()
     }
 
     /// Opens a request; says whether its id was free.
-    pub(super) fn begin(&self, id: String, cancel: Option<CancellationToken>) -> bool {
+    pub(super) fn begin(&self, id: Arc<str>, cancel: Option<CancellationToken>) -> bool {
         let mut state = self.state();
-        let is_free = !state.requests.contains_key(&id);
+        let is_free = state.find(&id).is_none();
         if is_free {
-            state.requests.insert(id, cancel);
+            state.requests.push(Request { id, cancel });
         }
         is_free
     }
 
     /// The same for as long as what this gives is there; nothing where the id is taken.
-    pub(in super::super) fn ticket(self: &Arc<Self>, id: String) -> Option<Ticket> {
-        self.begin(id.clone(), None).then(|| Ticket { open: Arc::clone(self), id })
+    pub(in super::super) fn ticket(self: &Arc<Self>, id: &str) -> Option<Ticket> {
+        let id = Arc::<str>::from(id);
+        self.begin(Arc::clone(&id), None).then(|| Ticket { open: Arc::clone(self), id })
     }
 
     pub(super) fn end(&self, id: &str) {
         let waker = {
             let mut state = self.state();
-            state.requests.remove(id);
+            if let Some(at) = state.find(id) {
+                state.requests.swap_remove(at);
+            }
             state.waker.take()
         };
         if let Some(waker) = waker {
@@ -78,10 +92,11 @@ impl Open {
     /// Ends a request early; says whether it was one of those that are answered here. It stays
     /// open until its call has ended.
     pub(super) fn cancel(&self, id: &str) -> bool {
-        match self.state().requests.get(id) {
-            Some(Some(cancel)) => cancel.cancel(),
-            _ => return false,
-        }
+        let state = self.state();
+        let request = state.find(id).and_then(|at| state.requests.get(at));
+        let Some(cancel) = request.and_then(|request| request.cancel.clone()) else { return false };
+        drop(state);
+        cancel.cancel();
         true
     }
 

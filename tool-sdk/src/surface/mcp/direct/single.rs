@@ -30,6 +30,9 @@ use crate::event::Events;
 use crate::pipeline::Pipeline;
 use crate::toolset::View;
 
+/// How many bytes an answer has that says little.
+const USUAL: usize = 256;
+
 /// What answers requests of one legacy session.
 pub(in super::super) struct Single {
     pub(in super::super) pipeline: Pipeline,
@@ -55,7 +58,7 @@ pub(in super::super) enum Told {
 
 impl Single {
     pub(in super::super) async fn answer(&self, body: &[u8]) -> Told {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(USUAL);
         let simple = Simple::read(body);
         if simple.as_ref().and_then(Simple::request).is_some_and(|id| self.open.has(id)) {
             return Told::Nothing;
@@ -77,7 +80,7 @@ impl Single {
     async fn call(&self, id: &str, call: &ToolCall<'_>) -> Told {
         let view = self.pipeline.toolset().view_for(&self.session);
         let Some(definition) = view.definition(&call.name) else { return Told::Nothing };
-        let Some(ticket) = self.open.ticket(id.to_owned()) else { return Told::Nothing };
+        let Some(ticket) = self.open.ticket(id) else { return Told::Nothing };
         let cancel = CancellationToken::new();
         let mut call = call.call(&cancel);
         let call_id = CallId::next();
@@ -88,7 +91,7 @@ impl Single {
         let mut running: Running = Box::pin(async move { pipeline.call(&session, call).await });
         match future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await {
             Poll::Ready(outcome) if !events.has(|kind| is_logged(kind, self.level.get())) => {
-                let mut out = Vec::new();
+                let mut out = Vec::with_capacity(USUAL);
                 answer::outcome(&mut out, id, outcome, definition, self.shows);
                 return Told::Whole(out);
             }

@@ -302,7 +302,7 @@ impl Door {
     fn ticket(&self, head: &Parts, body: &[u8]) -> Result<Option<Ticket>, Fault> {
         let asked = session(&head.headers).and_then(|id| self.sessions.asked(id));
         let (Some(asked), Some(id)) = (asked, message::request(body)) else { return Ok(None) };
-        match asked.ticket(written(&id)) {
+        match asked.ticket(&written(&id)) {
             Some(ticket) => Ok(Some(ticket)),
             None => Err(Fault::taken(Some(id))),
         }
@@ -345,13 +345,16 @@ fn is_plain(head: &Parts) -> bool {
         let value = values.next().map(HeaderValue::to_str).transpose().ok()?;
         values.next().is_none().then_some(value)
     };
-    let accepts = |list: &str, wanted| list.split(',').any(|kind| kind.trim() == wanted);
     head.method == Method::POST
         && one(&header::CONTENT_TYPE) == Some(Some(JSON))
-        && one(&header::ACCEPT)
-            .flatten()
-            .is_some_and(|list| accepts(list, JSON) && accepts(list, "text/event-stream"))
+        && one(&header::ACCEPT).flatten().is_some_and(accepts_both)
         && one(&VERSION).is_some_and(|version| version.is_none_or(is_legacy))
+}
+
+/// Whether an answer may be a message as well as a stream of events.
+fn accepts_both(list: &str) -> bool {
+    let accepts = |wanted| list.split(',').any(|kind| kind.trim() == wanted);
+    list == "application/json, text/event-stream" || (accepts(JSON) && accepts("text/event-stream"))
 }
 
 fn is_legacy(version: &str) -> bool {
