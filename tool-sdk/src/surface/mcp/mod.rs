@@ -254,8 +254,8 @@ impl Server {
             // A last line without its end is a message all the same.
             let read = read.chain(io::Cursor::new([b'\n']));
             let (pipeline, listing) = (server.pipeline.clone(), Arc::clone(&server.listing));
-            let (front, opened) = direct::front(read, write, pipeline, listing);
-            speak(Connection::new(server)?.opening(&opened), front).await
+            let (behind, opened) = direct::front(read, write, pipeline, listing);
+            speak(Connection::new(server)?.opening(&opened), behind).await
         })
     }
 

@@ -3,14 +3,15 @@
 //!
 //! ```text
 //! peer ─▶ Front ─▶ envelope ─▶ pipeline ─▶ answer ─▶ out ─▶ peer
-//!           └────▶ message ──▶ rmcp ─────────────────▶┘
+//!           └────▶ message ──▶ Behind ─▶ rmcp ───────▶┘
 //! ```
 //!
-//! A [`Front`] stands between the peer and rmcp. It takes the lines that it knows to the last
-//! key out of the stream and answers them, all that came at once with one write; every other
-//! line is judged and goes on to rmcp. On a runtime of one thread a call is polled once where
-//! it stands, and gets a task of its own only when it has to wait. Where there are more
-//! threads it gets one at once, so that a tool that blocks its thread stops nobody else.
+//! A [`Front`] stands between the peer and rmcp, in a task of its own so that nobody else is
+//! woken by what it answers. It takes the lines that it knows to the last key out of the
+//! stream and answers them, all that came at once with one write; every other line is judged
+//! and goes on to rmcp. On a runtime of one thread a call is polled once where it stands, and
+//! gets a task of its own only when it has to wait. Where there are more threads it gets one
+//! at once, so that a tool that blocks its thread stops nobody else.
 //!
 //! Requests over HTTP come without a front, see [`Single`].
 //!
@@ -28,6 +29,7 @@ mod out;
 mod single;
 mod usual;
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -39,6 +41,7 @@ use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
@@ -92,9 +95,9 @@ pub(super) fn front<R, W>(
     write: W,
     pipeline: Pipeline,
     listing: Arc<Listing>,
-) -> (Front<R>, Arc<Opened>)
+) -> (Behind, Arc<Opened>)
 where
-    R: AsyncRead + Unpin,
+    R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + 'static,
 {
     let out = Out::new(write);
@@ -109,17 +112,22 @@ where
         pipeline,
         listing,
         opened: Arc::clone(&opened),
-        out,
+        out: Arc::clone(&out),
         running: JoinSet::new(),
         open: Arc::default(),
         has_begun: false,
         is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
     };
-    (Front { read, lines: Lines::default(), held: Held::default(), desk, ending: None }, opened)
+    let open = Arc::clone(&desk.open);
+    let front = Front { read, lines: Lines::default(), held: Held::default(), desk, ending: None };
+    let (pass, passed) = mpsc::channel(1);
+    let mut reading = JoinSet::new();
+    reading.spawn(front.read(pass));
+    (Behind { passed, out, open, _reading: reading }, opened)
 }
 
-/// A peer without what was answered already.
-pub(super) struct Front<R> {
+/// Who reads what a peer says.
+struct Front<R> {
     read: R,
     lines: Lines,
     held: Held,
@@ -129,6 +137,15 @@ pub(super) struct Front<R> {
 }
 
 impl<R: AsyncRead + Unpin> Front<R> {
+    /// Reads until the peer has hung up, or nobody wants to hear what it passes on.
+    async fn read(mut self, pass: mpsc::Sender<ClientJsonRpcMessage>) {
+        while let Some(message) = poll_fn(|cx| self.poll_receive(cx)).await {
+            if pass.send(message).await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Answers lines until one is for rmcp, or none is left.
     fn look(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
@@ -203,17 +220,26 @@ impl<R: AsyncRead + Unpin> Front<R> {
     }
 }
 
-impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
+/// The peer as rmcp has it: without what was answered already.
+pub(super) struct Behind {
+    passed: mpsc::Receiver<ClientJsonRpcMessage>,
+    out: Arc<Out>,
+    open: Arc<Open>,
+    /// The front, which ends with this.
+    _reading: JoinSet<()>,
+}
+
+impl Transport<RoleServer> for Behind {
     type Error = io::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (out, open) = (Arc::clone(&self.desk.out), Arc::clone(&self.desk.open));
+        let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
         async move {
             out.say(|queue| answer::message(queue, &message));
-            let sent = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
+            let sent = poll_fn(|cx| out.poll_flush(cx)).await;
             let answered = match &message {
                 JsonRpcMessage::Response(response) => Some(&response.id),
                 JsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -227,10 +253,10 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        std::future::poll_fn(|cx| self.poll_receive(cx)).await
+        self.passed.recv().await
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        std::future::poll_fn(|cx| self.desk.out.poll_shutdown(cx)).await
+        poll_fn(|cx| self.out.poll_shutdown(cx)).await
     }
 }
