@@ -22,6 +22,7 @@ use super::answer;
 use super::envelope::{Simple, ToolCall};
 use super::open::{Open, written};
 use super::out::Out;
+use super::together::{Together, say};
 use crate::call::Outcome;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
@@ -43,38 +44,46 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// Answers a line, or gives what rmcp has to answer.
-    pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-        if line.is_empty() || self.answer(line) {
+    /// Answers a line, or gives what rmcp has to answer. The answer to one of a `batch` goes
+    /// there.
+    pub(super) fn take(
+        &mut self,
+        line: &[u8],
+        batch: Option<&Arc<Together>>,
+    ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+        if line.is_empty() || self.answer(line, batch) {
             return Ok(None);
         }
-        pass(line).and_then(|message| self.note(message))
+        pass(line).and_then(|message| self.note(message, batch))
     }
 
     /// Whether the line is answered, or will be.
-    fn answer(&mut self, line: &[u8]) -> bool {
+    fn answer(&mut self, line: &[u8], batch: Option<&Arc<Together>>) -> bool {
         let opened = Arc::clone(&self.opened);
         let Some((session, shows)) = opened.session.get() else { return false };
-        let simple = Simple::read(line);
+        let (simple, among) = (Simple::read(line), batch.map(|batch| &**batch));
         if let Some(id) = simple.as_ref().and_then(Simple::request).filter(|id| self.open.has(id)) {
             let fault = Fault::taken(serde_json::from_str(id).ok());
-            self.out.say(|queue| answer::message(queue, &fault.answer()));
+            say(&self.out, among, |queue| answer::message(queue, &fault.answer()));
             return true;
         }
         match simple {
-            Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
+            Some(Simple::Ping { id }) => {
+                say(&self.out, among, |queue| answer::whole(queue, id, "{}"));
+            }
             Some(Simple::List { id, cursor }) => {
                 let view = self.pipeline.toolset().view_for(session);
                 let list = self.listing.text(&view, *shows, cursor.as_deref());
                 let Some(list) = list else { return false };
-                self.out.say(|queue| answer::whole(queue, id, &list));
+                say(&self.out, among, |queue| answer::whole(queue, id, &list));
             }
             Some(Simple::Call { id, call }) => {
                 let view = self.pipeline.toolset().view_for(session);
                 if view.definition(&call.name).is_none() {
                     return false;
                 }
-                self.call(session, Asked { id: id.to_owned(), view, shows: *shows }, &call);
+                let (id, batch) = (id.to_owned(), batch.cloned());
+                self.call(session, Asked { id, batch, view, shows: *shows }, &call);
             }
             Some(Simple::Cancelled { id }) => return self.open.cancel(id),
             None => return false,
@@ -86,12 +95,16 @@ impl Desk {
     fn note(
         &mut self,
         message: Option<ClientJsonRpcMessage>,
+        batch: Option<&Arc<Together>>,
     ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
         self.has_begun |= message.as_ref().is_some_and(begins);
-        if let Some(JsonRpcMessage::Request(request)) = &message
-            && !self.open.begin(written(&request.id), None)
-        {
-            return Err(Fault::taken(Some(request.id.clone())));
+        if let Some(JsonRpcMessage::Request(request)) = &message {
+            if !self.open.begin(written(&request.id), None) {
+                return Err(Fault::taken(Some(request.id.clone())));
+            }
+            if let Some(batch) = batch {
+                self.open.join(written(&request.id), Arc::clone(batch));
+            }
         }
         if let Some(JsonRpcMessage::Notification(it)) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &it.notification
@@ -142,6 +155,8 @@ impl Desk {
                 asked.tell(&out, outcome, &name);
             }
             open.end(&asked.id);
+            // The last one of a batch lets all of it leave.
+            drop(asked);
             // A peer that is gone need not be told.
             let _ = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
         });
@@ -151,6 +166,7 @@ impl Desk {
 /// A call that wants an answer.
 struct Asked {
     id: String,
+    batch: Option<Arc<Together>>,
     /// The tools as they were when the call came.
     view: Arc<View>,
     shows: Shows,
@@ -159,7 +175,10 @@ struct Asked {
 impl Asked {
     fn tell(&self, out: &Out, outcome: Outcome, name: &str) {
         if let Some(definition) = self.view.definition(name) {
-            out.say(|queue| answer::outcome(queue, &self.id, outcome, definition, self.shows));
+            let answer = |queue: &mut Vec<u8>| {
+                answer::outcome(queue, &self.id, outcome, definition, self.shows);
+            };
+            say(out, self.batch.as_deref(), answer);
         }
     }
 }

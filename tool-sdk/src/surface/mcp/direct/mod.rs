@@ -12,7 +12,8 @@
 //! it stands, and gets a task of its own only when it has to wait. Where there are more
 //! threads it gets one at once, so that a tool that blocks its thread stops nobody else.
 //!
-//! Requests over HTTP come without a front, see [`Single`].
+//! Several messages in one line are taken apart first, and their answers leave in one line, see
+//! [`together`]. Requests over HTTP come without a front, see [`Single`].
 //!
 //! **Invariant:** the answers are those that rmcp would give, and nothing is answered here
 //! before rmcp has opened the session.
@@ -26,6 +27,7 @@ mod lines;
 mod open;
 mod out;
 mod single;
+mod together;
 
 use std::io;
 use std::pin::Pin;
@@ -33,7 +35,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerResult};
 use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -50,6 +52,8 @@ use self::lines::{Line, Lines};
 pub(super) use self::open::{Open, Ticket, written};
 use self::out::Out;
 pub(super) use self::single::{Begun, Handed, Single, Told};
+use self::together::{Batches, Together, say};
+use super::batch;
 use super::listing::Listing;
 use super::message::Fault;
 use super::page::Shows;
@@ -114,13 +118,15 @@ where
         has_begun: false,
         is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
     };
-    (Front { read, lines: Lines::default(), held: Held::default(), desk, ending: None }, opened)
+    let (lines, batches, held) = (Lines::default(), Batches::default(), Held::default());
+    (Front { read, lines, batches, held, desk, ending: None }, opened)
 }
 
 /// A peer without what was answered already.
 pub(super) struct Front<R> {
     read: R,
     lines: Lines,
+    batches: Batches,
     held: Held,
     desk: Desk,
     /// The peer has hung up, and calls have until then.
@@ -132,22 +138,28 @@ impl<R: AsyncRead + Unpin> Front<R> {
     fn look(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             let has_room = self.desk.open.has_room();
-            let passed = match has_room.then(|| self.held.next()).flatten() {
-                Some(line) => self.desk.take(&line),
-                None => match self.lines.next()? {
-                    Line::Whole(line) if has_room => self.desk.take(line),
-                    Line::Whole(line) => match self.held.take(line, &self.desk.open) {
-                        Ok(false) => self.desk.take(line),
-                        Ok(true) => Ok(None),
-                        Err(fault) => Err(fault),
-                    },
+            let (passed, batch) = if has_room && let Some((line, batch)) = self.held.next() {
+                (self.desk.take(&line, batch.as_ref()), batch)
+            } else if let Some((line, batch)) = self.batches.next() {
+                (enter(&mut self.desk, &mut self.held, &line, Some(&batch), has_room), Some(batch))
+            } else {
+                let passed = match self.lines.next()? {
+                    Line::Whole(line) if batch::is_one(line) => {
+                        self.batches.take(line, &self.desk.out).map(|()| None)
+                    }
+                    Line::Whole(line) => {
+                        enter(&mut self.desk, &mut self.held, line, None, has_room)
+                    }
                     Line::TooLong => Err(Fault::too_long()),
-                },
+                };
+                (passed, None)
             };
             match passed {
                 Ok(None) => {}
                 Ok(message) => return message,
-                Err(fault) => self.desk.out.say(|queue| answer::message(queue, &fault.answer())),
+                Err(fault) => say(&self.desk.out, batch.as_deref(), |queue| {
+                    answer::message(queue, &fault.answer());
+                }),
             }
         }
     }
@@ -191,14 +203,30 @@ impl<R: AsyncRead + Unpin> Front<R> {
             self.desk.opened.over.cancel();
         }
         self.desk.running.abort_all();
-        for fault in self.held.refuse() {
-            self.desk.out.say(|queue| answer::message(queue, &fault.answer()));
+        for (fault, batch) in self.held.refuse() {
+            say(&self.desk.out, batch.as_deref(), |queue| {
+                answer::message(queue, &fault.answer());
+            });
         }
         // Who does not read has had its time as well.
         match self.desk.out.poll_flush(cx) {
             Poll::Pending if !is_over => Poll::Pending,
             _ => Poll::Ready(()),
         }
+    }
+}
+
+/// Answers a line, or lets it wait where there is no room for another request.
+fn enter(
+    desk: &mut Desk,
+    held: &mut Held,
+    line: &[u8],
+    batch: Option<&Arc<Together>>,
+    has_room: bool,
+) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+    match !has_room && held.take(line, batch, &desk.open)? {
+        true => Ok(None),
+        false => desk.take(line, batch),
     }
 }
 
@@ -209,17 +237,24 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(hello) = &response.result
+        {
+            self.batches.are_known = batch::are_of(&hello.protocol_version);
+        }
         let (out, open) = (Arc::clone(&self.desk.out), Arc::clone(&self.desk.open));
         async move {
-            out.say(|queue| answer::message(queue, &message));
-            let sent = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
             let answered = match &message {
-                JsonRpcMessage::Response(response) => Some(&response.id),
-                JsonRpcMessage::Error(error) => error.id.as_ref(),
+                JsonRpcMessage::Response(response) => Some(written(&response.id)),
+                JsonRpcMessage::Error(error) => error.id.as_ref().map(written),
                 _ => None,
             };
+            let batch = answered.as_ref().and_then(|id| open.joined(id));
+            say(&out, batch.as_deref(), |queue| answer::message(queue, &message));
+            drop(batch);
+            let sent = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
             if let Some(id) = answered {
-                open.end(&written(id));
+                open.end(&id);
             }
             sent
         }
@@ -230,6 +265,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Front<R> {
     }
 
     async fn close(&mut self) -> io::Result<()> {
+        self.batches.end();
         std::future::poll_fn(|cx| self.desk.out.poll_shutdown(cx)).await
     }
 }

@@ -9,6 +9,8 @@ use std::task::{Context, Poll, Waker};
 use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
+use super::together::Together;
+
 /// How many there may be before more have to wait.
 const MOST: usize = 256;
 
@@ -32,6 +34,8 @@ impl Drop for Ticket {
 struct State {
     /// With what ends those that are answered here.
     requests: HashMap<String, Option<CancellationToken>>,
+    /// What those that rmcp answers came with, where that was a batch.
+    batches: HashMap<String, Arc<Together>>,
     /// Who waits for room.
     waker: Option<Waker>,
 }
@@ -59,17 +63,28 @@ impl Open {
         is_free
     }
 
+    /// Writes down that the answer to a request goes to the others of its batch.
+    pub(super) fn join(&self, id: String, batch: Arc<Together>) {
+        self.state().batches.insert(id, batch);
+    }
+
+    /// Where the answer to a request goes, when it comes, where that is to others.
+    pub(super) fn joined(&self, id: &str) -> Option<Arc<Together>> {
+        self.state().batches.remove(id)
+    }
+
     /// The same for as long as what this gives is there; nothing where the id is taken.
     pub(in super::super) fn ticket(self: &Arc<Self>, id: String) -> Option<Ticket> {
         self.begin(id.clone(), None).then(|| Ticket { open: Arc::clone(self), id })
     }
 
     pub(super) fn end(&self, id: &str) {
-        let waker = {
+        let (waker, batch) = {
             let mut state = self.state();
             state.requests.remove(id);
-            state.waker.take()
+            (state.waker.take(), state.batches.remove(id))
         };
+        drop(batch);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -85,7 +100,7 @@ impl Open {
         true
     }
 
-    pub(super) fn has_room(&self) -> bool {
+    pub(in super::super) fn has_room(&self) -> bool {
         self.state().requests.len() < MOST
     }
 

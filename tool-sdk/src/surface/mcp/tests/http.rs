@@ -112,10 +112,15 @@ impl Served {
 
     /// The id of a new session of a client that can do this.
     pub(super) async fn open_with(&self, token: &str, capabilities: Value) -> String {
+        self.open_as("2025-11-25", token, capabilities).await
+    }
+
+    /// The same of a client of this version.
+    pub(super) async fn open_as(&self, version: &str, token: &str, can: Value) -> String {
         let hello = json!({
             "jsonrpc": "2.0", "id": 0, "method": "initialize",
             "params": {
-                "protocolVersion": "2025-11-25", "capabilities": capabilities,
+                "protocolVersion": version, "capabilities": can,
                 "clientInfo": { "name": "by-hand", "version": "1" },
             },
         });
