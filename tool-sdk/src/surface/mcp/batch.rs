@@ -3,7 +3,8 @@
 //!
 //! A batch is taken apart here before anything else looks at it. Each message then goes the way
 //! of one that came alone, and its answer comes back to where the batch came in, which puts the
-//! answers together: `direct::together` over two streams, `http::together` over HTTP.
+//! answers together: `direct::together` over two streams, `http::together` over HTTP. What servers
+//! of others send together is taken apart by `client::wire`.
 //!
 //! **Invariant:** nothing in between knows that messages came together, and how many do is
 //! bounded.
@@ -59,10 +60,7 @@ pub(super) fn unknown(text: &[u8]) -> Fault {
 /// The messages of a batch as they are written, and what is wrong with those that cannot come
 /// in one.
 pub(super) fn apart(text: &[u8]) -> Result<Vec<Result<&str, Fault>>, Fault> {
-    let list: List<'_> = str::from_utf8(text)
-        .ok()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .ok_or_else(Fault::unreadable)?;
+    let list: List<'_> = serde_json::from_slice(text).map_err(|_| Fault::unreadable())?;
     if list.is_longer {
         return Err(Fault::invalid(format!("at most {MOST} messages come at once")));
     }
@@ -84,9 +82,9 @@ pub(super) fn apart(text: &[u8]) -> Result<Vec<Result<&str, Fault>>, Fault> {
 }
 
 /// As much of a list as a batch may have.
-struct List<'a> {
-    messages: Vec<&'a RawValue>,
-    is_longer: bool,
+pub(super) struct List<'a> {
+    pub(super) messages: Vec<&'a RawValue>,
+    pub(super) is_longer: bool,
 }
 
 impl<'de> Deserialize<'de> for List<'de> {

@@ -128,6 +128,37 @@ fn events(data: &str) -> Reply {
     ))
 }
 
+// Servers of 2025-03-26 may send several messages in one event.
+#[tokio::test]
+async fn messages_of_one_event_are_heard_one_by_one() {
+    let web = calls(|asked| {
+        let text = asked.message["params"]["arguments"]["text"].clone();
+        if text == "many" {
+            return events(&Value::from(vec![0; 101]).to_string());
+        }
+        let log = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} });
+        let answer = json!({
+            "jsonrpc": "2.0", "id": asked.message["id"],
+            "result": { "content": [{ "type": "text", "text": "heard" }] },
+        });
+        match text == "unread" {
+            true => {
+                let broken = json!({ "jsonrpc": "2.0", "id": asked.message["id"], "error": 5 });
+                events(&json!([log, broken]).to_string())
+            }
+            false => events(&json!([5, log, answer]).to_string()),
+        }
+    });
+    let setting = at(&web);
+    setting.connect().await;
+    assert_eq!(setting.call("echo", "{}").await.text(), "heard");
+    for (text, words) in [("many", "more than 100 messages"), ("unread", "cannot be read")] {
+        let call = setting.call("echo", &json!({ "text": text }).to_string()).await;
+        let error = call.result.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
 // F10
 #[tokio::test]
 async fn an_event_that_is_too_long_or_cannot_be_read_is_called_so() {

@@ -2,12 +2,13 @@
 //!
 //! The library reads them, and passes over an event that it cannot read or that is too long.
 //! Where that was an answer, an answer that says so takes its place, see
-//! [`unread`](super::unread).
+//! [`unread`](super::unread). It knows no event with several messages either, as servers of
+//! 2025-03-26 may send them; they are given to it one by one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
@@ -16,6 +17,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
+use super::super::super::batch::{self, List};
 use super::unread;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -106,25 +108,47 @@ impl StreamableHttpClient for Attentive {
 /// answer.
 fn readable(events: BoxedSseResponse, id: Option<RequestId>, longest: usize) -> BoxedSseResponse {
     let readable = move |event: std::result::Result<Sse, SseError>| match (event, &id) {
-        (Ok(event), _) => Ok(heard(event)),
+        (Ok(event), id) => heard(event, id.as_ref()).into_iter().map(Ok).collect(),
         (Err(error), Some(id)) if is_too_long(&error) => {
             let why = format_args!("the server sent a message of more than {longest} bytes");
-            Ok(Sse::default().data(text(&unread::answer(id.clone(), why))))
+            vec![Ok(Sse::default().data(text(&unread::answer(id.clone(), why))))]
         }
-        (Err(error), _) => Err(error),
+        (Err(error), _) => vec![Err(error)],
     };
-    events.map(readable).boxed()
+    events.flat_map(move |event| stream::iter(readable(event))).boxed()
 }
 
-fn heard(mut event: Sse) -> Sse {
+/// An event, or one for each of its messages, the last of which has its name.
+fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     event.retry = event.retry.map(|wait| wait.max(SOONEST));
-    if let Some(data) = &event.data
-        && let Err(error) = serde_json::from_str::<ServerJsonRpcMessage>(data)
-        && let Some(answer) = unread::instead_of(data.as_bytes(), &error)
-    {
-        event.data = Some(text(&answer));
+    let Some(data) = &event.data else { return vec![event] };
+    if !batch::is_one(data.as_bytes()) {
+        event.data = instead_of(data).or(event.data);
+        return vec![event];
     }
-    event
+    let mut messages = match serde_json::from_str(data) {
+        Ok(List { messages, is_longer: false }) => {
+            let one = |it: &serde_json::value::RawValue| {
+                instead_of(it.get()).unwrap_or_else(|| it.get().to_owned())
+            };
+            messages.into_iter().map(one).collect()
+        }
+        Ok(_) => {
+            let why = format_args!("the server sent more than {} messages at once", batch::MOST);
+            id.map(|id| text(&unread::answer(id.clone(), why))).into_iter().collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    event.data = messages.pop();
+    let mut events: Vec<_> = messages.into_iter().map(|one| Sse::default().data(one)).collect();
+    events.push(event);
+    events
+}
+
+/// What stands in for a message that cannot be read.
+fn instead_of(message: &str) -> Option<String> {
+    let error = serde_json::from_str::<ServerJsonRpcMessage>(message).err()?;
+    unread::instead_of(message.as_bytes(), &error).map(|answer| text(&answer))
 }
 
 /// What the library calls it is known to itself alone.
