@@ -422,6 +422,7 @@ async fn a_script_of_a_site_that_was_let_in_is_no_stranger_to_browsers() {
         ("200", Some(SITE))
     );
     assert!(answer.contains("it is ada"), "{answer}");
+    assert_eq!(header(&answer, "cache-control"), Some("no-store"));
 
     // Nobody else hears of it.
     let answer = served.post(ADA, Some(&ada), &call("who")).await;
