@@ -258,3 +258,37 @@ async fn a_call_that_is_aborted_is_taken_back() {
     setting.upstreams.close();
     web.until(|asked| asked.method == "DELETE");
 }
+
+// Nobody waits for an answer that will not come.
+#[tokio::test]
+async fn an_answer_of_http_that_is_no_answer_is_told_at_once() {
+    let refusal = json!({
+        "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "not like this" },
+    })
+    .to_string();
+    let json = |status: &str| {
+        let kind = "Content-Type: application/json\r\nConnection: close";
+        Reply::Raw(format!(
+            "{status}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{refusal}",
+            refusal.len()
+        ))
+    };
+    for (reply, words) in [
+        (json("200 OK"), "the server says no (-32600): not like this"),
+        (json("400 Bad Request"), "the server says no (-32600): not like this"),
+        (json("500 Internal Server Error"), "the server says no (-32600): not like this"),
+        (events(&refusal), "the server says no (-32600): not like this"),
+        (events(&format!("[{refusal}]")), "the server says no (-32600): not like this"),
+        (status("202 Accepted"), "gives no answer"),
+        (status("204 No Content"), "gives no answer"),
+        (status("200 OK"), "no message of the protocol"),
+    ] {
+        let web = calls(move |_| reply.clone());
+        let setting = at(&web);
+        setting.connect().await;
+        let told = tokio::time::timeout(Duration::from_secs(20), failed(&setting)).await;
+        let (kind, told) = told.expect("it is told before anybody's patience ends");
+        assert!(kind == ErrorKind::Failed && told.contains(words), "{words}: {told}");
+        assert!(told.starts_with("[PROTOCOL]"), "{told}");
+    }
+}

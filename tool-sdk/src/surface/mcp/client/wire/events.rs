@@ -1,9 +1,12 @@
-//! What a server says in streams of events.
+//! What a server over HTTP says in its answers, most of which are streams of events.
 //!
 //! The library reads them, and passes over an event that it cannot read or that is too long.
 //! Where that was an answer, an answer that says so takes its place, see
 //! [`unread`](super::unread). It knows no event with several messages either, as servers of
 //! 2025-03-26 may send them; they are given to it one by one.
+//!
+//! **Invariant:** a request that got an answer of HTTP is not waited for in vain: a no that names
+//! no request is to the one that it answers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
+use serde_json::value::RawValue;
 use sse_stream::Sse;
 
 use super::super::super::batch::{self, List};
@@ -64,6 +68,16 @@ impl StreamableHttpClient for Attentive {
             StreamableHttpPostResponse::Sse(events, session) => {
                 StreamableHttpPostResponse::Sse(readable(events, id, longest), session)
             }
+            StreamableHttpPostResponse::Json(answer, session) => {
+                StreamableHttpPostResponse::Json(named(answer, id.as_ref()), session)
+            }
+            StreamableHttpPostResponse::Accepted => match id {
+                Some(id) => {
+                    let why = "the server takes the message and gives no answer to it";
+                    StreamableHttpPostResponse::Json(unread::answer(id, why), None)
+                }
+                None => StreamableHttpPostResponse::Accepted,
+            },
             other => other,
         })
     }
@@ -123,15 +137,13 @@ fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     event.retry = event.retry.map(|wait| wait.max(SOONEST));
     let Some(data) = &event.data else { return vec![event] };
     if !batch::is_one(data.as_bytes()) {
-        event.data = instead_of(data).or(event.data);
+        event.data = instead_of(data, id).or(event.data);
         return vec![event];
     }
     let mut messages = match serde_json::from_str(data) {
         Ok(List { messages, is_longer: false }) => {
-            let one = |it: &serde_json::value::RawValue| {
-                instead_of(it.get()).unwrap_or_else(|| it.get().to_owned())
-            };
-            messages.into_iter().map(one).collect()
+            let texts = messages.into_iter().map(RawValue::get);
+            texts.map(|one| instead_of(one, id).unwrap_or_else(|| one.to_owned())).collect()
         }
         Ok(_) => {
             let why = format_args!("the server sent more than {} messages at once", batch::MOST);
@@ -145,10 +157,26 @@ fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     events
 }
 
-/// What stands in for a message that cannot be read.
-fn instead_of(message: &str) -> Option<String> {
-    let error = serde_json::from_str::<ServerJsonRpcMessage>(message).err()?;
-    unread::instead_of(message.as_bytes(), &error).map(|answer| text(&answer))
+/// What stands in for a message that cannot be read, or that does not say what it answers.
+fn instead_of(message: &str, id: Option<&RequestId>) -> Option<String> {
+    let stand_in = match serde_json::from_str::<ServerJsonRpcMessage>(message) {
+        Ok(JsonRpcMessage::Error(error)) if error.id.is_none() && id.is_some() => {
+            named(JsonRpcMessage::Error(error), id)
+        }
+        Ok(_) => return None,
+        Err(error) => unread::instead_of(message.as_bytes(), &error)?,
+    };
+    Some(text(&stand_in))
+}
+
+/// A no of a server that could not read who asked, as what it is: the answer to this request.
+fn named(mut answer: ServerJsonRpcMessage, id: Option<&RequestId>) -> ServerJsonRpcMessage {
+    if let JsonRpcMessage::Error(error) = &mut answer
+        && error.id.is_none()
+    {
+        error.id = id.cloned();
+    }
+    answer
 }
 
 /// What the library calls it is known to itself alone.
