@@ -418,3 +418,27 @@ async fn a_failure_says_its_class_and_its_parts() {
         assert!(error.message().ends_with(original), "{original}");
     }
 }
+
+#[tokio::test]
+async fn a_server_that_is_taken_away_at_its_start_has_no_tools() {
+    let setting = Setting::trusting(echo);
+    setting.upstreams.remove("s");
+    let (script, gate) = (Arc::clone(&setting.script), Arc::new(tokio::sync::Semaphore::new(0)));
+    let shut = Arc::clone(&gate);
+    let reach = Reach::custom(move || {
+        let (script, gate) = (Arc::clone(&script), Arc::clone(&shut));
+        async move {
+            gate.acquire().await.unwrap().forget();
+            script.serve(Questions::none()).await
+        }
+    });
+    setting.upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
+    let upstreams = setting.upstreams.clone();
+    let connecting = tokio::spawn(async move { upstreams.connect("s").await });
+    tokio::task::yield_now().await;
+    setting.upstreams.remove("s");
+    gate.add_permits(1);
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("was taken away"), "{error}");
+    assert_eq!(setting.tools(), Vec::<String>::new());
+}
