@@ -109,9 +109,13 @@ impl Desk {
         if let Some(JsonRpcMessage::Notification(it)) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &it.notification
         {
-            // rmcp does not answer what was taken back.
-            if let Some(id) = &cancelled.params.request_id {
-                self.open.end(&written(id));
+            if let Some(id) = cancelled.params.request_id.as_ref().map(written) {
+                // The id may be spelt in another way than it was.
+                if self.open.cancel(&id) {
+                    return Ok(None);
+                }
+                // rmcp does not answer what was taken back.
+                self.open.end(&id);
             }
             // It would give up a peer that takes back what it tried before it begins.
             if !self.has_begun {
