@@ -22,6 +22,10 @@ use super::message::{self, Fault};
 /// How many messages may come together.
 pub(super) const MOST: usize = 100;
 
+/// How many bytes of answers may wait for the others of their batch before no more of its
+/// requests are taken.
+pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
+
 /// Whether these are several messages, or what somebody takes for that.
 pub(super) fn is_one(text: &[u8]) -> bool {
     text.trim_ascii_start().first() == Some(&b'[')

@@ -141,7 +141,10 @@ impl<R: AsyncRead + Unpin> Front<R> {
             let (passed, batch) = if has_room && let Some((line, batch)) = self.held.next() {
                 (self.desk.take(&line, batch.as_ref()), batch)
             } else if let Some((line, batch)) = self.batches.next() {
-                (enter(&mut self.desk, &mut self.held, &line, Some(&batch), has_room), Some(batch))
+                let passed = batch.check(&line).and_then(|()| {
+                    enter(&mut self.desk, &mut self.held, &line, Some(&batch), has_room)
+                });
+                (passed, Some(batch))
             } else {
                 let passed = match self.lines.next()? {
                     Line::Whole(line) if batch::is_one(line) => {

@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::super::batch;
-use super::super::message::Fault;
-use super::BACKLOG;
+use super::super::message::{self, Fault};
 use super::answer;
 use super::out::Out;
 
@@ -34,6 +33,14 @@ impl Together {
         answer(&mut answers);
         // The end of a line, which comes after the last one only.
         answers.pop_if(|end| *end == b'\n');
+    }
+
+    /// Refuses a request where too much is answered already.
+    pub(super) fn check(&self, line: &[u8]) -> Result<(), Fault> {
+        if self.answers().len() <= batch::MOST_BYTES {
+            return Ok(());
+        }
+        message::request(line).map_or(Ok(()), |id| Err(Fault::crowded(Some(id))))
     }
 
     /// Sends the answers that are there.
@@ -74,7 +81,7 @@ impl Batches {
             return Err(batch::unknown(line));
         }
         let messages = batch::apart(line)?;
-        if self.waiting() > BACKLOG {
+        if self.waiting() > batch::MOST_BYTES {
             return Err(Fault::crowded(None));
         }
         let together = Arc::new(Together { out: Arc::clone(out), answers: Mutex::default() });

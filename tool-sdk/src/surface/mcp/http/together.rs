@@ -47,7 +47,9 @@ impl Door {
                     let request = message::request(&body);
                     let is_request = request.is_some();
                     let answer = match request {
-                        Some(id) if !open.has_room() => Err(wrong(&Fault::crowded(Some(id)))),
+                        Some(id) if !open.has_room() || answers.bytes > batch::MOST_BYTES => {
+                            Err(wrong(&Fault::crowded(Some(id))))
+                        }
                         _ => Box::pin(self.single(head.clone(), body, owner.clone(), now)).await,
                     };
                     (answer, is_request)
@@ -65,6 +67,8 @@ impl Door {
 struct Answers {
     /// Those that are there.
     there: Vec<Bytes>,
+    /// How long they are.
+    bytes: usize,
     /// Where others come from, and what goes before them.
     coming: Vec<BoxBody<Bytes, Infallible>>,
     has_request: bool,
@@ -79,6 +83,7 @@ impl Answers {
             Some(JSON) => {
                 let Ok(body) = answer.into_body().collect().await;
                 let body = body.to_bytes();
+                self.bytes += body.len();
                 self.there.push(body.slice_ref(body.trim_ascii_end()));
             }
             Some(EVENTS) => self.coming.push(answer.into_body()),
@@ -131,10 +136,12 @@ fn events(body: BoxBody<Bytes, Infallible>) -> impl Stream<Item = Bytes> + Unpin
 
 /// An event without its name; nothing where that is all that it has.
 fn bare(event: &[u8]) -> Option<Bytes> {
-    let is_said = |line: &&[u8]| matches!(line.strip_prefix(b"data:"), Some(data) if !data.trim_ascii().is_empty());
-    let lines = event.split_inclusive(|byte| *byte == b'\n');
-    let mut said: Vec<u8> =
-        lines.filter(|line| line.starts_with(b":") || is_said(line)).flatten().copied().collect();
+    let is_said = |line: &&[u8]| match line.strip_prefix(b"data:") {
+        Some(data) => !data.trim_ascii().is_empty(),
+        None => line.starts_with(b":"),
+    };
+    let lines = event.split_inclusive(|byte| *byte == b'\n').filter(is_said);
+    let mut said = lines.flatten().copied().collect::<Vec<u8>>();
     if said.is_empty() {
         return None;
     }

@@ -306,6 +306,31 @@ async fn a_crowd_of_batches_is_answered() {
     }
 }
 
+// What waits for others is bounded: beyond that, requests are refused.
+#[tokio::test]
+async fn answers_that_are_too_much_together_are_not_made() {
+    let tool =
+        DynamicTool::new(definition("picture", RiskClass::Read), |_: Value, _: Context| async {
+            Output::default().attach(Attachment::bytes("image/png", vec![0; 1 << 20]))
+        });
+    let registry = Registry::builder().add(tool).build().unwrap();
+    let server = Server::new(Pipeline::new(registry), Session::default());
+    let all: Vec<_> = (0..100).map(|id| calls(json!(id), "picture", json!({}))).collect();
+    let batch = Value::from(all);
+    let count = |answers: &[Value]| {
+        let refused = answers.iter().filter(|it| it["error"]["code"] == -32600).count();
+        assert_eq!(answers.len(), 100);
+        assert!((80..100).contains(&refused), "{refused} were refused");
+    };
+    let mut peer = Peer::of(VERSION, &server, json!({})).await;
+    peer.line(&batch.to_string()).await;
+    count(&timeout(LIMIT, peer.answers()).await.expect("all are answered"));
+    let served = Served::start(&server).await;
+    let id = served.open_as(VERSION, ADA, json!({})).await;
+    let answer = served.post(ADA, Some(&id), &batch).await;
+    count(&serde_json::from_str::<Vec<_>>(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap());
+}
+
 // Whoever hangs up loses no answer that is there.
 #[tokio::test(start_paused = true)]
 async fn what_is_answered_leaves_at_the_end() {
