@@ -181,7 +181,7 @@ try {
       assert.deepEqual(seen[what], wanted, `browser, ${which} site: ${what}`);
       passed += 1;
     }
-    console.log(`browser, ${which} site: ${passed} of ${passed}`);
+    console.log(`interop: browser, ${which} site: ${passed} of ${passed}`);
   }
 } finally {
   await browser.close();
