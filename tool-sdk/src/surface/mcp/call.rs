@@ -161,7 +161,9 @@ impl Talk<'_> {
         if let Some(relay) = relay {
             relay.finish().await;
         }
-        if let (Some(kind), true) = (running.inbox.lacking(), outcome.result.is_err()) {
+        if let Err(failed) = &outcome.result
+            && let Some(kind) = running.inbox.lacking(failed)
+        {
             return Err(lacks(kind));
         }
         self.response(outcome, &running.begun.view)

@@ -4,7 +4,9 @@
 //! keep beside their tools that of `resources`.
 //!
 //! ```text
-//! stdio · http ─▶ direct · message                         what can be answered at once
+//! stdio · http ─▶ batch                                    what comes together, one by one
+//!               ▼
+//!             direct · message                             what can be answered at once
 //!               ▼
 //!             connection ─▶ listing · page                 what a peer is told
 //!                            ├▶ library ─▶ offer           resources and prompts of the host
@@ -21,6 +23,7 @@
 //! only an answer to a question that the server asked allows anything.
 
 mod ask;
+mod batch;
 mod call;
 mod changes;
 pub(in crate::surface) mod client;

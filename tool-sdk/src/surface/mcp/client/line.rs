@@ -4,7 +4,8 @@
 //! lost, at most a few times in a while. Whatever the server offers takes the place of what
 //! it offered before, in one step.
 //!
-//! **Invariant:** nothing is sent twice. A call that was lost stays lost.
+//! **Invariant:** nothing is sent twice: a call that was lost stays lost. A server that was taken
+//! away is not met again, whoever still holds one of its tools.
 
 #[cfg(feature = "cli")]
 use std::collections::BTreeMap;
@@ -56,6 +57,8 @@ pub(super) struct Line {
     pins: Pins,
     redactor: Redactor,
     state: Mutex<State>,
+    /// Held while the toolset is changed, so that what is offered last is what stays.
+    offering: Mutex<()>,
     /// Held while a connection is made, so that one is enough for everybody.
     connecting: tokio::sync::Mutex<()>,
 }
@@ -63,6 +66,8 @@ pub(super) struct Line {
 #[derive(Default)]
 struct State {
     connection: Option<Connection>,
+    /// The host has taken the server away.
+    is_over: bool,
     tools: Vec<ForeignTool>,
     /// The tools as the toolset has them.
     added: Vec<Arc<dyn Tool>>,
@@ -115,6 +120,7 @@ impl Line {
             toolset: Mutex::new(Arc::downgrade(toolset)),
             pins,
             state: Mutex::default(),
+            offering: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
         })
     }
@@ -184,6 +190,9 @@ impl Line {
 
     async fn connect(self: &Arc<Self>) -> Result<Arc<dyn Remote>, RemoteError> {
         sleep(self.wait()?).await;
+        if self.state().is_over {
+            return Err(taken_away());
+        }
         let patience = self.upstream.startup_timeout;
         let late = |_| {
             RemoteError::timeout(format_args!("the server did not get ready within {patience:?}"))
@@ -198,8 +207,14 @@ impl Line {
         let gone = CancellationToken::new();
         let connection =
             Connection { remote: Arc::clone(&remote), _guard: Arc::new(gone.clone().drop_guard()) };
-        self.state().connection = Some(connection);
-        self.offer(&tools, remote.remarks());
+        {
+            let mut state = self.state();
+            if state.is_over {
+                return Err(taken_away());
+            }
+            state.connection = Some(connection);
+        }
+        self.offer(&remote, &tools);
         let watch = watch(Arc::downgrade(self), Arc::clone(&remote));
         tokio::spawn(gone.run_until_cancelled_owned(watch));
         Ok(remote)
@@ -257,9 +272,11 @@ impl Line {
         spelt(&self.redactor.redact(&words)).into_owned()
     }
 
-    /// Ends the connection, and takes the tools away.
+    /// Ends the connection, and takes the tools away, for good.
     pub(super) fn close(&self) {
+        let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
+        state.is_over = true;
         state.connection = None;
         state.tools.clear();
         let added = std::mem::take(&mut state.added);
@@ -273,6 +290,10 @@ impl Line {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn taken_away() -> RemoteError {
+    RemoteError::connection("the server was taken away").not_run()
 }
 
 /// An error with its causes.
@@ -310,7 +331,7 @@ async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
         let listed = within(patience, remote.tools()).await;
         let Some(line) = line.upgrade() else { return };
         match listed {
-            Ok(tools) => line.offer(&tools, remote.remarks()),
+            Ok(tools) => line.offer(&remote, &tools),
             Err(error) => drop(line.failed(error)),
         }
     }
@@ -337,12 +358,17 @@ impl Line {
         self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
-    /// Puts these tools in the place of those that the server offered before; `remarks` are
-    /// what was odd about the list.
-    fn offer(self: &Arc<Self>, listed: &[RemoteTool], remarks: Vec<String>) {
+    /// Puts these tools in the place of those that the server offered before. What an earlier
+    /// connection listed counts for nothing any more.
+    fn offer(self: &Arc<Self>, remote: &Arc<dyn Remote>, listed: &[RemoteTool]) {
+        let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_now = |now: &Connection| Arc::ptr_eq(&now.remote, remote);
+        if !self.state().connection.as_ref().is_some_and(is_now) {
+            return;
+        }
         let Some(toolset) = self.toolset() else { return };
         let (tools, mut warnings) = self.take_in(listed, &toolset);
-        warnings.extend(remarks.iter().map(|remark| self.told(remark)));
+        warnings.extend(remote.remarks().iter().map(|remark| self.told(remark)));
         let mut coming: Vec<Arc<dyn Tool>> = Vec::new();
         let before = self.state().added.clone();
         for tool in &tools {

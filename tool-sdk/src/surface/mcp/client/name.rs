@@ -2,8 +2,8 @@
 //!
 //! A model sees `mcp__{server}__{tool}` in letters that every provider takes; the server is
 //! always called by the name that it gave. A name that would be too long, or that two tools
-//! of a server would share, ends in a part of its hash, so that it never depends on which
-//! other tools there are at the moment or on their order.
+//! of a server would share, ends in a part of its hash, so that it never depends on the order
+//! of the tools; which of them there are counts only for whether it is shared.
 //!
 //! **Invariant:** the server is the name in the host's configuration, never what it says of
 //! itself.

@@ -20,8 +20,9 @@ use super::super::page::Shows;
 use super::Opened;
 use super::answer;
 use super::envelope::{Simple, ToolCall};
-use super::open::{Open, written};
+use super::open::{Open, Request, written};
 use super::out::Out;
+use super::together::{Together, say};
 use crate::call::Outcome;
 use crate::context::Session;
 use crate::pipeline::Pipeline;
@@ -43,36 +44,44 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// Answers a line, or gives what rmcp has to answer.
-    pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-        if line.is_empty() || self.answer(line) {
+    /// Answers a line, or gives what rmcp has to answer. The answer to one of a `batch` goes
+    /// there.
+    pub(super) fn take(
+        &mut self,
+        line: &[u8],
+        batch: Option<&Arc<Together>>,
+    ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+        if line.is_empty() || self.answer(line, batch) {
             return Ok(None);
         }
-        pass(line).and_then(|message| self.note(message))
+        pass(line).and_then(|message| self.note(message, batch))
     }
 
     /// Whether the line is answered, or will be.
-    fn answer(&mut self, line: &[u8]) -> bool {
+    fn answer(&mut self, line: &[u8], batch: Option<&Arc<Together>>) -> bool {
         let opened = Arc::clone(&self.opened);
         let Some((session, shows)) = opened.session.get() else { return false };
-        let simple = Simple::read(line);
+        let (simple, among) = (Simple::read(line), batch.map(|batch| &**batch));
         if let Some(id) = simple.as_ref().and_then(Simple::request).filter(|id| self.open.has(id)) {
             let fault = Fault::taken(serde_json::from_str(id).ok());
-            self.out.say(|queue| answer::message(queue, &fault.answer()));
+            say(&self.out, among, |queue| answer::message(queue, &fault.answer()));
             return true;
         }
         match simple {
-            Some(Simple::Ping { id }) => self.out.say(|queue| answer::whole(queue, id, "{}")),
+            Some(Simple::Ping { id }) => {
+                say(&self.out, among, |queue| answer::whole(queue, id, "{}"));
+            }
             Some(Simple::List { id, cursor }) => {
                 let view = self.pipeline.toolset().view_for(session);
                 let list = self.listing.text(&view, *shows, cursor.as_deref());
                 let Some(list) = list else { return false };
-                self.out.say(|queue| answer::whole(queue, id, &list));
+                say(&self.out, among, |queue| answer::whole(queue, id, &list));
             }
             Some(Simple::Call { id, call }) => {
                 let view = self.pipeline.toolset().view_for(session);
                 let Some(tool) = view.find(&call.name) else { return false };
-                self.call(session, id, Asked { view, tool, shows: *shows }, &call);
+                let asked = Asked { batch: batch.cloned(), view, tool, shows: *shows };
+                self.call(session, id, asked, &call);
             }
             Some(Simple::Cancelled { id }) => return self.open.cancel(id),
             None => return false,
@@ -84,19 +93,24 @@ impl Desk {
     fn note(
         &mut self,
         message: Option<ClientJsonRpcMessage>,
+        batch: Option<&Arc<Together>>,
     ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
         self.has_begun |= message.as_ref().is_some_and(begins);
         if let Some(JsonRpcMessage::Request(request)) = &message
-            && !self.open.begin(written(&request.id).into(), None)
+            && !self.open.begin(Request::of(written(&request.id)).among(batch.cloned()))
         {
             return Err(Fault::taken(Some(request.id.clone())));
         }
         if let Some(JsonRpcMessage::Notification(it)) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &it.notification
         {
-            // rmcp does not answer what was taken back.
-            if let Some(id) = &cancelled.params.request_id {
-                self.open.end(&written(id));
+            if let Some(id) = cancelled.params.request_id.as_ref().map(written) {
+                // The id may be spelt in another way than it was.
+                if self.open.cancel(&id) {
+                    return Ok(None);
+                }
+                // rmcp does not answer what was taken back.
+                self.open.end(&id);
             }
             // It would give up a peer that takes back what it tried before it begins.
             if !self.has_begun {
@@ -131,7 +145,7 @@ impl Desk {
         asked: Asked,
     ) {
         let id = Arc::<str>::from(id);
-        self.open.begin(Arc::clone(&id), Some(cancel.clone()));
+        self.open.begin(Request::of(Arc::clone(&id)).cancelled_by(cancel.clone()));
         let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
         self.running.spawn(async move {
             let outcome = running.await;
@@ -140,6 +154,8 @@ impl Desk {
                 asked.tell(&out, &id, outcome);
             }
             open.end(&id);
+            // The last one of a batch lets all of it leave.
+            drop(asked);
             // A peer that is gone need not be told.
             let _ = std::future::poll_fn(|cx| out.poll_flush(cx)).await;
         });
@@ -148,6 +164,7 @@ impl Desk {
 
 /// What a call that wants an answer is of.
 struct Asked {
+    batch: Option<Arc<Together>>,
     /// The tools as they were when the call came.
     view: Arc<View>,
     /// The place of the tool among them.
@@ -158,7 +175,10 @@ struct Asked {
 impl Asked {
     fn tell(&self, out: &Out, id: &str, outcome: Outcome) {
         if let Some(definition) = self.view.told(self.tool) {
-            out.say(|queue| answer::outcome(queue, id, outcome, definition, self.shows));
+            let answer = |queue: &mut Vec<u8>| {
+                answer::outcome(queue, id, outcome, definition, self.shows);
+            };
+            say(out, self.batch.as_deref(), answer);
         }
     }
 }

@@ -6,12 +6,14 @@
 //! them have one id.
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 
 use rmcp::model::RequestId;
 
 use super::super::message::{self, Fault};
 use super::envelope::Simple;
 use super::open::{Open, written};
+use super::together::Together;
 
 /// How many bytes of requests may wait before more are refused.
 const MOST: usize = 16 * 1024 * 1024;
@@ -19,10 +21,13 @@ const MOST: usize = 16 * 1024 * 1024;
 /// The requests that wait.
 #[derive(Default)]
 pub(super) struct Held {
-    lines: VecDeque<(RequestId, Box<[u8]>)>,
+    lines: VecDeque<(RequestId, Line)>,
     ids: HashSet<RequestId>,
     bytes: usize,
 }
+
+/// A line, and what it came with where that was a batch.
+type Line = (Box<[u8]>, Option<Arc<Together>>);
 
 impl Held {
     pub(super) fn is_empty(&self) -> bool {
@@ -31,7 +36,12 @@ impl Held {
 
     /// Lets a request wait, or forgets the one that is taken back; says whether the line was
     /// that. Nothing is waited for to answer a ping.
-    pub(super) fn take(&mut self, line: &[u8], open: &Open) -> Result<bool, Fault> {
+    pub(super) fn take(
+        &mut self,
+        line: &[u8],
+        batch: Option<&Arc<Together>>,
+        open: &Open,
+    ) -> Result<bool, Fault> {
         let simple = Simple::read(line);
         if let Some(Simple::Cancelled { id }) = simple {
             return Ok(self.forget(id));
@@ -44,32 +54,33 @@ impl Held {
             return Ok(false);
         }
         if self.bytes + line.len() > MOST {
-            return Err(Fault::crowded(id));
+            return Err(Fault::crowded(Some(id)));
         }
         self.bytes += line.len();
         self.ids.insert(id.clone());
-        self.lines.push_back((id, line.into()));
+        self.lines.push_back((id, (line.into(), batch.cloned())));
         Ok(true)
     }
 
     /// The one that has waited longest.
-    pub(super) fn next(&mut self) -> Option<Box<[u8]>> {
+    pub(super) fn next(&mut self) -> Option<Line> {
         let (id, line) = self.lines.pop_front()?;
         self.ids.remove(&id);
-        self.bytes -= line.len();
+        self.bytes -= line.0.len();
         Some(line)
     }
 
     /// Refuses all of them.
-    pub(super) fn refuse(&mut self) -> impl Iterator<Item = Fault> {
+    pub(super) fn refuse(&mut self) -> impl Iterator<Item = (Fault, Option<Arc<Together>>)> {
         let Self { lines, .. } = std::mem::take(self);
-        lines.into_iter().map(|(id, _)| Fault::crowded(id))
+        lines.into_iter().map(|(id, (_, batch))| (Fault::crowded(Some(id)), batch))
     }
 
     fn forget(&mut self, id: &str) -> bool {
         let Ok(id) = serde_json::from_str::<RequestId>(id) else { return false };
         let known = self.lines.iter().position(|(waits, _)| *waits == id);
-        let Some((_, line)) = known.and_then(|at| self.lines.remove(at)) else { return false };
+        let waited = known.and_then(|at| self.lines.remove(at));
+        let Some((_, (line, _))) = waited else { return false };
         self.ids.remove(&id);
         self.bytes -= line.len();
         true

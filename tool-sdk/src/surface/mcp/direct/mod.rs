@@ -13,7 +13,8 @@
 //! gets a task of its own only when it has to wait. Where there are more threads it gets one
 //! at once, so that a tool that blocks its thread stops nobody else.
 //!
-//! Requests over HTTP come without a front, see [`Single`].
+//! Several messages in one line are taken apart first, and their answers leave in one line, see
+//! [`together`]. Requests over HTTP come without a front, see [`Single`].
 //!
 //! **Invariant:** the answers are those that rmcp would give, and nothing is answered here
 //! before rmcp has opened the session.
@@ -27,16 +28,18 @@ mod lines;
 mod open;
 mod out;
 mod single;
+mod together;
 mod usual;
 
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerResult};
 use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -54,6 +57,8 @@ use self::lines::{Line, Lines};
 pub(super) use self::open::{Open, Ticket, written};
 use self::out::Out;
 pub(super) use self::single::{Begun, Handed, Single, Told};
+use self::together::{Batches, Together, say};
+use super::batch;
 use super::listing::Listing;
 use super::message::Fault;
 use super::page::Shows;
@@ -74,6 +79,8 @@ pub(super) struct Opened {
     /// Triggered when calls have had their time after that.
     over: CancellationToken,
     session: OnceLock<(Session, Shows)>,
+    /// The peer may send several messages at once.
+    with_batches: AtomicBool,
 }
 
 impl Opened {
@@ -107,6 +114,7 @@ where
         hung_up: CancellationToken::new(),
         over: CancellationToken::new(),
         session: OnceLock::new(),
+        with_batches: AtomicBool::new(false),
     });
     let desk = Desk {
         pipeline,
@@ -119,17 +127,19 @@ where
         is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
     };
     let open = Arc::clone(&desk.open);
-    let front = Front { read, lines: Lines::default(), held: Held::default(), desk, ending: None };
+    let (lines, batches, held) = (Lines::default(), Batches::default(), Held::default());
+    let front = Front { read, lines, batches, held, desk, ending: None };
     let (pass, passed) = mpsc::channel(1);
     let mut reading = JoinSet::new();
     reading.spawn(front.read(pass));
-    (Behind { passed, out, open, _reading: reading }, opened)
+    (Behind { passed, out, open, opened: Arc::clone(&opened), _reading: reading }, opened)
 }
 
 /// Who reads what a peer says.
 struct Front<R> {
     read: R,
     lines: Lines,
+    batches: Batches,
     held: Held,
     desk: Desk,
     /// The peer has hung up, and calls have until then.
@@ -150,22 +160,34 @@ impl<R: AsyncRead + Unpin> Front<R> {
     fn look(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             let has_room = self.desk.open.has_room();
-            let passed = match has_room.then(|| self.held.next()).flatten() {
-                Some(line) => self.desk.take(&line),
-                None => match self.lines.next()? {
-                    Line::Whole(line) if has_room => self.desk.take(line),
-                    Line::Whole(line) => match self.held.take(line, &self.desk.open) {
-                        Ok(false) => self.desk.take(line),
-                        Ok(true) => Ok(None),
-                        Err(fault) => Err(fault),
-                    },
+            let (passed, batch) = if has_room && let Some((line, batch)) = self.held.next() {
+                (self.desk.take(&line, batch.as_ref()), batch)
+            } else if let Some((line, batch)) = self.batches.next() {
+                let passed = batch.check(&line).and_then(|()| {
+                    enter(&mut self.desk, &mut self.held, &line, Some(&batch), has_room)
+                });
+                (passed, Some(batch))
+            } else {
+                let passed = match self.lines.next()? {
+                    Line::Whole(line) if batch::is_one(line) => {
+                        match self.desk.opened.with_batches.load(Ordering::Relaxed) {
+                            true => self.batches.take(line, &self.desk.out).map(|()| None),
+                            false => Err(batch::unknown(line)),
+                        }
+                    }
+                    Line::Whole(line) => {
+                        enter(&mut self.desk, &mut self.held, line, None, has_room)
+                    }
                     Line::TooLong => Err(Fault::too_long()),
-                },
+                };
+                (passed, None)
             };
             match passed {
                 Ok(None) => {}
                 Ok(message) => return message,
-                Err(fault) => self.desk.out.say(|queue| answer::message(queue, &fault.answer())),
+                Err(fault) => say(&self.desk.out, batch.as_deref(), |queue| {
+                    answer::message(queue, &fault.answer());
+                }),
             }
         }
     }
@@ -209,8 +231,10 @@ impl<R: AsyncRead + Unpin> Front<R> {
             self.desk.opened.over.cancel();
         }
         self.desk.running.abort_all();
-        for fault in self.held.refuse() {
-            self.desk.out.say(|queue| answer::message(queue, &fault.answer()));
+        for (fault, batch) in self.held.refuse() {
+            say(&self.desk.out, batch.as_deref(), |queue| {
+                answer::message(queue, &fault.answer());
+            });
         }
         // Who does not read has had its time as well.
         match self.desk.out.poll_flush(cx) {
@@ -220,11 +244,26 @@ impl<R: AsyncRead + Unpin> Front<R> {
     }
 }
 
+/// Answers a line, or lets it wait where there is no room for another request.
+fn enter(
+    desk: &mut Desk,
+    held: &mut Held,
+    line: &[u8],
+    batch: Option<&Arc<Together>>,
+    has_room: bool,
+) -> Result<Option<ClientJsonRpcMessage>, Fault> {
+    match !has_room && held.take(line, batch, &desk.open)? {
+        true => Ok(None),
+        false => desk.take(line, batch),
+    }
+}
+
 /// The peer as rmcp has it: without what was answered already.
 pub(super) struct Behind {
     passed: mpsc::Receiver<ClientJsonRpcMessage>,
     out: Arc<Out>,
     open: Arc<Open>,
+    opened: Arc<Opened>,
     /// The front, which ends with this.
     _reading: JoinSet<()>,
 }
@@ -236,17 +275,25 @@ impl Transport<RoleServer> for Behind {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(hello) = &response.result
+            && batch::are_of(&hello.protocol_version)
+        {
+            self.opened.with_batches.store(true, Ordering::Relaxed);
+        }
         let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
         async move {
-            out.say(|queue| answer::message(queue, &message));
-            let sent = poll_fn(|cx| out.poll_flush(cx)).await;
             let answered = match &message {
-                JsonRpcMessage::Response(response) => Some(&response.id),
-                JsonRpcMessage::Error(error) => error.id.as_ref(),
+                JsonRpcMessage::Response(response) => Some(written(&response.id)),
+                JsonRpcMessage::Error(error) => error.id.as_ref().map(written),
                 _ => None,
             };
+            let batch = answered.as_ref().and_then(|id| open.joined(id));
+            say(&out, batch.as_deref(), |queue| answer::message(queue, &message));
+            drop(batch);
+            let sent = poll_fn(|cx| out.poll_flush(cx)).await;
             if let Some(id) = answered {
-                open.end(&written(id));
+                open.end(&id);
             }
             sent
         }
@@ -257,6 +304,7 @@ impl Transport<RoleServer> for Behind {
     }
 
     async fn close(&mut self) -> io::Result<()> {
+        self.open.part();
         poll_fn(|cx| self.out.poll_shutdown(cx)).await
     }
 }

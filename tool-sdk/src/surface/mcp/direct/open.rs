@@ -8,6 +8,8 @@ use std::task::{Context, Poll, Waker};
 use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 
+use super::together::Together;
+
 /// How many there may be before more have to wait.
 const MOST: usize = 256;
 
@@ -35,10 +37,27 @@ struct State {
     waker: Option<Waker>,
 }
 
-struct Request {
+/// A request that is open.
+pub(super) struct Request {
     id: Arc<str>,
     /// With what one ends that is answered here.
     cancel: Option<CancellationToken>,
+    /// Where the answer of rmcp goes, where that is to others.
+    batch: Option<Arc<Together>>,
+}
+
+impl Request {
+    pub(super) fn of(id: impl Into<Arc<str>>) -> Self {
+        Self { id: id.into(), cancel: None, batch: None }
+    }
+
+    pub(super) fn cancelled_by(self, cancel: CancellationToken) -> Self {
+        Self { cancel: Some(cancel), ..self }
+    }
+
+    pub(super) fn among(self, batch: Option<Arc<Together>>) -> Self {
+        Self { batch, ..self }
+    }
 }
 
 impl State {
@@ -61,29 +80,45 @@ impl Open {
     }
 
     /// Opens a request; says whether its id was free.
-    pub(super) fn begin(&self, id: Arc<str>, cancel: Option<CancellationToken>) -> bool {
+    pub(super) fn begin(&self, request: Request) -> bool {
         let mut state = self.state();
-        let is_free = state.find(&id).is_none();
+        let is_free = state.find(&request.id).is_none();
         if is_free {
-            state.requests.push(Request { id, cancel });
+            state.requests.push(request);
         }
         is_free
+    }
+
+    /// Where the answer to a request goes, when it comes, where that is to others.
+    pub(super) fn joined(&self, id: &str) -> Option<Arc<Together>> {
+        let mut state = self.state();
+        let at = state.find(id)?;
+        state.requests.get_mut(at)?.batch.take()
+    }
+
+    /// Lets all batches go: no more answers will come.
+    pub(super) fn part(&self) {
+        let mut state = self.state();
+        let batches: Vec<_> = state.requests.iter_mut().filter_map(|it| it.batch.take()).collect();
+        drop(state);
+        // Those that nobody else holds leave now.
+        drop(batches);
     }
 
     /// The same for as long as what this gives is there; nothing where the id is taken.
     pub(in super::super) fn ticket(self: &Arc<Self>, id: &str) -> Option<Ticket> {
         let id = Arc::<str>::from(id);
-        self.begin(Arc::clone(&id), None).then(|| Ticket { open: Arc::clone(self), id })
+        self.begin(Request::of(Arc::clone(&id))).then(|| Ticket { open: Arc::clone(self), id })
     }
 
     pub(super) fn end(&self, id: &str) {
-        let waker = {
+        let (waker, ended) = {
             let mut state = self.state();
-            if let Some(at) = state.find(id) {
-                state.requests.swap_remove(at);
-            }
-            state.waker.take()
+            let ended = state.find(id).map(|at| state.requests.swap_remove(at));
+            (state.waker.take(), ended)
         };
+        // With the last request of a batch its answers leave.
+        drop(ended);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -100,7 +135,7 @@ impl Open {
         true
     }
 
-    pub(super) fn has_room(&self) -> bool {
+    pub(in super::super) fn has_room(&self) -> bool {
         self.state().requests.len() < MOST
     }
 

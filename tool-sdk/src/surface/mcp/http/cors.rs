@@ -7,7 +7,7 @@
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
-    ACCESS_CONTROL_REQUEST_METHOD, HeaderName, HeaderValue, ORIGIN, VARY,
+    ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL, HeaderName, HeaderValue, ORIGIN, VARY,
 };
 use hyper::{HeaderMap, Method, StatusCode};
 
@@ -24,6 +24,10 @@ const READ: HeaderValue =
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// How long a browser need not ask again, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// An answer is for one peer at one time. A browser that keeps one, such as a stream of events that
+/// was given up, may also send the next request for that address twice; the end of a session was.
+const KEPT_NOWHERE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Whether a browser asks if a script may send something. That a site on the net may reach into
 /// a private network is never said.
@@ -62,4 +66,5 @@ pub(super) fn let_read(answer: &mut Answer, site: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, site);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, READ);
     headers.append(VARY, HeaderValue::from_static("origin"));
+    headers.insert(CACHE_CONTROL, KEPT_NOWHERE);
 }

@@ -12,6 +12,7 @@ mod principal;
 mod reply;
 mod room;
 mod sessions;
+mod together;
 mod token;
 
 use std::borrow::Cow;
@@ -38,11 +39,12 @@ use tokio::net::{TcpListener, TcpStream};
 use self::guard::Guard;
 pub(super) use self::lasting::Lasting;
 pub use self::principal::Principal;
-use self::reply::{Answer, JSON, refuse, said, told, until_its_end, wrong};
+use self::reply::{Answer, EVENTS, JSON, refuse, said, told, until_its_end, wrong};
 use self::room::{Room, Seat};
 pub(super) use self::sessions::{Owner, Sessions};
 pub use self::token::{InvalidToken, Token};
 use super::Server;
+use super::batch;
 use super::connection::Connection;
 use super::direct::{Ticket, Told, written};
 use super::listing::Era;
@@ -241,7 +243,21 @@ impl Door {
         if !self.may_enter(request.headers(), &owner, now) {
             return Err(said(StatusCode::NOT_FOUND, "there is no such session"));
         }
-        let (mut head, body) = whole(request).await?;
+        let (head, body) = whole(request).await?;
+        if head.method == Method::POST && batch::is_one(&body) {
+            return Box::pin(self.together(head, body, owner, now)).await;
+        }
+        self.single(head, body, owner, now).await
+    }
+
+    /// Answers one message.
+    async fn single(
+        self: &Arc<Self>,
+        mut head: Parts,
+        body: Bytes,
+        owner: Owner,
+        now: Instant,
+    ) -> Result<Answer, Answer> {
         let ticket = match self.directly(&head, &body, now).await {
             Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
             Told::Begun(call, ticket) => {
@@ -265,12 +281,12 @@ impl Door {
         body: Bytes,
         owner: Owner,
     ) -> Result<Answer, Answer> {
-        let is_end = head.method == Method::DELETE;
+        let (is_end, hello) = (head.method == Method::DELETE, body.clone());
         let id = session(&head.headers).map(str::to_owned);
         let judged = judged(head, body, owner.clone());
         let (request, kind) = judged.map_err(|fault| wrong(&fault))?;
         let mut answer = match kind {
-            Kind::Hello => self.open(request, owner).await,
+            Kind::Hello => self.open(request, owner, batch::may_follow(&hello)).await,
             Kind::Call(_) | Kind::Broken(_) | Kind::Other => self.service.handle(request).await,
         };
         match id {
@@ -311,12 +327,20 @@ impl Door {
     }
 
     /// Opens a session, which is written down also when nobody waits for the answer any more.
-    async fn open(self: &Arc<Self>, request: Request<Full<Bytes>>, owner: Owner) -> Answer {
+    async fn open(
+        self: &Arc<Self>,
+        request: Request<Full<Bytes>>,
+        owner: Owner,
+        with_batches: bool,
+    ) -> Answer {
         let door = Arc::clone(self);
         let opening = tokio::spawn(async move {
             let answer = door.service.handle(request).await;
             if let Some(id) = session(answer.headers()) {
                 door.sessions.opened(id, owner, Instant::now()).await;
+                if with_batches {
+                    door.sessions.take_batches(id);
+                }
             }
             answer
         });
@@ -356,7 +380,7 @@ fn is_plain(head: &Parts) -> bool {
 /// Whether an answer may be a message as well as a stream of events.
 fn accepts_both(list: &str) -> bool {
     let accepts = |wanted| list.split(',').any(|kind| kind.trim() == wanted);
-    list == "application/json, text/event-stream" || (accepts(JSON) && accepts("text/event-stream"))
+    list == "application/json, text/event-stream" || (accepts(JSON) && accepts(EVENTS))
 }
 
 fn is_legacy(version: &str) -> bool {

@@ -16,6 +16,8 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// What messages are written in.
 pub(super) const JSON: &str = "application/json";
+/// What several of them are written in, one after the other.
+pub(super) const EVENTS: &str = "text/event-stream";
 
 /// A body that holds the id of its request for as long as somebody waits for it.
 pub(super) fn until_its_end(

@@ -43,6 +43,8 @@ struct Open {
     asked: Arc<Requests>,
     /// What answers its requests.
     single: Option<Arc<Single>>,
+    /// Whether its messages may come together.
+    takes_batches: bool,
 }
 
 impl Open {
@@ -84,8 +86,15 @@ impl Sessions {
             crowded || session.is_over(now)
         });
         let ended: Vec<_> = ended.collect();
-        let asked = Arc::default();
-        open.push(Open { id: id.into(), owner, used: now, heard: now, asked, single: None });
+        open.push(Open {
+            id: id.into(),
+            owner,
+            used: now,
+            heard: now,
+            asked: Arc::default(),
+            single: None,
+            takes_batches: false,
+        });
         drop(open);
         ended.into_iter().map(|session| session.id).collect()
     }
@@ -100,6 +109,18 @@ impl Sessions {
         if let Some(open) = self.open().iter_mut().find(|open| *open.id == *id) {
             open.single = Some(Arc::new(single(Arc::clone(&open.asked))));
         }
+    }
+
+    /// Lets messages of a session come together.
+    pub(super) fn take_batches(&self, id: &str) {
+        if let Some(session) = self.open().iter_mut().rfind(|session| *session.id == *id) {
+            session.takes_batches = true;
+        }
+    }
+
+    /// Whether messages of a session may come together.
+    pub(super) fn takes_batches(&self, id: &str) -> bool {
+        self.open().iter().rfind(|session| *session.id == *id).is_some_and(|it| it.takes_batches)
     }
 
     /// The requests of a session that have no answer yet.

@@ -98,14 +98,25 @@ impl Fault {
     }
 
     /// This request came while as many as are kept did wait already.
-    pub(super) fn crowded(id: RequestId) -> Self {
+    pub(super) fn crowded(id: Option<RequestId>) -> Self {
         let words = "too many requests wait; send this again when some of them are answered";
-        Self::invalid(words).of(Some(id))
+        Self::invalid(words).of(id)
     }
 
-    fn of(mut self, id: Option<RequestId>) -> Self {
+    /// What is no JSON at all.
+    pub(super) fn unreadable() -> Self {
+        Self::new(ErrorCode::PARSE_ERROR, "the message is not JSON")
+    }
+
+    /// The same, of the request with this id.
+    pub(super) fn of(mut self, id: Option<RequestId>) -> Self {
         self.id = id;
         self
+    }
+
+    /// Whether it was a request of which this can be told.
+    pub(super) fn is_of_request(&self) -> bool {
+        self.id.is_some()
     }
 
     /// Whether the peer asked for something that there is not.
@@ -312,7 +323,7 @@ pub(super) fn request(text: &[u8]) -> Option<RequestId> {
 }
 
 /// The id and the method of a message that wants an answer.
-fn asked(text: &[u8]) -> Option<(RequestId, Cow<'_, str>)> {
+pub(super) fn asked(text: &[u8]) -> Option<(RequestId, Cow<'_, str>)> {
     let envelope: Envelope<'_> = object(str::from_utf8(text).ok()?).ok()?;
     Some((serde_json::from_str(envelope.id?.get()).ok()?, envelope.method?))
 }
@@ -339,7 +350,7 @@ fn refused(text: &str, error: &serde_json::Error) -> Fault {
     if is_json {
         Fault::invalid(format!("this is no message: {error}"))
     } else {
-        Fault::new(ErrorCode::PARSE_ERROR, "the message is not JSON")
+        Fault::unreadable()
     }
 }
 

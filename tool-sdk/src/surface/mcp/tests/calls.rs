@@ -1,5 +1,7 @@
 //! Listing and calling, in both eras.
 
+use std::time::Duration;
+
 use super::*;
 use crate::surface::mcp::{Resource, Resources, Work};
 use crate::tool::{Display, Icon};
@@ -202,6 +204,23 @@ async fn a_cancelled_call_ends_and_is_not_answered() {
     assert!(rest.iter().all(|message| message["id"] != call), "{rest:?}");
 }
 
+// The id of a request is the same however it is spelt.
+#[tokio::test]
+async fn a_call_is_cancelled_under_another_spelling_of_its_id() {
+    let seen = Arc::<Seen>::default();
+    let server = Server::new(Pipeline::new(registry(&seen)), Session::default());
+    for server in [server.clone(), server.answering_directly(false)] {
+        let mut peer = Peer::legacy(&server, json!({})).await;
+        let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"wait"}}"#;
+        peer.line(call).await;
+        seen.started.notified().await;
+        let back = r#"{"method":"notifications/cancelled","params":{"requestId":"\u0061"}}"#;
+        peer.line(&back.replacen('{', r#"{"jsonrpc":"2.0","#, 1)).await;
+        let ended = tokio::time::timeout(Duration::from_secs(20), seen.ended.notified());
+        ended.await.expect("it is cancelled");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_hangs_up_cancels_what_does_not_end() {
     let seen = Arc::<Seen>::default();
@@ -290,7 +309,7 @@ async fn peers_hear_of_the_resources_that_they_watch() {
     assert_eq!(*accepted, json!(["shelf://a"]));
     modern.request("tools/list", json!({})).await;
     server.pipeline.toolset().remove("add");
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
     for uri in ["shelf://b", "shelf://a"] {
         changed.send(uri.to_owned()).unwrap();
     }

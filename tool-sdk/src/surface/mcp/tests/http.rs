@@ -112,10 +112,15 @@ impl Served {
 
     /// The id of a new session of a client that can do this.
     pub(super) async fn open_with(&self, token: &str, capabilities: Value) -> String {
+        self.open_as("2025-11-25", token, capabilities).await
+    }
+
+    /// The same of a client of this version.
+    pub(super) async fn open_as(&self, version: &str, token: &str, can: Value) -> String {
         let hello = json!({
             "jsonrpc": "2.0", "id": 0, "method": "initialize",
             "params": {
-                "protocolVersion": "2025-11-25", "capabilities": capabilities,
+                "protocolVersion": version, "capabilities": can,
                 "clientInfo": { "name": "by-hand", "version": "1" },
             },
         });
@@ -417,6 +422,7 @@ async fn a_script_of_a_site_that_was_let_in_is_no_stranger_to_browsers() {
         ("200", Some(SITE))
     );
     assert!(answer.contains("it is ada"), "{answer}");
+    assert_eq!(header(&answer, "cache-control"), Some("no-store"));
 
     // Nobody else hears of it.
     let answer = served.post(ADA, Some(&ada), &call("who")).await;

@@ -201,6 +201,22 @@ async fn a_peer_that_cannot_answer_is_told_what_it_lacks() {
 }
 
 #[tokio::test]
+async fn a_tool_that_goes_on_without_an_answer_fails_for_its_own_reason() {
+    let tool = DynamicTool::new(
+        definition("guess", RiskClass::Read),
+        |_: Value, cx: Context| async move {
+            let asked = cx.inquire([("name", name())]).await;
+            assert!(asked.is_err());
+            Err::<String, _>(ToolError::conflict("the guess was wrong"))
+        },
+    );
+    let registry = Registry::builder().add(tool).build().unwrap();
+    let server = Server::new(Pipeline::new(registry), Session::default());
+    let failed = Peer::modern(&server, json!({})).call("guess", json!({})).await;
+    assert_eq!((&failed["isError"], text(&failed)), (&json!(true), "the guess was wrong"));
+}
+
+#[tokio::test]
 async fn prompts_and_resources_are_there_where_the_host_has_them() {
     let mut peer = Peer::legacy(&curious(), able()).await;
     let listed = peer.request("prompts/list", json!({})).await;

@@ -1,6 +1,7 @@
 //! The server as its peers see it, over a pipe in memory.
 
 mod asking;
+mod batches;
 mod calls;
 mod crowd;
 mod direct;

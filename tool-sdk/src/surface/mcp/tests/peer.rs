@@ -42,14 +42,23 @@ impl Peer {
 
     /// The same under another name.
     pub(super) async fn named(name: &str, server: &Server, capabilities: Value) -> Self {
+        Self::greeting(("2025-11-25", name), server, capabilities).await
+    }
+
+    /// The same of another version.
+    pub(super) async fn of(version: &str, server: &Server, capabilities: Value) -> Self {
+        Self::greeting((version, "by-hand"), server, capabilities).await
+    }
+
+    async fn greeting((version, name): (&str, &str), server: &Server, capabilities: Value) -> Self {
         let mut peer = Self::start(server, None);
         let hello = json!({
-            "protocolVersion": "2025-11-25",
+            "protocolVersion": version,
             "capabilities": capabilities,
             "clientInfo": { "name": name, "version": "1" },
         });
         let answer = peer.request("initialize", hello).await;
-        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
         peer.notify("notifications/initialized", json!({})).await;
         peer
     }
@@ -115,6 +124,14 @@ impl Peer {
     /// The next error.
     pub(super) async fn refusal(&mut self) -> Value {
         self.hear(|message| !message["error"].is_null()).await
+    }
+
+    /// The next answers that come together.
+    pub(super) async fn answers(&mut self) -> Vec<Value> {
+        match self.hear(Value::is_array).await {
+            Value::Array(answers) => answers,
+            other => unreachable!("{other}"),
+        }
     }
 
     /// The next request or notification that the server sends under this name.

@@ -33,6 +33,25 @@ async fn a_message_without_end_ends_the_connection() {
     assert!(words.contains("more than 4194304 bytes"), "{words}");
 }
 
+// Servers of 2025-03-26 may send several messages in one line.
+#[tokio::test]
+async fn messages_that_come_together_are_heard_one_by_one() {
+    let setting = Setting::trusting(calls(|message| {
+        let list = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} });
+        let answer = json!({
+            "jsonrpc": "2.0", "id": message["id"],
+            "result": { "content": [{ "type": "text", "text": "heard" }] },
+        });
+        vec![Act::Write(format!("{}\n", json!([5, [], list, answer])).into_bytes())]
+    }));
+    setting.connect().await;
+    assert_eq!(setting.call("echo", "{}").await.text(), "heard");
+    let (kind, words) =
+        called(|_| vec![Act::Write([&b"["[..], &b"0,".repeat(100), b"0]\n"].concat())]).await;
+    assert_eq!(kind, ErrorKind::Failed);
+    assert!(words.contains("more than 100 messages at once"), "{words}");
+}
+
 // An answer that cannot be read is told at once, and not when the time is up.
 #[tokio::test]
 async fn an_answer_that_cannot_be_read_is_none() {
@@ -398,4 +417,28 @@ async fn a_failure_says_its_class_and_its_parts() {
         let original = told["original_error"].as_str().unwrap();
         assert!(error.message().ends_with(original), "{original}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_is_taken_away_at_its_start_has_no_tools() {
+    let setting = Setting::trusting(echo);
+    setting.upstreams.remove("s");
+    let (script, gate) = (Arc::clone(&setting.script), Arc::new(tokio::sync::Semaphore::new(0)));
+    let shut = Arc::clone(&gate);
+    let reach = Reach::custom(move || {
+        let (script, gate) = (Arc::clone(&script), Arc::clone(&shut));
+        async move {
+            gate.acquire().await.unwrap().forget();
+            script.serve(Questions::none()).await
+        }
+    });
+    setting.upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
+    let upstreams = setting.upstreams.clone();
+    let connecting = tokio::spawn(async move { upstreams.connect("s").await });
+    tokio::task::yield_now().await;
+    setting.upstreams.remove("s");
+    gate.add_permits(1);
+    let error = connecting.await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("was taken away"), "{error}");
+    assert_eq!(setting.tools(), Vec::<String>::new());
 }

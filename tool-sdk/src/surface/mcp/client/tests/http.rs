@@ -128,6 +128,37 @@ fn events(data: &str) -> Reply {
     ))
 }
 
+// Servers of 2025-03-26 may send several messages in one event.
+#[tokio::test]
+async fn messages_of_one_event_are_heard_one_by_one() {
+    let web = calls(|asked| {
+        let text = asked.message["params"]["arguments"]["text"].clone();
+        if text == "many" {
+            return events(&Value::from(vec![0; 101]).to_string());
+        }
+        let log = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} });
+        let answer = json!({
+            "jsonrpc": "2.0", "id": asked.message["id"],
+            "result": { "content": [{ "type": "text", "text": "heard" }] },
+        });
+        match text == "unread" {
+            true => {
+                let broken = json!({ "jsonrpc": "2.0", "id": asked.message["id"], "error": 5 });
+                events(&json!([log, broken]).to_string())
+            }
+            false => events(&json!([5, log, answer]).to_string()),
+        }
+    });
+    let setting = at(&web);
+    setting.connect().await;
+    assert_eq!(setting.call("echo", "{}").await.text(), "heard");
+    for (text, words) in [("many", "more than 100 messages"), ("unread", "cannot be read")] {
+        let call = setting.call("echo", &json!({ "text": text }).to_string()).await;
+        let error = call.result.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
 // F10
 #[tokio::test]
 async fn an_event_that_is_too_long_or_cannot_be_read_is_called_so() {
@@ -226,4 +257,38 @@ async fn a_call_that_is_aborted_is_taken_back() {
     web.until(|asked| asked.is("notifications/cancelled"));
     setting.upstreams.close();
     web.until(|asked| asked.method == "DELETE");
+}
+
+// Nobody waits for an answer that will not come.
+#[tokio::test]
+async fn an_answer_of_http_that_is_no_answer_is_told_at_once() {
+    let refusal = json!({
+        "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "not like this" },
+    })
+    .to_string();
+    let json = |status: &str| {
+        let kind = "Content-Type: application/json\r\nConnection: close";
+        Reply::Raw(format!(
+            "{status}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{refusal}",
+            refusal.len()
+        ))
+    };
+    for (reply, words) in [
+        (json("200 OK"), "the server says no (-32600): not like this"),
+        (json("400 Bad Request"), "the server says no (-32600): not like this"),
+        (json("500 Internal Server Error"), "the server says no (-32600): not like this"),
+        (events(&refusal), "the server says no (-32600): not like this"),
+        (events(&format!("[{refusal}]")), "the server says no (-32600): not like this"),
+        (status("202 Accepted"), "gives no answer"),
+        (status("204 No Content"), "gives no answer"),
+        (status("200 OK"), "no message of the protocol"),
+    ] {
+        let web = calls(move |_| reply.clone());
+        let setting = at(&web);
+        setting.connect().await;
+        let told = tokio::time::timeout(Duration::from_secs(20), failed(&setting)).await;
+        let (kind, told) = told.expect("it is told before anybody's patience ends");
+        assert!(kind == ErrorKind::Failed && told.contains(words), "{words}: {told}");
+        assert!(told.starts_with("[PROTOCOL]"), "{told}");
+    }
 }

@@ -1,21 +1,27 @@
-//! What a server says in streams of events.
+//! What a server over HTTP says in its answers, most of which are streams of events.
 //!
 //! The library reads them, and passes over an event that it cannot read or that is too long.
 //! Where that was an answer, an answer that says so takes its place, see
-//! [`unread`](super::unread).
+//! [`unread`](super::unread). It knows no event with several messages either, as servers of
+//! 2025-03-26 may send them; they are given to it one by one.
+//!
+//! **Invariant:** a request that got an answer of HTTP is not waited for in vain: a no that names
+//! no request is to the one that it answers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
+use serde_json::value::RawValue;
 use sse_stream::Sse;
 
+use super::super::super::batch::{self, List};
 use super::unread;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -62,6 +68,16 @@ impl StreamableHttpClient for Attentive {
             StreamableHttpPostResponse::Sse(events, session) => {
                 StreamableHttpPostResponse::Sse(readable(events, id, longest), session)
             }
+            StreamableHttpPostResponse::Json(answer, session) => {
+                StreamableHttpPostResponse::Json(named(answer, id.as_ref()), session)
+            }
+            StreamableHttpPostResponse::Accepted => match id {
+                Some(id) => {
+                    let why = "the server takes the message and gives no answer to it";
+                    StreamableHttpPostResponse::Json(unread::answer(id, why), None)
+                }
+                None => StreamableHttpPostResponse::Accepted,
+            },
             other => other,
         })
     }
@@ -106,25 +122,61 @@ impl StreamableHttpClient for Attentive {
 /// answer.
 fn readable(events: BoxedSseResponse, id: Option<RequestId>, longest: usize) -> BoxedSseResponse {
     let readable = move |event: std::result::Result<Sse, SseError>| match (event, &id) {
-        (Ok(event), _) => Ok(heard(event)),
+        (Ok(event), id) => heard(event, id.as_ref()).into_iter().map(Ok).collect(),
         (Err(error), Some(id)) if is_too_long(&error) => {
             let why = format_args!("the server sent a message of more than {longest} bytes");
-            Ok(Sse::default().data(text(&unread::answer(id.clone(), why))))
+            vec![Ok(Sse::default().data(text(&unread::answer(id.clone(), why))))]
         }
-        (Err(error), _) => Err(error),
+        (Err(error), _) => vec![Err(error)],
     };
-    events.map(readable).boxed()
+    events.flat_map(move |event| stream::iter(readable(event))).boxed()
 }
 
-fn heard(mut event: Sse) -> Sse {
+/// An event, or one for each of its messages, the last of which has its name.
+fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     event.retry = event.retry.map(|wait| wait.max(SOONEST));
-    if let Some(data) = &event.data
-        && let Err(error) = serde_json::from_str::<ServerJsonRpcMessage>(data)
-        && let Some(answer) = unread::instead_of(data.as_bytes(), &error)
-    {
-        event.data = Some(text(&answer));
+    let Some(data) = &event.data else { return vec![event] };
+    if !batch::is_one(data.as_bytes()) {
+        event.data = instead_of(data, id).or(event.data);
+        return vec![event];
     }
-    event
+    let mut messages = match serde_json::from_str(data) {
+        Ok(List { messages, is_longer: false }) => {
+            let texts = messages.into_iter().map(RawValue::get);
+            texts.map(|one| instead_of(one, id).unwrap_or_else(|| one.to_owned())).collect()
+        }
+        Ok(_) => {
+            let why = format_args!("the server sent more than {} messages at once", batch::MOST);
+            id.map(|id| text(&unread::answer(id.clone(), why))).into_iter().collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    event.data = messages.pop();
+    let mut events: Vec<_> = messages.into_iter().map(|one| Sse::default().data(one)).collect();
+    events.push(event);
+    events
+}
+
+/// What stands in for a message that cannot be read, or that does not say what it answers.
+fn instead_of(message: &str, id: Option<&RequestId>) -> Option<String> {
+    let stand_in = match serde_json::from_str::<ServerJsonRpcMessage>(message) {
+        Ok(JsonRpcMessage::Error(error)) if error.id.is_none() && id.is_some() => {
+            named(JsonRpcMessage::Error(error), id)
+        }
+        Ok(_) => return None,
+        Err(error) => unread::instead_of(message.as_bytes(), &error)?,
+    };
+    Some(text(&stand_in))
+}
+
+/// A no of a server that could not read who asked, as what it is: the answer to this request.
+fn named(mut answer: ServerJsonRpcMessage, id: Option<&RequestId>) -> ServerJsonRpcMessage {
+    if let JsonRpcMessage::Error(error) = &mut answer
+        && error.id.is_none()
+    {
+        error.id = id.cloned();
+    }
+    answer
 }
 
 /// What the library calls it is known to itself alone.

@@ -1,9 +1,11 @@
 //! What a server says over a stream, line by line, none of which may be endless.
 //!
-//! A message that is too long ends the connection, as more requests than anybody answers do:
-//! whoever waits learns why, and nothing of it is kept. A line that cannot be read is left
-//! out, unless it is an answer: see [`unread`](super::unread).
+//! A message that is too long ends the connection, as more requests than anybody answers do, and
+//! more messages in one line than anybody sends: whoever waits learns why, and nothing of it is
+//! kept. A line that cannot be read is left out, unless it is an answer: see
+//! [`unread`](super::unread).
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::{fmt, io};
 
@@ -16,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Empty};
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, FramedRead};
 
+use super::super::super::batch::{self, List};
 use super::super::remote::RemoteError;
 use super::{MAX_MESSAGE, unread};
 
@@ -47,7 +50,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     pub(super) fn new(read: R, write: W, overflow: Overflow) -> Self {
-        let read = FramedRead::new(read, Messages { overflow, seen: 0 });
+        let read = FramedRead::new(read, Messages { overflow, seen: 0, more: VecDeque::new() });
         Self { read, write: AsyncRwTransport::new_client(tokio::io::empty(), write) }
     }
 }
@@ -80,6 +83,28 @@ struct Messages {
     overflow: Overflow,
     /// Up to where no line ends.
     seen: usize,
+    /// What came in one line and was not given on yet.
+    more: VecDeque<RxJsonRpcMessage<RoleClient>>,
+}
+
+impl Messages {
+    /// The first message of a line.
+    fn first(&mut self, line: &[u8]) -> io::Result<Option<RxJsonRpcMessage<RoleClient>>> {
+        // Some systems begin a stream with a mark.
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if !batch::is_one(line) {
+            return Ok(message(line));
+        }
+        let Ok(List { messages, is_longer }) = serde_json::from_slice(line) else {
+            return Ok(None);
+        };
+        if is_longer {
+            self.overflow.note(format_args!("more than {} messages at once", batch::MOST));
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.more = messages.iter().filter_map(|one| message(one.get().as_bytes())).collect();
+        Ok(self.more.pop_front())
+    }
 }
 
 impl Decoder for Messages {
@@ -87,6 +112,9 @@ impl Decoder for Messages {
     type Error = io::Error;
 
     fn decode(&mut self, bytes: &mut BytesMut) -> io::Result<Option<Self::Item>> {
+        if let Some(message) = self.more.pop_front() {
+            return Ok(Some(message));
+        }
         loop {
             let end = memchr(b'\n', &bytes[self.seen..]).map(|more| self.seen + more);
             if end.unwrap_or(bytes.len()) > MAX_MESSAGE {
@@ -98,7 +126,7 @@ impl Decoder for Messages {
                 return Ok(None);
             };
             self.seen = 0;
-            if let Some(message) = message(&bytes.split_to(end + 1)) {
+            if let Some(message) = self.first(&bytes.split_to(end + 1))? {
                 return Ok(Some(message));
             }
         }
@@ -106,7 +134,5 @@ impl Decoder for Messages {
 }
 
 fn message(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
-    // Some systems begin a stream with a mark.
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     serde_json::from_slice(line).or_else(|error| unread::instead_of(line, &error).ok_or(error)).ok()
 }
