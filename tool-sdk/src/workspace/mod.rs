@@ -14,6 +14,7 @@ mod changes;
 mod durability;
 mod each;
 mod expected;
+mod fill;
 mod folder;
 mod form;
 mod in_memory;
