@@ -21,6 +21,7 @@ mod in_memory;
 mod located;
 mod locks;
 mod memo;
+mod named;
 mod outside;
 mod protected;
 mod real;
