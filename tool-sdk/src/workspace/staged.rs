@@ -93,7 +93,7 @@ impl Staged {
         let is_put = self.put(next, expected).map_err(|error| unwritten(place, error));
         if !is_put? {
             return Err(ToolError::conflict(format_args!(
-                "`{}` was changed by somebody else in the meantime, and was not written",
+                "`{}` was changed since it was looked at for this call, and was not written",
                 place.display()
             ))
             .hint("read it again, and base the change on what it says now"));
