@@ -34,7 +34,7 @@ const SEAM: &str = "\n====\n";
 pub fn a_patch_is_read(text: &str) {
     let Ok(patch) = parse(text) else { return };
     if patch.verify().is_ok() {
-        assert!(!patch.hunks.is_empty());
+        assert!(!patch.sections.is_empty());
     }
     for section in &patch.sections {
         assert!(section.paths().all(|path| !path.is_empty() && !path.contains('\n')), "{text:?}");
