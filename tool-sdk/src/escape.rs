@@ -67,6 +67,10 @@ pub(crate) fn plain_json_string(json: &str) -> Option<(String, usize)> {
     let mut out = String::with_capacity(inner.len().min(MOST_AHEAD));
     let mut rest = inner;
     loop {
+        if plain >= out.capacity() - out.len() {
+            // So long a text is most of the rest, and is not copied again and again.
+            out.reserve(rest.len());
+        }
         out.push_str(&rest[..plain]);
         match rest.as_bytes()[plain..] {
             [b'\\', escape, ..] => out.push(unescape(escape)?),

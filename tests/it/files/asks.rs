@@ -1,5 +1,7 @@
 //! What is shown before a file is written, and that nothing else is written.
 
+use tool_sdk::Batch;
+
 use super::*;
 
 // F174
@@ -76,6 +78,26 @@ async fn what_was_shown_is_what_is_replaced() {
     let edit = json!({ "path": "f", "old_string": "old", "new_string": "new" });
     desk.ok("edit_file", edit).await;
     assert_eq!(desk.text("f"), "more\nnew\n");
+}
+
+// F174: who was shown a file before an earlier call of the same batch changed it is told that,
+// and not that others did.
+#[tokio::test]
+async fn who_changed_a_file_is_not_made_up() {
+    let desk = Desk::with_rules(&[("f", "old\n")], &[]).answering(true);
+    let write = |text: &str| {
+        let arguments = json!({ "path": "f", "content": text });
+        Call::new("write_file", arguments.to_string())
+    };
+    let batch = Batch::new(&desk.pipeline);
+    let outcomes = batch.run(&desk.session, vec![write("one\n"), write("two\n")]).await;
+    let results: Vec<_> = outcomes.into_iter().map(|outcome| outcome.result).collect();
+    assert!(results[0].is_ok());
+    let error = results[1].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    let told = "`f` was changed since it was looked at for this call, and was not written";
+    assert_eq!(error.message(), told);
+    assert_eq!(desk.text("f"), "one\n");
 }
 
 // F174, F140: a file that gets another name may take the place of one that is lost then.

@@ -173,6 +173,8 @@ async fn the_form_of_a_text_stays() {
     for (old, new, expected) in [
         ("a\r\nb\r\n", "c\nd\n", "c\r\nd\r\n"),
         ("a\nb\n", "c\r\nd", "c\nd"),
+        ("a\rb\r", "c\nd\r\n", "c\rd\r"),
+        ("50%\r100%\n", "c\nd\n", "c\nd\n"),
         ("\u{feff}a\r\n", "c\n", "\u{feff}c\r\n"),
         ("\u{feff}a", "\u{feff}c\n", "\u{feff}c\n"),
         ("a", "c\r\n", "c\r\n"),

@@ -4,13 +4,14 @@
 //! touched it is a hint.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::Dir;
 
 use super::attributes::Attributes;
+use super::fill::fill;
+use super::named::open;
 use super::snapshot::{Facts, Stamp};
 
 /// How much of a file is compared at once.
@@ -48,12 +49,10 @@ pub(super) fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Resul
         if !metadata.is_file() || !fits {
             return Ok(None);
         }
-        let mut options = OpenOptions::new();
-        options.read(true).nonblock(true).follow(FollowSymlinks::No);
-        dir.open_with(name, &options).map(Some)
+        open(dir, name).map(Some)
     });
     match file {
-        Ok(Some(file)) => Ok(fits(&file, facts)? && same(file.into_std(), content)?),
+        Ok(Some(file)) => Ok(fits(&file, facts)? && same(&file, content)?),
         Ok(None) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
@@ -61,19 +60,20 @@ pub(super) fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Resul
 }
 
 /// Whether a file has what else its successor gets.
-fn fits(file: &cap_std::fs::File, facts: Option<&Facts>) -> io::Result<bool> {
+fn fits(file: &File, facts: Option<&Facts>) -> io::Result<bool> {
     let Some(facts) = facts else { return Ok(true) };
     Ok(Attributes::of(file)? == facts.attributes)
 }
 
-fn same(mut file: File, expected: &[u8]) -> io::Result<bool> {
-    let mut buffer = vec![0; CHUNK.min(expected.len() + 1)];
+fn same(file: &File, expected: &[u8]) -> io::Result<bool> {
+    let mut buffer = Vec::with_capacity(CHUNK.min(expected.len() + 1));
     let mut rest = expected;
     loop {
-        let read = file.read(&mut buffer)?;
-        match rest.strip_prefix(&buffer[..read]) {
+        buffer.clear();
+        let read = fill(file, &mut buffer)?;
+        match rest.strip_prefix(&*buffer) {
             // A file gives less than was asked for at its end.
-            Some([]) if read < buffer.len() => return Ok(true),
+            Some([]) if read < buffer.capacity() => return Ok(true),
             Some(left) if read > 0 => rest = left,
             _ => return Ok(false),
         }

@@ -7,9 +7,10 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
-use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
+use cap_fs_ext::{DirExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
 
+use super::named::open;
 use super::protected::{is_protected, is_within};
 use super::real::{canonicalize, settle};
 use super::straight::is_straight;
@@ -225,16 +226,15 @@ impl Located {
 
     /// Opens a regular file for reading, and tells what the system knows about it.
     pub(super) fn open_regular(&self) -> Result<(File, Metadata), ToolError> {
-        let mut options = OpenOptions::new();
-        // A pipe is not waited for.
-        options.read(true).nonblock(true);
         let opened = if self.is_real {
-            let options = options.follow(FollowSymlinks::No);
-            self.in_holder(|dir| dir.open_with(self.last_name(), options))
+            self.in_holder(|dir| open(dir, self.last_name()))
         } else {
-            self.root().dir.open_with(self.below_root(), &options)
+            let mut options = OpenOptions::new();
+            // A pipe is not waited for.
+            options.read(true).nonblock(true);
+            self.root().dir.open_with(self.below_root(), &options).map(cap_std::fs::File::into_std)
         };
-        let file = opened.map_err(|error| self.error("read", error))?.into_std();
+        let file = opened.map_err(|error| self.error("read", error))?;
         let metadata = file.metadata().map_err(|error| self.error("read", error))?;
         let kind = metadata.file_type();
         if kind.is_file() {

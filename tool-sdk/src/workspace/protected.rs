@@ -3,6 +3,7 @@
 //! A rule that allows changes of the project does not mean these. They are told by name
 //! only, so that it does not matter whether they exist yet.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -145,44 +146,42 @@ const OF_ROOT: usize = 2;
 /// Whether a path below a root names such a file, or something at or below such a place; a
 /// root that lies in one protects everything.
 pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
-    let all = names(absolute);
+    let all: Vec<_> = absolute.iter().map(folded).collect();
     let near = &all[all.len().saturating_sub(below_root.iter().count() + OF_ROOT)..];
-    let is_file = |name| FILES.iter().any(|file| is_same(name, file));
-    below_root.file_name().is_some_and(|name| is_file(name.as_encoded_bytes()))
+    below_root.file_name().map(folded).is_some_and(|name| FILES.contains(&&*name))
         || lead_through(near, PLACES)
         || lead_through(&all, OWN)
 }
 
 /// Whether `path` is one of `places`, or something below one.
 pub(super) fn is_within(path: &Path, places: &[PathBuf]) -> bool {
-    let path = names(path);
-    places.iter().map(|place| names(place)).any(|place| {
-        place.len() <= path.len()
-            && path.iter().zip(&place).all(|(name, expected)| name.eq_ignore_ascii_case(expected))
-    })
-}
-
-fn names(path: &Path) -> Vec<&[u8]> {
-    path.iter().map(OsStr::as_encoded_bytes).collect()
+    let is_around = |place: &PathBuf| {
+        let (mut names, mut expected) = (path.iter(), place.iter());
+        expected.all(|expected| names.next().is_some_and(|it| it.eq_ignore_ascii_case(expected)))
+    };
+    places.iter().any(is_around)
 }
 
 /// Whether the path leads through one of `places`, or to it.
-fn lead_through(path: &[&[u8]], places: &[&[&str]]) -> bool {
-    let is = |part: &[&[u8]], place: &[&str]| {
-        part.iter().zip(place).all(|(name, expected)| is_same(name, expected))
-    };
+fn lead_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
+    let is = |part: &[Cow<'_, str>], place: &[&str]| part.iter().eq(place);
     places.iter().any(|place| path.windows(place.len()).any(|part| is(part, place)))
 }
 
-/// Some systems take either case for the same file, also of the letters that other alphabets
-/// have for it, and do not see the characters that nobody else sees.
-fn is_same(name: &[u8], expected: &str) -> bool {
-    if name.is_ascii() {
-        return name.eq_ignore_ascii_case(expected.as_bytes());
+/// A name as the lists have it. Some systems take either case for the same file, also of the
+/// letters that other alphabets have for it, and do not see the characters that nobody else
+/// sees.
+fn folded(name: &OsStr) -> Cow<'_, str> {
+    // What is no text is nothing that a list has.
+    let Some(name) = name.to_str() else { return Cow::Borrowed("") };
+    match name.is_ascii() {
+        true if name.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+            Cow::Owned(name.to_ascii_lowercase())
+        }
+        true => Cow::Borrowed(name),
+        // Some of these letters have an upper case only that is plain, and some a lower case.
+        false => Cow::Owned(UNSEEN.replace_all(name, "").to_uppercase().to_lowercase()),
     }
-    let Ok(name) = std::str::from_utf8(name) else { return false };
-    // Some of these letters have an upper case only that is plain, and some a lower case.
-    UNSEEN.replace_all(name, "").to_uppercase().to_lowercase() == expected
 }
 
 #[cfg(test)]

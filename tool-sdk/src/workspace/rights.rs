@@ -4,7 +4,7 @@
 
 use std::io;
 
-use cap_std::fs::{Metadata, OpenOptions};
+use cap_std::fs::Metadata;
 
 use super::snapshot::Facts;
 
@@ -15,14 +15,13 @@ const NEW: u32 = 0o644;
 /// Until it has the mode and the owner of the file that it replaces, nobody else reads it who
 /// could not read that one: whose group it is does not matter where all others may do as much.
 #[cfg(unix)]
-pub(super) fn shut(options: &mut OpenOptions, like: Option<&Facts>) {
-    use cap_std::fs::{OpenOptionsExt as _, PermissionsExt as _};
+pub(super) fn first(like: Option<&Facts>) -> u32 {
+    use cap_std::fs::PermissionsExt as _;
 
-    let first = |facts: &Facts| match facts.attributes.is_empty() {
+    like.map_or(NEW, |facts| match facts.attributes.is_empty() {
         true => first_mode(facts.permissions.mode()),
         false => 0o600,
-    };
-    options.mode(like.map_or(NEW, first));
+    })
 }
 
 #[cfg(unix)]
@@ -32,7 +31,9 @@ fn first_mode(mode: u32) -> u32 {
 }
 
 #[cfg(not(unix))]
-pub(super) fn shut(_: &mut OpenOptions, _: Option<&Facts>) {}
+pub(super) fn first(_: Option<&Facts>) -> u32 {
+    0
+}
 
 /// Gives a file the mode and the owner of the one that it replaces.
 #[cfg(unix)]

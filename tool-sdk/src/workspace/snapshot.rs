@@ -3,13 +3,14 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata, Permissions};
 
 use super::Located;
 use super::attributes::Attributes;
+use super::fill::fill;
 use crate::error::{ErrorKind, ToolError};
 
 /// How much is read at once of a file that is larger than the system says.
@@ -125,25 +126,25 @@ impl Located {
 /// What a file holds that is said to have `len` bytes, and not more than `most` of it.
 ///
 /// The size comes from reading: what the system claims may be out of date.
-fn read(mut file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
+fn read(file: &File, len: u64, most: u64) -> io::Result<Vec<u8>> {
     // With room for one more, the first reading says that there is nothing more.
-    let mut content = vec![0; len.saturating_add(1).min(most) as usize];
-    let mut filled = 0;
+    let mut content = Vec::with_capacity(len.saturating_add(1).min(most) as usize);
     loop {
-        match file.read(&mut content[filled..]) {
+        match fill(file, &mut content) {
             Ok(0) => break,
-            Ok(read) => filled += read,
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        if filled as u64 == len && filled < content.len() {
+        let (filled, room) = (content.len(), content.capacity());
+        if filled as u64 == len && filled < room {
             break;
         }
-        if filled == content.len() {
-            content.resize((2 * filled).max(AT_ONCE).min(most as usize), 0);
+        if filled == room {
+            let next = (2 * filled).max(AT_ONCE).min(most as usize);
+            content.reserve_exact(next.saturating_sub(filled));
         }
     }
-    content.truncate(filled);
     Ok(content)
 }
 

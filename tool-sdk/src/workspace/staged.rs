@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use cap_fs_ext::DirExt as _;
@@ -94,7 +93,7 @@ impl Staged {
         let is_put = self.put(next, expected).map_err(|error| unwritten(place, error));
         if !is_put? {
             return Err(ToolError::conflict(format_args!(
-                "`{}` was changed by somebody else in the meantime, and was not written",
+                "`{}` was changed since it was looked at for this call, and was not written",
                 place.display()
             ))
             .hint("read it again, and base the change on what it says now"));
@@ -196,7 +195,8 @@ fn may_write(_: &Dir, _: &Located) -> Result<(), ToolError> {
 /// Unless they are kept, those that were made go away again.
 #[derive(Default)]
 pub(super) struct Folders {
-    open: HashMap<PathBuf, Arc<Dir>>,
+    /// By their paths, which say the same only where they are the same.
+    open: HashMap<OsString, Arc<Dir>>,
     made: Vec<(Arc<Dir>, OsString)>,
 }
 
@@ -205,6 +205,7 @@ impl Folders {
     fn holder(&mut self, place: &Located, create: bool) -> Result<Arc<Dir>, ToolError> {
         let mut path = place.absolute();
         path.pop();
+        let path = path.into_os_string();
         if let Some(dir) = self.open.get(&path) {
             return Ok(Arc::clone(dir));
         }

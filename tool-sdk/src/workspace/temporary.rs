@@ -29,11 +29,12 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, File};
 
 use super::expected::{Expected, holds, seems};
+use super::named::create;
 use super::rename::{How, Identity, Renamed, identity, identity_of, rename};
-use super::rights::{give, shut};
+use super::rights::{first, give};
 use super::snapshot::Facts;
 
 /// How often what came out by mistake is put back, when others do the same at this moment.
@@ -62,11 +63,8 @@ impl Temporary {
         if like.is_some_and(|facts| facts.is_link) {
             return Self::link(dir, content);
         }
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        shut(&mut options, like);
         let name = new_name();
-        let file = dir.open_with(&name, &options)?;
+        let file = File::from_std(create(dir, name.as_ref(), first(like))?);
         // From here on, a failure removes it.
         let mut temporary = Self { dir: Arc::clone(dir), name, own: Identity::default() };
         // Before there is anything to read.

@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use self::diff::{Detail, FileDiff};
 use self::edit::{Edit, replace};
-use self::patch::{ChunkLine, Effort, Hunk, parse, update};
+use self::patch::{ChunkLine, Effort, Hunk, hunk, parse, update};
 use tool_sdk::Workspace;
 
 pub use self::script::{a_denial_only_tightens, a_script_is_understood};
@@ -34,10 +34,11 @@ const SEAM: &str = "\n====\n";
 pub fn a_patch_is_read(text: &str) {
     let Ok(patch) = parse(text) else { return };
     if patch.verify().is_ok() {
-        assert!(!patch.hunks.is_empty());
+        assert!(!patch.sections.is_empty());
     }
-    for hunk in &patch.hunks {
-        assert!(hunk.paths().all(|path| !path.is_empty() && !path.contains('\n')), "{text:?}");
+    for section in &patch.sections {
+        assert!(section.paths().all(|path| !path.is_empty() && !path.contains('\n')), "{text:?}");
+        assert!(hunk(section.source).is_ok_and(|hunk| hunk.path() == section.path), "{text:?}");
     }
 }
 
@@ -48,8 +49,9 @@ pub fn a_change_changes_what_it_says(text: &str) {
     let (Some(old), Some(body)) = (parts.next(), parts.next()) else { return };
     let patch = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
     if let Ok(patch) = parse(&patch)
-        && let [Hunk::Update { chunks, .. }] = &patch.hunks[..]
-        && let Ok(new) = update(old, chunks, "f", &Effort::share(1))
+        && let [section] = &patch.sections[..]
+        && let Ok(Hunk::Update { chunks, .. }) = hunk(section.source)
+        && let Ok(new) = update(old, &chunks, "f", &Effort::share(1))
     {
         let lines = || chunks.iter().flat_map(|chunk| &chunk.lines);
         if lines().all(|line| matches!(line, ChunkLine::Keep(text) if !text.is_empty())) {
@@ -67,7 +69,7 @@ pub fn a_change_changes_what_it_says(text: &str) {
     }
     let Some(put) = parts.next() else { return };
     let edit = Edit { old: body, new: put, replace_all: true };
-    if let Ok(edited) = replace(old, &[edit]) {
+    if let Ok(edited) = replace(old, &[edit], &|| false) {
         assert!(edited.replaced > 0);
         let plain = !text.contains(['\r', '\u{feff}']) && old.contains(body);
         if plain {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::stretch::Change;
 use self::stretch::Stretch;
-use self::unified::{count, unified};
+use self::unified::unified;
 use crate::text::lines::split_bom;
 use crate::text::one_line;
 
@@ -126,9 +126,9 @@ pub(crate) fn between(old: &str, new: &str, max_lines: usize) -> Diff {
 fn diff(stretches: &[Stretch<'_>], max_lines: usize) -> Diff {
     let (mut added, mut removed) = (0, 0);
     for stretch in stretches {
-        if let Stretch::Changed { old, new } = stretch {
-            removed += count(old);
-            added += count(new);
+        if let Stretch::Changed { lines, .. } = stretch {
+            removed += lines[0];
+            added += lines[1];
         }
     }
     let unified = if max_lines > 0 { unified(stretches, max_lines) } else { String::new() };

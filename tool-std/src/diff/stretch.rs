@@ -8,7 +8,7 @@ use memchr::{memchr_iter, memrchr_iter};
 use similar::{DiffTag, TextDiff};
 
 use super::CONTEXT;
-use crate::text::lines::{is_one, lines};
+use crate::text::lines::{count, is_one, lines};
 
 /// How many bytes are compared at once.
 const BLOCK: usize = 4096;
@@ -26,8 +26,8 @@ pub(crate) struct Change {
 pub(super) enum Stretch<'t> {
     /// Both have it.
     Same(&'t str),
-    /// Lines that go, and lines that come.
-    Changed { old: &'t str, new: &'t str },
+    /// Lines that go, and lines that come; how many of each.
+    Changed { old: &'t str, new: &'t str, lines: [usize; 2] },
 }
 
 impl<'t> Stretch<'t> {
@@ -72,21 +72,21 @@ impl<'t> Stretches<'t> {
         self.same.end += len;
     }
 
-    fn changed(&mut self, old: &'t str, new: &'t str) {
+    fn changed(&mut self, old: &'t str, new: &'t str, lines: [usize; 2]) {
         if !self.same.is_empty() {
             self.list.push(Stretch::Same(&self.text[self.same.clone()]));
         }
         let next = self.same.end + old.len();
         self.same = next..next;
-        self.list.push(Stretch::Changed { old, new });
+        self.list.push(Stretch::Changed { old, new, lines });
     }
 
     /// Lines that are perhaps not all different.
     fn compare(&mut self, old: &'t str, new: &'t str) {
         match (old, new) {
             ("", "") => {}
-            ("", _) | (_, "") => self.changed(old, new),
-            _ if old != new && is_one(old) && is_one(new) => self.changed(old, new),
+            ("", _) | (_, "") => self.changed(old, new, [count(old), count(new)]),
+            _ if old != new && is_one(old) && is_one(new) => self.changed(old, new, [1, 1]),
             _ => self.compare_lines(old, new),
         }
     }
@@ -100,7 +100,7 @@ impl<'t> Stretches<'t> {
             (come, new) = new.split_at(len(&new_lines[op.new_range()]));
             match op.tag() {
                 DiffTag::Equal => self.same(gone.len()),
-                _ => self.changed(gone, come),
+                _ => self.changed(gone, come, [op.old_range().len(), op.new_range().len()]),
             }
         }
     }

@@ -2,27 +2,10 @@
 
 use std::fmt::Write as _;
 
-use memchr::{memchr, memchr_iter};
-
 use super::CONTEXT;
 use super::stretch::{Stretch, before_lines};
 use crate::text::MAX_BYTES;
-use crate::text::lines::{Line, is_one, lines};
-
-/// How many lines a text has.
-pub(super) fn count(text: &str) -> usize {
-    // Most of what goes or comes is one.
-    if is_one(text) {
-        return 1;
-    }
-    match memchr(b'\r', text.as_bytes()) {
-        Some(_) => lines(text).count(),
-        None => {
-            let ends = memchr_iter(b'\n', text.as_bytes()).count();
-            ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
-        }
-    }
-}
+use crate::text::lines::{Line, count, lines};
 
 /// The changes, and the lines around them.
 pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
@@ -31,10 +14,10 @@ pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
     let mut hunk = Hunk::default();
     for (index, stretch) in stretches.iter().enumerate() {
         match stretch {
-            Stretch::Changed { old, new } => {
+            Stretch::Changed { old, new, lines: [gone, come] } => {
                 hunk.lines('-', lines(old));
                 hunk.lines('+', lines(new));
-                at = [at[0] + count(old), at[1] + count(new)];
+                at = [at[0] + gone, at[1] + come];
             }
             Stretch::Same(same) if index + 1 == stretches.len() => {
                 // How long it is does not matter.

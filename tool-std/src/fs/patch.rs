@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
 use std::iter;
 use std::ops::Range;
+use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
@@ -16,7 +17,7 @@ use tool_sdk::{
 use super::plan::{Done, MAX_PREVIEW, Named, Operation, Plan, Reason, Section, unfit};
 use super::target::{is_link, is_of_a_file, patience, preview};
 use crate::diff::{Diff, FileDiff};
-use crate::patch::{Hunk, Pass, Patch, parse};
+use crate::patch::{self, Pass, Patch, parse};
 use crate::stop;
 use crate::text::lines::range_in;
 
@@ -99,7 +100,7 @@ fn sound(text: &str) -> Result<Patch<'_>, ToolError> {
         let message = format_args!("there is no environment `{environment}` here");
         return Err(ToolError::invalid_args(message).hint("leave its line out of the patch"));
     }
-    patch.hunks.iter().flat_map(Hunk::paths).try_for_each(is_of_a_file)?;
+    patch.sections.iter().flat_map(patch::Section::paths).try_for_each(is_of_a_file)?;
     Ok(patch)
 }
 
@@ -170,7 +171,7 @@ impl PatchText {
         let mut seen = HashMap::new();
         let locate = |path| {
             let place = WorkspacePath::locate(path, workspace)?;
-            if seen.insert(place.absolute(), path).is_none() {
+            if seen.insert(place.absolute().into_os_string(), path).is_none() {
                 return Ok(place);
             }
             Err(ToolError::invalid_args(format_args!(
@@ -182,17 +183,18 @@ impl PatchText {
         self.refuse_links(workspace)?;
         let mut folders = HashSet::new();
         for (path, place) in self.paths().zip(&places) {
-            for folder in place.absolute().ancestors().skip(1) {
+            for folder in place.absolute().ancestors().skip(1).map(Path::as_os_str) {
+                // Many files share a folder, and what is above it.
+                if folders.contains(folder) {
+                    break;
+                }
                 if let Some(file) = seen.get(folder) {
                     return Err(ToolError::invalid_args(format_args!(
                         "`{path}` cannot be below `{file}`, which is a file of the same patch"
                     ))
                     .hint("use another path for one of them, or two patches"));
                 }
-                // Many files share a folder, and what is above it.
-                if !folders.insert(folder.to_owned()) {
-                    break;
-                }
+                folders.insert(folder.to_owned());
             }
         }
         Ok(places)
@@ -258,25 +260,26 @@ fn together(done: &[Done]) -> Value {
         file
     };
     let sum = |of: fn(&Done) -> usize| done.iter().map(of).sum::<usize>();
-    json!({
-        "unified": unified,
-        "files": done.iter().map(file).collect::<Vec<_>>(),
-        "added": sum(|done| done.diff.diff.added),
-        "removed": sum(|done| done.diff.diff.removed),
-    })
+    // What stands in `json!` is copied, and this may be long.
+    Value::from_iter([
+        ("unified", Value::from(unified)),
+        ("files", done.iter().map(file).collect()),
+        ("added", sum(|done| done.diff.diff.added).into()),
+        ("removed", sum(|done| done.diff.diff.removed).into()),
+    ])
 }
 
 impl<T: Into<String>> From<T> for PatchText {
     fn from(text: T) -> Self {
         let text = text.into();
-        let part = |(hunk, source): (&Hunk<'_>, &&str)| Part {
-            source: range_in(&text, source),
-            from: hunk.path().into(),
-            to: hunk.moves_to().map(WorkspacePath::from),
-            goes: hunk.moves_to().is_some() || matches!(hunk, Hunk::Delete { .. }),
+        let part = |section: &patch::Section<'_>| Part {
+            source: range_in(&text, section.source),
+            from: section.path.into(),
+            to: section.moves_to.map(WorkspacePath::from),
+            goes: section.goes,
         };
         let parts = match sound(&text) {
-            Ok(patch) => patch.hunks.iter().zip(&patch.sources).map(part).collect(),
+            Ok(patch) => patch.sections.iter().map(part).collect(),
             Err(_) => Vec::new(),
         };
         Self { text, parts }

@@ -11,7 +11,7 @@ use tool_sdk::{Changes, Located, ToolError, WorkspacePath};
 use super::target::{Target, is_link};
 use crate::diff::{Change, Detail, FileDiff};
 use crate::edit::nearest;
-use crate::patch::{ApplyError, Effort, Hunk, Pass, section, update};
+use crate::patch::{ApplyError, Effort, Hunk, Pass, hunk, update};
 
 /// So few files that starting a thread takes longer.
 const FEW: usize = 16;
@@ -190,8 +190,8 @@ impl Section<'_> {
         effort: &Effort,
         detail: Detail,
     ) -> Result<Fitted, ToolError> {
-        // It was read before, with all others on one thread, and nothing was wrong.
-        let hunk = section(self.source).map_err(|error| unfit(&error).source(error))?;
+        // Mistakes were looked for before, in all sections on one thread.
+        let hunk = hunk(self.source).map_err(|error| unfit(&error).source(error))?;
         let from = match hunk {
             Hunk::Update { .. } => self.from.read()?,
             Hunk::Delete { .. } => self.from.read_to_delete(reason)?,

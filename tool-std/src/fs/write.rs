@@ -9,7 +9,7 @@ use super::target::{Target, counts, display, is_of_a_file, preview};
 use crate::diff::Detail;
 use crate::edit::with_ends;
 use crate::stop;
-use crate::text::lines::{line_end, split_bom};
+use crate::text::lines::{new_line_end, split_bom};
 
 /// Write a file as a whole: make it, or replace all that it says.
 ///
@@ -95,8 +95,9 @@ fn fitting(target: &Target, content: String) -> String {
     let Ok(old) = target.text() else { return content };
     let (bom, old) = split_bom(old);
     let new = split_bom(&content).1;
-    match line_end(old) {
-        Some(end) => format!("{bom}{}", with_ends(new, end)),
-        None => format!("{bom}{new}"),
+    match old.contains(['\n', '\r']) {
+        true => format!("{bom}{}", with_ends(new, new_line_end(old))),
+        // There is no end to go by.
+        false => format!("{bom}{new}"),
     }
 }

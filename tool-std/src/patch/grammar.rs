@@ -15,7 +15,7 @@ use std::fmt;
 
 use memchr::memchr_iter;
 
-use super::{Chunk, ChunkLine, Hunk, Patch, plain_path};
+use super::{Chunk, ChunkLine, Hunk, Patch, Section, plain_path};
 use crate::text::lines::range_in;
 
 const BEGIN: &str = "*** Begin Patch";
@@ -47,7 +47,8 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Reads a patch that nothing is wrapped around.
+/// Reads a patch that nothing is wrapped around, up to what its sections quote: that is read
+/// for mistakes only.
 pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     let whole = |message: &str| ParseError { line: None, message: message.to_owned() };
     let lines = lines(text.trim());
@@ -60,24 +61,27 @@ pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
         _ => return Err(whole("The last line of the patch must be '*** End Patch'")),
     };
 
-    let mut parser = Parser { lines: body, at: 0 };
+    let mut parser = Parser { lines: body, at: 0, keeps: false };
     let environment = parser.environment();
     if environment == Some("") {
         return Err(whole("apply_patch environment_id cannot be empty"));
     }
-    let (mut hunks, mut sources) = (Vec::new(), Vec::new());
+    let mut sections = Vec::new();
     while let Some(line) = parser.peek() {
-        hunks.push(parser.hunk(line.trim())?);
+        let hunk = parser.hunk(line.trim())?;
         let last = parser.lines[parser.at - 1];
-        sources.push(&text[range_in(text, line).start..range_in(text, last).end]);
+        let source = &text[range_in(text, line).start..range_in(text, last).end];
+        let (path, moves_to) = (hunk.path(), hunk.moves_to());
+        let goes = moves_to.is_some() || matches!(hunk, Hunk::Delete { .. });
+        sections.push(Section { path, moves_to, goes, source });
     }
-    Ok(Patch { environment, hunks, sources })
+    Ok(Patch { environment, sections })
 }
 
-/// Reads what a hunk was read from.
-pub(super) fn section(source: &str) -> Result<Hunk<'_>, ParseError> {
+/// Reads all of a section.
+pub(super) fn hunk(source: &str) -> Result<Hunk<'_>, ParseError> {
     let lines = lines(source);
-    Parser { lines: &lines, at: 0 }.hunk(lines[0].trim())
+    Parser { lines: &lines, at: 0, keeps: true }.hunk(lines[0].trim())
 }
 
 /// The lines of a text, without their ends.
@@ -96,6 +100,8 @@ fn lines(text: &str) -> Vec<&str> {
 struct Parser<'p, 'l> {
     lines: &'l [&'p str],
     at: usize,
+    /// Whether what is quoted is kept.
+    keeps: bool,
 }
 
 impl<'p> Parser<'p, '_> {
@@ -140,8 +146,10 @@ impl<'p> Parser<'p, '_> {
     fn content(&mut self) -> String {
         let mut content = String::new();
         while let Some(line) = self.take(|line| line.strip_prefix('+')) {
-            content.push_str(line);
-            content.push('\n');
+            if self.keeps {
+                content.push_str(line);
+                content.push('\n');
+            }
         }
         content
     }
@@ -152,11 +160,14 @@ impl<'p> Parser<'p, '_> {
         let move_to = move_to.filter(|to| plain_path(to) != plain_path(path));
         while self.take(|line| line.is_empty().then_some(())).is_some() {}
 
-        let mut chunks = Vec::new();
+        let (first, mut chunks) = (self.at, Vec::new());
         while self.peek().is_some_and(|line| !is_header(line)) {
-            chunks.push(self.chunk(chunks.is_empty())?);
+            let chunk = self.chunk(self.at == first)?;
+            if self.keeps {
+                chunks.push(chunk);
+            }
         }
-        if chunks.is_empty() {
+        if self.at == first {
             let message = format!("Update file hunk for path '{path}' is empty");
             return Err(self.error(header, message));
         }
@@ -176,10 +187,12 @@ impl<'p> Parser<'p, '_> {
             contexts.push(context);
             next = self.take(marker);
         }
+        let first = self.at;
         let lines = self.chunk_lines()?;
+        let is_empty = self.at == first;
         let end_of_file =
             self.take(|line| (line.trim_end() == END_OF_FILE).then_some(())).is_some();
-        if lines.is_empty() {
+        if is_empty {
             let at = if end_of_file { self.at - 1 } else { self.at };
             return Err(self.error(at, "Update hunk does not contain any lines"));
         }
@@ -190,12 +203,14 @@ impl<'p> Parser<'p, '_> {
     }
 
     fn chunk_lines(&mut self) -> Result<Vec<ChunkLine<'p>>, ParseError> {
-        let mut lines = Vec::new();
+        let (first, mut lines) = (self.at, Vec::new());
         while let Some(line) = self.take(chunk_line) {
-            lines.push(line);
+            if self.keeps {
+                lines.push(line);
+            }
         }
         match self.peek() {
-            Some(line) if lines.is_empty() && line.trim_end() != END_OF_FILE => {
+            Some(line) if self.at == first && line.trim_end() != END_OF_FILE => {
                 let message = format!(
                     "Unexpected line found in update hunk: '{line}'. Every line should start \
                      with ' ' (context line), '+' (added line), or '-' (removed line)"

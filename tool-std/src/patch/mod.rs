@@ -1,7 +1,8 @@
 //! Patches in the form that models write: what they mean, and the text they lead to.
 //!
-//! [`parse`] reads a patch, [`Patch::verify`] refuses one that contradicts itself, and
-//! [`update`] makes the new text of one file.
+//! [`parse`] reads which files a patch is about and finds its mistakes, [`Patch::verify`]
+//! refuses one that contradicts itself, [`hunk`] reads what becomes of one file, and
+//! [`update`] makes its new text.
 //!
 //! **Invariant:** nothing here reads or writes a file. A file is its text.
 
@@ -26,9 +27,21 @@ pub(crate) struct Patch<'p> {
     /// The machine whose files are meant, where a host has several.
     pub(crate) environment: Option<&'p str>,
     /// What is done, in order.
-    pub(crate) hunks: Vec<Hunk<'p>>,
-    /// What each of them was read from, for [`section`].
-    pub(crate) sources: Vec<&'p str>,
+    pub(crate) sections: Vec<Section<'p>>,
+}
+
+/// That something is done to one file. What, is read later: sections can be read on several
+/// threads, and a patch as a whole cannot.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Section<'p> {
+    /// The file.
+    pub(crate) path: &'p str,
+    /// Where the file goes, when it gets another path.
+    pub(crate) moves_to: Option<&'p str>,
+    /// Whether nothing is left under the path.
+    pub(crate) goes: bool,
+    /// The section itself, for [`hunk`].
+    pub(crate) source: &'p str,
 }
 
 /// What is done to one file.
@@ -88,10 +101,9 @@ pub(crate) enum VerifyError {
     Twice(String),
 }
 
-/// Reads one of the [sources](Patch::sources) of a patch once more: sections can be read on
-/// several threads, and a patch as a whole cannot.
-pub(crate) fn section(source: &str) -> Result<Hunk<'_>, ParseError> {
-    grammar::section(source)
+/// Reads the [source](Section::source) of a section.
+pub(crate) fn hunk(source: &str) -> Result<Hunk<'_>, ParseError> {
+    grammar::hunk(source)
 }
 
 /// Reads a patch, also one that is wrapped the way a shell would take it.
@@ -106,11 +118,11 @@ impl<'p> Patch<'p> {
     /// Paths are compared as they are written. Two names of one file that only the file
     /// system knows are for the caller to find.
     pub(crate) fn verify(&self) -> Result<(), VerifyError> {
-        if self.hunks.is_empty() {
+        if self.sections.is_empty() {
             return Err(VerifyError::Empty);
         }
         let mut seen = HashSet::new();
-        for path in self.hunks.iter().flat_map(Hunk::paths) {
+        for path in self.sections.iter().flat_map(Section::paths) {
             if !seen.insert(plain_path(path)) {
                 return Err(VerifyError::Twice(path.to_owned()));
             }
@@ -133,10 +145,12 @@ impl<'p> Hunk<'p> {
         let (Hunk::Add { path, .. } | Hunk::Delete { path } | Hunk::Update { path, .. }) = *self;
         path
     }
+}
 
+impl<'p> Section<'p> {
     /// The files that it touches.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &'p str> + use<'p> {
-        [Some(self.path()), self.moves_to()].into_iter().flatten()
+        [Some(self.path), self.moves_to].into_iter().flatten()
     }
 }
 

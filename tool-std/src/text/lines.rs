@@ -62,6 +62,17 @@ pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
     all
 }
 
+/// How many lines a text has.
+pub(crate) fn count(text: &str) -> usize {
+    match memchr(b'\r', text.as_bytes()) {
+        Some(_) => lines(text).count(),
+        None => {
+            let ends = memchr_iter(b'\n', text.as_bytes()).count();
+            ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
+        }
+    }
+}
+
 /// Whether a text that is not empty is one line.
 pub(crate) fn is_one(text: &str) -> bool {
     lines(text).next().is_some_and(|line| line.whole.len() == text.len())

@@ -1,6 +1,6 @@
 //! What the cases of others leave open.
 
-use super::super::{ApplyError, Effort, Hunk, VerifyError, parse, update};
+use super::super::{ApplyError, Effort, Section, VerifyError, parse, update};
 use super::{apply, check, chunks, patch};
 
 #[track_caller]
@@ -139,7 +139,7 @@ fn a_file_is_touched_once() {
 fn a_file_that_moves_to_itself_stays() {
     let text = "*** Begin Patch\n*** Update File: a\n*** Move to: ./a\n@@\n-x\n*** End Patch";
     let patch = parse(text).unwrap();
-    assert!(matches!(patch.hunks[..], [Hunk::Update { move_to: None, .. }]));
+    assert!(matches!(patch.sections[..], [Section { moves_to: None, goes: false, .. }]));
     assert_eq!(patch.verify(), Ok(()));
 }
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::seek::Haystack;
-use super::super::{Chunk, ChunkLine, Effort, Hunk, Patch, grammar, wrapper};
-use super::{Files, parse, run};
+use super::super::{Chunk, ChunkLine, Effort, Hunk, grammar, wrapper};
+use super::{Files, hunks, parse, run};
 use crate::text::lines::Line;
 
 /// Cases that end otherwise here: why, and the text that is written. Their words for errors
@@ -69,10 +69,10 @@ fn patches_are_read_as_the_cases_say() {
         }
         let found = if case["mode"] == "lenient" { parse(&text) } else { grammar::parse(&text) };
         match found {
-            Ok(Patch { environment, hunks, .. }) => {
-                let hunks: Vec<_> = hunks.iter().map(hunk_json).collect();
+            Ok(patch) => {
+                let hunks: Vec<_> = hunks(&patch).iter().map(hunk_json).collect();
                 assert_eq!(json!(hunks), case["hunks"], "{name}");
-                assert_eq!(json!(environment), case["environment_id"], "{name}");
+                assert_eq!(json!(patch.environment), case["environment_id"], "{name}");
             }
             Err(error) => {
                 assert_eq!(json!(error.message), case["error"], "{name}");
@@ -111,7 +111,7 @@ fn what_stands_around_a_patch_is_taken_away() {
         let is_patch = case["result"] == "patch" && case["workdir"].is_null();
         match (parse(arguments.last().unwrap()), is_patch) {
             (Ok(patch), true) => {
-                let hunks: Vec<_> = patch.hunks.iter().map(hunk_json).collect();
+                let hunks: Vec<_> = hunks(&patch).iter().map(hunk_json).collect();
                 assert_eq!(json!(hunks), fixture["expected_hunks_when_patch"], "{name}");
                 taken += 1;
             }

@@ -6,8 +6,8 @@ use std::time::Instant;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
-use super::super::{Chunk, ChunkLine, Hunk, grammar, section};
-use super::{Files, chunks, parse, patch, run, update};
+use super::super::{Chunk, ChunkLine, Hunk, grammar};
+use super::{Files, chunks, hunks, parse, patch, run, update};
 
 /// The body of a patch that quotes three lines around each change.
 fn narrow(old: &str, new: &str) -> String {
@@ -167,9 +167,12 @@ proptest! {
         let text = format!("*** Begin Patch\n{text}\n*** End Patch");
         if let Ok(patch) = grammar::parse(&text) {
             let _ = patch.verify();
-            // A section that is read once more says the same.
-            let again = patch.sources.iter().map(|source| section(source).unwrap());
-            prop_assert_eq!(again.collect::<Vec<_>>(), patch.hunks);
+            // What is read of a section later says the same, and has no mistakes.
+            for (section, hunk) in patch.sections.iter().zip(hunks(&patch)) {
+                prop_assert_eq!((section.path, section.moves_to), (hunk.path(), hunk.moves_to()));
+                let deletes = matches!(hunk, Hunk::Delete { .. });
+                prop_assert_eq!(section.goes, deletes || section.moves_to.is_some());
+            }
         }
     }
 }
@@ -196,7 +199,7 @@ fn time_of_5000_chunks() {
         patch.verify().unwrap();
         let read = start.elapsed();
         let mut count = 0;
-        for hunk in &patch.hunks {
+        for hunk in &hunks(&patch) {
             let Hunk::Update { chunks, path, .. } = hunk else { continue };
             count += chunks.len();
             assert_eq!(update(&old, chunks, path).unwrap().text, new);

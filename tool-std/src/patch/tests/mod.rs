@@ -7,14 +7,20 @@ mod laws;
 use std::collections::BTreeMap;
 
 use super::apply::Updated;
-use super::{ApplyError, Chunk, Effort, Hunk, Pass, parse};
+use super::{ApplyError, Chunk, Effort, Hunk, Pass, Patch, hunk, parse};
 use crate::diff::Change;
 use crate::text::lines::split_bom;
+
+/// What a patch does, in order. A section of which nothing is wrong can be read.
+#[track_caller]
+fn hunks<'p>(patch: &Patch<'p>) -> Vec<Hunk<'p>> {
+    patch.sections.iter().map(|section| hunk(section.source).unwrap()).collect()
+}
 
 /// The chunks of a patch that changes one file.
 #[track_caller]
 fn chunks(body: &str) -> Vec<Chunk<'_>> {
-    match parse(body).expect("the patch can be read").hunks.pop() {
+    match hunks(&parse(body).expect("the patch can be read")).pop() {
         Some(Hunk::Update { chunks, .. }) => chunks,
         other => panic!("expected an update, found {other:?}"),
     }
@@ -66,7 +72,7 @@ type Files = BTreeMap<String, String>;
 fn run(mut files: Files, text: &str) -> Result<Files, String> {
     let patch = parse(text).map_err(|error| error.to_string())?;
     patch.verify().map_err(|error| error.to_string())?;
-    for hunk in &patch.hunks {
+    for hunk in &hunks(&patch) {
         match hunk {
             Hunk::Add { path, content } => drop(files.insert((*path).to_owned(), content.clone())),
             Hunk::Delete { path } => drop(files.remove(*path).ok_or("no file")?),
