@@ -251,6 +251,7 @@ impl History {
         }
     }
 
+    #[inline]
     fn recent(&self) -> MutexGuard<'_, Recent> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,9 @@
 //! The straight way through the gates: for a call in which nobody has a say.
 //!
 //! Nothing waits here, so nothing has to be kept across a wait. It lets nothing through that
-//! the [gates](super) would not: whatever a hook, a rule, a person or the guard against loops
-//! might have to say something to is left standing before the hooks.
+//! the [gates](super) would not: whatever a rule, a person or the guard against loops might
+//! have to say something to is left standing. Hooks may wait, so a call that they look at
+//! leaves the way before them, and comes back to it when they had nothing to say.
 
 use std::task;
 
@@ -11,29 +12,51 @@ use super::hooks::Heard;
 use super::run::{self, First, Waiting};
 use crate::content::Output;
 use crate::error::ToolError;
+use crate::tool::Prepared;
 
 /// Where a call was left that did not come to its result without waiting.
 pub(super) enum Left {
     /// In its tool, which waits for something.
     Running(Waiting),
-    /// Before the hooks.
+    /// Before its tool.
     Standing(Heard),
 }
+
+/// The result of a call has its place from the start: what was only just written is slow to
+/// move.
+type Place = Option<Result<Output, ToolError>>;
 
 /// Takes a call as far as it comes: prepared, and to its `result` when nobody has a say in it;
 /// no further than that when it `is_slow`, for it waits for its turn or is traced.
 ///
-/// A panic on the way is the call's failure. The result goes straight to its place: what was
-/// only just written is slow to move.
+/// A panic on the way is the call's failure.
 #[inline(always)]
 pub(super) fn go(
     frame: &mut Frame<'_>,
     is_slow: bool,
     task: &mut task::Context<'_>,
-    result: &mut Option<Result<Output, ToolError>>,
+    result: &mut Place,
 ) -> Option<Left> {
     let left = run::contained(|| straight(frame, is_slow, task, result));
-    left.flatten().unwrap_or_else(|error| {
+    settled(left.flatten(), result)
+}
+
+/// Takes a call to its `result` that hooks had nothing to say to.
+#[inline]
+pub(super) fn go_on(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+    task: &mut task::Context<'_>,
+    result: &mut Place,
+) -> Option<Left> {
+    let left = run::contained(|| onward(frame, prepared, task, result));
+    settled(left.flatten(), result)
+}
+
+/// Where a call was left; a failure is its result.
+#[inline(always)]
+fn settled(left: Result<Option<Left>, ToolError>, result: &mut Place) -> Option<Left> {
+    left.unwrap_or_else(|error| {
         *result = Some(Err(error));
         None
     })
@@ -44,7 +67,7 @@ fn straight(
     frame: &mut Frame<'_>,
     is_slow: bool,
     task: &mut task::Context<'_>,
-    result: &mut Option<Result<Output, ToolError>>,
+    result: &mut Place,
 ) -> Result<Option<Left>, ToolError> {
     // admit
     frame.admit()?;
@@ -56,12 +79,22 @@ fn straight(
     };
     frame.announce(&*prepared);
 
-    // hooks, guard, decide, ask; a call that lets itself run so has nothing to note either
-    let is_let_through = !is_slow
-        && !frame.is_hooked()
-        && frame.lets_run(&*prepared)
-        && frame.is_no_loop(&*prepared);
-    if !is_let_through {
+    // hooks
+    if is_slow || frame.is_hooked() {
+        return Ok(Some(Left::Standing(Heard::new(prepared))));
+    }
+    onward(frame, prepared, task, result)
+}
+
+#[inline(always)]
+fn onward(
+    frame: &mut Frame<'_>,
+    prepared: Box<dyn Prepared>,
+    task: &mut task::Context<'_>,
+    result: &mut Place,
+) -> Result<Option<Left>, ToolError> {
+    // guard, decide, ask; a call that lets itself run so has nothing to note either
+    if !frame.lets_run(&*prepared) || !frame.is_no_loop(&*prepared) {
         return Ok(Some(Left::Standing(Heard::new(prepared))));
     }
 

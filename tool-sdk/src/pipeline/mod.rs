@@ -293,8 +293,9 @@ impl Pipeline {
             let left =
                 poll_fn(|task| Poll::Ready(at_once::go(&mut frame, is_slow, task, &mut result)));
             if let Some(left) = left.await {
-                let mut passing = pin!(gates::pass(&mut frame, left, turn, is_traced, &view));
-                result = Some(poll_fn(|task| apart(passing.as_mut(), task)).await);
+                let passing = gates::pass(&mut frame, left, turn, is_traced, &view, &mut result);
+                let mut passing = pin!(passing);
+                poll_fn(|task| apart(passing.as_mut(), task)).await;
             }
 
             // fit, finish

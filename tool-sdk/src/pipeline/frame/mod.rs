@@ -148,6 +148,12 @@ impl<'a> Frame<'a> {
             && prepared.has_no_wish()
     }
 
+    /// Whether the tool was let run.
+    #[inline]
+    pub(super) fn has_run(&self) -> bool {
+        self.ran
+    }
+
     /// Whether a hook looks at the call.
     #[inline]
     pub(super) fn is_hooked(&self) -> bool {
