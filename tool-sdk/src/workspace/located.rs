@@ -408,7 +408,7 @@ impl fmt::Debug for Located {
 }
 
 impl FileKind {
-    fn of(kind: cap_std::fs::FileType) -> Self {
+    pub(super) fn of(kind: cap_std::fs::FileType) -> Self {
         match kind {
             _ if kind.is_file() => Self::File,
             _ if kind.is_dir() => Self::Directory,

@@ -17,6 +17,7 @@ pub(super) enum How {
 }
 
 /// What became of that.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no other system does it"))]
 pub(super) enum Renamed {
     Done,
     /// There was nothing to exchange with, or something in the way.

@@ -236,6 +236,10 @@ impl<R: AsyncRead + Unpin> Front<R> {
                 answer::message(queue, &fault.answer());
             });
         }
+        if is_over {
+            // A call may still hold its batch, on a thread that it blocks.
+            self.batches.end();
+        }
         // Who does not read has had its time as well.
         match self.desk.out.poll_flush(cx) {
             Poll::Pending if !is_over => Poll::Pending,

@@ -97,6 +97,13 @@ impl Batches {
         self.messages.pop_front()
     }
 
+    /// Sends all answers that are there: no others will come.
+    pub(super) fn end(&mut self) {
+        for together in self.open.drain(..).filter_map(|it| it.upgrade()) {
+            together.leave();
+        }
+    }
+
     /// How many bytes of answers wait for others.
     fn waiting(&mut self) -> usize {
         self.open.retain(|it| it.strong_count() > 0);
