@@ -17,20 +17,17 @@ use tokio_util::sync::CancellationToken;
 use super::super::listing::Listing;
 use super::super::message::{self, Fault, Kind};
 use super::super::page::Shows;
-use super::Opened;
 use super::answer;
 use super::envelope::{Simple, ToolCall};
 use super::open::{Open, Request, written};
 use super::out::Out;
 use super::together::{Together, say};
+use super::{Opened, Talk};
 use crate::call::Outcome;
-use crate::context::Session;
-use crate::pipeline::Pipeline;
 use crate::toolset::View;
 
 /// Where lines are answered.
 pub(super) struct Desk {
-    pub(super) pipeline: Pipeline,
     pub(super) listing: Arc<Listing>,
     pub(super) opened: Arc<Opened>,
     pub(super) out: Arc<Out>,
@@ -43,7 +40,20 @@ pub(super) struct Desk {
     pub(super) is_alone: bool,
 }
 
+impl Talk {
+    fn view(&self) -> Arc<View> {
+        self.pipeline.toolset().view_for(&self.session)
+    }
+}
+
 impl Desk {
+    /// Forgets the calls that have ended.
+    pub(super) fn clear(&mut self, cx: &mut Context<'_>) {
+        while !self.running.is_empty()
+            && let Poll::Ready(Some(_)) = self.running.poll_join_next(cx)
+        {}
+    }
+
     /// Answers a line, or gives what rmcp has to answer. The answer to one of a `batch` goes
     /// there.
     pub(super) fn take(
@@ -59,8 +69,7 @@ impl Desk {
 
     /// Whether the line is answered, or will be.
     fn answer(&mut self, line: &[u8], batch: Option<&Arc<Together>>) -> bool {
-        let opened = Arc::clone(&self.opened);
-        let Some((session, shows)) = opened.session.get() else { return false };
+        let Some(talk) = self.opened.talk.get().cloned() else { return false };
         let (simple, among) = (Simple::read(line), batch.map(|batch| &**batch));
         if let Some(id) = simple.as_ref().and_then(Simple::request).filter(|id| self.open.has(id)) {
             let fault = Fault::taken(serde_json::from_str(id).ok());
@@ -72,16 +81,15 @@ impl Desk {
                 say(&self.out, among, |queue| answer::whole(queue, id, "{}"));
             }
             Some(Simple::List { id, cursor }) => {
-                let view = self.pipeline.toolset().view_for(session);
-                let list = self.listing.text(&view, *shows, cursor.as_deref());
+                let list = self.listing.text(&talk.view(), talk.shows, cursor.as_deref());
                 let Some(list) = list else { return false };
                 say(&self.out, among, |queue| answer::whole(queue, id, &list));
             }
             Some(Simple::Call { id, call }) => {
-                let view = self.pipeline.toolset().view_for(session);
+                let view = talk.view();
                 let Some(tool) = view.find(&call.name) else { return false };
-                let asked = Asked { batch: batch.cloned(), view, tool, shows: *shows };
-                self.call(session, id, asked, &call);
+                let asked = Asked { batch: batch.cloned(), view, tool, shows: talk.shows };
+                self.call(talk, id, asked, &call);
             }
             Some(Simple::Cancelled { id }) => return self.open.cancel(id),
             None => return false,
@@ -120,11 +128,10 @@ impl Desk {
         Ok(message)
     }
 
-    fn call(&mut self, session: &Session, id: &str, asked: Asked, call: &ToolCall<'_>) {
+    fn call(&mut self, talk: Arc<Talk>, id: &str, asked: Asked, call: &ToolCall<'_>) {
         let cancel = CancellationToken::new();
         let call = call.call(&cancel);
-        let (pipeline, session) = (self.pipeline.clone(), session.clone());
-        let mut running = Box::pin(async move { pipeline.call(&session, call).await });
+        let mut running = Box::pin(async move { talk.pipeline.call(&talk.session, call).await });
         if !self.is_alone {
             return self.wait(running, cancel, id, asked);
         }

@@ -62,8 +62,11 @@ impl Held {
         Ok(true)
     }
 
-    /// The one that has waited longest.
-    pub(super) fn next(&mut self) -> Option<Line> {
+    /// The one that has waited longest, when there is room for it.
+    pub(super) fn next(&mut self, open: &Open) -> Option<Line> {
+        if self.lines.is_empty() || !open.has_room() {
+            return None;
+        }
         let (id, line) = self.lines.pop_front()?;
         self.ids.remove(&id);
         self.bytes -= line.0.len();

@@ -72,15 +72,23 @@ const BACKLOG: usize = 16 * 1024 * 1024;
 
 /// The session for which a [`Front`] may answer; set when rmcp has opened it.
 pub(super) struct Opened {
+    pipeline: Pipeline,
     out: Arc<Out>,
     level: Arc<Level>,
     /// Triggered when the peer says nothing any more.
     hung_up: CancellationToken,
     /// Triggered when calls have had their time after that.
     over: CancellationToken,
-    session: OnceLock<(Session, Shows)>,
+    talk: OnceLock<Arc<Talk>>,
     /// The peer may send several messages at once.
     with_batches: AtomicBool,
+}
+
+/// What calls of an open session are made with.
+struct Talk {
+    pipeline: Pipeline,
+    session: Session,
+    shows: Shows,
 }
 
 impl Opened {
@@ -92,7 +100,8 @@ impl Opened {
     /// From now on calls are answered here.
     pub(super) fn open(&self, session: Session, shows: Shows) {
         let heard = Heard { out: Arc::clone(&self.out), level: Arc::clone(&self.level) };
-        let _ = self.session.set((session.with_listener(Arc::new(heard)), shows));
+        let session = session.with_listener(Arc::new(heard));
+        let _ = self.talk.set(Arc::new(Talk { pipeline: self.pipeline.clone(), session, shows }));
     }
 }
 
@@ -109,15 +118,15 @@ where
 {
     let out = Out::new(write);
     let opened = Arc::new(Opened {
+        pipeline,
         out: Arc::clone(&out),
         level: Arc::default(),
         hung_up: CancellationToken::new(),
         over: CancellationToken::new(),
-        session: OnceLock::new(),
+        talk: OnceLock::new(),
         with_batches: AtomicBool::new(false),
     });
     let desk = Desk {
-        pipeline,
         listing,
         opened: Arc::clone(&opened),
         out: Arc::clone(&out),
@@ -159,13 +168,12 @@ impl<R: AsyncRead + Unpin> Front<R> {
     /// Answers lines until one is for rmcp, or none is left.
     fn look(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let has_room = self.desk.open.has_room();
-            let (passed, batch) = if has_room && let Some((line, batch)) = self.held.next() {
+            let (passed, batch) = if let Some((line, batch)) = self.held.next(&self.desk.open) {
                 (self.desk.take(&line, batch.as_ref()), batch)
             } else if let Some((line, batch)) = self.batches.next() {
-                let passed = batch.check(&line).and_then(|()| {
-                    enter(&mut self.desk, &mut self.held, &line, Some(&batch), has_room)
-                });
+                let passed = batch
+                    .check(&line)
+                    .and_then(|()| enter(&mut self.desk, &mut self.held, &line, Some(&batch)));
                 (passed, Some(batch))
             } else {
                 let passed = match self.lines.next()? {
@@ -175,9 +183,7 @@ impl<R: AsyncRead + Unpin> Front<R> {
                             false => Err(batch::unknown(line)),
                         }
                     }
-                    Line::Whole(line) => {
-                        enter(&mut self.desk, &mut self.held, line, None, has_room)
-                    }
+                    Line::Whole(line) => enter(&mut self.desk, &mut self.held, line, None),
                     Line::TooLong => Err(Fault::too_long()),
                 };
                 (passed, None)
@@ -194,15 +200,14 @@ impl<R: AsyncRead + Unpin> Front<R> {
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Option<ClientJsonRpcMessage>> {
         loop {
-            // Who does not read its answers yet may still say more, but not without end.
-            let flushed = self.desk.out.poll_flush(cx);
-            if flushed.is_pending() && self.desk.out.waiting() > BACKLOG {
-                return Poll::Pending;
-            }
             let message = self.look();
-            let _ = self.desk.out.poll_flush(cx);
+            let flushed = self.desk.out.poll_flush(cx);
             if message.is_some() {
                 return Poll::Ready(message);
+            }
+            // Who does not read its answers yet may still say more, but not without end.
+            if flushed.is_pending() && self.desk.out.waiting() > BACKLOG {
+                return Poll::Pending;
             }
             if !self.held.is_empty() && self.desk.open.poll_room(cx).is_ready() {
                 continue;
@@ -212,7 +217,7 @@ impl<R: AsyncRead + Unpin> Front<R> {
                 ready!(self.poll_end(cx));
                 return Poll::Ready(None);
             }
-            while let Poll::Ready(Some(_)) = self.desk.running.poll_join_next(cx) {}
+            self.desk.clear(cx);
         }
     }
 
@@ -221,7 +226,7 @@ impl<R: AsyncRead + Unpin> Front<R> {
         // Nobody answers what is asked.
         self.desk.opened.hung_up.cancel();
         let ending = self.ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(PATIENCE)));
-        while let Poll::Ready(Some(_)) = self.desk.running.poll_join_next(cx) {}
+        self.desk.clear(cx);
         let is_over = ending.as_mut().poll(cx).is_ready();
         let is_done = self.desk.running.is_empty() && self.held.is_empty();
         if !is_done && !is_over {
@@ -254,9 +259,8 @@ fn enter(
     held: &mut Held,
     line: &[u8],
     batch: Option<&Arc<Together>>,
-    has_room: bool,
 ) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-    match !has_room && held.take(line, batch, &desk.open)? {
+    match !desk.open.has_room() && held.take(line, batch, &desk.open)? {
         true => Ok(None),
         false => desk.take(line, batch),
     }

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** no two of them have one id.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -15,7 +16,11 @@ const MOST: usize = 256;
 
 /// The open requests, by their ids as they are written.
 #[derive(Default)]
-pub(in super::super) struct Open(Mutex<State>);
+pub(in super::super) struct Open {
+    state: Mutex<State>,
+    /// How many there are, for those who only want to know that.
+    count: AtomicUsize,
+}
 
 /// A request that is open for as long as this is there.
 pub(in super::super) struct Ticket {
@@ -76,7 +81,7 @@ pub(in super::super) fn written(id: &RequestId) -> String {
 
 impl Open {
     pub(super) fn has(&self, id: &str) -> bool {
-        self.state().find(id).is_some()
+        self.count() > 0 && self.state().find(id).is_some()
     }
 
     /// Opens a request; says whether its id was free.
@@ -85,6 +90,7 @@ impl Open {
         let is_free = state.find(&request.id).is_none();
         if is_free {
             state.requests.push(request);
+            self.count.store(state.requests.len(), Ordering::Release);
         }
         is_free
     }
@@ -115,6 +121,7 @@ impl Open {
         let (waker, ended) = {
             let mut state = self.state();
             let ended = state.find(id).map(|at| state.requests.swap_remove(at));
+            self.count.store(state.requests.len(), Ordering::Release);
             (state.waker.take(), ended)
         };
         // With the last request of a batch its answers leave.
@@ -136,7 +143,11 @@ impl Open {
     }
 
     pub(in super::super) fn has_room(&self) -> bool {
-        self.state().requests.len() < MOST
+        self.count() < MOST
+    }
+
+    fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
     }
 
     pub(super) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
@@ -149,6 +160,6 @@ impl Open {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
