@@ -12,20 +12,24 @@ pub(crate) trait Sink {
 }
 
 impl Sink for String {
+    #[inline]
     fn room(&mut self, bytes: usize) {
         self.reserve(bytes);
     }
 
+    #[inline(always)]
     fn put(&mut self, text: &str) {
         self.push_str(text);
     }
 }
 
 impl Sink for Vec<u8> {
+    #[inline]
     fn room(&mut self, bytes: usize) {
         self.reserve(bytes);
     }
 
+    #[inline(always)]
     fn put(&mut self, text: &str) {
         self.extend_from_slice(text.as_bytes());
     }
@@ -67,7 +71,7 @@ pub(crate) fn plain_json_string(json: &str) -> Option<(String, usize)> {
     let mut out = String::with_capacity(inner.len().min(MOST_AHEAD));
     let mut rest = inner;
     loop {
-        if plain >= out.capacity() - out.len() {
+        if plain > out.capacity() - out.len() {
             // So long a text is most of the rest, and is not copied again and again.
             out.reserve(rest.len());
         }
@@ -150,6 +154,7 @@ fn needs_escape(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
+#[inline]
 fn escape(byte: u8, out: &mut impl Sink) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     match byte {

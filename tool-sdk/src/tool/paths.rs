@@ -1,6 +1,6 @@
 //! The paths among the arguments of a call, for tools that do not say what they touch.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 
 use super::path::{WorkspacePath, decoding};
 use super::{ArgsSpec, ParamSpec, Subject, Table};
@@ -32,6 +32,26 @@ pub(in crate::tool) struct Paths {
 }
 
 impl Paths {
+    /// Whether what these slots are filled with may hold paths: nobody can tell that of a type
+    /// that he does not know, and most parameters are of one that everybody knows.
+    #[inline]
+    pub(in crate::tool) fn may_be_in(slots: &[&mut dyn Any]) -> bool {
+        fn is_one_of<T: 'static>(slot: TypeId) -> bool {
+            slot == TypeId::of::<Option<T>>() || slot == TypeId::of::<Option<Option<T>>>()
+        }
+        let is_bare = |slot: &&mut dyn Any| {
+            let slot = (**slot).type_id();
+            is_one_of::<String>(slot)
+                || is_one_of::<bool>(slot)
+                || is_one_of::<u32>(slot)
+                || is_one_of::<i64>(slot)
+                || is_one_of::<u64>(slot)
+                || is_one_of::<usize>(slot)
+                || is_one_of::<f64>(slot)
+        };
+        !slots.iter().all(is_bare)
+    }
+
     /// What `decode` gives, and the paths that it met.
     pub(in crate::tool) fn among<T>(decode: impl FnOnce() -> T) -> (T, Self) {
         let (decoded, paths) = decoding(decode);
@@ -69,5 +89,24 @@ impl Paths {
     pub(in crate::tool) fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         let touched = self.paths.iter().flat_map(|path| path.touched(cx, !self.are_read));
         (!self.is_empty()).then(|| touched.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_of_what_is_known_is_said_that_it_holds_no_path() {
+        let mut bare: [&mut dyn Any; 3] =
+            [&mut Some(String::new()), &mut None::<i64>, &mut None::<Option<u32>>];
+        assert!(!Paths::may_be_in(&bare));
+        assert!(!Paths::may_be_in(&[]));
+        let (mut one, mut some, mut other) =
+            (None::<WorkspacePath>, None::<Option<WorkspacePath>>, None::<Vec<String>>);
+        for slot in [&mut one as &mut dyn Any, &mut some, &mut other] {
+            bare[1] = slot;
+            assert!(Paths::may_be_in(&bare));
+        }
     }
 }

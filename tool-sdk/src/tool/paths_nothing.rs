@@ -18,6 +18,11 @@ pub(in crate::tool) struct Paths;
 
 impl Paths {
     #[inline(always)]
+    pub(in crate::tool) fn may_be_in(_: &[&mut dyn Any]) -> bool {
+        false
+    }
+
+    #[inline(always)]
     pub(in crate::tool) fn among<T>(decode: impl FnOnce() -> T) -> (T, Self) {
         (decode(), Self)
     }

@@ -31,6 +31,9 @@ pub fn take(
     raw: &RawArgs<'_>,
     slots: &mut [&mut dyn Any],
 ) -> Result<Taken, InvalidArgs> {
+    if !Paths::may_be_in(slots) {
+        return args::take(table, raw, slots);
+    }
     let (mut taken, paths) = Paths::among(|| args::take(table, raw, slots));
     if let Ok(taken) = &mut taken {
         taken.paths = paths.of(table).with_defaults(table, slots);
