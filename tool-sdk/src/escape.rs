@@ -37,15 +37,19 @@ impl Sink for Vec<u8> {
 
 /// `text` as a JSON string, quotes included.
 pub(crate) fn json_string(text: &str) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(room(text));
     put_json_string(&mut out, text);
     out
 }
 
+/// Enough at once for most texts: escapes are rare, newlines the most common.
+fn room(text: &str) -> usize {
+    text.len() + text.len() / 16 + 16
+}
+
 /// Writes `text` as a JSON string, quotes included.
 pub(crate) fn put_json_string(out: &mut impl Sink, text: &str) {
-    // Enough at once for most texts: escapes are rare, newlines the most common.
-    out.room(text.len() + text.len() / 16 + 16);
+    out.room(room(text));
     out.put("\"");
     let mut rest = text;
     while !rest.is_empty() {
