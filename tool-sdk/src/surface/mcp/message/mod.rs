@@ -30,6 +30,7 @@ pub(super) struct Written(pub(super) Box<str>);
 
 /// A message with everything that tells what it is.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Envelope<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
@@ -52,6 +53,7 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>,
 
 /// What is called, with what.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct ToolCall<'a> {
     #[serde(borrow, rename = "name")]
     _name: Cow<'a, str>,
@@ -65,6 +67,7 @@ struct ToolCall<'a> {
 
 /// Which part of a list is wanted.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Page<'a> {
     #[serde(borrow, rename = "cursor")]
     _cursor: Option<Cow<'a, str>>,

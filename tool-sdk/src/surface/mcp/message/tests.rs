@@ -35,6 +35,16 @@ fn what_is_no_message_is_told_from_what_is_no_json() {
     assert!(judge(b"\xff").is_err());
 }
 
+// Whoever wrote the message does not know what it is read into.
+#[test]
+fn what_is_no_object_is_told_in_the_protocols_words() {
+    for text in ["5", "\"a\"", "true"] {
+        let answer = judge(text.as_bytes()).unwrap_err().answer();
+        let words = answer["error"]["message"].as_str().unwrap();
+        assert!(words.contains("expected an object") && !words.contains("struct"), "{words}");
+    }
+}
+
 // The library would take the last of two equal keys, however deep they stand.
 #[test]
 fn of_two_equal_keys_none_is_chosen() {
