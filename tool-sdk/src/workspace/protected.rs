@@ -188,6 +188,15 @@ fn folded(name: &OsStr) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
+    // PA7: an entry that is written otherwise would protect nothing.
+    #[test]
+    fn the_lists_hold_names_as_they_are_compared() {
+        let names = PLACES.iter().chain(OWN).copied().flatten().chain(FILES);
+        for name in names {
+            assert_eq!(folded(OsStr::new(name)), *name);
+        }
+    }
+
     // PA7: the groups of what is asked about, whether it exists or not.
     #[test]
     fn what_runs_or_is_obeyed_later_is_protected() {

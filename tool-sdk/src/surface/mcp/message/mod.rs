@@ -111,7 +111,7 @@ impl Fault {
         Self::new(ErrorCode::PARSE_ERROR, "the message is not JSON")
     }
 
-    /// The same, of the request with this id.
+    /// What is wrong with the request that has this id.
     pub(super) fn of(mut self, id: Option<RequestId>) -> Self {
         self.id = id;
         self
