@@ -1,12 +1,13 @@
 //! Last step: the block, the structs of arguments, and the tools on a shared value.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 
 use super::lower::{Toolset, is_plain, outside, owner, place};
 use super::parse::{Block, Member};
 use crate::attr::Item;
+use crate::span;
 use crate::tool::lower::{Site, runtime};
 use crate::tool::model::Tool;
 use crate::tool::{committed, expand, inert as inert_tool, spec};
@@ -57,24 +58,28 @@ fn test(tool: &Tool, block: &TokenStream) -> TokenStream {
 }
 
 /// What makes the type a source of tools.
+///
+/// That it can be shared between threads is a condition of both impls, so that a type that
+/// cannot is told once, and not again for each of its calls.
 fn implementations(
     ty: &TokenStream,
     private: &TokenStream,
     cfgs: &TokenStream,
     tools: &TokenStream,
 ) -> TokenStream {
+    let is_shared = quote_spanned!(span::at(ty)=> #ty: ::core::marker::Send + ::core::marker::Sync);
     quote! {
         #cfgs
         const _: () = {
             use #private as __rt;
             #[automatically_derived]
-            impl __rt::ToolMethods for #ty {
+            impl __rt::ToolMethods for #ty where #is_shared {
                 fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                     #tools
                 }
             }
             #[automatically_derived]
-            impl __rt::IntoTools for #ty {
+            impl __rt::IntoTools for #ty where #is_shared {
                 fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                     __rt::IntoTools::into_tools(__rt::Arc::new(self))
                 }

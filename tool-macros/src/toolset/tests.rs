@@ -74,7 +74,10 @@ fn methods_become_tools_on_a_shared_value() {
             const _: () = {
                 use ::tool_sdk::__private as __rt;
                 #[automatically_derived]
-                impl __rt::ToolMethods for Tracker {
+                impl __rt::ToolMethods for Tracker
+                where
+                    Tracker: ::core::marker::Send + ::core::marker::Sync,
+                {
                     fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                         ::core::convert::From::from([
                             {
@@ -195,7 +198,10 @@ fn methods_become_tools_on_a_shared_value() {
                     }
                 }
                 #[automatically_derived]
-                impl __rt::IntoTools for Tracker {
+                impl __rt::IntoTools for Tracker
+                where
+                    Tracker: ::core::marker::Send + ::core::marker::Sync,
+                {
                     fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                         __rt::IntoTools::into_tools(__rt::Arc::new(self))
                     }
@@ -234,13 +240,19 @@ fn a_toolset_with_mistakes_is_inert() {
             const _: () = {
                 use ::tool_sdk::__private as __rt;
                 #[automatically_derived]
-                impl __rt::ToolMethods for Tracker {
+                impl __rt::ToolMethods for Tracker
+                where
+                    Tracker: ::core::marker::Send + ::core::marker::Sync,
+                {
                     fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                         __rt::Vec::new()
                     }
                 }
                 #[automatically_derived]
-                impl __rt::IntoTools for Tracker {
+                impl __rt::IntoTools for Tracker
+                where
+                    Tracker: ::core::marker::Send + ::core::marker::Sync,
+                {
                     fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
                         __rt::IntoTools::into_tools(__rt::Arc::new(self))
                     }
