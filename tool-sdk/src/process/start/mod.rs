@@ -23,6 +23,8 @@ use std::os::fd::OwnedFd;
 
 #[cfg(unix)]
 pub(super) use self::terminal::Terminal;
+#[cfg(target_os = "linux")]
+pub(super) use self::terminal::group_of;
 #[cfg(not(target_os = "linux"))]
 pub(super) use tokio::process::Child;
 

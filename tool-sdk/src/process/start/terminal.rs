@@ -26,6 +26,16 @@ impl Terminal {
     }
 }
 
+/// The group that a process belongs to; nothing where there is no such process, or it is one of
+/// the system's own.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the safe call takes it that every process has a group")]
+pub(in crate::process) fn group_of(pid: i32) -> Option<i32> {
+    // SAFETY: it takes a number and gives one.
+    let group = unsafe { libc::getpgid(pid) };
+    (group > 0).then_some(group)
+}
+
 /// Opens a terminal, with the child's end of it.
 pub(super) fn open() -> io::Result<(Terminal, OwnedFd)> {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSING)?;
