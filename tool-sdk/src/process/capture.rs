@@ -61,6 +61,13 @@ impl Capture {
         self.tail.extend(rest);
     }
 
+    /// What is kept, in order.
+    #[cfg(unix)]
+    pub(super) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let (tail, rest) = self.tail.as_slices();
+        [&*self.head, tail, rest].into_iter().filter(|part| !part.is_empty())
+    }
+
     /// Gives what has come until now, and goes on with nothing, or, where more may come, with
     /// the start of a character.
     #[cfg(unix)]

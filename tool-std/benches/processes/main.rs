@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! processes             all tables
-//! processes start       only those of one kind: start, confine, drain, check
+//! processes start       only those of one kind: start, kept, confine, drain, check
 //! ```
 //!
 //! `docs/PERFORMANCE.md` says how to read the figures.
@@ -13,15 +13,18 @@
 #[path = "../files/measure.rs"]
 mod measure;
 
-use std::process::{Command, Stdio};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tool_sdk::process::sandbox::{self, Level, Mode as Confining, Policy};
 use tool_sdk::process::{Run, run};
 use tool_sdk::{Call, Mode, Pipeline, Registry, Session, Workspace, tools};
-use tool_std::exec::{exec_command, shell, shell_command};
+use tool_std::exec::{exec_command, shell, shell_command, write_stdin};
 
 use self::measure::{Lane, ROUNDS, table};
 
@@ -35,8 +38,13 @@ fn main() {
     sandbox::run_helper_if_asked();
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let host = Host::new();
-    let tables: [(&str, Table); 4] =
-        [("start", start), ("confine", confine), ("drain", drain), ("check", check)];
+    let tables: [(&str, Table); 5] = [
+        ("start", start),
+        ("kept", kept),
+        ("confine", confine),
+        ("drain", drain),
+        ("check", check),
+    ];
     for (name, table) in tables {
         if wanted.is_empty() || wanted.iter().any(|it| it == name) {
             table(&host);
@@ -57,7 +65,8 @@ struct Host {
 
 impl Host {
     fn new() -> Self {
-        let registry = Registry::builder().add(tools![exec_command, shell, shell_command]);
+        let tools = tools![exec_command, shell, shell_command, write_stdin];
+        let registry = Registry::builder().add(tools);
         let folder = tempfile::tempdir().unwrap();
         Self {
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
@@ -76,6 +85,13 @@ impl Host {
             assert!(output.as_text().contains("code"));
         }
         STARTS
+    }
+
+    /// Calls a tool once.
+    fn one(&self, tool: &'static str, arguments: &Value) -> String {
+        let call = self.pipeline.call(&self.session, Call::new(tool, arguments.to_string()));
+        let output = self.runtime.block_on(call).result.unwrap();
+        output.as_text().to_owned()
     }
 
     fn run(&self, program: &str, args: &[&str]) -> usize {
@@ -130,6 +146,83 @@ fn start(host: &Host) {
     ];
     table(&format!("S8: a script from a host of 300 MiB, {STARTS} times"), &mut lanes);
     drop(std::hint::black_box(large));
+}
+
+/// What a shell says that is done.
+const PROMPT: &str = "done> ";
+
+/// Commands a turn that a kept shell reads.
+const LINES: usize = 200;
+
+/// S9: a line for a shell that is kept, until its prompt comes again.
+fn kept(host: &Host) {
+    let mut shell = Shell::start();
+    let cmd = format!("PS1='{PROMPT}' exec bash --noprofile --norc");
+    let started = host.one(
+        "exec_command",
+        &json!({ "cmd": cmd, "tty": true, "yield_time_ms": 30_000, "wait_for": PROMPT }),
+    );
+    let (_, session) = started.split_once("session ID ").unwrap();
+    let session: u32 = session.split_whitespace().next().unwrap().parse().unwrap();
+    let line = json!({
+        "session_id": session, "chars": "true\n", "yield_time_ms": 30_000, "wait_for": PROMPT,
+    });
+    let mut lanes = vec![
+        Lane::new("a kept bash by hand", || {
+            (0..LINES).for_each(|_| shell.line("true\n"));
+            LINES
+        }),
+        Lane::new("write_stdin", || {
+            for _ in 0..LINES {
+                assert!(host.one("write_stdin", &line).contains("has come"));
+            }
+            LINES
+        }),
+    ];
+    table(&format!("S9: a line for a kept shell, {LINES} times"), &mut lanes);
+}
+
+/// A bash with a terminal, by hand.
+struct Shell {
+    terminal: File,
+    child: Child,
+}
+
+impl Shell {
+    fn start() -> Self {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+        let end = || File::options().read(true).write(true).open(&name).unwrap();
+        let mut bash = Command::new("setsid");
+        bash.args(["--ctty", "bash", "--noprofile", "--norc"]);
+        bash.env("PS1", PROMPT).env("TERM", "dumb");
+        let child = bash.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        let mut shell = Self { terminal: terminal.into(), child };
+        shell.wait();
+        shell
+    }
+
+    fn line(&mut self, line: &str) {
+        self.terminal.write_all(line.as_bytes()).unwrap();
+        self.wait();
+    }
+
+    fn wait(&mut self) {
+        let (mut seen, mut part) = (Vec::new(), [0; 4096]);
+        while !seen.ends_with(PROMPT.as_bytes()) {
+            let count = self.terminal.read(&mut part).unwrap();
+            seen.extend_from_slice(&part[..count]);
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.terminal.write_all(b"exit\n");
+        let _ = self.child.wait();
+    }
 }
 
 /// What the sandbox adds to a command.

@@ -9,7 +9,8 @@ use tool_sdk::{Context, Output, Subject, ToolError, tool};
 use super::confined::{self, Confinement};
 use super::patch;
 use super::program::{Line, base, folder};
-use super::report::{Chunk, not_started, recorded, showing};
+use super::report::{Chunk, not_started, recorded};
+use super::wait::wait;
 
 /// How long a call waits for the command, in milliseconds.
 const YIELD: std::ops::RangeInclusive<u64> = 250..=30_000;
@@ -54,6 +55,9 @@ pub async fn exec_command(
     /// How long to wait for it, in milliseconds: at least 250, at most 30000.
     #[arg(default = 10_000)]
     yield_time_ms: u32,
+    /// Come back as soon as this text is in the output, such as a prompt or `listening on`.
+    #[arg(length = 1..=1024)]
+    wait_for: Option<String>,
     /// How many tokens of output to give back at most.
     #[arg(default = 10_000)]
     max_output_tokens: u32,
@@ -69,7 +73,7 @@ pub async fn exec_command(
     let mut unheard = Unheard { processes: &processes, id: Some(process.id()) };
     let within =
         Duration::from_millis(u64::from(yield_time_ms).clamp(*YIELD.start(), *YIELD.end()));
-    let look = process.look(within, showing(cx)).await;
+    let (look, came) = wait(&process, within, wait_for.as_deref(), cx).await;
     let confinement = Confinement::of(&process, cx).await;
     if look.exit.is_none() {
         unheard.id = None;
@@ -79,6 +83,7 @@ pub async fn exec_command(
         session: process.id(),
         wall: started.elapsed(),
         look: &look,
+        came,
         confinement,
         max_tokens: max_output_tokens as usize,
     };

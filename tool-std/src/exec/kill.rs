@@ -36,6 +36,7 @@ pub async fn kill_session(
         session: session_id,
         wall: started.elapsed(),
         look: &look,
+        came: None,
         confinement: Confinement::of(&process, cx).await,
         max_tokens: usize::MAX,
     };

@@ -42,6 +42,8 @@ mod report;
 #[cfg(unix)]
 mod stdin;
 mod variants;
+#[cfg(unix)]
+mod wait;
 
 #[cfg(unix)]
 pub use self::argv::shell;

@@ -25,7 +25,8 @@ pub(super) async fn run(spawn: Spawn, limit: u64, cx: &Context) -> Result<Output
     let started = Instant::now();
     let process = processes.start(&spawn.until(cx.closed())).map_err(not_started)?;
     let _forgetting = Forgetting(&processes, process.id());
-    let ended = tokio::time::timeout(Duration::from_millis(limit), process.ended(showing(cx)));
+    let ended =
+        tokio::time::timeout(Duration::from_millis(limit), process.ended(showing(cx, None)));
     let timed_out = ended.await.is_err().then_some(limit);
     if timed_out.is_some() {
         process.kill().await;

@@ -28,6 +28,8 @@ pub(super) struct Chunk<'a> {
     pub(super) session: u32,
     pub(super) wall: Duration,
     pub(super) look: &'a Look,
+    /// Whether what was waited for came, where something was.
+    pub(super) came: Option<bool>,
     pub(super) confinement: Confinement,
     pub(super) max_tokens: usize,
 }
@@ -41,6 +43,10 @@ impl Chunk<'_> {
             Some(exit) => writeln!(report, "Process exited with {}", in_words(exit)),
             None => writeln!(report, "Process running with session ID {}", self.session),
         };
+        if let Some(came) = self.came {
+            let has = if came { "has" } else { "has not" };
+            let _ = writeln!(report, "What was waited for {has} come");
+        }
         let _ = writeln!(report, "Original token count: {}", tokens(&self.look.output));
         report.push_str("Output:\n");
         let heading = report.len();
@@ -173,22 +179,31 @@ fn chunk_id() -> String {
     format!("{:06x}", RandomState::new().hash_one(()) & 0x00ff_ffff)
 }
 
-/// Shows output to whoever watches the call, as it comes.
-pub(super) fn showing(cx: &Context) -> impl FnMut(&[u8]) + Send + 'static {
+/// Who reads all output as it comes, as plain text.
+pub(super) type Hears = Box<dyn FnMut(&str) + Send>;
+
+/// Shows output to whoever watches the call, as it comes, and lets `hears` have all of it.
+pub(super) fn showing(
+    cx: &Context,
+    mut hears: Option<Hears>,
+) -> impl FnMut(&[u8]) + Send + 'static {
     let cx = cx.clone();
     let mut left = MOST_SHOWN;
     // What has begun, and whose end has not come yet.
     let mut waiting = Vec::new();
     move |bytes| {
-        if left == 0 {
+        if left == 0 && hears.is_none() {
             return;
         }
-        left = left.saturating_sub(bytes.len());
         waiting.extend_from_slice(bytes);
         let end = waiting.len() - begun(&waiting);
         let part: Vec<u8> = waiting.drain(..end).collect();
         let text = plain(&String::from_utf8_lossy(&part));
-        if !text.is_empty() {
+        if let Some(hears) = &mut hears {
+            hears(&text);
+        }
+        if left > 0 && !text.is_empty() {
+            left = left.saturating_sub(bytes.len());
             cx.output(text);
         }
     }

@@ -15,7 +15,8 @@ use tool_sdk::{Context, Output, RiskClass, Subject, ToolError, tool};
 use super::confined::{self, Confinement};
 use super::files::Base;
 use super::judged::Judged;
-use super::report::{Chunk, showing};
+use super::report::Chunk;
+use super::wait::wait;
 use crate::shell::Why;
 
 /// Where the shell lies whose scripts are understood.
@@ -61,6 +62,10 @@ pub async fn write_stdin(
     /// 5000 and 300000 without.
     #[arg(default = 250)]
     yield_time_ms: u32,
+    /// Come back as soon as this text is in the output, such as a prompt. A terminal echoes
+    /// what is typed.
+    #[arg(length = 1..=1024)]
+    wait_for: Option<String>,
     /// How many tokens of output to give back at most.
     #[arg(default = 10_000)]
     max_output_tokens: u32,
@@ -77,7 +82,7 @@ pub async fn write_stdin(
     let range = if chars.is_empty() { EMPTY } else { AFTER_TYPING };
     let within =
         Duration::from_millis(u64::from(yield_time_ms).clamp(*range.start(), *range.end()));
-    let look = process.look(within, showing(cx)).await;
+    let (look, came) = wait(&process, within, wait_for.as_deref(), cx).await;
     if look.exit.is_some() {
         processes.forget(session_id);
     }
@@ -86,6 +91,7 @@ pub async fn write_stdin(
         session: session_id,
         wall: started.elapsed(),
         look: &look,
+        came,
         confinement: Confinement::of(&process, cx).await,
         max_tokens: max_output_tokens as usize,
     };

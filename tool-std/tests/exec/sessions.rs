@@ -265,3 +265,72 @@ async fn characters_are_whole_across_calls() {
     let rest = host.call("write_stdin", json!({ "session_id": session_of(&report) })).await;
     assert_eq!(output(&rest), "äb");
 }
+
+/// Whether what was waited for came, as the report says.
+fn came(report: &str) -> bool {
+    field(report, "What was waited for ") == "has come"
+}
+
+// F138: who waits for a text gets on as soon as it is there.
+#[tokio::test]
+async fn a_text_ends_the_wait() {
+    let host = Host::open();
+    let cmd = json!({ "cmd": "echo ready; exec sleep 300", "yield_time_ms": 30_000, "wait_for": "ready" });
+    let report = host.call("exec_command", cmd).await;
+    assert!(came(&report) && session_of(&report) > 0, "{report}");
+    assert_eq!(output(&report), "ready\n");
+    let wall: f64 = field(&report, "Wall time: ").trim_end_matches(" seconds").parse().unwrap();
+    assert!(wall < 30.0, "it waited to the end: {report}");
+    // What was given back does not come again.
+    let again = json!({ "cmd": "echo a; exec sleep 300", "yield_time_ms": 250, "wait_for": "b" });
+    let report = host.call("exec_command", again).await;
+    assert!(!came(&report) && session_of(&report) > 0, "{report}");
+    let ended = json!({ "cmd": "echo b", "wait_for": "b" });
+    assert!(came(&host.call("exec_command", ended).await));
+    let ended = json!({ "cmd": "exit 7", "wait_for": "b" });
+    let report = host.call("exec_command", ended).await;
+    assert!(!came(&report), "{report}");
+    assert_eq!(field(&report, "Process exited with code "), "7");
+    host.error("exec_command", json!({ "cmd": "ls", "wait_for": "" })).await;
+}
+
+// F138: also what came between two calls is waited for, and watchers see it.
+#[tokio::test]
+async fn what_waits_already_ends_the_wait_at_once() {
+    let host = Host::open();
+    let cmd =
+        "echo a; while [ ! -e go ]; do sleep 0.05; done; echo ready; touch gone; exec sleep 300";
+    let report = host.call("exec_command", json!({ "cmd": cmd, "yield_time_ms": 250 })).await;
+    assert_eq!(output(&report), "a\n");
+    let session = session_of(&report);
+    std::fs::write(host.folder.path().join("go"), "").unwrap();
+    while !host.folder.path().join("gone").exists() {
+        tokio::task::yield_now().await;
+    }
+    let wait = json!({ "session_id": session, "yield_time_ms": 300_000, "wait_for": "ready" });
+    let report = host.call("write_stdin", wait).await;
+    assert!(came(&report), "{report}");
+    assert_eq!(output(&report), "ready\n");
+}
+
+// F138: a shell that is kept, and a prompt that says that it is done.
+#[tokio::test]
+async fn a_prompt_ends_the_wait() {
+    let host = Host::open();
+    let cmd = "PS1='done> ' exec bash --noprofile --norc";
+    let shell = json!({ "cmd": cmd, "tty": true, "yield_time_ms": 30_000, "wait_for": "done> " });
+    let report = host.call("exec_command", shell).await;
+    assert!(came(&report), "{report}");
+    let session = session_of(&report);
+    for number in 1..=3 {
+        let typed = json!({
+            "session_id": session, "chars": format!("n=$((n + {number})); echo $n\n"),
+            "yield_time_ms": 30_000, "wait_for": "done> ",
+        });
+        let report = host.call("write_stdin", typed).await;
+        assert!(came(&report), "{report}");
+        let sum = number * (number + 1) / 2;
+        assert!(output(&report).contains(&format!("\n{sum}\n")), "{report}");
+    }
+    host.call("kill_session", json!({ "session_id": session })).await;
+}

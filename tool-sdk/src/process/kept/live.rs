@@ -185,14 +185,16 @@ impl Process {
     /// Waits until it has ended, at most for `within`, and takes what it wrote. While it runs, a
     /// character that has only begun waits for its end.
     ///
-    /// `listener` hears every part of the output as it comes.
+    /// `listener` hears the output that it takes, each part as it comes.
     pub async fn look(
         &self,
         within: Duration,
         listener: impl FnMut(&[u8]) + Send + 'static,
     ) -> Look {
-        // Either way the state is looked at below.
-        let _ = timeout(within, self.ended(listener)).await;
+        // Either way the state is looked at below. The shortest of timers takes a millisecond.
+        if !within.is_zero() {
+            let _ = timeout(within, self.ended(listener)).await;
+        }
         // The end is set after the last output, so that none is missed.
         let exit = self.exit();
         Look { output: self.shared.output().capture.take(exit.is_some()), exit }
@@ -200,9 +202,9 @@ impl Process {
 
     /// Waits until it has ended, and takes nothing.
     ///
-    /// `listener` hears every part of the output as it comes.
+    /// `listener` hears what nobody took yet of the output, and every part that comes.
     pub async fn ended(&self, listener: impl FnMut(&[u8]) + Send + 'static) {
-        self.shared.output().listener = Some(Box::new(listener));
+        self.shared.output().hear(Box::new(listener));
         let _quiet = Quiet(&self.shared);
         let mut ended = self.shared.ended.subscribe();
         // The sender lives as long as this does.
@@ -289,15 +291,28 @@ impl Shared {
     fn output(&self) -> MutexGuard<'_, Output> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn push(&self, bytes: &[u8]) {
-        let mut output = self.output();
-        output.capture.push(bytes);
-        let Some(mut listener) = output.listener.take() else { return };
-        // One that panics hears no more; the process goes on.
-        if catch_unwind(AssertUnwindSafe(|| listener(bytes))).is_ok() {
-            output.listener = Some(listener);
+impl Output {
+    fn push(&mut self, bytes: &[u8]) {
+        self.capture.push(bytes);
+        tell(&mut self.listener, bytes);
+    }
+
+    /// From now on `listener` hears what comes, and first what waits.
+    fn hear(&mut self, listener: Listener) {
+        self.listener = Some(listener);
+        for part in self.capture.parts() {
+            tell(&mut self.listener, part);
         }
+    }
+}
+
+/// One that panics hears no more; the process goes on.
+fn tell(listener: &mut Option<Listener>, bytes: &[u8]) {
+    let Some(hears) = listener else { return };
+    if catch_unwind(AssertUnwindSafe(|| hears(bytes))).is_err() {
+        *listener = None;
     }
 }
 
@@ -358,7 +373,7 @@ async fn read(mut reader: Reader, shared: &Shared) {
     let mut chunk = vec![0; CHUNK];
     // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
     while let Ok(count @ 1..) = reader.read(&mut chunk).await {
-        shared.push(&chunk[..count]);
+        shared.output().push(&chunk[..count]);
     }
 }
 

@@ -186,6 +186,21 @@ async fn slow_output_comes_as_it_is_written() {
     assert_eq!(*parts.lock().unwrap(), [b"a", b"b", b"c"]);
 }
 
+// F138: whoever begins to listen hears first what nobody took yet.
+#[tokio::test]
+async fn what_waits_is_heard_first() {
+    let processes = Processes::default();
+    let process = processes.start(&bash("echo one; exec sleep 300")).unwrap();
+    for _ in 0..2 {
+        let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        tokio::select! {
+            () = process.ended(move |part| said.send(part.to_vec()).unwrap()) => panic!("it sleeps"),
+            part = timeout(HANGS, heard.recv()) => assert_eq!(part.unwrap().unwrap(), b"one\n"),
+        }
+    }
+    assert_eq!(process.look(Duration::ZERO, |_| {}).await.output.text(), "one\n");
+}
+
 // A listener that panics loses what it hears, and nobody else loses anything.
 #[tokio::test]
 async fn a_listener_that_panics_ends_nothing() {
