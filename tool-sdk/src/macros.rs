@@ -44,7 +44,7 @@ macro_rules! link {
 #[macro_export]
 macro_rules! tools {
     ($($tool:path),* $(,)?) => {
-        <$crate::__private::Vec<_> as ::core::convert::From<_>>::from([$(<$tool as $crate::ToolFn>::tool().shared()),*])
+        <$crate::__private::Vec<_> as ::core::convert::From<_>>::from([$(<$tool as $crate::ToolFn<_>>::tool().shared()),*])
     };
     ($($other:tt)*) => {
         ::core::compile_error! {

@@ -23,7 +23,7 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let (items, spec) = (spec::items(tool), spec::spec(tool));
     let prepare = prepare(tool, None);
     let registration = registration(tool);
-    let definition = quote!(<#ident as __rt::ToolFn>::tool().table().definition());
+    let definition = quote!(<#ident as __rt::ToolFn<_>>::tool().table().definition());
     let test = committed::test(tool, cfgs, &definition);
     let behind = behind(
         &ident,
@@ -40,14 +40,16 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
 
 /// What makes a type a tool: the items that stand behind it, of which one is `__TOOL`.
 ///
-/// They stand in the function that hands the tool out, which names nothing outside.
+/// They stand in the function that hands the tool out, which names nothing outside. The impl is
+/// of this place alone, so that a second type of the name has no second impl to complain of.
 pub(super) fn behind(ident: &Ident, runtime: &Runtime, items: &TokenStream) -> TokenStream {
     let private = runtime.private();
     quote! {
         const _: () = {
             use #private as __rt;
+            pub enum __Place {}
             #[automatically_derived]
-            impl __rt::ToolFn for #ident {
+            impl __rt::ToolFn<__Place> for #ident {
                 fn tool() -> &'static __rt::FnTool {
                     #items
                     &__TOOL

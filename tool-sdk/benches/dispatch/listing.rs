@@ -45,7 +45,7 @@ macro_rules! alike {
 
         /// A hundred tools in which nothing is computed yet.
         fn hundred() -> Vec<Arc<dyn Tool>> {
-            vec![$(fresh(<$name as ToolFn>::tool())),*]
+            vec![$(fresh(<$name as ToolFn<_>>::tool())),*]
         }
     };
 }

@@ -54,9 +54,10 @@ fn a_plain_tool() {
             }const
             _:()= {use::tool_sdk::__private
             as
-            __rt;#[automatically_derived]impl
-            __rt::ToolFn
-            for
+            __rt;pub
+            enum
+            __Place{}#[automatically_derived]impl
+            __rt::ToolFn<__Place>for
             read_page{fn
             tool()->&'static
             __rt::FnTool{const
@@ -269,9 +270,10 @@ fn all_items() {
             }const
             _:()= {use::renamed::__private
             as
-            __rt;#[automatically_derived]impl
-            __rt::ToolFn
-            for
+            __rt;pub
+            enum
+            __Place{}#[automatically_derived]impl
+            __rt::ToolFn<__Place>for
             act{fn
             tool()->&'static
             __rt::FnTool{const
@@ -427,9 +429,10 @@ fn a_struct_of_arguments() {
             #[::tool_sdk::__private::followed_by{const
             _:()= {use::tool_sdk::__private
             as
-            __rt;#[automatically_derived]impl
-            __rt::ToolFn
-            for
+            __rt;pub
+            enum
+            __Place{}#[automatically_derived]impl
+            __rt::ToolFn<__Place>for
             search{fn
             tool()->&'static
             __rt::FnTool{const
@@ -536,9 +539,10 @@ fn a_tool_with_mistakes_is_inert() {
             }const
             _:()= {use::tool_sdk::__private
             as
-            __rt;#[automatically_derived]impl
-            __rt::ToolFn
-            for
+            __rt;pub
+            enum
+            __Place{}#[automatically_derived]impl
+            __rt::ToolFn<__Place>for
             act{fn
             tool()->&'static
             __rt::FnTool{static

@@ -90,12 +90,15 @@ impl Tool for &'static FnTool {
 }
 
 /// The type of the same name as a function with `#[tool]`.
+///
+/// `Place` is a type that only the attribute's code knows: a type has one impl, and whoever asks
+/// for its tool leaves it out, as in `<read_file as ToolFn<_>>::tool()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     label = "not a tool",
     note = "put `#[tool]` on the function"
 )]
-pub trait ToolFn {
+pub trait ToolFn<Place> {
     /// The tool.
     fn tool() -> &'static FnTool;
 }
