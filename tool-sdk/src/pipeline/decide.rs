@@ -128,10 +128,11 @@ pub(super) async fn check(
     let suggestions = suggestions.unwrap_or_default();
     // All that the call touches, not only what led to the answer.
     decision.subjects = quietly(|| heard.prepared.subjects(&cx)).flatten().unwrap_or_default();
+    let fingerprint = frame.fingerprint_of(&*heard.prepared, &decision.subjects, &cx);
     Ok(Checked {
         decision,
         suggestions,
-        fingerprint: frame.fingerprint(&*heard.prepared),
+        fingerprint,
         unmatched_rules: frame.core.toolset.view_for(frame.session).unmatched_rules().to_vec(),
     })
 }

@@ -8,6 +8,8 @@
 //! writable folders are limited it is none of them.
 
 use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
@@ -32,11 +34,16 @@ pub(super) struct Base<'a> {
     refused: Option<Subject>,
     /// The only folders that what runs there can write below, where something holds it there.
     held: Option<Vec<PathBuf>>,
+    /// What programs are found by.
+    env: OnceCell<ChildEnv>,
+    /// The programs that were looked for, and whether they lie in the workspace.
+    own: RefCell<HashMap<String, bool>>,
 }
 
 impl<'a> Base<'a> {
     pub(super) fn new(cx: &'a Context, folder: Option<PathBuf>) -> Self {
-        Self { cx, folder, refused: None, held: None }
+        let (env, own) = (OnceCell::new(), RefCell::default());
+        Self { cx, folder, refused: None, held: None, env, own }
     }
 
     /// Says which folders are the only ones that what runs there can write below.
@@ -80,9 +87,14 @@ impl<'a> Base<'a> {
     /// Whether a program that is called by its bare name lies in the workspace, where whoever
     /// may write files could have put it.
     pub(super) fn is_own_program(&self, program: &str) -> bool {
+        if let Some(is_own) = self.own.borrow().get(program) {
+            return *is_own;
+        }
         let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
         let roots: Vec<&Path> = workspace.roots().collect();
-        found::is_below(program, &ChildEnv::inherited(), &roots)
+        let is_own = found::is_below(program, self.env.get_or_init(ChildEnv::inherited), &roots);
+        self.own.borrow_mut().insert(program.to_owned(), is_own);
+        is_own
     }
 
     /// The path of a redirection from where relative ones start, once the folder was changed

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Frame, roots, sandbox};
 use crate::audit::{self, AuditRecord, Audited};
 use crate::content::Output;
+use crate::context::Context;
 use crate::error::{ErrorKind, ToolError};
 use crate::event::{EventKind, millis};
 use crate::permission::{Action, By, Decision, Fingerprint};
@@ -21,7 +22,17 @@ impl Frame<'_> {
         let cx = self.context(self.started());
         let subjects = AssertUnwindSafe(|| prepared.subjects(&cx));
         let subjects = catch_unwind(subjects).unwrap_or_default().unwrap_or_default();
-        let own = catch_unwind(AssertUnwindSafe(|| prepared.facts(&cx)));
+        self.fingerprint_of(prepared, &subjects, &cx)
+    }
+
+    /// The same for whoever knows already what the call touches.
+    pub(in crate::pipeline) fn fingerprint_of(
+        &self,
+        prepared: &dyn Prepared,
+        subjects: &[Subject],
+        cx: &Context,
+    ) -> Fingerprint {
+        let own = catch_unwind(AssertUnwindSafe(|| prepared.facts(cx)));
         let own = own.unwrap_or_else(|_| vec![unknown()]);
         let around = [roots::of(self.session), sandbox::of(self.session)].concat();
         let who = [("user", self.session.user()), ("agent", self.session.agent())];
