@@ -29,7 +29,7 @@ use super::super::group::Group;
 use super::super::mark::{self, Mark};
 use super::super::program::Confinement;
 use super::super::sandbox::{StandIns, Status};
-use super::super::start::{Reader, Streams, Terminal, Writer};
+use super::super::start::{INTERRUPT, Reader, Streams, Terminal, Writer};
 use super::super::tree::Tree;
 use super::super::{Captured, DRAIN, Exit, RunError, planted};
 use super::Spawn;
@@ -209,17 +209,33 @@ impl Process {
         let _ = ended.wait_for(Option::is_some).await;
     }
 
-    /// Types `text` into its terminal.
+    /// Types `text` into its terminal. Where Ctrl-C interrupts, it does so at once: what stands
+    /// before it and was not read by then is gone.
     ///
     /// # Errors
     ///
     /// Fails when it has no terminal, has ended, or reads nothing for a second.
     pub async fn type_in(&self, text: &str) -> Result<(), TypeError> {
         let mut input = self.input.lock().await;
-        let terminal = input.as_mut().ok_or(TypeError::Closed)?;
+        let input = input.as_mut().ok_or(TypeError::Closed)?;
+        for part in text.split_inclusive(INTERRUPT) {
+            let before = part.trim_end_matches(INTERRUPT);
+            let typed = self.write(input, before).await;
+            let key = &part[before.len()..];
+            let terminal = self.terminal.as_ref().filter(|_| !key.is_empty());
+            match (typed, terminal.is_some_and(Terminal::make_way)) {
+                (Err(TypeError::Stuck), true) => {}
+                (typed, _) => typed?,
+            }
+            self.write(input, key).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&self, input: &mut Writer, text: &str) -> Result<(), TypeError> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
-            let written = timeout(STUCK, terminal.write(rest)).await;
+            let written = timeout(STUCK, input.write(rest)).await;
             let count = written.map_err(|_| TypeError::Stuck)?.map_err(TypeError::Gone)?;
             if count == 0 {
                 return Err(TypeError::Gone(io::ErrorKind::WriteZero.into()));

@@ -22,7 +22,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 #[cfg(unix)]
-pub(super) use self::terminal::Terminal;
+pub(super) use self::terminal::{INTERRUPT, Terminal};
 #[cfg(not(target_os = "linux"))]
 pub(super) use tokio::process::Child;
 
