@@ -8,7 +8,7 @@ use tool_sdk::process::{Captured, Exit, Look, RunError};
 use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
 
 use super::confined::Confinement;
-use super::plain::{begun, plain};
+use super::plain::plain;
 
 /// How many bytes count as one token.
 const TOKEN: usize = 4;
@@ -177,17 +177,12 @@ fn chunk_id() -> String {
 pub(super) fn showing(cx: &Context) -> impl FnMut(&[u8]) + Send + 'static {
     let cx = cx.clone();
     let mut left = MOST_SHOWN;
-    // What has begun, and whose end has not come yet.
-    let mut waiting = Vec::new();
     move |bytes| {
         if left == 0 {
             return;
         }
         left = left.saturating_sub(bytes.len());
-        waiting.extend_from_slice(bytes);
-        let end = waiting.len() - begun(&waiting);
-        let part: Vec<u8> = waiting.drain(..end).collect();
-        let text = plain(&String::from_utf8_lossy(&part));
+        let text = plain(&String::from_utf8_lossy(bytes));
         if !text.is_empty() {
             cx.output(text);
         }

@@ -255,13 +255,26 @@ async fn the_same_command_again_and_again_is_a_loop() {
     }
 }
 
-// F138: a character that comes in two parts is one.
+// F138: what comes in two parts is one, and nothing of it is lost.
 #[tokio::test]
-async fn characters_are_whole_across_calls() {
-    let host = Host::open();
-    let cmd = json!({ "cmd": r"printf 'a\303'; sleep 1; printf '\244b'", "yield_time_ms": 500 });
-    let report = host.call("exec_command", cmd).await;
-    assert_eq!(output(&report), "a");
-    let rest = host.call("write_stdin", json!({ "session_id": session_of(&report) })).await;
-    assert_eq!(output(&rest), "äb");
+async fn what_is_cut_between_calls_is_put_together() {
+    for (first, second, expected) in [
+        (r"a\303", r"\244b", ["a", "äb"]),
+        (r"a\033[3", r"1mred\033[0m", ["a", "red"]),
+        (r"a\033]0;ti", r"tle\033\\b", ["a", "b"]),
+        (r"a\r", r"\nb", ["a", "\nb"]),
+        // A cut is not all that counts: what has ended is not waited for.
+        (r"a\033[3", "", ["a", ""]),
+        (r"a\303", "", ["a", "\u{fffd}"]),
+    ] {
+        let host = Host::open();
+        let cmd = "printf 'FIRST'; until [ -e go ]; do sleep 0.05; done; printf 'SECOND'";
+        let cmd = cmd.replace("FIRST", first).replace("SECOND", second);
+        let cmd = json!({ "cmd": cmd, "yield_time_ms": 1_000 });
+        let report = host.call("exec_command", cmd).await;
+        std::fs::write(host.folder.path().join("go"), "").unwrap();
+        let rest = json!({ "session_id": session_of(&report) });
+        let rest = host.call("write_stdin", rest).await;
+        assert_eq!([output(&report), output(&rest)], expected, "{first} {second}");
+    }
 }

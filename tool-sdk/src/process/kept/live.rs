@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::super::begun::Begun;
 use super::super::capture::{CHUNK, Capture};
 use super::super::group::Group;
 use super::super::mark::{self, Mark};
@@ -57,6 +58,7 @@ struct Shared {
 
 struct Output {
     capture: Capture,
+    begun: Begun,
     listener: Option<Listener>,
 }
 
@@ -98,7 +100,8 @@ impl Process {
         let (tree, streams) = Tree::start(&confined, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
         let Streams { input, output: reader, terminal, held, .. } = streams;
-        let output = Output { capture: Capture::new(spawn.keep), listener: None };
+        let output =
+            Output { capture: Capture::new(spawn.keep), begun: Begun::default(), listener: None };
         let shared =
             Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
         let kill = spawn.until.child_token();
@@ -183,9 +186,9 @@ impl Process {
     }
 
     /// Waits until it has ended, at most for `within`, and takes what it wrote. While it runs, a
-    /// character that has only begun waits for its end.
+    /// character, a line end or an escape sequence that has only begun waits for its rest.
     ///
-    /// `listener` hears every part of the output as it comes.
+    /// `listener` hears every part of the output as it comes, cut in the same way.
     pub async fn look(
         &self,
         within: Duration,
@@ -195,12 +198,12 @@ impl Process {
         let _ = timeout(within, self.ended(listener)).await;
         // The end is set after the last output, so that none is missed.
         let exit = self.exit();
-        Look { output: self.shared.output().capture.take(exit.is_some()), exit }
+        Look { output: self.shared.output().take(), exit }
     }
 
     /// Waits until it has ended, and takes nothing.
     ///
-    /// `listener` hears every part of the output as it comes.
+    /// `listener` hears every part of the output as it comes, cut as for [`look`](Self::look).
     pub async fn ended(&self, listener: impl FnMut(&[u8]) + Send + 'static) {
         self.shared.output().listener = Some(Box::new(listener));
         let _quiet = Quiet(&self.shared);
@@ -309,10 +312,29 @@ impl Shared {
     fn push(&self, bytes: &[u8]) {
         let mut output = self.output();
         output.capture.push(bytes);
-        let Some(mut listener) = output.listener.take() else { return };
+        let whole = output.begun.next(bytes);
+        output.tell(&whole);
+    }
+
+    /// Nothing more comes.
+    fn close(&self) {
+        let mut output = self.output();
+        let rest = output.begun.rest();
+        output.tell(&rest);
+    }
+}
+
+impl Output {
+    /// What has come, without what has only begun.
+    fn take(&mut self) -> Captured {
+        self.capture.take(self.begun.len())
+    }
+
+    fn tell(&mut self, bytes: &[u8]) {
+        let Some(mut listener) = self.listener.take_if(|_| !bytes.is_empty()) else { return };
         // One that panics hears no more; the process goes on.
         if catch_unwind(AssertUnwindSafe(|| listener(bytes))).is_ok() {
-            output.listener = Some(listener);
+            self.listener = Some(listener);
         }
     }
 }
@@ -367,6 +389,7 @@ async fn drive(
         // What it left behind may hold the pipe open for ever.
         let _ = timeout(DRAIN, reading).await;
     }
+    shared.close();
     shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));
 }
 

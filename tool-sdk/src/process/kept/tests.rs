@@ -186,6 +186,26 @@ async fn slow_output_comes_as_it_is_written() {
     assert_eq!(*parts.lock().unwrap(), [b"a", b"b", b"c"]);
 }
 
+// F138: whoever listens next hears what has only begun with its end.
+#[tokio::test]
+async fn what_has_begun_is_heard_with_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r"printf 'a\033[3'; until [ -e go ]; do sleep 0.05; done; printf '1mb\303'";
+    let processes = Processes::default();
+    let process = processes.start(&bash(script).folder(folder.path())).unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = || {
+        let heard = Arc::clone(&heard);
+        move |part: &[u8]| heard.lock().unwrap().push(part.to_vec())
+    };
+    let first = process.look(Duration::from_secs(1), listener()).await;
+    assert_eq!((&first.output.head[..], first.exit), (&b"a"[..], None));
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    let last = process.look(HANGS, listener()).await;
+    assert_eq!((&last.output.head[..], last.exit), (&b"\x1b[31mb\xc3"[..], Some(Exit::Code(0))));
+    assert_eq!(*heard.lock().unwrap(), [&b"a"[..], b"\x1b[31mb", b"\xc3"]);
+}
+
 // A listener that panics loses what it hears, and nobody else loses anything.
 #[tokio::test]
 async fn a_listener_that_panics_ends_nothing() {
