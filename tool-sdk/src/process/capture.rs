@@ -108,19 +108,36 @@ impl Captured {
     /// ```
     #[must_use]
     pub fn text(&self) -> String {
-        if self.omitted == 0 {
-            return String::from_utf8_lossy(&self.head).into_owned();
+        let (head, tail) = self.ends();
+        format!("{}{}{}", String::from_utf8_lossy(head), self.mark(), String::from_utf8_lossy(tail))
+    }
+
+    /// What stands in the [text](Self::text) where something was left out; nothing where nothing
+    /// was.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        match self.lost() {
+            0 => String::new(),
+            lost => format!("\n[{lost} bytes left out]\n"),
         }
-        // The cut may have halved a character on either side.
-        let head = &self.head[..whole_chars(&self.head)];
+    }
+
+    /// How many bytes the [text](Self::text) lacks: what was left out, and the rest of characters
+    /// that this halved.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        let (head, tail) = self.ends();
+        let kept = self.head.len() + self.tail.len();
+        self.omitted + (kept - head.len() - tail.len()) as u64
+    }
+
+    /// The ends without what the cut between them halved.
+    fn ends(&self) -> (&[u8], &[u8]) {
+        if self.omitted == 0 {
+            return (&self.head, &self.tail);
+        }
         let halved = self.tail.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
-        let tail = &self.tail[halved..];
-        let omitted = self.omitted + (self.head.len() - head.len() + halved) as u64;
-        format!(
-            "{}\n[{omitted} bytes left out]\n{}",
-            String::from_utf8_lossy(head),
-            String::from_utf8_lossy(tail)
-        )
+        (&self.head[..whole_chars(&self.head)], &self.tail[halved..])
     }
 
     /// Whether nothing was left out.

@@ -81,6 +81,7 @@ pub(super) fn once(
     let _ = writeln!(report, "Wall time: {:.4} seconds", wall.as_secs_f64());
     if !look.output.is_whole() {
         let lines = look.output.omitted_lines as usize + text.lines().count();
+        let lines = lines - look.output.mark().matches('\n').count();
         let _ = writeln!(report, "Total output lines: {lines}");
     }
     report.push_str("Output:\n");
@@ -124,7 +125,8 @@ fn finished(
         .title(title)
         .metadata("exit_code", exit)
         .display(display)
-        .dropped(count(captured.omitted_lines), count(captured.omitted))
+        .dropped(count(captured.omitted_lines), count(captured.lost()))
+        .marked(captured.mark())
 }
 
 /// The result with what was started, for records.

@@ -225,6 +225,8 @@ async fn long_output_loses_its_middle_and_says_how_much() {
     assert_eq!(field(&report, "Original token count: "), "1000000");
     let lost = 4_000_000 - (1 << 20);
     assert!(report.contains(&format!("{lost} bytes were never captured")), "{report}");
+    // What marks the cut is none of it.
+    assert!(report.contains(" of 2000000 lines and ") && report.contains(" of 4000000 bytes left"));
     assert!(report.len() < 2000, "{report}");
 
     // F95, F99: one cut, whose counts are those of the command.
