@@ -223,19 +223,21 @@ impl Process {
         let input = input.as_mut().ok_or(TypeError::Closed)?;
         for part in text.split_inclusive(INTERRUPT) {
             let before = part.trim_end_matches(INTERRUPT);
-            let typed = self.write(input, before).await;
+            let typed = self.write(input, before, true).await;
             let key = &part[before.len()..];
             let terminal = self.terminal.as_ref().filter(|_| !key.is_empty());
+            let ends = !terminal.is_some_and(keeps_line);
             match (typed, terminal.is_some_and(Terminal::make_way)) {
                 (Err(TypeError::Stuck), true) => {}
                 (typed, _) => typed?,
             }
-            self.write(input, key).await?;
+            self.write(input, key, ends).await?;
         }
         Ok(())
     }
 
-    async fn write(&self, input: &mut Writer, text: &str) -> Result<(), TypeError> {
+    /// `counts` says whether it belongs to the line.
+    async fn write(&self, input: &mut Writer, text: &str, counts: bool) -> Result<(), TypeError> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
             let written = timeout(STUCK, input.write(rest)).await;
@@ -245,7 +247,9 @@ impl Process {
             }
             // At once: whoever waits for the rest may give up.
             let (written, left) = rest.split_at(count);
-            self.has_typed(written);
+            if counts {
+                self.has_typed(written);
+            }
             rest = left;
         }
         Ok(())
@@ -348,6 +352,14 @@ impl Drop for Quiet<'_> {
         // Dropped without the lock: nobody knows what hangs on it.
         drop(listener);
     }
+}
+
+/// Whether what was typed of a line stays there when Ctrl-C is typed: another key interrupts, or
+/// who reads ignores it.
+fn keeps_line(terminal: &Terminal) -> bool {
+    terminal.interrupt_key().is_some_and(|key| {
+        key != INTERRUPT || terminal.foreground().is_none_or(mark::ignores_interrupts)
+    })
 }
 
 /// Where the line starts that has not ended: behind a backslash the next one belongs to it,

@@ -32,17 +32,20 @@ impl Terminal {
         tcgetpgrp(self.0.get_ref()).ok().map(|group| group.as_raw_nonzero().get())
     }
 
+    /// The character that interrupts, where one does.
+    pub(in crate::process) fn interrupt_key(&self) -> Option<char> {
+        let modes = tcgetattr(self.0.get_ref()).ok()?;
+        let key = modes.special_codes[SpecialCodeIndex::VINTR];
+        modes.local_modes.contains(LocalModes::ISIG).then(|| char::from(key))
+    }
+
     /// Throws away what was typed and is not read yet, if Ctrl-C interrupts here; whether it
     /// does.
     ///
     /// Ctrl-C would throw it away as well, but a queue that is full keeps it from being seen.
     /// Whoever reads keys loses nothing.
     pub(in crate::process) fn make_way(&self) -> bool {
-        let interrupts = tcgetattr(self.0.get_ref()).is_ok_and(|modes| {
-            let key = modes.special_codes[SpecialCodeIndex::VINTR];
-            modes.local_modes.contains(LocalModes::ISIG) && char::from(key) == INTERRUPT
-        });
-        let end = interrupts.then(|| end_of(self.0.get_ref()));
+        let end = (self.interrupt_key() == Some(INTERRUPT)).then(|| end_of(self.0.get_ref()));
         end.is_some_and(|end| end.is_ok_and(|end| tcflush(end, QueueSelector::IFlush).is_ok()))
     }
 }
