@@ -53,10 +53,12 @@ struct Beside {
 }
 
 /// What a tool could not take in: it is not in the text and in no file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dropped {
     pub(crate) lines: usize,
     pub(crate) bytes: usize,
+    /// What stands in the text in its place.
+    pub(crate) mark: String,
 }
 
 impl Output {
@@ -127,7 +129,18 @@ impl Output {
     #[must_use]
     pub fn dropped(mut self, lines: usize, bytes: usize) -> Self {
         if (lines, bytes) != (0, 0) {
-            self.beside_mut().dropped = Some(Dropped { lines, bytes });
+            self.beside_mut().dropped = Some(Dropped { lines, bytes, mark: String::new() });
+        }
+        self
+    }
+
+    /// Says what stands in the text where [something was lost](Self::dropped); it counts for none
+    /// of what there was.
+    #[must_use]
+    pub fn marked(mut self, mark: impl Into<String>) -> Self {
+        let dropped = self.beside.as_mut().and_then(|beside| beside.dropped.as_mut());
+        if let Some(dropped) = dropped {
+            dropped.mark = mark.into();
         }
         self
     }
@@ -182,7 +195,7 @@ impl Output {
 
     /// What the tool said that it lost.
     pub(crate) fn dropped_counts(&self) -> Option<Dropped> {
-        self.beside.as_ref()?.dropped
+        self.beside.as_ref()?.dropped.clone()
     }
 
     /// What the model reads.

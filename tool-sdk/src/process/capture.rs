@@ -68,16 +68,16 @@ impl Capture {
         [&*self.head, tail, rest].into_iter().filter(|part| !part.is_empty())
     }
 
-    /// Gives what has come until now, and goes on with nothing, or, where more may come, with
-    /// the start of a character.
+    /// Gives what has come until now, and goes on with its last `held` bytes, unless these are
+    /// more than an end may have.
     #[cfg(unix)]
-    pub(super) fn take(&mut self, is_last: bool) -> Captured {
+    pub(super) fn take(&mut self, held: usize) -> Captured {
         let fresh = Self::new(self.half * 2);
         let mut taken = std::mem::replace(self, fresh).finish();
-        if !is_last {
-            let end = if taken.is_whole() { &mut taken.head } else { &mut taken.tail };
-            let begun = end.split_off(whole_chars(end));
-            self.push(&begun);
+        let end = if taken.is_whole() { &mut taken.head } else { &mut taken.tail };
+        if held <= self.half.min(end.len()) {
+            let held = end.split_off(end.len() - held);
+            self.push(&held);
         }
         taken
     }
@@ -115,19 +115,36 @@ impl Captured {
     /// ```
     #[must_use]
     pub fn text(&self) -> String {
-        if self.omitted == 0 {
-            return String::from_utf8_lossy(&self.head).into_owned();
+        let (head, tail) = self.ends();
+        format!("{}{}{}", String::from_utf8_lossy(head), self.mark(), String::from_utf8_lossy(tail))
+    }
+
+    /// What stands in the [text](Self::text) where something was left out; nothing where nothing
+    /// was.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        match self.lost() {
+            0 => String::new(),
+            lost => format!("\n[{lost} bytes left out]\n"),
         }
-        // The cut may have halved a character on either side.
-        let head = &self.head[..whole_chars(&self.head)];
+    }
+
+    /// How many bytes the [text](Self::text) lacks: what was left out, and the rest of characters
+    /// that this halved.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        let (head, tail) = self.ends();
+        let kept = self.head.len() + self.tail.len();
+        self.omitted + (kept - head.len() - tail.len()) as u64
+    }
+
+    /// The ends without what the cut between them halved.
+    fn ends(&self) -> (&[u8], &[u8]) {
+        if self.omitted == 0 {
+            return (&self.head, &self.tail);
+        }
         let halved = self.tail.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
-        let tail = &self.tail[halved..];
-        let omitted = self.omitted + (self.head.len() - head.len() + halved) as u64;
-        format!(
-            "{}\n[{omitted} bytes left out]\n{}",
-            String::from_utf8_lossy(head),
-            String::from_utf8_lossy(tail)
-        )
+        (&self.head[..whole_chars(&self.head)], &self.tail[halved..])
     }
 
     /// Whether nothing was left out.
@@ -142,7 +159,7 @@ fn line_ends(bytes: &[u8]) -> u64 {
 }
 
 /// Where `bytes` end without the start of a character that was cut.
-fn whole_chars(bytes: &[u8]) -> usize {
+pub(super) fn whole_chars(bytes: &[u8]) -> usize {
     let last = bytes.iter().rev().take(4).position(|byte| byte & 0xC0 != 0x80);
     let start = bytes.len() - last.map_or(0, |behind| behind + 1);
     match std::str::from_utf8(&bytes[start..]) {
@@ -169,24 +186,23 @@ mod tests {
         assert_eq!(text, "ä\n[5 bytes left out]\nä!");
     }
 
-    // F138: what is taken in parts is whole when they are put together.
+    // F138: what is held comes with the next part, and counts there.
     #[test]
     #[cfg(unix)]
-    fn a_character_comes_with_its_end() {
-        for (keep, chunks, expected) in [
-            (64, [&b"a\xc3"[..], b"\xa4b"], ["a", "äb"]),
-            (64, [b"\xf0\x9f", b"\x98\x80"], ["", "😀"]),
-            (64, [b"a\xff", b"\xc3"], ["a\u{fffd}", "\u{fffd}"]),
-            (8, [b"abcdefghij\xc3", b"\xa4"], ["abcd\n[3 bytes left out]\nhij", "ä"]),
+    fn what_is_held_comes_later() {
+        for (keep, held, expected) in [
+            (64, 0, ["abcdefghijk", "lm"]),
+            (64, 1, ["abcdefghij", "klm"]),
+            (8, 0, ["abcd\n[3 bytes left out]\nhijk", "lm"]),
+            (8, 1, ["abcd\n[3 bytes left out]\nhij", "klm"]),
+            (8, 4, ["abcd\n[3 bytes left out]\n", "hijklm"]),
+            (8, 5, ["abcd\n[3 bytes left out]\nhijk", "lm"]),
         ] {
             let mut capture = Capture::new(keep);
-            let last = chunks.len() - 1;
-            let mut take = |(at, chunk): (usize, &&[u8])| {
-                capture.push(chunk);
-                capture.take(at == last).text()
-            };
-            let texts: Vec<String> = chunks.iter().enumerate().map(&mut take).collect();
-            assert_eq!(texts, expected, "{chunks:?}");
+            capture.push(b"abcdefghijk");
+            let first = capture.take(held).text();
+            capture.push(b"lm");
+            assert_eq!([first, capture.take(0).text()], expected, "{keep} {held}");
         }
     }
 

@@ -94,12 +94,18 @@ impl Mark {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::is_alone;
+pub(super) use self::linux::{ignores_interrupts, is_alone};
 
 /// Whether the process that leads a group is all that lives of it: here nobody tells.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn is_alone(_group: i32) -> bool {
     false
+}
+
+/// Whether one of a group may ignore it when it is interrupted.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn ignores_interrupts(_group: i32) -> bool {
+    true
 }
 
 /// The mark that this process carries itself.
@@ -155,6 +161,17 @@ mod linux {
         // To ask for its group takes a tenth of reading all that is told of a process.
         let of_group = numbers().into_iter().filter(|pid| group_of(*pid) == Some(group));
         of_group.filter(|pid| Process::of(*pid).is_some()).eq([group])
+    }
+
+    /// Whether one of a group ignores it when it is interrupted.
+    pub(in crate::process) fn ignores_interrupts(group: i32) -> bool {
+        let mut ignored = numbers().into_iter().filter_map(|pid| {
+            Process::of(pid).filter(|it| it.group == group)?;
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let signals = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+            u64::from_str_radix(signals.trim(), 16).ok()
+        });
+        ignored.any(|signals| signals & 1 << (Signal::INT.as_raw() - 1) != 0)
     }
 
     /// Signals the process `pid`, if it is still the one that began at `start`.

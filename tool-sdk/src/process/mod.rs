@@ -7,6 +7,8 @@
 //!
 //! **Invariant:** nothing here decides whether a program may run, or knows why it does.
 
+#[cfg(unix)]
+mod begun;
 mod capture;
 mod env;
 mod group;

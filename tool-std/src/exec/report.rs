@@ -8,7 +8,7 @@ use tool_sdk::process::{Captured, Exit, Look, RunError};
 use tool_sdk::{Budget, Context, Output, ToolError, Truncate};
 
 use super::confined::Confinement;
-use super::plain::{begun, plain};
+use super::plain::plain;
 
 /// How many bytes count as one token.
 const TOKEN: usize = 4;
@@ -87,6 +87,7 @@ pub(super) fn once(
     let _ = writeln!(report, "Wall time: {:.4} seconds", wall.as_secs_f64());
     if !look.output.is_whole() {
         let lines = look.output.omitted_lines as usize + text.lines().count();
+        let lines = lines - look.output.mark().matches('\n').count();
         let _ = writeln!(report, "Total output lines: {lines}");
     }
     report.push_str("Output:\n");
@@ -130,7 +131,8 @@ fn finished(
         .title(title)
         .metadata("exit_code", exit)
         .display(display)
-        .dropped(count(captured.omitted_lines), count(captured.omitted))
+        .dropped(count(captured.omitted_lines), count(captured.lost()))
+        .marked(captured.mark())
 }
 
 /// The result with what was started, for records.
@@ -189,16 +191,11 @@ pub(super) fn showing(
 ) -> impl FnMut(&[u8]) + Send + 'static {
     let cx = cx.clone();
     let mut left = MOST_SHOWN;
-    // What has begun, and whose end has not come yet.
-    let mut waiting = Vec::new();
     move |bytes| {
         if left == 0 && hears.is_none() {
             return;
         }
-        waiting.extend_from_slice(bytes);
-        let end = waiting.len() - begun(&waiting);
-        let part: Vec<u8> = waiting.drain(..end).collect();
-        let text = plain(&String::from_utf8_lossy(&part));
+        let text = plain(&String::from_utf8_lossy(bytes));
         if let Some(hears) = &mut hears {
             hears(&text);
         }

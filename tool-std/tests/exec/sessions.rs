@@ -1,7 +1,10 @@
 //! Commands that run on between calls.
 
+use std::time::Duration;
+
 use serde_json::json;
-use tool_sdk::{LoopGuard, Session, Workspace};
+use tool_sdk::process::{Processes, Spawn};
+use tool_sdk::{LoopGuard, Mode, Session, Workspace};
 
 use crate::support::{Host, field, output, session_of};
 
@@ -42,7 +45,7 @@ async fn a_cancelled_call_leaves_no_command() {
             tokio::task::yield_now().await;
         }
     };
-    let patience = std::time::Duration::from_secs(10);
+    let patience = Duration::from_secs(10);
     tokio::time::timeout(patience, gone).await.expect("the command is ended");
 }
 
@@ -82,7 +85,7 @@ async fn typing_after_the_end_gives_the_rest() {
     let host = Host::open();
     let cmd = json!({ "cmd": "sleep 0.6; echo last", "tty": true, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
-    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
     let rest = host.call("write_stdin", json!({ "session_id": session, "chars": "\u{3}" })).await;
     assert_eq!((field(&rest, "Process exited with code "), output(&rest)), ("0", "last\n"));
     host.error("write_stdin", json!({ "session_id": session })).await;
@@ -122,6 +125,36 @@ async fn keys_that_edit_a_line_do_not_reach_a_shell() {
     assert!(refused.message().contains("in parts"), "{refused}");
     assert!(!host.folder.path().join(".envrc").exists());
     host.call("kill_session", json!({ "session_id": session })).await;
+}
+
+// SH9, SH10: nobody takes Ctrl-C for the end of a line that goes on behind it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_line_that_outlives_an_interrupt_is_judged_as_one() {
+    for (start, is_kept) in [(":", false), ("trap '' INT", true), ("stty intr ^X", true)] {
+        let host = Host::new(Mode::Bypass, &["deny exec_command(touch *)"]);
+        let words = ["--default-signal=INT", "bash", "--noprofile", "--norc", "-i"];
+        let bash = Spawn::exec("env", words).terminal(true).folder(host.folder.path());
+        let bash = Processes::of(&host.session).start(&bash).unwrap();
+        // The echo of what is typed is no answer; that of a part says that bash has read it.
+        for (chars, answer) in
+            [(format!("{start}; echo rea''dy\n"), "ready"), ("tou".into(), "tou")]
+        {
+            bash.type_in(&chars).await.unwrap();
+            let mut heard = String::new();
+            for _ in 0..600 {
+                heard += &bash.look(Duration::from_millis(50), |_| {}).await.output.text();
+                if heard.contains(answer) {
+                    break;
+                }
+            }
+        }
+        bash.type_in("\u{3}").await.unwrap();
+        let typed = |chars: &str| json!({ "session_id": bash.id(), "chars": chars });
+        let outcome = host.outcome("write_stdin", &typed("ch victim\n")).await;
+        assert_eq!(outcome.result.is_err(), is_kept, "{start}: {}", outcome.text());
+        assert!(!host.folder.path().join("victim").exists(), "{start}");
+    }
 }
 
 #[tokio::test]
@@ -184,7 +217,7 @@ async fn let_go(mut held: std::fs::File) {
     use std::io::Read as _;
 
     let ended = tokio::task::spawn_blocking(move || held.read_to_end(&mut Vec::new()));
-    let ended = tokio::time::timeout(std::time::Duration::from_secs(30), ended).await;
+    let ended = tokio::time::timeout(Duration::from_secs(30), ended).await;
     ended.expect("nobody holds the pipe").unwrap().unwrap();
 }
 
@@ -225,6 +258,8 @@ async fn long_output_loses_its_middle_and_says_how_much() {
     assert_eq!(field(&report, "Original token count: "), "1000000");
     let lost = 4_000_000 - (1 << 20);
     assert!(report.contains(&format!("{lost} bytes were never captured")), "{report}");
+    // What marks the cut is none of it.
+    assert!(report.contains(" of 2000000 lines and ") && report.contains(" of 4000000 bytes left"));
     assert!(report.len() < 2000, "{report}");
 
     // F95, F99: one cut, whose counts are those of the command.
@@ -255,15 +290,28 @@ async fn the_same_command_again_and_again_is_a_loop() {
     }
 }
 
-// F138: a character that comes in two parts is one.
+// F138: what comes in two parts is one, and nothing of it is lost.
 #[tokio::test]
-async fn characters_are_whole_across_calls() {
-    let host = Host::open();
-    let cmd = json!({ "cmd": r"printf 'a\303'; sleep 1; printf '\244b'", "yield_time_ms": 500 });
-    let report = host.call("exec_command", cmd).await;
-    assert_eq!(output(&report), "a");
-    let rest = host.call("write_stdin", json!({ "session_id": session_of(&report) })).await;
-    assert_eq!(output(&rest), "äb");
+async fn what_is_cut_between_calls_is_put_together() {
+    for (first, second, expected) in [
+        (r"a\303", r"\244b", ["a", "äb"]),
+        (r"a\033[3", r"1mred\033[0m", ["a", "red"]),
+        (r"a\033]0;ti", r"tle\033\\b", ["a", "b"]),
+        (r"a\r", r"\nb", ["a", "\nb"]),
+        // A cut is not all that counts: what has ended is not waited for.
+        (r"a\033[3", "", ["a", ""]),
+        (r"a\303", "", ["a", "\u{fffd}"]),
+    ] {
+        let host = Host::open();
+        let cmd = "printf 'FIRST'; until [ -e go ]; do sleep 0.05; done; printf 'SECOND'";
+        let cmd = cmd.replace("FIRST", first).replace("SECOND", second);
+        let cmd = json!({ "cmd": cmd, "yield_time_ms": 1_000 });
+        let report = host.call("exec_command", cmd).await;
+        std::fs::write(host.folder.path().join("go"), "").unwrap();
+        let rest = json!({ "session_id": session_of(&report) });
+        let rest = host.call("write_stdin", rest).await;
+        assert_eq!([output(&report), output(&rest)], expected, "{first} {second}");
+    }
 }
 
 /// Whether what was waited for came, as the report says.

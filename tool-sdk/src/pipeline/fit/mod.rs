@@ -81,7 +81,8 @@ fn fitted(frame: &Frame<'_>, output: &mut Output, budget: Budget) -> Option<Trun
     };
     let (text, (heading, body)) = (output.as_text(), output.parts());
     let dropped = output.dropped_counts();
-    let fitted = budget.fit(body, direction).or_else(|| dropped.map(|_| Fitted::whole(body)))?;
+    let fitted =
+        budget.fit(body, direction).or_else(|| dropped.as_ref().map(|_| Fitted::whole(body)))?;
     let fitted = fitted.below(heading.len(), text);
     let (text, truncated) = cut(frame, text, body.len(), &fitted, dropped.unwrap_or_default());
     output.replace_text(text);
@@ -113,13 +114,19 @@ fn record(
     dropped: Dropped,
     full_output_path: Option<PathBuf>,
 ) -> Truncated {
+    let Dropped { lines, bytes, mark } = dropped;
+    let (mark_lines, mark_bytes) = (mark.matches('\n').count(), mark.len());
+    let is_kept = [fitted.head, fitted.tail].iter().any(|part| part.contains(&mark));
+    let cut = |count: usize| if is_kept { 0 } else { count };
+    let count =
+        |kept: usize, lost: usize, mark: usize| kept.saturating_add(lost).saturating_sub(mark);
     Truncated {
-        original_lines: fitted.original_lines.saturating_add(dropped.lines),
-        original_bytes: counted.saturating_add(dropped.bytes),
-        omitted_lines: fitted.omitted_lines.saturating_add(dropped.lines),
-        omitted_bytes: fitted.omitted_bytes.saturating_add(dropped.bytes),
-        dropped_lines: dropped.lines,
-        dropped_bytes: dropped.bytes,
+        original_lines: count(fitted.original_lines, lines, mark_lines),
+        original_bytes: count(counted, bytes, mark_bytes),
+        omitted_lines: count(fitted.omitted_lines, lines, cut(mark_lines)),
+        omitted_bytes: count(fitted.omitted_bytes, bytes, cut(mark_bytes)),
+        dropped_lines: lines,
+        dropped_bytes: bytes,
         full_output_path,
     }
 }

@@ -289,6 +289,18 @@ async fn what_was_never_captured_is_counted() {
     );
     assert_eq!(notice(&outcome), expected);
 
+    // What only says so is none of it, whether it is kept or cut.
+    let marked = |text: String| plain(Output::text(text).dropped(500, 4000).marked("\n[lost]\n"));
+    for (before, after) in [(1, 1), (1500, 1500), (2900, 100)] {
+        let text = format!("{}\n[lost]\n{}", "x\n".repeat(before), "x\n".repeat(after));
+        let record = truncated(&call(&marked(text)).await).clone();
+        let lines = before + after;
+        assert_eq!((record.original_lines, record.original_bytes), (lines + 500, lines * 2 + 4000));
+        // Of 2000 lines that are kept, the mark may be two.
+        let kept = record.original_bytes - record.omitted_bytes;
+        assert_eq!(kept, if before > 2000 { 4000 } else { lines.min(1998) * 2 });
+    }
+
     let nothing = call(&plain(Output::text("all").dropped(0, 0))).await;
     assert_eq!((nothing.text().as_ref(), nothing.truncated()), ("all", None));
 }

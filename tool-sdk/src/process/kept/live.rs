@@ -24,12 +24,13 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::super::begun::Begun;
 use super::super::capture::{CHUNK, Capture};
 use super::super::group::Group;
 use super::super::mark::{self, Mark};
 use super::super::program::Confinement;
 use super::super::sandbox::{StandIns, Status};
-use super::super::start::{Reader, Streams, Terminal, Writer};
+use super::super::start::{INTERRUPT, Reader, Streams, Terminal, Writer};
 use super::super::tree::Tree;
 use super::super::{Captured, DRAIN, Exit, RunError, planted};
 use super::Spawn;
@@ -57,6 +58,7 @@ struct Shared {
 
 struct Output {
     capture: Capture,
+    begun: Begun,
     listener: Option<Listener>,
 }
 
@@ -98,7 +100,8 @@ impl Process {
         let (tree, streams) = Tree::start(&confined, mark, spawn.wiring(), spawn.grace)
             .map_err(|source| spawn.failed(source))?;
         let Streams { input, output: reader, terminal, held, .. } = streams;
-        let output = Output { capture: Capture::new(spawn.keep), listener: None };
+        let output =
+            Output { capture: Capture::new(spawn.keep), begun: Begun::default(), listener: None };
         let shared =
             Arc::new(Shared { output: Mutex::new(output), ended: watch::Sender::new(None) });
         let kill = spawn.until.child_token();
@@ -183,9 +186,9 @@ impl Process {
     }
 
     /// Waits until it has ended, at most for `within`, and takes what it wrote. While it runs, a
-    /// character that has only begun waits for its end.
+    /// character, a line end or an escape sequence that has only begun waits for its rest.
     ///
-    /// `listener` hears the output that it takes, each part as it comes.
+    /// `listener` hears the output that it takes, each part as it comes and cut in the same way.
     pub async fn look(
         &self,
         within: Duration,
@@ -197,12 +200,13 @@ impl Process {
         }
         // The end is set after the last output, so that none is missed.
         let exit = self.exit();
-        Look { output: self.shared.output().capture.take(exit.is_some()), exit }
+        Look { output: self.shared.output().take(), exit }
     }
 
     /// Waits until it has ended, and takes nothing.
     ///
-    /// `listener` hears what nobody took yet of the output, and every part that comes.
+    /// `listener` hears what nobody took yet of the output, and every part that comes, cut as for
+    /// [`look`](Self::look).
     pub async fn ended(&self, listener: impl FnMut(&[u8]) + Send + 'static) {
         self.shared.output().hear(Box::new(listener));
         let _quiet = Quiet(&self.shared);
@@ -211,24 +215,44 @@ impl Process {
         let _ = ended.wait_for(Option::is_some).await;
     }
 
-    /// Types `text` into its terminal.
+    /// Types `text` into its terminal. Where Ctrl-C interrupts, it does so at once: what stands
+    /// before it and was not read by then is gone.
     ///
     /// # Errors
     ///
     /// Fails when it has no terminal, has ended, or reads nothing for a second.
     pub async fn type_in(&self, text: &str) -> Result<(), TypeError> {
         let mut input = self.input.lock().await;
-        let terminal = input.as_mut().ok_or(TypeError::Closed)?;
+        let input = input.as_mut().ok_or(TypeError::Closed)?;
+        for part in text.split_inclusive(INTERRUPT) {
+            let before = part.trim_end_matches(INTERRUPT);
+            let typed = self.write(input, before, true).await;
+            let key = &part[before.len()..];
+            let terminal = self.terminal.as_ref().filter(|_| !key.is_empty());
+            let ends = !terminal.is_some_and(keeps_line);
+            match (typed, terminal.is_some_and(Terminal::make_way)) {
+                (Err(TypeError::Stuck), true) => {}
+                (typed, _) => typed?,
+            }
+            self.write(input, key, ends).await?;
+        }
+        Ok(())
+    }
+
+    /// `counts` says whether it belongs to the line.
+    async fn write(&self, input: &mut Writer, text: &str, counts: bool) -> Result<(), TypeError> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
-            let written = timeout(STUCK, terminal.write(rest)).await;
+            let written = timeout(STUCK, input.write(rest)).await;
             let count = written.map_err(|_| TypeError::Stuck)?.map_err(TypeError::Gone)?;
             if count == 0 {
                 return Err(TypeError::Gone(io::ErrorKind::WriteZero.into()));
             }
             // At once: whoever waits for the rest may give up.
             let (written, left) = rest.split_at(count);
-            self.has_typed(written);
+            if counts {
+                self.has_typed(written);
+            }
             rest = left;
         }
         Ok(())
@@ -296,13 +320,29 @@ impl Shared {
 impl Output {
     fn push(&mut self, bytes: &[u8]) {
         self.capture.push(bytes);
-        tell(&mut self.listener, bytes);
+        let whole = self.begun.next(bytes);
+        tell(&mut self.listener, &whole);
     }
 
-    /// From now on `listener` hears what comes, and first what waits.
+    /// Nothing more comes.
+    fn close(&mut self) {
+        let rest = self.begun.rest();
+        tell(&mut self.listener, &rest);
+    }
+
+    /// What has come, without what has only begun.
+    fn take(&mut self) -> Captured {
+        self.capture.take(self.begun.len())
+    }
+
+    /// From now on `listener` hears what comes, and first what waits and is whole.
     fn hear(&mut self, listener: Listener) {
         self.listener = Some(listener);
+        let kept: usize = self.capture.parts().map(<[u8]>::len).sum();
+        let mut whole = kept.saturating_sub(self.begun.len());
         for part in self.capture.parts() {
+            let part = &part[..part.len().min(whole)];
+            whole -= part.len();
             tell(&mut self.listener, part);
         }
     }
@@ -310,7 +350,7 @@ impl Output {
 
 /// One that panics hears no more; the process goes on.
 fn tell(listener: &mut Option<Listener>, bytes: &[u8]) {
-    let Some(hears) = listener else { return };
+    let Some(hears) = listener.as_mut().filter(|_| !bytes.is_empty()) else { return };
     if catch_unwind(AssertUnwindSafe(|| hears(bytes))).is_err() {
         *listener = None;
     }
@@ -325,6 +365,14 @@ impl Drop for Quiet<'_> {
         // Dropped without the lock: nobody knows what hangs on it.
         drop(listener);
     }
+}
+
+/// Whether what was typed of a line stays there when Ctrl-C is typed: another key interrupts, or
+/// who reads ignores it.
+fn keeps_line(terminal: &Terminal) -> bool {
+    terminal.interrupt_key().is_some_and(|key| {
+        key != INTERRUPT || terminal.foreground().is_none_or(mark::ignores_interrupts)
+    })
 }
 
 /// Where the line starts that has not ended: behind a backslash the next one belongs to it,
@@ -366,6 +414,7 @@ async fn drive(
         // What it left behind may hold the pipe open for ever.
         let _ = timeout(DRAIN, reading).await;
     }
+    shared.output().close();
     shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));
 }
 

@@ -201,6 +201,26 @@ async fn what_waits_is_heard_first() {
     assert_eq!(process.look(Duration::ZERO, |_| {}).await.output.text(), "one\n");
 }
 
+// F138: whoever listens next hears what has only begun with its end.
+#[tokio::test]
+async fn what_has_begun_is_heard_with_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r"printf 'a\033[3'; until [ -e go ]; do sleep 0.05; done; printf '1mb\303'";
+    let processes = Processes::default();
+    let process = processes.start(&bash(script).folder(folder.path())).unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = || {
+        let heard = Arc::clone(&heard);
+        move |part: &[u8]| heard.lock().unwrap().push(part.to_vec())
+    };
+    let first = process.look(Duration::from_secs(1), listener()).await;
+    assert_eq!((&first.output.head[..], first.exit), (&b"a"[..], None));
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    let last = process.look(HANGS, listener()).await;
+    assert_eq!((&last.output.head[..], last.exit), (&b"\x1b[31mb\xc3"[..], Some(Exit::Code(0))));
+    assert_eq!(*heard.lock().unwrap(), [&b"a"[..], b"\x1b[31mb", b"\xc3"]);
+}
+
 // A listener that panics loses what it hears, and nobody else loses anything.
 #[tokio::test]
 async fn a_listener_that_panics_ends_nothing() {
@@ -271,6 +291,59 @@ async fn typing_has_an_end() {
     assert!(matches!(typed, Err(TypeError::Stuck)), "{typed:?}");
     assert!("x".repeat(500).starts_with(&sleep.typed()));
     sleep.kill().await;
+}
+
+// F138: Ctrl-C interrupts, also where nobody reads and the terminal takes no more.
+#[tokio::test]
+async fn an_interrupt_reaches_a_full_terminal() {
+    let lines = format!("{}\n", "x".repeat(500));
+    for typed in [vec![lines.repeat(60), "\u{3}".into()], vec![lines.repeat(60) + "\u{3}"]] {
+        // With lines, and without.
+        for modes in ["icanon", "-icanon"] {
+            let script = format!("stty {modes}; echo ready; exec sleep 300");
+            let sleep = interruptible(["bash", "-c", &script]).terminal(true);
+            let processes = Processes::default();
+            let sleep = processes.start(&sleep).unwrap();
+            heard(&sleep, "ready").await;
+            for text in &typed {
+                let typed = timeout(HANGS, sleep.type_in(text)).await.expect("it comes back");
+                assert!(typed.is_ok() || !text.contains('\u{3}'), "{typed:?}");
+            }
+            assert_eq!(sleep.typed(), "");
+            assert_eq!(sleep.look(HANGS, |_| {}).await.exit, Some(Exit::Signal(2)), "{modes}");
+        }
+    }
+}
+
+// F138: whoever reads keys gets this one as well, with all that was typed before.
+#[tokio::test]
+async fn a_program_that_reads_keys_gets_ctrl_c() {
+    let processes = Processes::default();
+    let script = "stty raw -echo; echo ready; sleep 0.3; head -c 7 | od -An -c";
+    let keys = processes.start(&bash(script).terminal(true)).unwrap();
+    heard(&keys, "ready").await;
+    keys.type_in("abc\u{3}def").await.unwrap();
+    let look = keys.look(HANGS, |_| {}).await;
+    assert_eq!(look.exit, Some(Exit::Code(0)));
+    let words = look.output.text();
+    assert_eq!(words.split_whitespace().collect::<String>(), "abc003def");
+}
+
+// F138: what stands behind it is typed once it has interrupted.
+#[tokio::test]
+async fn text_goes_on_behind_an_interrupt() {
+    let processes = Processes::default();
+    let script = "trap 'hit=1; echo interrupted' INT; echo ready
+        until [[ $hit ]]; do sleep 0.05; done; head -n 1";
+    let script = interruptible(["bash", "--noprofile", "--norc", "-c", script]);
+    let bash = processes.start(&script.terminal(true)).unwrap();
+    heard(&bash, "ready").await;
+    bash.type_in("before\n\u{3}after\n").await.unwrap();
+    let look = bash.look(HANGS, |_| {}).await;
+    let text = look.output.text();
+    assert!(text.contains("interrupted") && text.ends_with("after\r\n"), "{text}");
+    // It is echoed at most, and never read.
+    assert!(look.exit == Some(Exit::Code(0)) && text.matches("before").count() < 2, "{text}");
 }
 
 #[tokio::test]

@@ -21,10 +21,10 @@ use std::io;
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
 
-#[cfg(unix)]
-pub(super) use self::terminal::Terminal;
 #[cfg(target_os = "linux")]
 pub(super) use self::terminal::group_of;
+#[cfg(unix)]
+pub(super) use self::terminal::{INTERRUPT, Terminal};
 #[cfg(not(target_os = "linux"))]
 pub(super) use tokio::process::Child;
 

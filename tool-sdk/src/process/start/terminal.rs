@@ -7,13 +7,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcgetpgrp, tcsetwinsize};
+use rustix::termios::{
+    LocalModes, QueueSelector, SpecialCodeIndex, Winsize, tcflush, tcgetattr, tcgetpgrp,
+    tcsetwinsize,
+};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Wide enough that programs do not wrap their lines.
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
+
+/// What Ctrl-C types.
+pub(in crate::process) const INTERRUPT: char = '\u{3}';
 
 /// The host's end of a terminal. Clones are the same end.
 #[derive(Clone, Debug)]
@@ -23,6 +30,23 @@ impl Terminal {
     /// The number of the group that reads what is typed now.
     pub(in crate::process) fn foreground(&self) -> Option<i32> {
         tcgetpgrp(self.0.get_ref()).ok().map(|group| group.as_raw_nonzero().get())
+    }
+
+    /// The character that interrupts, where one does.
+    pub(in crate::process) fn interrupt_key(&self) -> Option<char> {
+        let modes = tcgetattr(self.0.get_ref()).ok()?;
+        let key = modes.special_codes[SpecialCodeIndex::VINTR];
+        modes.local_modes.contains(LocalModes::ISIG).then(|| char::from(key))
+    }
+
+    /// Throws away what was typed and is not read yet, if Ctrl-C interrupts here; whether it
+    /// does.
+    ///
+    /// Ctrl-C would throw it away as well, but a queue that is full keeps it from being seen.
+    /// Whoever reads keys loses nothing.
+    pub(in crate::process) fn make_way(&self) -> bool {
+        let end = (self.interrupt_key() == Some(INTERRUPT)).then(|| end_of(self.0.get_ref()));
+        end.is_some_and(|end| end.is_ok_and(|end| tcflush(end, QueueSelector::IFlush).is_ok()))
     }
 }
 
@@ -42,14 +66,19 @@ pub(super) fn open() -> io::Result<(Terminal, OwnedFd)> {
     grantpt(&terminal)?;
     unlockpt(&terminal)?;
     tcsetwinsize(&terminal, SIZE)?;
-    let name = ptsname(&terminal, Vec::new())?;
-    let end =
-        rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+    let end = end_of(&terminal)?;
     rustix::io::ioctl_fionbio(&terminal, true)?;
     // SAFETY: it owns its descriptor, and nobody replaces or closes it before.
     #[expect(unsafe_code, reason = "what is waited for must be this very descriptor")]
     let terminal = unsafe { AsyncFd::register(terminal) }.map_err(io::Error::from)?;
     Ok((Terminal(Arc::new(terminal)), end))
+}
+
+/// Opens the child's end of a terminal.
+fn end_of(terminal: &OwnedFd) -> io::Result<OwnedFd> {
+    let name = ptsname(terminal, Vec::new())?;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(name, flags, Mode::empty())?)
 }
 
 /// Nobody else's children get it. Only Linux can say so at once.
@@ -83,9 +112,10 @@ impl AsyncWrite for Terminal {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         loop {
-            let mut guard = ready!(self.0.poll_write_ready(cx))?;
-            if let Ok(count) = guard.try_io(|fd| Ok(rustix::io::write(fd, bytes)?)) {
-                return Poll::Ready(count);
+            // Tried first: nobody is woken when what was typed is thrown away.
+            match rustix::io::write(self.0.get_ref(), bytes) {
+                Err(Errno::AGAIN) => ready!(self.0.poll_write_ready(cx))?.clear_ready(),
+                done => return Poll::Ready(Ok(done?)),
             }
         }
     }

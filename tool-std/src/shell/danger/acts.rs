@@ -11,8 +11,8 @@ struct Acts {
     letters: &'static str,
     /// How words begin: long options as short as they may be cut.
     begins: &'static [&'static str],
-    /// How words end.
-    ends: &'static [&'static str],
+    /// What stands anywhere in words.
+    within: &'static [&'static str],
 }
 
 const fn acts(
@@ -20,7 +20,7 @@ const fn acts(
     letters: &'static str,
     begins: &'static [&'static str],
 ) -> Acts {
-    Acts { names, letters, begins, ends: &[] }
+    Acts { names, letters, begins, within: &[] }
 }
 
 const ACTS: &[Acts] = &[
@@ -44,6 +44,7 @@ const ACTS: &[Acts] = &[
             "--spec",
             "-B",
             "-Wl,",
+            "-Wp,",
             "-Xclang",
             "-Xlinker",
             "-fpass-plugin",
@@ -65,7 +66,18 @@ const ACTS: &[Acts] = &[
     acts(
         &["gpg"],
         "",
-        &["--ag", "--exec-path", "--homedir", "--list-o", "--options", "--ph", "--verify-o"],
+        &[
+            "--ag",
+            "--dir",
+            "--exe",
+            "--gpgc",
+            "--ho",
+            "--keyb",
+            "--list-o",
+            "--opt",
+            "--ph",
+            "--verify-o",
+        ],
     ),
     acts(
         &["gradle", "gradlew"],
@@ -95,6 +107,7 @@ const ACTS: &[Acts] = &[
         "",
         &["--fi", "--gl", "--se", "--to", "-Dexec", "-Dmaven.ext", "-f", "-g", "-s", "-t", "exec:"],
     ),
+    acts(&["ld", "ld.bfd", "ld.gold", "ld.lld", "lld"], "", &["--pl", "-pl", "@"]),
     acts(&["mypy"], "", &["--con", "--install", "--python-e"]),
     acts(&["ninja"], "Cf", &[]),
     acts(&["nmap"], "", &["--da", "--sc", "-da", "-iL", "-o", "-sc"]),
@@ -104,8 +117,8 @@ const ACTS: &[Acts] = &[
         &["--config", "--engine", "--provider", "-config", "-engine", "-pre", "-post", "-provider"],
     ),
     Acts {
-        // It runs those in which a format is told.
-        ends: &[".lua"],
+        // It runs those in which a format is told, perhaps with extensions of that.
+        within: &[".lua"],
         ..acts(&["pandoc"], "FLd", &["--data", "--de", "--ext", "--fi", "--lua", "--pdf-engine"])
     },
     acts(&["pylint"], "", &["--init", "--load", "--output=", "--rc"]),
@@ -156,7 +169,7 @@ impl Acts {
         let cluster = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         cluster.is_some_and(|cluster| cluster.contains(|c| self.letters.contains(c)))
             || self.begins.iter().any(|begin| argument.starts_with(begin))
-            || self.ends.iter().any(|end| argument.ends_with(end))
+            || self.within.iter().any(|part| argument.contains(part))
     }
 }
 
@@ -176,6 +189,7 @@ mod tests {
             "apt-get install -oDPkg::Pre-Invoke=x y",
             "pandoc --pdf-engine=x y",
             "pandoc -t x.lua y",
+            "pandoc -t x.lua+smart y",
             "pylint --init-hook=x y",
             "date -s x",
             "tree -o x",
@@ -183,6 +197,8 @@ mod tests {
             "date -us x",
             "apt-get install -yo DPkg::Pre-Invoke::=x y",
             "gcc --specs=x y.c",
+            "gcc -E -Wp,-fplugin=x y.c",
+            "ld -plugin x y.o",
             "gcc --prefix=x y.c",
             "gcc -Wl,-z,now,-plugin,x y.c",
             "clang -fpass-plugin=x y.c",
@@ -193,6 +209,9 @@ mod tests {
             "file --comp -m x",
             "file -bC x",
             "gpg --agent-prog x --list-keys",
+            "gpg --dirmngr-program x --recv-keys y",
+            "gpg --ho x --list-keys",
+            "gpg --opt x --list-keys",
             "hg log --conf hooks.pre-log=x",
             "hg -vR x log",
             "ninja -vf x",

@@ -27,7 +27,8 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         return words[1..].iter().any(|word| word.value.starts_with('-'));
     }
     if matches!(&*name, "[" | "printf" | "test") {
-        return words[1..].iter().any(|word| names_variable(&word.value));
+        let names_one = words[1..].iter().any(|word| names_variable(&word.value));
+        return names_one || name == "printf" && counts(&words[1..]);
     }
     let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
         return acts::has_one(&name, words[1..].iter().map(|word| &*word.value));
@@ -73,6 +74,19 @@ pub(super) fn builds_commands(program: &str, text: &str) -> bool {
 /// Whether bash takes what follows as a variable, and runs what stands in its subscript.
 fn names_variable(argument: &str) -> bool {
     argument.starts_with("-v") || argument.starts_with("-R")
+}
+
+/// Whether `printf` stores in a variable how much it has written, such as in `PATH`: with `%n`
+/// bash does.
+fn counts(arguments: &[Word]) -> bool {
+    let arguments = match arguments {
+        [end, rest @ ..] if end.value == "--" => rest,
+        all => all,
+    };
+    let [format, _, ..] = arguments else { return false };
+    let is_between = |c: char| c.is_ascii_digit() || "#'+- .*hjlLtz".contains(c);
+    let format_of = |rest: &str| rest.trim_start_matches(is_between).starts_with('n');
+    !format.is_literal() || format.value.replace("%%", "").split('%').skip(1).any(format_of)
 }
 
 /// What may be options: everything before `--`.
@@ -123,10 +137,14 @@ fn is_message(words: &[Word], at: usize) -> bool {
 
 /// Whether curl would send a file of this machine, or take one for the answer.
 fn names_file(argument: &str) -> bool {
-    // In addresses it takes brackets for several addresses at once.
+    // In addresses it takes brackets for several addresses at once, of any scheme.
+    let scheme = argument.split_once(':').map_or("", |(scheme, _)| scheme);
     let address = argument.to_ascii_lowercase().replace(['{', '}', '[', ']'], "");
     let is_option = argument.starts_with('-');
-    argument.starts_with('@') || is_option && argument.contains('@') || address.contains("file:")
+    argument.starts_with('@')
+        || is_option && argument.contains('@')
+        || address.contains("file:")
+        || scheme.contains(['{', '['])
 }
 
 /// Whether cargo gives the compiler what stands behind `--`, or is another one itself.
@@ -173,9 +191,9 @@ const NPM_ACTS: &[&str] = &["c", "config", "edit", "explore", "pkg", "plugin", "
 /// Commands of git that run what the repository or the arguments say, or write any file that
 /// these name.
 const GIT_ACTS: &str = "\
-    bisect config credential credential-cache credential-store daemon difftool fast-import \
+    bisect bundle config credential credential-cache credential-store daemon difftool fast-import \
     filter-branch filter-repo for-each-repo hook instaweb interpret-trailers mailinfo maintenance \
-    merge-file merge-index mergetool p4 receive-pack remote-ext remote-fd send-email shell \
+    merge-file merge-index mergetool p4 pack-objects receive-pack remote-ext remote-fd send-email shell \
     submodule update-index upload-archive upload-pack var web--browse";
 
 /// Options of one letter that are dangerous after one command of git.
@@ -212,7 +230,9 @@ fn git_acts(words: &[Word]) -> bool {
         cluster.is_some_and(|rest| rest.chars().any(|c| letters.is_some_and(|l| l.contains(c))))
     };
     let is_told = |word: &Word| matches!(&*word.value, "--get" | "--list" | "-l");
-    let only_tells = command == "config" && words.iter().any(is_told);
+    // Behind `--` these are values.
+    let mut options = words.iter().take_while(|word| word.value != "--");
+    let only_tells = command == "config" && options.any(is_told);
     // `submodule--helper` is what does the work of `submodule`.
     let base = command.split_once("--").map_or(command, |(base, _)| base);
     [command, base].iter().any(|name| is_listed(GIT_ACTS, name)) && !only_tells

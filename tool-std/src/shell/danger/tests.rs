@@ -26,6 +26,8 @@ fn arguments_that_act_are_seen() {
         "git fetch --upload-pack=x y",
         "git rebase -x make",
         "git config core.pager x",
+        "git config core.fsmonitor x -- --get",
+        "git bundle create x HEAD",
         "git submodule foreach x",
         "git bisect run x",
         "rg --pre=x y",
@@ -55,6 +57,8 @@ fn arguments_that_act_are_seen() {
         "curl -sSLo x y",
         "curl -K x",
         "curl --upload-file x y",
+        "curl {fi,x}le:///etc/passwd",
+        "curl f[i-j]le:///etc/passwd",
         "wget -O x y",
         "go test -exec x",
         "go build --toolexec=x",
@@ -78,6 +82,9 @@ fn arguments_that_act_are_seen() {
         "test -v a[$(x)]",
         "[ -v a[$(x)] ]",
         "printf -v a[$(x)] b",
+        "printf x%n PATH",
+        "printf -- %%%-3.1ln PATH",
+        "printf %s%n x PATH",
         "git submodule--helper update",
         "git merge-file a b c",
         "git mailsplit -ox y",
@@ -117,6 +124,10 @@ fn daily_work_is_not() {
         "rsync -av --dry-run a b",
         "ssh host ls",
         "curl -fsSL https://example.org",
+        "curl https://example.org/{a,b}[1-3]",
+        "git config --get user.name",
+        "printf %s\\n%%now x",
+        "printf %n",
         "go test ./... -run X -v -race",
         "cargo test --workspace --all-features -- --nocapture",
         "npm run build --silent",
@@ -140,6 +151,10 @@ fn words_that_may_be_options_count() {
     loose[2].leads = true;
     assert!(has_argument(&loose, false));
     assert!(has_argument(&words("rg x"), true));
+    let mut format = words("printf x PATH");
+    format[1].glob = true;
+    assert!(has_argument(&format, false));
+    assert!(!has_argument(&format[..2], false));
     let mut message = words("git commit -m x");
     message[3].leads = true;
     assert!(!has_argument(&message, false));

@@ -1,0 +1,128 @@
+//! What has begun at the end of an output and whose rest has not come: a character, a line end,
+//! a sequence that only means something to a terminal.
+//!
+//! Whoever takes an output in parts gets such a thing whole, with the part that has its end.
+//!
+//! **Invariant:** no more than [`MOST`] bytes ever wait, and none is lost.
+
+use std::borrow::Cow;
+
+use super::capture::whole_chars;
+
+/// The longest start that is waited for.
+const MOST: usize = 4096;
+
+const ESCAPE: u8 = 0x1b;
+
+/// What has begun at the end of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Begun(Vec<u8>);
+
+impl Begun {
+    /// What is whole now that `bytes` have come.
+    pub(super) fn next<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.0.is_empty() {
+            let (whole, begun) = bytes.split_at(bytes.len() - begun(bytes));
+            self.0.extend_from_slice(begun);
+            return Cow::Borrowed(whole);
+        }
+        self.0.extend_from_slice(bytes);
+        let rest = self.0.split_off(self.0.len() - begun(&self.0));
+        Cow::Owned(std::mem::replace(&mut self.0, rest))
+    }
+
+    /// How many bytes wait.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What waits; nothing more comes.
+    pub(super) fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// How many bytes at the end have begun something.
+fn begun(bytes: &[u8]) -> usize {
+    let last = &bytes[bytes.len().saturating_sub(MOST)..];
+    match memchr::memrchr(ESCAPE, last) {
+        Some(at) if is_begun(&last[at + 1..]) => last.len() - at,
+        _ if last.ends_with(b"\r") => 1,
+        _ => last.len() - whole_chars(last),
+    }
+}
+
+/// Whether what follows an escape character is not all of its sequence.
+fn is_begun(rest: &[u8]) -> bool {
+    let Some((first, rest)) = rest.split_first() else { return true };
+    match first {
+        b'[' => rest.iter().all(|byte| (0x20..=0x3f).contains(byte)),
+        b']' | b'P' | b'_' | b'^' | b'X' => !rest.iter().any(|byte| matches!(byte, 0x7 | b'\n')),
+        b' '..=b'/' => rest.iter().all(|byte| (b' '..=b'/').contains(byte)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    // F138
+    #[test]
+    fn what_has_begun_waits_for_its_end() {
+        for (bytes, expected) in [
+            (&b"ab"[..], 0),
+            ("ä".as_bytes(), 0),
+            (b"a\xc3", 1),
+            (b"\xf0\x9f\x98", 3),
+            (b"\xff", 0),
+            (b"a\r", 1),
+            (b"a\r\n", 0),
+            (b"a\x1b", 1),
+            (b"a\x1b[1;3", 5),
+            (b"a\x1b[1;31m", 0),
+            (b"a\x1b[31mb\xc3", 1),
+            (b"\x1b]0;ti", 6),
+            (b"\x1b]0;title\x07", 0),
+            (b"\x1b]0;title\n", 0),
+            (b"\x1b(", 2),
+            (b"\x1b(B", 0),
+            (b"\x1b%", 2),
+            (b"\x1b%G", 0),
+            (b"\x1b=", 0),
+        ] {
+            assert_eq!(begun(bytes), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn what_never_ends_is_not_waited_for() {
+        let mut begun = Begun::default();
+        assert!(begun.next(b"\x1b]").is_empty());
+        assert!(begun.next(&[b'x'; MOST - 2]).is_empty());
+        assert_eq!(begun.next(b"y").len(), MOST + 1);
+        assert_eq!(begun.len(), 0);
+    }
+
+    proptest! {
+        // However it comes in, all of it goes on, in its order, and little waits.
+        #[test]
+        fn nothing_is_lost(
+            bytes in prop::collection::vec(prop_oneof![
+                any::<u8>(), Just(ESCAPE), Just(b'['), Just(b']'), Just(0xc3), Just(b'\r')
+            ], 0..200),
+            step in 1_usize..40,
+        ) {
+            let mut begun = Begun::default();
+            let mut heard = Vec::new();
+            for chunk in bytes.chunks(step) {
+                heard.extend_from_slice(&begun.next(chunk));
+                prop_assert!(begun.len() <= MOST);
+            }
+            heard.extend(begun.rest());
+            prop_assert_eq!(heard, bytes);
+        }
+    }
+}
