@@ -26,6 +26,7 @@ mod heard;
 mod held;
 mod lines;
 mod open;
+mod order;
 mod out;
 mod single;
 mod together;
@@ -132,6 +133,7 @@ where
         out: Arc::clone(&out),
         running: JoinSet::new(),
         open: Arc::default(),
+        order: None,
         has_begun: false,
         is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
     };

@@ -24,6 +24,7 @@ use super::answer;
 use super::envelope::{Simple, ToolCall};
 use super::heard::Level;
 use super::open::{Open, Ticket};
+use super::order::Order;
 use crate::call::{CallId, Outcome};
 use crate::context::Session;
 use crate::event::Events;
@@ -81,14 +82,17 @@ impl Single {
         let view = self.pipeline.toolset().view_for(&self.session);
         let Some(definition) = view.definition(&call.name) else { return Told::Nothing };
         let Some(ticket) = self.open.ticket(id) else { return Told::Nothing };
-        let cancel = CancellationToken::new();
-        let mut call = call.call(&cancel);
-        let call_id = CallId::next();
-        call.id = Some(call_id.clone());
+        let order = Order::of(call, None);
+        let (call_id, cancel) = (CallId::next(), order.cancel.clone());
         let mut events = self.pipeline.subscribe_to(&call_id);
         let taken = CancellationToken::new();
         let (pipeline, session) = (self.pipeline.clone(), self.asking(id, &taken));
-        let mut running: Running = Box::pin(async move { pipeline.call(&session, call).await });
+        let known_as = call_id.clone();
+        let mut running: Running = Box::pin(async move {
+            let mut call = order.call();
+            call.id = Some(known_as);
+            pipeline.call(&session, call).await
+        });
         match future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await {
             Poll::Ready(outcome) if !events.has(|kind| is_logged(kind, self.level.get())) => {
                 let mut out = Vec::with_capacity(USUAL);
@@ -98,7 +102,7 @@ impl Single {
             Poll::Ready(outcome) => running = Box::pin(future::ready(outcome)),
             Poll::Pending => {}
         }
-        let begun = Begun::start(call_id, view, running, cancel);
+        let begun = Begun::start(call_id, view, running, cancel.token().clone());
         Told::Begun(Handed { call: Arc::new(Mutex::new(Some((begun, events)))), taken }, ticket)
     }
 
