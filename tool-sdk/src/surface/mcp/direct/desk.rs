@@ -163,7 +163,10 @@ impl Desk {
         self.open.begin(Request::of(Arc::clone(&id)).cancelled_by(cancel.clone()));
         let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
         self.running.spawn(async move {
+            // A call that goes with its connection is given up by everybody.
+            let given_up = cancel.token().clone().drop_guard();
             let (outcome, _) = running.await;
+            given_up.disarm();
             // Nobody waits for the answer to a request that was taken back.
             if !cancel.is_cancelled() {
                 asked.tell(&out, &id, outcome);

@@ -1,4 +1,5 @@
-//! Calls that are given up while they run: by their peer or by the host. What a tool left running hears of it by the context that it was given.
+//! Calls that are given up while they run: by their peer, because it has hung up, or by the
+//! host. What a tool left running hears of it by the context that it was given.
 
 use std::time::Duration;
 
@@ -115,6 +116,18 @@ async fn a_call_that_has_ended_is_not_given_up_with_the_next_one() {
     peer.line(&taken_back(100).to_string()).await;
     is_given_up(&cx).await;
     assert!(!before.is_cancelled() && !after.is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_hangs_up_gives_up_its_calls() {
+    for (server, mut given) in both(&Session::default()) {
+        let mut peer = Peer::legacy(&server, json!({})).await;
+        peer.request("ping", json!({})).await;
+        peer.line(&request(100, "stay").to_string()).await;
+        let cx = stays(&mut given).await;
+        peer.hang_up().await;
+        is_given_up(&cx).await;
+    }
 }
 
 // Over HTTP a connection says nothing of who still waits; what does not go on has no one.
