@@ -131,12 +131,16 @@ impl Desk {
     }
 
     fn call(&mut self, talk: Arc<Talk>, id: &str, asked: Asked, call: &ToolCall<'_>) {
-        let order = Order::of(call, self.order.take());
+        let order = match self.order.take() {
+            Some(order) => order.again(call),
+            None => Order::of(call),
+        };
         let cancel = order.cancel.clone();
-        let mut running = Box::pin(async move {
+        // Written where it stays: moved there, all of its room would be copied.
+        let mut running = Box::into_pin(Box::write(Box::new_uninit(), async move {
             let outcome = talk.pipeline.call(&talk.session, order.call()).await;
             (outcome, order)
-        });
+        }));
         if !self.is_alone {
             return self.wait(running, cancel, id, asked);
         }

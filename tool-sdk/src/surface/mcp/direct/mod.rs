@@ -170,15 +170,16 @@ impl<R: AsyncRead + Unpin> Front<R> {
     /// Answers lines until one is for rmcp, or none is left.
     fn look(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let (passed, batch) = if let Some((line, batch)) = self.held.next(&self.desk.open) {
-                (self.desk.take(&line, batch.as_ref()), batch)
-            } else if let Some((line, batch)) = self.batches.next() {
-                let passed = batch
-                    .check(&line)
-                    .and_then(|()| enter(&mut self.desk, &mut self.held, &line, Some(&batch)));
-                (passed, Some(batch))
+            let mut batch = None;
+            let passed = if let Some((line, among)) = self.held.next(&self.desk.open) {
+                batch = among;
+                self.desk.take(&line, batch.as_ref())
+            } else if let Some((line, among)) = self.batches.next() {
+                let among = batch.insert(among);
+                let is_fine = among.check(&line);
+                is_fine.and_then(|()| enter(&mut self.desk, &mut self.held, &line, Some(among)))
             } else {
-                let passed = match self.lines.next()? {
+                match self.lines.next()? {
                     Line::Whole(line) if batch::is_one(line) => {
                         match self.desk.opened.with_batches.load(Ordering::Relaxed) {
                             true => self.batches.take(line, &self.desk.out).map(|()| None),
@@ -187,8 +188,7 @@ impl<R: AsyncRead + Unpin> Front<R> {
                     }
                     Line::Whole(line) => enter(&mut self.desk, &mut self.held, line, None),
                     Line::TooLong => Err(Fault::too_long()),
-                };
-                (passed, None)
+                }
             };
             match passed {
                 Ok(None) => {}

@@ -10,7 +10,6 @@ use crate::call::{Call, Cancel};
 const KEPT: usize = 64 * 1024;
 
 /// The words of one call, and what cancels it.
-#[derive(Default)]
 pub(super) struct Order {
     name: String,
     arguments: String,
@@ -18,9 +17,15 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order for a call as it was read, made of that for the call before it.
-    pub(super) fn of(call: &ToolCall<'_>, before: Option<Self>) -> Self {
-        let Self { mut name, mut arguments, cancel } = before.unwrap_or_default();
+    /// The order for a call as it was read.
+    pub(super) fn of(call: &ToolCall<'_>) -> Self {
+        let (name, arguments) = (&*call.name, call.arguments.unwrap_or("{}"));
+        Self { name: name.to_owned(), arguments: arguments.to_owned(), cancel: Cancel::default() }
+    }
+
+    /// The same, made of the order for a call that has ended.
+    pub(super) fn again(self, call: &ToolCall<'_>) -> Self {
+        let Self { mut name, mut arguments, cancel } = self;
         name.clear();
         name.push_str(&call.name);
         arguments.clear();

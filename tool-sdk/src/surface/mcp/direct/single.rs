@@ -82,11 +82,11 @@ impl Single {
         let view = self.pipeline.toolset().view_for(&self.session);
         let Some(definition) = view.definition(&call.name) else { return Told::Nothing };
         let Some(ticket) = self.open.ticket(id) else { return Told::Nothing };
-        let order = Order::of(call, None);
+        let order = Order::of(call);
         let (call_id, cancel) = (CallId::next(), order.cancel.clone());
         let mut events = self.pipeline.subscribe_to(&call_id);
-        let taken = CancellationToken::new();
-        let (pipeline, session) = (self.pipeline.clone(), self.asking(id, &taken));
+        let (session, taken) = self.asking(id);
+        let pipeline = self.pipeline.clone();
         let known_as = call_id.clone();
         let mut running: Running = Box::pin(async move {
             let mut call = order.call();
@@ -106,15 +106,14 @@ impl Single {
         Told::Begun(Handed { call: Arc::new(Mutex::new(Some((begun, events)))), taken }, ticket)
     }
 
-    /// The session in which questions go to the stream of this request, once it is `taken`.
-    fn asking(&self, id: &str, taken: &CancellationToken) -> Session {
+    /// The session in which questions go to the stream of this request, and what they wait for.
+    fn asking(&self, id: &str) -> (Session, Option<CancellationToken>) {
         let session = self.session.clone();
-        match (&self.user, serde_json::from_str(id)) {
-            (Some(user), Ok(request)) => {
-                user.because_of(Cause { request, known: Some(taken.clone()) }).join(session)
-            }
-            _ => session,
-        }
+        let Some(user) = &self.user else { return (session, None) };
+        let Ok(request) = serde_json::from_str(id) else { return (session, None) };
+        let taken = CancellationToken::new();
+        let cause = Cause { request, known: Some(taken.clone()) };
+        (user.because_of(cause).join(session), Some(taken))
     }
 }
 
@@ -148,14 +147,16 @@ impl Begun {
 #[derive(Clone)]
 pub(in super::super) struct Handed {
     call: Arc<Mutex<Option<(Begun, Events)>>>,
-    /// Triggered when somebody has come for it.
-    taken: CancellationToken,
+    /// Triggered when somebody has come for it, where anybody waits for that.
+    taken: Option<CancellationToken>,
 }
 
 impl Handed {
     /// The call, for whoever comes first.
     pub(in super::super) fn take(&self) -> Option<(Begun, Events)> {
-        self.taken.cancel();
+        if let Some(taken) = &self.taken {
+            taken.cancel();
+        }
         self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
