@@ -256,6 +256,27 @@ async fn a_server_that_never_starts_is_left_alone() {
     assert!(setting.upstreams.status("s").unwrap().last_error.is_some());
 }
 
+// What the host gives up itself is no fault of the server.
+#[tokio::test(start_paused = true)]
+async fn a_start_that_is_given_up_does_not_count() {
+    let is_well = Arc::new(AtomicBool::new(false));
+    let answers = Arc::clone(&is_well);
+    let setting = Setting::trusting(move |message| match answers.load(Ordering::Relaxed) {
+        true => echo(message),
+        false => vec![Act::Write(Vec::new())],
+    });
+    for _ in 0..10 {
+        let connecting = setting.upstreams.connect("s");
+        assert!(tokio::time::timeout(Duration::from_secs(1), connecting).await.is_err());
+    }
+    assert_eq!(setting.script.begun(), 10);
+    // The server's own time is its own fault, as ever.
+    let error = setting.upstreams.connect("s").await.unwrap_err();
+    assert_eq!(error.class, super::super::ErrorClass::Timeout);
+    is_well.store(true, Ordering::Relaxed);
+    setting.connect().await;
+}
+
 // F10: crash mid-call, and the next one.
 #[tokio::test]
 async fn a_lost_connection_is_made_again() {
