@@ -49,6 +49,7 @@ use super::connection::Connection;
 use super::direct::{Ticket, Told, written};
 use super::message::{self, Fault, Kind};
 
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 
 /// Where the protocol is spoken.
@@ -368,7 +369,7 @@ fn session(headers: &HeaderMap) -> Option<&str> {
 /// Reads the whole of a request.
 async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
     let (head, body) = request.into_parts();
-    let mut reading = pin!(Limited::new(body, MAX_BODY).collect());
+    let mut reading = pin!(pieces(Limited::new(body, MAX_BODY)));
     // Most bodies come with their head, and need no timer.
     let whole = match reading.as_mut().now_or_never() {
         Some(whole) => whole,
@@ -381,12 +382,29 @@ async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
         },
     };
     match whole {
-        Ok(body) => Ok((head, body.to_bytes())),
+        Ok(body) => Ok((head, body)),
         Err(error) if error.is::<LengthLimitError>() => {
             Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"))
         }
         Err(_) => Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
     }
+}
+
+/// All of a body, which mostly comes in one piece.
+async fn pieces(mut body: Limited<Incoming>) -> Result<Bytes, BoxError> {
+    let (mut first, mut all) = (Bytes::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame?.into_data() else { continue };
+        if first.is_empty() {
+            first = piece;
+            continue;
+        }
+        if all.is_empty() {
+            all.extend_from_slice(&first);
+        }
+        all.extend_from_slice(&piece);
+    }
+    Ok(if all.is_empty() { first } else { all.into() })
 }
 
 /// A request as rmcp reads it, with whose it is and what was written there.
