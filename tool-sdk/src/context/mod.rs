@@ -35,7 +35,7 @@ pub use self::sight::{Sight, Visibility};
 pub(crate) use self::sink::Listener;
 pub use self::sink::{Asking, Signal, Sink};
 pub use self::state::{FromContext, FromContextRef, State};
-use crate::call::{Call, CallId};
+use crate::call::{Call, CallId, Cancel};
 use crate::error::ToolError;
 use crate::name::ToolName;
 
@@ -62,7 +62,7 @@ pub struct Context {
     message: Option<Arc<str>>,
     started: Instant,
     timeout: Option<Duration>,
-    cancel: Option<CancellationToken>,
+    cancel: Option<Cancel>,
 }
 
 impl Context {
@@ -128,7 +128,7 @@ impl Context {
     /// Lets `token` cancel the call.
     #[must_use]
     pub fn with_cancel(mut self, token: Option<CancellationToken>) -> Self {
-        self.cancel = token;
+        self.cancel = token.map(Cancel::from);
         self
     }
 
@@ -180,7 +180,7 @@ impl Context {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.session.is_cancelled()
-            || self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+            || self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
             || self.is_late()
     }
 
@@ -202,7 +202,7 @@ impl Context {
         match &self.cancel {
             Some(call) => {
                 tokio::select! {
-                    () = call.cancelled() => {}
+                    () = call.token().cancelled() => {}
                     () = self.session.cancel_token().cancelled() => {}
                 }
             }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::kept::Kept;
 use super::sink::Listener;
 use super::state::Lent;
+use crate::call::Cancel;
 
 /// A conversation: who asks, on whose behalf, and what the host lends.
 ///
@@ -52,7 +53,7 @@ struct Inner {
     lent: Lent,
     listener: Option<Arc<dyn Listener>>,
     /// Made when somebody asks for it; shared by clones all the same.
-    cancel: Arc<OnceLock<CancellationToken>>,
+    cancel: Cancel,
     kept: Arc<Kept>,
 }
 
@@ -291,20 +292,20 @@ impl Session {
     /// Lets `token` cancel every call of the session.
     #[must_use]
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
-        self.inner().cancel = Arc::new(token.into());
+        self.inner().cancel = token.into();
         self
     }
 
     /// Cancels every call of the session when triggered.
     #[must_use]
     pub fn cancel_token(&self) -> &CancellationToken {
-        self.0.cancel.get_or_init(CancellationToken::new)
+        self.0.cancel.token()
     }
 
     /// Whether every call of the session is cancelled.
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.0.cancel.get().is_some_and(CancellationToken::is_cancelled)
+        self.0.cancel.is_cancelled()
     }
 
     fn inner(&mut self) -> &mut Inner {

@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 pub(super) use self::hooked::Ran;
@@ -29,7 +28,7 @@ use self::repeats::Guarded;
 use super::core::Core;
 use super::run::{aborted, contained};
 use super::turn::{Facts, Permit, Stop, Turn};
-use crate::call::{Aside, Call, CallId, RawArgs};
+use crate::call::{Aside, Call, CallId, Cancel, RawArgs};
 use crate::context::{Context, Session};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
@@ -306,7 +305,7 @@ impl<'a> Frame<'a> {
     pub(super) fn is_aborted(&self) -> bool {
         self.core.hub.is_closed()
             || self.session.is_cancelled()
-            || self.call.cancel.as_ref().is_some_and(CancellationToken::is_cancelled)
+            || self.call.cancel.as_ref().is_some_and(Cancel::is_cancelled)
     }
 
     /// Waits until nobody wants the result any more.
@@ -315,7 +314,7 @@ impl<'a> Frame<'a> {
         async move {
             let cancelled = async {
                 match &call.cancel {
-                    Some(token) => token.cancelled().await,
+                    Some(cancel) => cancel.token().cancelled().await,
                     None => std::future::pending().await,
                 }
             };

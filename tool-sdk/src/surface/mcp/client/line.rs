@@ -189,7 +189,8 @@ impl Line {
     }
 
     async fn connect(self: &Arc<Self>) -> Result<Arc<dyn Remote>, RemoteError> {
-        sleep(self.wait()?).await;
+        let (attempt, wait) = self.attempt()?;
+        sleep(wait).await;
         if self.state().is_over {
             return Err(taken_away());
         }
@@ -203,7 +204,9 @@ impl Line {
             let tools = listed.map_err(|error| error.complaining(remote.complaints()))?;
             Ok((remote, tools))
         };
-        let (remote, tools) = timeout(patience, connected).await.map_err(late)??;
+        let connected = timeout(patience, connected).await;
+        attempt.counts();
+        let (remote, tools) = connected.map_err(late)??;
         let gone = CancellationToken::new();
         let connection =
             Connection { remote: Arc::clone(&remote), _guard: Arc::new(gone.clone().drop_guard()) };
@@ -220,8 +223,8 @@ impl Line {
         Ok(remote)
     }
 
-    /// How long to wait before the next attempt.
-    fn wait(&self) -> Result<Duration, RemoteError> {
+    /// The next attempt, and how long to wait before it.
+    fn attempt(&self) -> Result<(Attempt<'_>, Duration), RemoteError> {
         let mut state = self.state();
         let now = Instant::now();
         while state.attempts.front().is_some_and(|at| now.duration_since(*at) > WINDOW) {
@@ -238,7 +241,7 @@ impl Line {
         }
         state.attempts.push_back(now);
         let doubled = count.checked_sub(1).map_or(0, |again| 1 << again);
-        Ok(FIRST_WAIT * doubled)
+        Ok((Attempt(self), FIRST_WAIT * doubled))
     }
 
     /// Keeps what went wrong; gives it as it may be told.
@@ -289,6 +292,23 @@ impl Line {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An attempt to connect, of which there is one at a time. One that is given up before the
+/// server has shown what it does is no fault of the server.
+struct Attempt<'a>(&'a Line);
+
+impl Attempt<'_> {
+    /// The server has had its time.
+    fn counts(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.0.state().attempts.pop_back();
     }
 }
 

@@ -12,7 +12,6 @@ use rmcp::model::{
     JsonRpcMessage,
 };
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use super::super::listing::Listing;
 use super::super::message::{self, Fault, Kind};
@@ -20,10 +19,11 @@ use super::super::page::Shows;
 use super::answer;
 use super::envelope::{Simple, ToolCall};
 use super::open::{Open, Request, written};
+use super::order::Order;
 use super::out::Out;
 use super::together::{Together, say};
 use super::{Opened, Talk};
-use crate::call::Outcome;
+use crate::call::{Cancel, Outcome};
 use crate::toolset::View;
 
 /// Where lines are answered.
@@ -34,6 +34,8 @@ pub(super) struct Desk {
     /// Calls that had to wait. They end with the connection.
     pub(super) running: JoinSet<()>,
     pub(super) open: Arc<Open>,
+    /// What the last call was made of, when it has ended.
+    pub(super) order: Option<Order>,
     /// The peer has sent what a connection begins with.
     pub(super) has_begun: bool,
     /// Everything runs on one thread, so that a task of its own frees nobody.
@@ -129,16 +131,26 @@ impl Desk {
     }
 
     fn call(&mut self, talk: Arc<Talk>, id: &str, asked: Asked, call: &ToolCall<'_>) {
-        let cancel = CancellationToken::new();
-        let call = call.call(&cancel);
-        let mut running = Box::pin(async move { talk.pipeline.call(&talk.session, call).await });
+        let order = match self.order.take() {
+            Some(order) => order.again(call),
+            None => Order::of(call),
+        };
+        let cancel = order.cancel.clone();
+        // Written where it stays: moved there, all of its room would be copied.
+        let mut running = Box::into_pin(Box::write(Box::new_uninit(), async move {
+            let outcome = talk.pipeline.call(&talk.session, order.call()).await;
+            (outcome, order)
+        }));
         if !self.is_alone {
             return self.wait(running, cancel, id, asked);
         }
         // Whoever is to be woken is not known before the call has a task.
         let mut cx = Context::from_waker(Waker::noop());
         match running.as_mut().poll(&mut cx) {
-            Poll::Ready(outcome) => asked.tell(&self.out, id, outcome),
+            Poll::Ready((outcome, order)) => {
+                asked.tell(&self.out, id, outcome);
+                self.order = Some(order);
+            }
             Poll::Pending => self.wait(running, cancel, id, asked),
         }
     }
@@ -146,8 +158,8 @@ impl Desk {
     /// Goes on with a call on a task of its own.
     fn wait(
         &mut self,
-        running: Pin<Box<dyn Future<Output = Outcome> + Send>>,
-        cancel: CancellationToken,
+        running: Pin<Box<dyn Future<Output = (Outcome, Order)> + Send>>,
+        cancel: Cancel,
         id: &str,
         asked: Asked,
     ) {
@@ -155,7 +167,10 @@ impl Desk {
         self.open.begin(Request::of(Arc::clone(&id)).cancelled_by(cancel.clone()));
         let (out, open) = (Arc::clone(&self.out), Arc::clone(&self.open));
         self.running.spawn(async move {
-            let outcome = running.await;
+            // A call that goes with its connection is given up by everybody.
+            let given_up = cancel.token().clone().drop_guard();
+            let (outcome, _) = running.await;
+            given_up.disarm();
             // Nobody waits for the answer to a request that was taken back.
             if !cancel.is_cancelled() {
                 asked.tell(&out, &id, outcome);

@@ -10,11 +10,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 
 use super::super::message::object;
 use super::usual;
-use crate::call::Call;
 
 /// A request, borrowed from its line and read in one go.
 #[derive(Deserialize)]
@@ -71,14 +69,6 @@ pub(super) struct ToolCall<'a> {
     pub(super) name: Cow<'a, str>,
     /// As the peer wrote them, down to keys that stand there twice.
     pub(super) arguments: Option<&'a str>,
-}
-
-impl ToolCall<'_> {
-    /// The call; `cancel` ends it.
-    pub(super) fn call(&self, cancel: &CancellationToken) -> Call<'static> {
-        let arguments = self.arguments.unwrap_or("{}").to_owned();
-        Call::new(self.name.clone().into_owned(), arguments).cancelled_by(cancel.clone())
-    }
 }
 
 /// A notification, of which only what matters is looked at.

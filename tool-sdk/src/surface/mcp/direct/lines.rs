@@ -36,11 +36,10 @@ pub(super) enum Line<'a> {
 impl Lines {
     /// The next line; nothing where more has to come first.
     pub(super) fn next(&mut self) -> Option<Line<'_>> {
-        loop {
+        // Mostly one line has come, and nothing is left to be looked through behind it.
+        while self.seen < self.bytes.len() {
             let start = self.start;
-            let Some(more) = memchr(b'\n', &self.bytes[self.seen..]) else {
-                return self.overflow();
-            };
+            let Some(more) = memchr(b'\n', &self.bytes[self.seen..]) else { break };
             let length = self.seen + more - start;
             self.start = start + length + 1;
             self.seen = self.start;
@@ -52,6 +51,7 @@ impl Lines {
                 _ => Line::TooLong,
             });
         }
+        self.overflow()
     }
 
     /// Makes room for the next read; what is left has no end yet.

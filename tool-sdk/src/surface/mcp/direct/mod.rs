@@ -26,6 +26,7 @@ mod heard;
 mod held;
 mod lines;
 mod open;
+mod order;
 mod out;
 mod single;
 mod together;
@@ -116,28 +117,9 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + 'static,
 {
-    let out = Out::new(write);
-    let opened = Arc::new(Opened {
-        pipeline,
-        out: Arc::clone(&out),
-        level: Arc::default(),
-        hung_up: CancellationToken::new(),
-        over: CancellationToken::new(),
-        talk: OnceLock::new(),
-        with_batches: AtomicBool::new(false),
-    });
-    let desk = Desk {
-        listing,
-        opened: Arc::clone(&opened),
-        out: Arc::clone(&out),
-        running: JoinSet::new(),
-        open: Arc::default(),
-        has_begun: false,
-        is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
-    };
-    let open = Arc::clone(&desk.open);
-    let (lines, batches, held) = (Lines::default(), Batches::default(), Held::default());
-    let front = Front { read, lines, batches, held, desk, ending: None };
+    let front = Front::new(read, Out::new(write), pipeline, listing);
+    let (out, open) = (Arc::clone(&front.desk.out), Arc::clone(&front.desk.open));
+    let opened = Arc::clone(&front.desk.opened);
     let (pass, passed) = mpsc::channel(1);
     let mut reading = JoinSet::new();
     reading.spawn(front.read(pass));
@@ -156,6 +138,30 @@ struct Front<R> {
 }
 
 impl<R: AsyncRead + Unpin> Front<R> {
+    fn new(read: R, out: Arc<Out>, pipeline: Pipeline, listing: Arc<Listing>) -> Self {
+        let opened = Arc::new(Opened {
+            pipeline,
+            out: Arc::clone(&out),
+            level: Arc::default(),
+            hung_up: CancellationToken::new(),
+            over: CancellationToken::new(),
+            talk: OnceLock::new(),
+            with_batches: AtomicBool::new(false),
+        });
+        let desk = Desk {
+            listing,
+            opened,
+            out,
+            running: JoinSet::new(),
+            open: Arc::default(),
+            order: None,
+            has_begun: false,
+            is_alone: Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread,
+        };
+        let (lines, batches, held) = (Lines::default(), Batches::default(), Held::default());
+        Self { read, lines, batches, held, desk, ending: None }
+    }
+
     /// Reads until the peer has hung up, or nobody wants to hear what it passes on.
     async fn read(mut self, pass: mpsc::Sender<ClientJsonRpcMessage>) {
         while let Some(message) = poll_fn(|cx| self.poll_receive(cx)).await {
@@ -168,15 +174,16 @@ impl<R: AsyncRead + Unpin> Front<R> {
     /// Answers lines until one is for rmcp, or none is left.
     fn look(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let (passed, batch) = if let Some((line, batch)) = self.held.next(&self.desk.open) {
-                (self.desk.take(&line, batch.as_ref()), batch)
-            } else if let Some((line, batch)) = self.batches.next() {
-                let passed = batch
-                    .check(&line)
-                    .and_then(|()| enter(&mut self.desk, &mut self.held, &line, Some(&batch)));
-                (passed, Some(batch))
+            let mut batch = None;
+            let passed = if let Some((line, among)) = self.held.next(&self.desk.open) {
+                batch = among;
+                self.desk.take(&line, batch.as_ref())
+            } else if let Some((line, among)) = self.batches.next() {
+                let among = batch.insert(among);
+                let is_fine = among.check(&line);
+                is_fine.and_then(|()| enter(&mut self.desk, &mut self.held, &line, Some(among)))
             } else {
-                let passed = match self.lines.next()? {
+                match self.lines.next()? {
                     Line::Whole(line) if batch::is_one(line) => {
                         match self.desk.opened.with_batches.load(Ordering::Relaxed) {
                             true => self.batches.take(line, &self.desk.out).map(|()| None),
@@ -185,8 +192,7 @@ impl<R: AsyncRead + Unpin> Front<R> {
                     }
                     Line::Whole(line) => enter(&mut self.desk, &mut self.held, line, None),
                     Line::TooLong => Err(Fault::too_long()),
-                };
-                (passed, None)
+                }
             };
             match passed {
                 Ok(None) => {}
@@ -314,5 +320,38 @@ impl Transport<RoleServer> for Behind {
     async fn close(&mut self) -> io::Result<()> {
         self.open.part();
         poll_fn(|cx| self.out.poll_shutdown(cx)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, duplex, empty};
+
+    use super::*;
+    use crate::registry::Registry;
+
+    // A call that blocks its thread cannot be made to end, and the answers of those that came
+    // with it do not wait for it.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_leaves_without_the_call_that_blocks_its_thread() {
+        let (ours, mut theirs) = duplex(1024);
+        let pipeline = Pipeline::new(Registry::default());
+        let mut front = Front::new(empty(), Out::new(ours), pipeline, Arc::default());
+        let two =
+            br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"b"}]"#;
+        front.batches.take(two, &front.desk.out).ok().unwrap();
+        let (_, answered) = front.batches.next().unwrap();
+        say(&front.desk.out, Some(&answered), |queue| answer::whole(queue, "1", "{}"));
+        drop(answered);
+        let (_, blocked) = front.batches.next().unwrap();
+        front.desk.running.spawn(std::future::pending());
+
+        let begun = tokio::time::Instant::now();
+        let passed = poll_fn(|cx| front.poll_receive(cx)).await;
+        assert!(passed.is_none() && begun.elapsed() == PATIENCE);
+        drop((front, blocked));
+        let mut heard = String::new();
+        theirs.read_to_string(&mut heard).await.unwrap();
+        assert_eq!(heard, "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}]\n");
     }
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use rmcp::model::RequestId;
-use tokio_util::sync::CancellationToken;
 
 use super::together::Together;
+use crate::call::Cancel;
 
 /// How many there may be before more have to wait.
 const MOST: usize = 256;
@@ -46,7 +46,7 @@ struct State {
 pub(super) struct Request {
     id: Arc<str>,
     /// With what one ends that is answered here.
-    cancel: Option<CancellationToken>,
+    cancel: Option<Cancel>,
     /// Where the answer of rmcp goes, where that is to others.
     batch: Option<Arc<Together>>,
 }
@@ -56,7 +56,7 @@ impl Request {
         Self { id: id.into(), cancel: None, batch: None }
     }
 
-    pub(super) fn cancelled_by(self, cancel: CancellationToken) -> Self {
+    pub(super) fn cancelled_by(self, cancel: Cancel) -> Self {
         Self { cancel: Some(cancel), ..self }
     }
 
@@ -138,7 +138,7 @@ impl Open {
         let request = state.find(id).and_then(|at| state.requests.get(at));
         let Some(cancel) = request.and_then(|request| request.cancel.clone()) else { return false };
         drop(state);
-        cancel.cancel();
+        cancel.token().cancel();
         true
     }
 

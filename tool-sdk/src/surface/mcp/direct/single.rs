@@ -24,6 +24,7 @@ use super::answer;
 use super::envelope::{Simple, ToolCall};
 use super::heard::Level;
 use super::open::{Open, Ticket};
+use super::order::Order;
 use crate::call::{CallId, Outcome};
 use crate::context::Session;
 use crate::event::Events;
@@ -81,14 +82,17 @@ impl Single {
         let view = self.pipeline.toolset().view_for(&self.session);
         let Some(definition) = view.definition(&call.name) else { return Told::Nothing };
         let Some(ticket) = self.open.ticket(id) else { return Told::Nothing };
-        let cancel = CancellationToken::new();
-        let mut call = call.call(&cancel);
-        let call_id = CallId::next();
-        call.id = Some(call_id.clone());
+        let order = Order::of(call);
+        let (call_id, cancel) = (CallId::next(), order.cancel.clone());
         let mut events = self.pipeline.subscribe_to(&call_id);
-        let taken = CancellationToken::new();
-        let (pipeline, session) = (self.pipeline.clone(), self.asking(id, &taken));
-        let mut running: Running = Box::pin(async move { pipeline.call(&session, call).await });
+        let (session, taken) = self.asking(id);
+        let pipeline = self.pipeline.clone();
+        let known_as = call_id.clone();
+        let mut running: Running = Box::pin(async move {
+            let mut call = order.call();
+            call.id = Some(known_as);
+            pipeline.call(&session, call).await
+        });
         match future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx))).await {
             Poll::Ready(outcome) if !events.has(|kind| is_logged(kind, self.level.get())) => {
                 let mut out = Vec::with_capacity(USUAL);
@@ -98,19 +102,18 @@ impl Single {
             Poll::Ready(outcome) => running = Box::pin(future::ready(outcome)),
             Poll::Pending => {}
         }
-        let begun = Begun::start(call_id, view, running, cancel);
+        let begun = Begun::start(call_id, view, running, cancel.token().clone());
         Told::Begun(Handed { call: Arc::new(Mutex::new(Some((begun, events)))), taken }, ticket)
     }
 
-    /// The session in which questions go to the stream of this request, once it is `taken`.
-    fn asking(&self, id: &str, taken: &CancellationToken) -> Session {
+    /// The session in which questions go to the stream of this request, and what they wait for.
+    fn asking(&self, id: &str) -> (Session, Option<CancellationToken>) {
         let session = self.session.clone();
-        match (&self.user, serde_json::from_str(id)) {
-            (Some(user), Ok(request)) => {
-                user.because_of(Cause { request, known: Some(taken.clone()) }).join(session)
-            }
-            _ => session,
-        }
+        let Some(user) = &self.user else { return (session, None) };
+        let Ok(request) = serde_json::from_str(id) else { return (session, None) };
+        let taken = CancellationToken::new();
+        let cause = Cause { request, known: Some(taken.clone()) };
+        (user.because_of(cause).join(session), Some(taken))
     }
 }
 
@@ -144,14 +147,16 @@ impl Begun {
 #[derive(Clone)]
 pub(in super::super) struct Handed {
     call: Arc<Mutex<Option<(Begun, Events)>>>,
-    /// Triggered when somebody has come for it.
-    taken: CancellationToken,
+    /// Triggered when somebody has come for it, where anybody waits for that.
+    taken: Option<CancellationToken>,
 }
 
 impl Handed {
     /// The call, for whoever comes first.
     pub(in super::super) fn take(&self) -> Option<(Begun, Events)> {
-        self.taken.cancel();
+        if let Some(taken) = &self.taken {
+            taken.cancel();
+        }
         self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

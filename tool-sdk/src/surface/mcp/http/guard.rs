@@ -7,9 +7,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hyper::header::{AUTHORIZATION, HOST, ORIGIN};
-use hyper::{HeaderMap, StatusCode};
+use hyper::StatusCode;
 
+use super::head::{Field, Head};
 use super::token::Print;
 use super::{Http, Principal};
 
@@ -31,6 +31,10 @@ pub(super) enum Refused {
     Origin,
     /// It does not have the token.
     Token,
+    /// It came to another path.
+    Path,
+    /// It names a session that there is not, or that is somebody else's.
+    Session,
 }
 
 impl Refused {
@@ -38,6 +42,7 @@ impl Refused {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Token => StatusCode::UNAUTHORIZED,
+            Self::Path | Self::Session => StatusCode::NOT_FOUND,
         }
     }
 
@@ -46,6 +51,8 @@ impl Refused {
             Self::Host => "this host name is not served here",
             Self::Origin => "this origin may not use the server",
             Self::Token => "send `Authorization: Bearer TOKEN` with the server's token",
+            Self::Path => "the protocol is spoken at /mcp",
+            Self::Session => "there is no such session",
         }
     }
 }
@@ -68,21 +75,18 @@ impl Guard {
     }
 
     /// Whether the name and the site are known. Browsers ask that much without a token.
-    pub(super) fn knows(&self, headers: &HeaderMap) -> Result<(), Refused> {
-        let one_of = |header, list: &[String]| {
-            let mut values = headers.get_all(header).iter();
-            let (value, another) = (values.next(), values.next());
-            let value = value.and_then(|value| value.to_str().ok()).filter(|_| another.is_none());
+    pub(super) fn knows(&self, head: &Head<'_>) -> Result<(), Refused> {
+        let one_of = |field: Field<'_>, list: &[String]| {
             let is_known = |value: &str| {
                 list.iter().any(|known| known == value)
                     || list.iter().any(|known| known.eq_ignore_ascii_case(value))
             };
-            value.is_some_and(is_known)
+            field.text().is_some_and(is_known)
         };
-        if !one_of(HOST, &self.hosts) {
+        if !one_of(head.host, &self.hosts) {
             return Err(Refused::Host);
         }
-        if headers.contains_key(ORIGIN) && !one_of(ORIGIN, &self.origins) {
+        if head.origin.is_there() && !one_of(head.origin, &self.origins) {
             return Err(Refused::Origin);
         }
         Ok(())
@@ -90,15 +94,13 @@ impl Guard {
 
     /// Says who it is that enters, coming from where it is [known](Self::knows); nothing where
     /// the token is nobody's in particular.
-    pub(super) fn admit(&self, headers: &HeaderMap) -> Result<Option<Arc<Principal>>, Refused> {
-        self.whose(headers).ok_or(Refused::Token)
+    pub(super) fn admit(&self, head: &Head<'_>) -> Result<Option<Arc<Principal>>, Refused> {
+        self.whose(head).ok_or(Refused::Token)
     }
 
     /// All tokens are compared, so that the time tells nothing about which of them it is.
-    fn whose(&self, headers: &HeaderMap) -> Option<Option<Arc<Principal>>> {
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else { return None };
-        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    fn whose(&self, head: &Head<'_>) -> Option<Option<Arc<Principal>>> {
+        let (scheme, token) = head.authorization.text()?.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
@@ -115,6 +117,9 @@ impl Guard {
 
 #[cfg(test)]
 mod tests {
+    use hyper::HeaderMap;
+    use hyper::header::{AUTHORIZATION, HOST};
+
     use super::*;
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -129,7 +134,8 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
         }
-        let entered = guard.knows(&map).and_then(|()| guard.admit(&map).map(drop));
+        let head = Head::of(&map);
+        let entered = guard.knows(&head).and_then(|()| guard.admit(&head).map(drop));
         assert_eq!(entered, expected, "{headers:?}");
     }
 
@@ -171,7 +177,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.append(HOST, "localhost:8000".parse().unwrap());
             headers.append(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
-            guard.admit(&headers)
+            guard.admit(&Head::of(&headers))
         };
         assert_eq!(who(ada), Ok(Some(Arc::new(Principal::new("ada")))));
         assert_eq!(who(TOKEN), Ok(None));

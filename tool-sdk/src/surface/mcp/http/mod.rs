@@ -7,6 +7,7 @@
 
 mod cors;
 mod guard;
+mod head;
 mod lasting;
 mod principal;
 mod reply;
@@ -25,21 +26,20 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
 
-use self::guard::Guard;
+use self::guard::{Guard, Refused};
+use self::head::{Head, SESSION};
 pub(super) use self::lasting::Lasting;
 pub use self::principal::Principal;
-use self::reply::{Answer, EVENTS, JSON, refuse, said, told, until_its_end, wrong};
+use self::reply::{Answer, JSON, refuse, said, told, until_its_end, wrong};
 use self::room::{Room, Seat};
 pub(super) use self::sessions::{Owner, Sessions};
 pub use self::token::{InvalidToken, Token};
@@ -47,9 +47,9 @@ use super::Server;
 use super::batch;
 use super::connection::Connection;
 use super::direct::{Ticket, Told, written};
-use super::listing::Era;
 use super::message::{self, Fault, Kind};
 
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 
 /// Where the protocol is spoken.
@@ -62,10 +62,6 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked for sessions that nobody uses any more.
 const ROUND: Duration = Duration::from_secs(60);
-/// What a request says its version with.
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// What a request names its session with.
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 /// How long accepting rests when the system has no room for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -213,14 +209,21 @@ impl Door {
     /// Whatever keeps a request out is an answer as well, and one that its site may read unless
     /// the site itself is kept out.
     async fn answer(self: &Arc<Self>, request: Request<Incoming>, seat: &Seat) -> Answer {
-        if let Err(refused) = self.guard.knows(request.headers()) {
-            return refuse(refused);
-        }
-        let site = request.headers().get(header::ORIGIN).cloned();
-        let mut answer = if cors::is_preflight(request.method(), request.headers()) {
-            cors::preflight(request.headers())
-        } else {
-            self.enter(request, seat).await.unwrap_or_else(|kept_out| kept_out)
+        let now = Instant::now();
+        let (site, admitted) = {
+            let head = Head::of(request.headers());
+            if let Err(refused) = self.guard.knows(&head) {
+                return refuse(refused);
+            }
+            let admitted = match cors::is_preflight(request.method(), request.headers()) {
+                true => Err(cors::preflight(request.headers())),
+                false => self.admit(&request, &head, seat, now).map_err(refuse),
+            };
+            (head.origin.value().cloned(), admitted)
+        };
+        let mut answer = match admitted {
+            Ok(owner) => self.enter(request, owner, now).await.unwrap_or_else(|refused| refused),
+            Err(answer) => answer,
         };
         if let Some(site) = site {
             cors::let_read(&mut answer, site);
@@ -228,21 +231,33 @@ impl Door {
         answer
     }
 
-    /// Answers whoever has a token.
+    /// Says who it is that enters: whoever has a token, and comes for a session of their own.
+    fn admit(
+        &self,
+        request: &Request<Incoming>,
+        head: &Head<'_>,
+        seat: &Seat,
+        now: Instant,
+    ) -> Result<Owner, Refused> {
+        let owner = self.guard.admit(head)?;
+        seat.admit(&owner);
+        if request.uri().path() != PATH {
+            return Err(Refused::Path);
+        }
+        let is_there = |id| self.sessions.enter(id, &owner, now);
+        if head.session.is_there() && !head.session.text().is_some_and(is_there) {
+            return Err(Refused::Session);
+        }
+        Ok(owner)
+    }
+
+    /// Answers what somebody sends who was admitted.
     async fn enter(
         self: &Arc<Self>,
         request: Request<Incoming>,
-        seat: &Seat,
+        owner: Owner,
+        now: Instant,
     ) -> Result<Answer, Answer> {
-        let owner = self.guard.admit(request.headers()).map_err(refuse)?;
-        seat.admit(&owner);
-        if request.uri().path() != PATH {
-            return Err(said(StatusCode::NOT_FOUND, "the protocol is spoken at /mcp"));
-        }
-        let now = Instant::now();
-        if !self.may_enter(request.headers(), &owner, now) {
-            return Err(said(StatusCode::NOT_FOUND, "there is no such session"));
-        }
         let (head, body) = whole(request).await?;
         if head.method == Method::POST && batch::is_one(&body) {
             return Box::pin(self.together(head, body, owner, now)).await;
@@ -304,12 +319,10 @@ impl Door {
     }
 
     /// Answers a request of a session that is open, where nothing has to be waited for.
-    async fn directly(&self, head: &Parts, body: &[u8], now: Instant) -> Told {
-        let single = match session(&head.headers).filter(|_| is_plain(head)) {
-            Some(id) => self.sessions.single(id, now),
-            None => None,
-        };
-        match single {
+    async fn directly(&self, parts: &Parts, body: &[u8], now: Instant) -> Told {
+        let head = Head::of(&parts.headers);
+        let id = head.session.text().filter(|_| head.is_plain(&parts.method));
+        match id.and_then(|id| self.sessions.single(id, now)) {
             Some(single) => single.answer(body).await,
             None => Told::Nothing,
         }
@@ -347,51 +360,16 @@ impl Door {
         let broken = |_| said(StatusCode::INTERNAL_SERVER_ERROR, "the session did not open");
         opening.await.unwrap_or_else(broken)
     }
-
-    /// Whether the session that is named is there for `owner`.
-    fn may_enter(&self, headers: &HeaderMap, owner: &Owner, now: Instant) -> bool {
-        let mut named = headers.get_all(SESSION).iter();
-        match (named.next().map(HeaderValue::to_str), named.next()) {
-            (None, _) => true,
-            (Some(Ok(id)), None) => self.sessions.enter(id, owner, now),
-            _ => false,
-        }
-    }
 }
 
 fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION)?.to_str().ok()
 }
 
-/// Whether rmcp would take the head of a request for what it is without a question. One that
-/// says anything unusual is for rmcp to judge.
-fn is_plain(head: &Parts) -> bool {
-    let one = |name: &HeaderName| {
-        let mut values = head.headers.get_all(name).iter();
-        let value = values.next().map(HeaderValue::to_str).transpose().ok()?;
-        values.next().is_none().then_some(value)
-    };
-    head.method == Method::POST
-        && one(&header::CONTENT_TYPE) == Some(Some(JSON))
-        && one(&header::ACCEPT).flatten().is_some_and(accepts_both)
-        && one(&VERSION).is_some_and(|version| version.is_none_or(is_legacy))
-}
-
-/// Whether an answer may be a message as well as a stream of events.
-fn accepts_both(list: &str) -> bool {
-    let accepts = |wanted| list.split(',').any(|kind| kind.trim() == wanted);
-    list == "application/json, text/event-stream" || (accepts(JSON) && accepts(EVENTS))
-}
-
-fn is_legacy(version: &str) -> bool {
-    let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version);
-    known.is_some_and(|known| Era::of(Some(known)) == Era::Legacy)
-}
-
 /// Reads the whole of a request.
 async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
     let (head, body) = request.into_parts();
-    let mut reading = pin!(Limited::new(body, MAX_BODY).collect());
+    let mut reading = pin!(pieces(Limited::new(body, MAX_BODY)));
     // Most bodies come with their head, and need no timer.
     let whole = match reading.as_mut().now_or_never() {
         Some(whole) => whole,
@@ -404,12 +382,29 @@ async fn whole(request: Request<Incoming>) -> Result<(Parts, Bytes), Answer> {
         },
     };
     match whole {
-        Ok(body) => Ok((head, body.to_bytes())),
+        Ok(body) => Ok((head, body)),
         Err(error) if error.is::<LengthLimitError>() => {
             Err(said(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 1 MiB"))
         }
         Err(_) => Err(said(StatusCode::BAD_REQUEST, "the message did not come whole")),
     }
+}
+
+/// All of a body, which mostly comes in one piece.
+async fn pieces(mut body: Limited<Incoming>) -> Result<Bytes, BoxError> {
+    let (mut first, mut all) = (Bytes::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame?.into_data() else { continue };
+        if first.is_empty() {
+            first = piece;
+            continue;
+        }
+        if all.is_empty() {
+            all.extend_from_slice(&first);
+        }
+        all.extend_from_slice(&piece);
+    }
+    Ok(if all.is_empty() { first } else { all.into() })
 }
 
 /// A request as rmcp reads it, with whose it is and what was written there.

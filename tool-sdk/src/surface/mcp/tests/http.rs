@@ -239,6 +239,38 @@ async fn a_session_belongs_to_whoever_opened_it() {
     assert_eq!(status(&served.post(ADA, Some(&id), &call("who")).await), "404");
 }
 
+// A body is one message, in however many pieces it comes.
+#[tokio::test]
+async fn a_body_that_comes_in_pieces_is_one_message() {
+    let served = Served::start(&server()).await;
+    let id = served.open(ADA).await;
+    let text = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "add", "arguments": { "a": 2, "b": 3 } },
+    })
+    .to_string();
+    let pieces: String = text
+        .as_bytes()
+        .chunks(30)
+        .map(|piece| format!("{:x}\r\n{}\r\n", piece.len(), str::from_utf8(piece).unwrap()))
+        .collect();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nMcp-Session-Id: {id}\r\n\
+         Authorization: Bearer {ADA}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n\
+         {pieces}0\r\n\r\n",
+        served.address
+    );
+    let mut stream = served.connect().await;
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(status(&answer), "200", "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let answer: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(answer["result"]["structuredContent"]["sum"], 5);
+}
+
 // RS4: whoever only connects keeps nobody out.
 #[tokio::test]
 async fn idle_connections_keep_nobody_out() {

@@ -5,6 +5,7 @@ mod batches;
 mod calls;
 mod crowd;
 mod direct;
+mod given_up;
 mod http;
 mod inquiries;
 mod messages;

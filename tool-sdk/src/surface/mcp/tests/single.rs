@@ -151,7 +151,7 @@ async fn what_rmcp_refuses_is_refused() {
 }
 
 /// What rmcp would have to go on with.
-async fn begun(server: &Server, name: &str) -> Handed {
+pub(super) async fn begun(server: &Server, name: &str) -> Handed {
     let single = Single {
         pipeline: server.pipeline.clone(),
         listing: Arc::default(),

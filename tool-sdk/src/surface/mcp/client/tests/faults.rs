@@ -1,7 +1,9 @@
 //! F10: what servers do that should not be done.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::super::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
 use super::*;
 use crate::error::ErrorKind;
 use crate::event::EventKind;
@@ -256,6 +258,27 @@ async fn a_server_that_never_starts_is_left_alone() {
     assert!(setting.upstreams.status("s").unwrap().last_error.is_some());
 }
 
+// What the host gives up itself is no fault of the server.
+#[tokio::test(start_paused = true)]
+async fn a_start_that_is_given_up_does_not_count() {
+    let is_well = Arc::new(AtomicBool::new(false));
+    let answers = Arc::clone(&is_well);
+    let setting = Setting::trusting(move |message| match answers.load(Ordering::Relaxed) {
+        true => echo(message),
+        false => vec![Act::Write(Vec::new())],
+    });
+    for _ in 0..10 {
+        let connecting = setting.upstreams.connect("s");
+        assert!(tokio::time::timeout(Duration::from_secs(1), connecting).await.is_err());
+    }
+    assert_eq!(setting.script.begun(), 10);
+    // The server's own time is its own fault, as ever.
+    let error = setting.upstreams.connect("s").await.unwrap_err();
+    assert_eq!(error.class, super::super::ErrorClass::Timeout);
+    is_well.store(true, Ordering::Relaxed);
+    setting.connect().await;
+}
+
 // F10: crash mid-call, and the next one.
 #[tokio::test]
 async fn a_lost_connection_is_made_again() {
@@ -333,6 +356,69 @@ async fn a_list_that_never_comes_freezes_nothing() {
     let error = setting.upstreams.described("s").await.unwrap_err();
     assert_eq!(error.class, super::super::ErrorClass::Timeout);
     assert!(setting.upstreams.described("s").await.is_ok());
+}
+
+/// A connection whose second list comes only when another has taken its place.
+struct Late {
+    upstreams: Upstreams,
+    lists: AtomicUsize,
+    is_told: Arc<AtomicBool>,
+}
+
+impl Remote for Late {
+    fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
+        Box::pin(async {
+            if self.lists.fetch_add(1, Ordering::Relaxed) == 1 {
+                self.upstreams.connect("s").await?;
+                self.is_told.store(true, Ordering::Relaxed);
+            }
+            Ok(vec![RemoteTool::new("old", json!({ "type": "object" }))])
+        })
+    }
+
+    fn call<'a>(&'a self, _: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
+        unreachable!("nothing is called")
+    }
+
+    fn changed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        match self.lists.load(Ordering::Relaxed) {
+            1 => Box::pin(std::future::ready(())),
+            _ => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.lists.load(Ordering::Relaxed) > 1
+    }
+}
+
+// F10: what an earlier connection listed counts for nothing, however late it comes.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_comes_too_late_replaces_no_newer_one() {
+    let setting = Setting::trusting(echo);
+    setting.upstreams.remove("s");
+    let is_told = Arc::<AtomicBool>::default();
+    let (lists, told) = (AtomicUsize::new(0), Arc::clone(&is_told));
+    let late: Arc<dyn Remote> =
+        Arc::new(Late { upstreams: setting.upstreams.clone(), lists, is_told: told });
+    let (script, count) = (Arc::clone(&setting.script), AtomicUsize::new(0));
+    let reach = Reach::custom(move || {
+        let first = (count.fetch_add(1, Ordering::Relaxed) == 0).then(|| Arc::clone(&late));
+        let script = Arc::clone(&script);
+        async move {
+            match first {
+                Some(late) => Ok(late),
+                None => script.serve(Questions::none()).await,
+            }
+        }
+    });
+    setting.upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
+    assert_eq!(setting.connect().await.tools, ["mcp__s__old"]);
+    while !is_told.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(setting.tools(), ["mcp__s__echo"]);
+    assert_eq!(setting.upstreams.status("s").unwrap().tools, ["mcp__s__echo"]);
 }
 
 // F10: what a server offers changes while one of its tools runs.

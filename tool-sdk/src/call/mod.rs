@@ -1,5 +1,7 @@
 //! What goes into the pipeline and what comes out: a call and its outcome.
 
+mod cancel;
+
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::cancel::Cancel;
 use crate::content::Output;
 use crate::error::ToolError;
 
@@ -206,10 +209,10 @@ pub struct Call<'a> {
     pub message: Option<Arc<str>>,
     /// A time limit for this call, instead of the tool's own.
     pub timeout: Option<Duration>,
-    /// Cancels this call.
-    pub cancel: Option<CancellationToken>,
     /// The most bytes of text that come back, instead of the tool's own limit.
     pub max_output: Option<usize>,
+    /// What cancels this call, where anything does.
+    pub(crate) cancel: Option<Cancel>,
 }
 
 impl<'a> Call<'a> {
@@ -222,8 +225,8 @@ impl<'a> Call<'a> {
             id: None,
             message: None,
             timeout: None,
-            cancel: None,
             max_output: None,
+            cancel: None,
         }
     }
 
@@ -257,7 +260,7 @@ impl<'a> Call<'a> {
     /// Lets `token` cancel this call.
     #[must_use]
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
-        self.cancel = Some(token);
+        self.cancel = Some(token.into());
         self
     }
 

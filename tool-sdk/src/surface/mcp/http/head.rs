@@ -1,0 +1,135 @@
+//! What the head of a request says that matters here, found in one pass over it.
+//!
+//! **Invariant:** what stands there twice, or is no text, is not taken for what was said.
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, header};
+use rmcp::model::ProtocolVersion;
+
+use super::super::listing::Era;
+use super::reply::{EVENTS, JSON};
+
+/// The name under which a head says which session it is of.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// What stands in a head under the names that matter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Head<'a> {
+    pub(super) host: Field<'a>,
+    pub(super) origin: Field<'a>,
+    pub(super) authorization: Field<'a>,
+    pub(super) session: Field<'a>,
+    content_type: Field<'a>,
+    accept: Field<'a>,
+    version: Field<'a>,
+}
+
+/// What stands in a head under one name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Field<'a> {
+    #[default]
+    Nothing,
+    Once(&'a HeaderValue),
+    Twice,
+}
+
+impl<'a> Field<'a> {
+    pub(super) fn is_there(self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+
+    pub(super) fn value(self) -> Option<&'a HeaderValue> {
+        match self {
+            Self::Once(value) => Some(value),
+            Self::Nothing | Self::Twice => None,
+        }
+    }
+
+    pub(super) fn text(self) -> Option<&'a str> {
+        self.value()?.to_str().ok()
+    }
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn of(headers: &'a HeaderMap) -> Self {
+        let mut head = Self::default();
+        for (name, value) in headers {
+            let field = match name {
+                it if *it == header::HOST => &mut head.host,
+                it if *it == header::ORIGIN => &mut head.origin,
+                it if *it == header::AUTHORIZATION => &mut head.authorization,
+                it if *it == header::CONTENT_TYPE => &mut head.content_type,
+                it if *it == header::ACCEPT => &mut head.accept,
+                it if *it == SESSION => &mut head.session,
+                it if *it == VERSION => &mut head.version,
+                _ => continue,
+            };
+            *field = if field.is_there() { Field::Twice } else { Field::Once(value) };
+        }
+        head
+    }
+
+    /// Whether rmcp would take the head of a request for what it is without a question. One
+    /// that says anything unusual is for rmcp to judge.
+    pub(super) fn is_plain(&self, method: &Method) -> bool {
+        *method == Method::POST
+            && self.content_type.text() == Some(JSON)
+            && self.accept.text().is_some_and(accepts_both)
+            && (!self.version.is_there() || self.version.text().is_some_and(is_legacy))
+    }
+}
+
+/// Whether an answer may be a message as well as a stream of events.
+fn accepts_both(list: &str) -> bool {
+    let accepts = |wanted| list.split(',').any(|kind| kind.trim() == wanted);
+    list == "application/json, text/event-stream" || (accepts(JSON) && accepts(EVENTS))
+}
+
+fn is_legacy(version: &str) -> bool {
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version);
+    known.is_some_and(|known| Era::of(Some(known)) == Era::Legacy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(headers: &[(HeaderName, &[u8])], session: Option<&str>, is_plain: bool) {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name, HeaderValue::from_bytes(value).unwrap());
+        }
+        let head = Head::of(&map);
+        assert_eq!(head.session.text(), session, "{headers:?}");
+        assert_eq!(head.is_plain(&Method::POST), is_plain, "{headers:?}");
+        assert!(!head.is_plain(&Method::GET));
+    }
+
+    #[test]
+    fn what_is_unusual_in_a_head_is_not_plain() {
+        let json = (header::CONTENT_TYPE, JSON.as_bytes());
+        let both = (header::ACCEPT, &b"text/event-stream ,application/json"[..]);
+        let other = (header::ACCEPT_LANGUAGE, &b"\xff"[..]);
+        check(&[json.clone(), both.clone(), other], None, true);
+        check(&[json.clone(), both.clone(), (VERSION, b"2025-06-18")], None, true);
+
+        check(&[json.clone(), both.clone(), (VERSION, b"2026-07-28")], None, false);
+        check(&[json.clone(), both.clone(), (VERSION, b"\xff")], None, false);
+        let twice = (VERSION, &b"2025-06-18"[..]);
+        check(&[json.clone(), both.clone(), twice.clone(), twice], None, false);
+        check(&[json.clone(), json.clone(), both.clone()], None, false);
+        check(&[json.clone(), both.clone(), both.clone()], None, false);
+        check(&[json.clone(), (header::ACCEPT, JSON.as_bytes())], None, false);
+        check(&[json], None, false);
+        check(&[both], None, false);
+    }
+
+    #[test]
+    fn what_stands_there_twice_says_nothing() {
+        check(&[(SESSION, b"a")], Some("a"), false);
+        check(&[(SESSION, b"a"), (SESSION, b"a")], None, false);
+        check(&[(SESSION, b"\xff")], None, false);
+    }
+}
