@@ -125,7 +125,7 @@ impl Changes {
         let mut folders = Folders::default();
         let mut staged = Vec::with_capacity(self.list.len());
         for change in self.list {
-            let change = Change { place: change.place.real()?, ..change };
+            let change = Change { place: change.place.into_real()?, ..change };
             staged.push(Staged::new(change, &mut folders)?);
         }
         // Waiting for the disk takes so long that it is worth asking before each file.

@@ -109,9 +109,14 @@ impl Located {
         if self.root > 0 {
             return self.absolute().display().to_string();
         }
-        let names: Vec<_> =
-            self.relative.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-        if names.is_empty() { ".".to_owned() } else { names.join("/") }
+        let mut path = String::with_capacity(self.below_root().as_os_str().len());
+        for name in self.below_root() {
+            if !path.is_empty() {
+                path.push('/');
+            }
+            path.push_str(&name.to_string_lossy());
+        }
+        path
     }
 
     /// The absolute path, to show or to hand to a walker; what is opened is never this.
@@ -188,6 +193,11 @@ impl Located {
         let real = real.map_err(|error| self.error("open", error))?;
         let relative = real.components().filter(|part| *part != Component::CurDir).collect();
         Ok(Self { relative, is_real: true, ..self.clone() })
+    }
+
+    /// The same, where this one is not needed any more.
+    pub(super) fn into_real(self) -> Result<Self, ToolError> {
+        if self.is_real { Ok(self) } else { self.real() }
     }
 
     /// The last name of the path; a root has none.

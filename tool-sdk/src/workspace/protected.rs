@@ -164,8 +164,10 @@ pub(super) fn is_within(path: &Path, places: &[PathBuf]) -> bool {
 
 /// Whether the path leads through one of `places`, or to it.
 fn lead_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
-    let is = |part: &[Cow<'_, str>], place: &[&str]| part.iter().eq(place);
-    places.iter().any(|place| path.windows(place.len()).any(|part| is(part, place)))
+    let begins = |rest: &[Cow<'_, str>], place: &[&str]| {
+        rest.len() >= place.len() && rest.iter().zip(place).all(|(name, part)| name == part)
+    };
+    (0..path.len()).any(|at| places.iter().any(|place| begins(&path[at..], place)))
 }
 
 /// A name as the lists have it. Some systems take either case for the same file, also of the

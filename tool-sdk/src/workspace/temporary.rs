@@ -22,6 +22,7 @@
 //! **Invariant:** what is removed was compared, or is of our own making.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -224,7 +225,9 @@ fn is_there(dir: &Dir, name: &Path) -> io::Result<bool> {
 /// who guesses a name all the same only keeps the file from being made.
 fn new_name() -> OsString {
     let chance = RandomState::new();
-    format!(".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1)).into()
+    let mut name = String::with_capacity(".".len() + 32 + ".tmp".len());
+    let _ = write!(name, ".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1));
+    name.into()
 }
 
 #[cfg(test)]

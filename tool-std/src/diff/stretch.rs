@@ -19,6 +19,8 @@ const BLOCK: usize = 4096;
 pub(crate) struct Change {
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
+    /// How many lines that is in both.
+    pub(crate) lines: [usize; 2],
 }
 
 /// A part of two texts, in whole lines.
@@ -42,19 +44,36 @@ impl<'t> Stretch<'t> {
 
     /// Two texts of which the changes are known; `None` when these are not all.
     pub(super) fn along(old: &'t str, new: &'t str, changes: &[Change]) -> Option<Vec<Self>> {
-        let mut stretches = Stretches { text: old, list: Vec::new(), same: 0..0 };
+        let list = Vec::with_capacity(2 * changes.len() + 1);
+        let mut stretches = Stretches { text: old, list, same: 0..0 };
         let (mut old_at, mut new_at) = (0, 0);
-        let end = Change { old: old.len()..old.len(), new: new.len()..new.len() };
+        let (old_end, new_end) = (old.len()..old.len(), new.len()..new.len());
+        let end = Change { old: old_end, new: new_end, lines: [0, 0] };
         for change in changes.iter().chain([&end]) {
             let same = old.get(old_at..change.old.start)?;
             if same != new.get(new_at..change.new.start)? {
                 return None;
             }
             stretches.same(same.len());
-            stretches.compare(old.get(change.old.clone())?, new.get(change.new.clone())?);
+            let (gone, come) = (old.get(change.old.clone())?, new.get(change.new.clone())?);
+            match change.lines {
+                // These are all different.
+                [0, _] | [_, 0] | [1, 1] if gone != come => {
+                    stretches.changed(gone, come, change.lines);
+                }
+                _ => stretches.compare(gone, come),
+            }
             (old_at, new_at) = (change.old.end, change.new.end);
         }
         Some(stretches.finish())
+    }
+
+    /// How many bytes of both texts it is.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Same(same) => same.len(),
+            Self::Changed { old, new, .. } => old.len() + new.len(),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Diffs as they are shown, and what is told of those that are not.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 use similar::TextDiff;
 use similar::udiff::UnifiedHunkHeader;
@@ -7,7 +9,7 @@ use similar::udiff::UnifiedHunkHeader;
 use super::stretch::Part;
 use super::*;
 use crate::text::MAX_BYTES;
-use crate::text::lines::lines;
+use crate::text::lines::{count, lines};
 
 #[track_caller]
 fn check(old: &str, new: &str, expected: &str, counts: (usize, usize)) {
@@ -110,8 +112,13 @@ proptest! {
 /// What changes that are known and what is found lead to.
 #[track_caller]
 fn check_along(old: &str, new: &str, changes: &[[usize; 4]], expected: &str) {
-    let changes: Vec<_> =
-        changes.iter().map(|[a, b, c, d]| Change { old: *a..*b, new: *c..*d }).collect();
+    let lines = |text: &str, place: Range<usize>| text.get(place).map_or(0, count);
+    let change = |[a, b, c, d]: &[usize; 4]| {
+        let (from, to) = (*a..*b, *c..*d);
+        let lines = [lines(old, from.clone()), lines(new, to.clone())];
+        Change { old: from, new: to, lines }
+    };
+    let changes: Vec<_> = changes.iter().map(change).collect();
     let diff = FileDiff::along("f", old, new, &changes, Detail::Shown).diff;
     assert_eq!(diff.unified, format!("--- f\n+++ f\n{expected}"));
     let counted = FileDiff::along("f", old, new, &changes, Detail::Counted).diff;

@@ -9,7 +9,8 @@ use crate::text::lines::{Line, count, lines};
 
 /// The changes, and the lines around them.
 pub(super) fn unified(stretches: &[Stretch<'_>], max_lines: usize) -> String {
-    let mut text = Capped { text: String::new(), room: max_lines, left_out: 0 };
+    let len = stretches.iter().map(Stretch::len).sum::<usize>().min(MAX_BYTES);
+    let mut text = Capped { text: String::with_capacity(len), room: max_lines, left_out: 0 };
     let mut at = [0, 0];
     let mut hunk = Hunk::default();
     for (index, stretch) in stretches.iter().enumerate() {

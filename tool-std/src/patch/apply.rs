@@ -8,10 +8,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr;
+
 use super::seek::{Effort, Haystack, Pass};
 use super::{Chunk, ChunkLine};
 use crate::diff::Change;
-use crate::text::lines::{Line, all_lines, new_line_end, split_bom};
+use crate::text::lines::{Line, all_lines, count, new_line_end, split_bom};
 
 /// A file after its patch.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ pub(crate) fn update(
         false => error,
     })?;
 
-    let mut out = Writer::new(bom, body);
+    let mut out = Writer::new(bom, body, places.len());
     let mut next = 0;
     for place in &places {
         out.copy(&lines[next..place.at]);
@@ -177,11 +179,11 @@ struct Writer<'t> {
 }
 
 impl<'t> Writer<'t> {
-    fn new(bom: &str, old: &'t str) -> Self {
+    fn new(bom: &str, old: &'t str, places: usize) -> Self {
         let mut text = String::with_capacity(bom.len() + old.len() + old.len() / 8);
         text.push_str(bom);
-        let end = new_line_end(old);
-        Self { old, read: 0, text, start: bom.len(), end, open: None, changes: Vec::new() }
+        let (end, changes) = (new_line_end(old), Vec::with_capacity(places));
+        Self { old, read: 0, text, start: bom.len(), end, open: None, changes }
     }
 
     /// The next lines of the old text stay.
@@ -196,27 +198,34 @@ impl<'t> Writer<'t> {
     /// The next line of the old text goes.
     fn skip(&mut self, line: &Line<'_>) {
         self.read += line.whole.len();
-        self.changed(line.whole.len(), 0);
+        self.changed(line.whole.len(), 0, [1, 0]);
     }
 
     fn add(&mut self, line: &str) {
         if let Some(open) = self.open.take() {
             self.text.push_str(self.end);
-            self.changed(open, open + self.end.len());
+            self.changed(open, open + self.end.len(), [1, 1]);
         }
+        let start = self.text.len();
         self.text.push_str(line);
         self.text.push_str(self.end);
-        self.changed(0, line.len() + self.end.len());
+        // A patch ends its lines with LF, and a file perhaps not only.
+        let lines = memchr(b'\r', line.as_bytes()).map_or(1, |_| count(&self.text[start..]));
+        self.changed(0, self.text.len() - start, [0, lines]);
     }
 
-    /// What was just read and written is not the same.
-    fn changed(&mut self, read: usize, written: usize) {
+    /// What was just read and written is not the same; how many lines of both that is.
+    fn changed(&mut self, read: usize, written: usize, lines: [usize; 2]) {
         let (old, new) = (self.read, self.text.len() - self.start);
         match self.changes.last_mut() {
             Some(last) if (last.old.end, last.new.end) == (old - read, new - written) => {
                 (last.old.end, last.new.end) = (old, new);
+                last.lines = [last.lines[0] + lines[0], last.lines[1] + lines[1]];
             }
-            _ => self.changes.push(Change { old: old - read..old, new: new - written..new }),
+            _ => {
+                let (old, new) = (old - read..old, new - written..new);
+                self.changes.push(Change { old, new, lines });
+            }
         }
     }
 }

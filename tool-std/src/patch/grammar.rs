@@ -13,10 +13,8 @@
 
 use std::fmt;
 
-use memchr::memchr_iter;
-
 use super::{Chunk, ChunkLine, Hunk, Patch, Section, plain_path};
-use crate::text::lines::range_in;
+use crate::text::ends::{Ends, ends};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -51,26 +49,31 @@ impl std::error::Error for ParseError {}
 /// for mistakes only.
 pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
     let whole = |message: &str| ParseError { line: None, message: message.to_owned() };
-    let lines = lines(text.trim());
-    let body = match &lines[..] {
-        [first, rest @ ..] if first.trim() == BEGIN => rest,
-        _ => return Err(whole("The first line of the patch must be '*** Begin Patch'")),
+    let text = text.trim();
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    if first.trim() != BEGIN {
+        return Err(whole("The first line of the patch must be '*** Begin Patch'"));
+    }
+    let (body, last) = match rest.rsplit_once('\n') {
+        Some((body, last)) => (Some(body), last),
+        None => (None, rest),
     };
-    let body = match body {
-        [body @ .., last] if last.trim() == END => body,
-        _ => return Err(whole("The last line of the patch must be '*** End Patch'")),
-    };
+    if last.trim() != END {
+        return Err(whole("The last line of the patch must be '*** End Patch'"));
+    }
+    // Between the first and the last line may be nothing, which is less than an empty line.
+    let Some(body) = body else { return Ok(Patch { environment: None, sections: Vec::new() }) };
 
-    let mut parser = Parser { lines: body, at: 0, keeps: false };
+    let mut parser = Parser::new(body, false);
     let environment = parser.environment();
     if environment == Some("") {
         return Err(whole("apply_patch environment_id cannot be empty"));
     }
     let mut sections = Vec::new();
     while let Some(line) = parser.peek() {
+        let start = parser.start;
         let hunk = parser.hunk(line.trim())?;
-        let last = parser.lines[parser.at - 1];
-        let source = &text[range_in(text, line).start..range_in(text, last).end];
+        let source = &body[start..parser.behind];
         let (path, moves_to) = (hunk.path(), hunk.moves_to());
         let goes = moves_to.is_some() || matches!(hunk, Hunk::Delete { .. });
         sections.push(Section { path, moves_to, goes, source });
@@ -80,39 +83,52 @@ pub(super) fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
 
 /// Reads all of a section.
 pub(super) fn hunk(source: &str) -> Result<Hunk<'_>, ParseError> {
-    let lines = lines(source);
-    Parser { lines: &lines, at: 0, keeps: true }.hunk(lines[0].trim())
+    let mut parser = Parser::new(source, true);
+    parser.hunk(parser.peek().unwrap_or_default().trim())
 }
 
-/// The lines of a text, without their ends.
-fn lines(text: &str) -> Vec<&str> {
-    let mut lines = Vec::with_capacity(memchr_iter(b'\n', text.as_bytes()).count() + 1);
-    let mut start = 0;
-    for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-        let line = &text[start..end];
-        lines.push(line.strip_suffix('\r').unwrap_or(line));
-        start = end + 1;
-    }
-    lines
-}
-
-/// The lines between the first and the last, and how many of them are read.
-struct Parser<'p, 'l> {
-    lines: &'l [&'p str],
+/// The lines of a text, one by one.
+struct Parser<'p> {
+    text: &'p str,
+    /// Where the lines end behind the next one.
+    ends: Ends<'p>,
+    /// Where the next line begins, and where it ends; `None` when there is none.
+    start: usize,
+    end: Option<usize>,
+    /// Where the line before it ends.
+    behind: usize,
+    /// How many lines stand before the next one.
     at: usize,
     /// Whether what is quoted is kept.
     keeps: bool,
 }
 
-impl<'p> Parser<'p, '_> {
+impl<'p> Parser<'p> {
+    fn new(text: &'p str, keeps: bool) -> Self {
+        let mut ends = ends(text);
+        let end = Some(ends.next().unwrap_or(text.len()));
+        Self { text, ends, start: 0, end, behind: 0, at: 0, keeps }
+    }
+
+    /// The next line, without its end.
     fn peek(&self) -> Option<&'p str> {
-        self.lines.get(self.at).copied()
+        let line = &self.text[self.start..self.end?];
+        Some(line.strip_suffix('\r').unwrap_or(line))
+    }
+
+    /// Goes on to the next line.
+    fn go_on(&mut self) {
+        let Some(end) = self.end else { return };
+        let is_last = end == self.text.len();
+        self.end = (!is_last).then(|| self.ends.next().unwrap_or(self.text.len()));
+        (self.start, self.behind) = (end + 1, end);
+        self.at += 1;
     }
 
     /// The next line, when `wanted` makes something of it.
     fn take<T>(&mut self, wanted: impl FnOnce(&'p str) -> Option<T>) -> Option<T> {
         let found = self.peek().and_then(wanted)?;
-        self.at += 1;
+        self.go_on();
         Some(found)
     }
 
@@ -128,7 +144,7 @@ impl<'p> Parser<'p, '_> {
 
     fn hunk(&mut self, header: &'p str) -> Result<Hunk<'p>, ParseError> {
         let at = self.at;
-        self.at += 1;
+        self.go_on();
         if let Some(path) = header.strip_prefix(ADD) {
             Ok(Hunk::Add { path, content: self.content() })
         } else if let Some(path) = header.strip_prefix(DELETE) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::apply::Updated;
 use super::{ApplyError, Chunk, Effort, Hunk, Pass, Patch, hunk, parse};
 use crate::diff::Change;
-use crate::text::lines::split_bom;
+use crate::text::lines::{count, split_bom};
 
 /// What a patch does, in order. A section of which nothing is wrong can be read.
 #[track_caller]
@@ -43,7 +43,8 @@ fn update(old: &str, chunks: &[Chunk<'_>], path: &str) -> Result<Updated, ApplyE
 fn check_changes(old: &str, Updated { text, changes, .. }: &Updated) {
     let (old, new) = (split_bom(old).1, split_bom(text).1);
     let (mut kept, mut at) = (String::new(), 0);
-    for Change { old: from, new: to } in changes {
+    for Change { old: from, new: to, lines } in changes {
+        assert_eq!(*lines, [count(&old[from.clone()]), count(&new[to.clone()])]);
         kept.extend([&old[at..from.start], &new[to.clone()]]);
         at = from.end;
         for (text, place) in [(old, from), (new, to)] {
