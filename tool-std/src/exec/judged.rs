@@ -5,6 +5,8 @@
 //! **Invariant:** a command line that is not understood has no subject that a rule for some
 //! commands could allow.
 
+use std::cell::RefCell;
+
 use tool_sdk::{Subject, ToolError};
 
 use super::files::Base;
@@ -21,8 +23,7 @@ pub(super) struct Judged {
 impl Judged {
     /// A script for bash.
     pub(super) fn script(script: &str) -> Self {
-        let understood = shell::understand(script);
-        Self { script: script.to_owned(), understood, reader: None }
+        Self { script: script.to_owned(), understood: understood(script), reader: None }
     }
 
     /// Says which program reads it: that is a command of its own.
@@ -134,6 +135,19 @@ impl Judged {
     }
 }
 
+thread_local! {
+    /// What was understood last: a call asks up to five times for what its script means.
+    static LAST: RefCell<Option<(String, Understood)>> = const { RefCell::new(None) };
+}
+
+/// What a script means, which only its text decides.
+fn understood(script: &str) -> Understood {
+    LAST.with_borrow_mut(|last| match last {
+        Some((known, understood)) if known == script => understood.clone(),
+        _ => last.insert((script.to_owned(), shell::understand(script))).1.clone(),
+    })
+}
+
 /// A command as people write it in rules, without quotes, where it has some: rules that
 /// forbid are held against that too.
 fn unquoted(command: &Simple) -> Option<Subject> {
@@ -224,6 +238,16 @@ mod tests {
         ] {
             let subjects = Judged::script(script).commands(&|program| !program.contains('/'));
             assert_eq!(subjects.iter().any(Subject::is_opaque), expected, "{script}");
+        }
+    }
+
+    // SH8: what is remembered of one script is not taken for another.
+    #[test]
+    fn each_script_is_what_it_says() {
+        for script in ["ls a", "rm -rf a", "ls a", "ls b", ""] {
+            assert_eq!(*Judged::script(script).understood(), shell::understand(script));
+            let unsure = Judged::script(script).doubted(Some(Why::OtherShell)).unsure();
+            assert!(unsure.understood().opaque.is_some());
         }
     }
 

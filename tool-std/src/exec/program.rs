@@ -78,6 +78,9 @@ impl Line<'_> {
 
     /// Why it would not be started in `folder`, whoever allows it.
     fn refusal(&self, folder: Option<&Path>) -> Option<ToolError> {
+        if self.env.is_empty() && self.shell.is_none() {
+            return None;
+        }
         let env = match environment(self.env) {
             Ok(env) => env,
             Err(error) => return Some(error),

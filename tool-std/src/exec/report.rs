@@ -192,15 +192,16 @@ pub(super) fn showing(
     let cx = cx.clone();
     let mut left = MOST_SHOWN;
     move |bytes| {
-        if left == 0 && hears.is_none() {
+        let shown = left > 0;
+        left = left.saturating_sub(bytes.len());
+        if !shown && hears.is_none() {
             return;
         }
         let text = plain(&String::from_utf8_lossy(bytes));
         if let Some(hears) = &mut hears {
             hears(&text);
         }
-        if left > 0 && !text.is_empty() {
-            left = left.saturating_sub(bytes.len());
+        if shown && !text.is_empty() {
             cx.output(text);
         }
     }

@@ -419,10 +419,12 @@ async fn drive(
 }
 
 async fn read(mut reader: Reader, shared: &Shared) {
-    let mut chunk = vec![0; CHUNK];
+    // Room that nobody empties first: that would take longer than most programs write.
+    let mut chunk = Vec::with_capacity(CHUNK);
     // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
-    while let Ok(count @ 1..) = reader.read(&mut chunk).await {
-        shared.output().push(&chunk[..count]);
+    while let Ok(1..) = reader.read_buf(&mut chunk).await {
+        shared.output().push(&chunk);
+        chunk.clear();
     }
 }
 

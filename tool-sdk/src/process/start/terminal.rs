@@ -19,6 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Wide enough that programs do not wrap their lines.
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
 
+/// As much as a terminal gives at once.
+const CHUNK: usize = 4096;
+
 /// What Ctrl-C types.
 pub(in crate::process) const INTERRUPT: char = '\u{3}';
 
@@ -95,8 +98,10 @@ impl AsyncRead for Terminal {
     ) -> Poll<io::Result<()>> {
         loop {
             let mut guard = ready!(self.0.poll_read_ready(cx))?;
-            let read =
-                |fd: &AsyncFd<OwnedFd>| Ok(rustix::io::read(fd, into.initialize_unfilled())?);
+            let room = into.remaining().min(CHUNK);
+            let read = |fd: &AsyncFd<OwnedFd>| {
+                Ok(rustix::io::read(fd, into.initialize_unfilled_to(room))?)
+            };
             if let Ok(count) = guard.try_io(read) {
                 into.advance(count?);
                 return Poll::Ready(Ok(()));
