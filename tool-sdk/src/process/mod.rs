@@ -115,7 +115,7 @@ impl Run {
 
     /// The environment; [`ChildEnv::inherited`] when nothing is said.
     pub fn env(mut self, env: ChildEnv) -> Self {
-        self.program.env = env;
+        self.program.env = Some(env);
         self
     }
 

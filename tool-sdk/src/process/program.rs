@@ -14,7 +14,8 @@ pub(super) struct Program {
     pub(super) args: Vec<OsString>,
     /// The host's own when nothing is said.
     pub(super) folder: Option<PathBuf>,
-    pub(super) env: ChildEnv,
+    /// What a child of this process may see when nothing is said.
+    pub(super) env: Option<ChildEnv>,
     pub(super) limits: Limits,
     pub(super) sandbox: Policy,
 }
@@ -28,10 +29,15 @@ impl Program {
             name: name.into(),
             args: args.into_iter().map(Into::into).collect(),
             folder: None,
-            env: ChildEnv::inherited(),
+            env: None,
             limits: Limits::default(),
             sandbox: Policy::default(),
         }
+    }
+
+    /// What it sees.
+    pub(super) fn env(&self) -> Cow<'_, ChildEnv> {
+        self.env.as_ref().map_or_else(|| Cow::Owned(ChildEnv::inherited()), Cow::Borrowed)
     }
 
     /// What is started in its place so that it is confined, and how far that holds.

@@ -8,8 +8,9 @@
 //! writable folders are limited it is none of them.
 
 use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::env;
 use std::path::{Component, Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
@@ -34,16 +35,13 @@ pub(super) struct Base<'a> {
     refused: Option<Subject>,
     /// The only folders that what runs there can write below, where something holds it there.
     held: Option<Vec<PathBuf>>,
-    /// What programs are found by.
-    env: OnceCell<ChildEnv>,
     /// The programs that were looked for, and whether they lie in the workspace.
     own: RefCell<HashMap<String, bool>>,
 }
 
 impl<'a> Base<'a> {
     pub(super) fn new(cx: &'a Context, folder: Option<PathBuf>) -> Self {
-        let (env, own) = (OnceCell::new(), RefCell::default());
-        Self { cx, folder, refused: None, held: None, env, own }
+        Self { cx, folder, refused: None, held: None, own: RefCell::default() }
     }
 
     /// Says which folders are the only ones that what runs there can write below.
@@ -92,7 +90,9 @@ impl<'a> Base<'a> {
         }
         let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
         let roots: Vec<&Path> = workspace.roots().collect();
-        let is_own = found::is_below(program, self.env.get_or_init(ChildEnv::inherited), &roots);
+        // Programs are found by nothing else.
+        let path = env::var_os("PATH").map(|path| ("PATH", path));
+        let is_own = found::is_below(program, &ChildEnv::of(path), &roots);
         self.own.borrow_mut().insert(program.to_owned(), is_own);
         is_own
     }

@@ -49,7 +49,7 @@ impl Spawn {
 
     /// The environment; [`ChildEnv::inherited`] when nothing is said.
     pub fn env(mut self, env: ChildEnv) -> Self {
-        self.program.env = env;
+        self.program.env = Some(env);
         self
     }
 
@@ -71,13 +71,13 @@ impl Spawn {
     #[must_use]
     pub fn record(&self) -> [(&'static str, Value); 3] {
         let text = |text: &OsStr| Value::from(text.to_string_lossy());
-        let Program { name, args, folder, env, .. } = &self.program;
+        let Program { name, args, folder, .. } = &self.program;
         let argv = std::iter::once(name).chain(args).map(|word| text(word)).collect();
         let folder = folder.as_ref().map_or(Value::Null, |folder| text(folder.as_os_str()));
         [
             ("argv", Value::Array(argv)),
             ("folder", folder),
-            ("variables", env.names().map(text).collect()),
+            ("variables", self.program.env().names().map(text).collect()),
         ]
     }
 

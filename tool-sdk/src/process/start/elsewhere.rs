@@ -16,7 +16,7 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     let mut command = Command::new(&program.name);
-    command.args(&program.args).env_clear().envs(program.env.vars());
+    command.args(&program.args).env_clear().envs(program.env().vars());
     command.env(mark::NAME, mark.as_str()).kill_on_drop(true);
     command.stdin(match wiring {
         Wiring::Fed => Stdio::piped(),

@@ -14,7 +14,7 @@ use super::{Started, Wiring};
 pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
     let (ends, streams) = wires(wiring)?;
     let mut command = Command::new(&program.name);
-    command.args(&program.args).env_clear().envs(program.env.vars());
+    command.args(&program.args).env_clear().envs(program.env().vars());
     command.env(mark::NAME, mark.as_str());
     command.stdin(Stdio::from(ends.input));
     command.stdout(Stdio::from(ends.output)).stderr(Stdio::from(ends.complaints));

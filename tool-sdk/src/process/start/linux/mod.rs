@@ -67,7 +67,7 @@ pub(in crate::process) fn launch(
     mark: Option<&OsStr>,
     ends: &Ends,
 ) -> io::Result<Handle> {
-    let mut vars = program.env.vars().clone();
+    let mut vars = program.env().vars().clone();
     if let Some(mark) = mark {
         vars.insert(mark::NAME.into(), mark.to_owned());
     }
