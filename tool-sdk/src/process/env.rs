@@ -79,6 +79,12 @@ impl ChildEnv {
         Self::of(env::vars_os())
     }
 
+    /// Only where a child of this process looks for programs.
+    #[must_use]
+    pub fn path_only() -> Self {
+        Self::of(env::var_os("PATH").map(|path| ("PATH", path)))
+    }
+
     /// What a child may see of `parent`.
     #[must_use]
     pub fn of<N, V>(parent: impl IntoIterator<Item = (N, V)>) -> Self

@@ -10,7 +10,6 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::env;
 use std::path::{Component, Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
@@ -90,9 +89,7 @@ impl<'a> Base<'a> {
         }
         let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
         let roots: Vec<&Path> = workspace.roots().collect();
-        // Programs are found by nothing else.
-        let path = env::var_os("PATH").map(|path| ("PATH", path));
-        let is_own = found::is_below(program, &ChildEnv::of(path), &roots);
+        let is_own = found::is_below(program, &ChildEnv::path_only(), &roots);
         self.own.borrow_mut().insert(program.to_owned(), is_own);
         is_own
     }

@@ -92,7 +92,7 @@ impl Tool for &'static FnTool {
 /// The type of the same name as a function with `#[tool]`.
 ///
 /// `Place` is a type that only the attribute's code knows: a type has one impl, and whoever asks
-/// for its tool leaves it out, as in `<read_file as ToolFn<_>>::tool()`.
+/// for its tool leaves it out, as in `<read_page as ToolFn<_>>::tool()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     label = "not a tool",
