@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Action, Case, Mode, Rule};
 use crate::effect::RiskClass;
+use crate::name::without_hash;
 use crate::tool::Subject;
 
 /// Rules in the order in which they are looked at: by scope, and within a scope as given.
@@ -139,8 +140,14 @@ impl Rule {
     pub(crate) fn speaks_of(&self, names: &[&str]) -> bool {
         let matches = |name: &&str| match self.action {
             Action::Allow => self.permission.matches_literally(name),
-            // A tool is found by its aliases in any case, so a denial holds in any case.
-            Action::Ask | Action::Deny => self.permission.matches_any_case(name),
+            // A tool is found by its aliases in any case, so a denial holds in any case. And a
+            // server must not get out of it by tools that look alike (MC1).
+            Action::Ask | Action::Deny => {
+                let shared = without_hash(self.permission.as_str());
+                self.permission.matches_any_case(name)
+                    || without_hash(name).is_some_and(|it| self.permission.matches_any_case(it))
+                    || shared.is_some_and(|shared| shared.eq_ignore_ascii_case(name))
+            }
         };
         names.iter().any(matches)
     }

@@ -317,3 +317,24 @@ fn a_part_is_only_forbidden_by_name() {
         assert_eq!(strictest(&rules, std::slice::from_ref(&part)), expected, "{rule}");
     }
 }
+
+// MC1: what a server adds beside a tool does not free it of what forbids it, and allows nothing.
+#[test]
+fn a_name_that_is_shared_is_still_forbidden() {
+    let (plain, hashed) = ("mcp__s__delete", "mcp__s__delete_bee4270b087b");
+    for (rule, name, expected) in [
+        ("deny mcp__s__delete", hashed, true),
+        ("ask mcp__s__delete", hashed, true),
+        ("deny mcp__s__Delete", hashed, true),
+        ("deny mcp__s__del*", hashed, true),
+        ("deny mcp__s__delete_bee4270b087b", plain, true),
+        ("allow mcp__s__delete", hashed, false),
+        ("allow mcp__s__delete_bee4270b087b", plain, false),
+        ("deny mcp__s__delete", "mcp__s__delete_all", false),
+        ("deny mcp__s__delete", "mcp__t__delete_bee4270b087b", false),
+        ("deny own", "own_bee4270b087b", false),
+    ] {
+        let rules = Ruleset::from_iter([rule.parse::<Rule>().unwrap()]);
+        assert_eq!(!rules.about(&[name]).is_empty(), expected, "{rule} and {name}");
+    }
+}

@@ -13,10 +13,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::name::ToolName;
-
-/// What the names of foreign tools start with; no other tool may have such a name.
-const PREFIX: &str = "mcp__";
+use crate::name::{DIGITS, FOREIGN, ToolName};
 
 /// Names that would be mistaken for parts of the program itself.
 const RESERVED: &[&str] = &["all", "builtin", "host", "mcp", "native", "self", "tool", "tools"];
@@ -26,9 +23,6 @@ const MAX_SERVER: usize = 32;
 
 /// The longest name that a server may give to a tool.
 const MAX_TOOL: usize = 128;
-
-/// How many hexadecimal digits of a hash tell names apart.
-const DIGITS: usize = 12;
 
 /// What is wrong with the name of a server, if anything.
 pub(super) fn server_fault(name: &str) -> Option<&'static str> {
@@ -60,13 +54,13 @@ pub(super) fn plain(name: &str) -> String {
 
 /// How the names of all tools of `server` start.
 pub(in crate::surface) fn namespace(server: &str) -> String {
-    format!("{PREFIX}{}__", plain(server))
+    format!("{FOREIGN}{}__", plain(server))
 }
 
 /// The server of which a model's name for a tool speaks, in plain letters.
 #[cfg(feature = "cli")]
 pub(in crate::surface) fn server_of(name: &str) -> Option<&str> {
-    Some(name.strip_prefix(PREFIX)?.split_once("__")?.0)
+    Some(name.strip_prefix(FOREIGN)?.split_once("__")?.0)
 }
 
 /// What models call the tools of `server`: one name each, no two alike in any case.
