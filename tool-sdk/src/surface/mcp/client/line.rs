@@ -253,7 +253,10 @@ impl Line {
         told.not_run = not_run;
         told.source = source.map(|source| self.told(&in_one_line(&*source)).into());
         let mut state = self.state();
-        if class != ErrorClass::Aborted {
+        // What only repeats the last error is not another one.
+        let last = state.last_error.as_deref();
+        let repeats = last.is_some_and(|last| told.message.ends_with(last));
+        if class != ErrorClass::Aborted && !repeats {
             state.last_error = Some(told.message.clone().into_owned());
         }
         if let Some(connection) = state.connection.clone() {

@@ -249,8 +249,13 @@ async fn a_server_that_never_starts_is_left_alone() {
         assert!(setting.upstreams.connect("s").await.is_err());
     }
     let begun = setting.script.begun();
-    let error = setting.upstreams.connect("s").await.unwrap_err();
-    assert!(error.message.contains("left alone"), "{error}");
+    let cause = setting.upstreams.status("s").unwrap().last_error;
+    for _ in 0..3 {
+        let error = setting.upstreams.connect("s").await.unwrap_err();
+        assert_eq!(error.message.matches("left alone").count(), 1, "{error}");
+    }
+    // That is no other error than the one that led to it.
+    assert_eq!(setting.upstreams.status("s").unwrap().last_error, cause);
     assert_eq!(setting.script.begun(), begun);
     tokio::time::advance(Duration::from_secs(301)).await;
     let error = setting.upstreams.connect("s").await.unwrap_err();
