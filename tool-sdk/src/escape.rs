@@ -98,23 +98,16 @@ pub(crate) fn plain_json_string(json: &str) -> Option<(String, usize)> {
 /// [`plain_json_string`] gives nothing.
 pub(crate) fn plain_json_string_len(json: &str) -> Option<usize> {
     let inner = json.strip_prefix('"')?.as_bytes();
-    let plain = plain_prefix(inner);
-    if inner.get(plain)? == &b'"' {
-        return Some(plain + 2);
-    }
-    let mut start = plain;
-    for at in Specials::of(inner, plain) {
-        if at < start {
-            continue;
-        }
+    let mut at = 0;
+    loop {
+        at += plain_prefix(&inner[at..]);
         match inner[at..] {
             [b'\\', escape, ..] => drop(unescape(escape)?),
             [b'"', ..] => return Some(at + 2),
             _ => return None,
         }
-        start = at + 2;
+        at += 2;
     }
-    None
 }
 
 fn unescape(escape: u8) -> Option<char> {
@@ -127,69 +120,6 @@ fn unescape(escape: u8) -> Option<char> {
         b'f' => '\x0c',
         _ => return None,
     })
-}
-
-/// The places of all bytes that need an escape. Where there are many, they are found a whole
-/// block at a time.
-struct Specials<'b> {
-    /// What was not looked at yet.
-    rest: &'b [u8],
-    /// Where the last block begins, and where the next one does.
-    start: usize,
-    next: usize,
-    /// What is left of the last block's: a bit for each byte, that of the first is the lowest.
-    found: u64,
-}
-
-impl<'b> Specials<'b> {
-    /// Those from the byte `start` on.
-    fn of(bytes: &'b [u8], start: usize) -> Self {
-        Self { rest: &bytes[start..], start, next: start, found: 0 }
-    }
-}
-
-impl Iterator for Specials<'_> {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        while self.found == 0 {
-            self.start = self.next;
-            if let Some((block, rest)) = self.rest.split_first_chunk::<64>() {
-                (self.rest, self.next) = (rest, self.next + block.len());
-                self.found = specials(block);
-            } else if self.rest.is_empty() {
-                return None;
-            } else {
-                let mut block = [b' '; 64];
-                block[..self.rest.len()].copy_from_slice(self.rest);
-                self.rest = &[];
-                self.found = specials(&block);
-            }
-        }
-        let at = self.start + self.found.trailing_zeros() as usize;
-        self.found &= self.found - 1;
-        Some(at)
-    }
-}
-
-/// Which bytes of a block need an escape.
-#[inline(always)]
-fn specials(block: &[u8; 64]) -> u64 {
-    // In this form, and not as one fold, it becomes few vector instructions.
-    let mut special = [0; 64];
-    for (special, byte) in special.iter_mut().zip(block) {
-        *special = u8::from(needs_escape(*byte));
-    }
-    let eights = special.as_chunks().0.iter().enumerate();
-    eights.fold(0, |bits, (at, eight)| bits | lowest_bits(eight) << (8 * at))
-}
-
-/// The lowest bit of each of eight bytes, of which the others are zero.
-#[inline(always)]
-fn lowest_bits(bytes: &[u8; 8]) -> u64 {
-    // Each bit is moved to its place in the highest byte, and no two meet on the way.
-    u64::from_le_bytes(*bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 /// How many bytes from the start need no escape.

@@ -13,8 +13,9 @@
 
 use std::fmt;
 
+use memchr::{Memchr, memchr_iter};
+
 use super::{Chunk, ChunkLine, Hunk, Patch, Section, plain_path};
-use crate::text::ends::{Ends, ends};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -91,7 +92,7 @@ pub(super) fn hunk(source: &str) -> Result<Hunk<'_>, ParseError> {
 struct Parser<'p> {
     text: &'p str,
     /// Where the lines end behind the next one.
-    ends: Ends<'p>,
+    ends: Memchr<'p>,
     /// Where the next line begins, and where it ends; `None` when there is none.
     start: usize,
     end: Option<usize>,
@@ -105,7 +106,7 @@ struct Parser<'p> {
 
 impl<'p> Parser<'p> {
     fn new(text: &'p str, keeps: bool) -> Self {
-        let mut ends = ends(text);
+        let mut ends = memchr_iter(b'\n', text.as_bytes());
         let end = Some(ends.next().unwrap_or(text.len()));
         Self { text, ends, start: 0, end, behind: 0, at: 0, keeps }
     }

@@ -2,8 +2,6 @@
 //!
 //! **Invariant:** nothing here knows a tool.
 
-#[cfg(feature = "fs")]
-pub(crate) mod ends;
 #[cfg(feature = "search")]
 pub(crate) mod excerpt;
 #[cfg(feature = "fs")]
