@@ -85,7 +85,8 @@ async fn typing_after_the_end_gives_the_rest() {
     let host = Host::open();
     let cmd = json!({ "cmd": "sleep 0.6; echo last", "tty": true, "yield_time_ms": 250 });
     let session = session_of(&host.call("exec_command", cmd).await);
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let process = Processes::of(&host.session).get(session).unwrap();
+    tokio::time::timeout(Duration::from_secs(30), process.ended(|_| {})).await.unwrap();
     let rest = host.call("write_stdin", json!({ "session_id": session, "chars": "\u{3}" })).await;
     assert_eq!((field(&rest, "Process exited with code "), output(&rest)), ("0", "last\n"));
     host.error("write_stdin", json!({ "session_id": session })).await;

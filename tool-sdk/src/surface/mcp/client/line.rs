@@ -162,7 +162,9 @@ impl Line {
         match self.living() {
             Some(remote) => Ok(remote),
             None => {
-                let connected = self.connect().await;
+                // That it is left alone is no failure of the server, and tells of the last one.
+                let (attempt, wait) = self.attempt()?;
+                let connected = self.connect(attempt, wait).await;
                 connected.map_err(|error| self.failed(error))
             }
         }
@@ -188,8 +190,11 @@ impl Line {
         (!remote.is_closed()).then(|| Arc::clone(remote))
     }
 
-    async fn connect(self: &Arc<Self>) -> Result<Arc<dyn Remote>, RemoteError> {
-        let (attempt, wait) = self.attempt()?;
+    async fn connect(
+        self: &Arc<Self>,
+        attempt: Attempt<'_>,
+        wait: Duration,
+    ) -> Result<Arc<dyn Remote>, RemoteError> {
         sleep(wait).await;
         if self.state().is_over {
             return Err(taken_away());
@@ -253,10 +258,7 @@ impl Line {
         told.not_run = not_run;
         told.source = source.map(|source| self.told(&in_one_line(&*source)).into());
         let mut state = self.state();
-        // What only repeats the last error is not another one.
-        let last = state.last_error.as_deref();
-        let repeats = last.is_some_and(|last| told.message.ends_with(last));
-        if class != ErrorClass::Aborted && !repeats {
+        if class != ErrorClass::Aborted {
             state.last_error = Some(told.message.clone().into_owned());
         }
         if let Some(connection) = state.connection.clone() {

@@ -3,6 +3,8 @@
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use tokio::sync::Notify;
+
 use super::super::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
 use super::*;
 use crate::error::ErrorKind;
@@ -367,7 +369,7 @@ async fn a_list_that_never_comes_freezes_nothing() {
 struct Late {
     upstreams: Upstreams,
     lists: AtomicUsize,
-    is_told: Arc<AtomicBool>,
+    told: Arc<Notify>,
 }
 
 impl Remote for Late {
@@ -375,7 +377,7 @@ impl Remote for Late {
         Box::pin(async {
             if self.lists.fetch_add(1, Ordering::Relaxed) == 1 {
                 self.upstreams.connect("s").await?;
-                self.is_told.store(true, Ordering::Relaxed);
+                self.told.notify_one();
             }
             Ok(vec![RemoteTool::new("old", json!({ "type": "object" }))])
         })
@@ -402,10 +404,10 @@ impl Remote for Late {
 async fn a_list_that_comes_too_late_replaces_no_newer_one() {
     let setting = Setting::trusting(echo);
     setting.upstreams.remove("s");
-    let is_told = Arc::<AtomicBool>::default();
-    let (lists, told) = (AtomicUsize::new(0), Arc::clone(&is_told));
+    let told = Arc::new(Notify::new());
+    let upstreams = setting.upstreams.clone();
     let late: Arc<dyn Remote> =
-        Arc::new(Late { upstreams: setting.upstreams.clone(), lists, is_told: told });
+        Arc::new(Late { upstreams, lists: AtomicUsize::new(0), told: Arc::clone(&told) });
     let (script, count) = (Arc::clone(&setting.script), AtomicUsize::new(0));
     let reach = Reach::custom(move || {
         let first = (count.fetch_add(1, Ordering::Relaxed) == 0).then(|| Arc::clone(&late));
@@ -419,9 +421,10 @@ async fn a_list_that_comes_too_late_replaces_no_newer_one() {
     });
     setting.upstreams.add(Upstream::new("s", reach).unwrap()).unwrap();
     assert_eq!(setting.connect().await.tools, ["mcp__s__old"]);
-    while !is_told.load(Ordering::Relaxed) {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let told = tokio::time::timeout(Duration::from_secs(60), told.notified());
+    told.await.expect("the late list is told");
+    // The clock stands still until nobody has anything left to do.
+    tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(setting.tools(), ["mcp__s__echo"]);
     assert_eq!(setting.upstreams.status("s").unwrap().tools, ["mcp__s__echo"]);
 }
