@@ -320,6 +320,9 @@ pub struct Attachment {
     /// A name for people, such as the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The address of what the bytes are a copy of, where they are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// Where it is.
     pub data: Data,
 }
@@ -339,19 +342,26 @@ impl Attachment {
     /// An attachment that carries its bytes.
     #[must_use]
     pub fn bytes(mime: impl Into<String>, bytes: Vec<u8>) -> Self {
-        Self { mime: mime.into(), name: None, data: Data::Bytes(bytes) }
+        Self { mime: mime.into(), name: None, origin: None, data: Data::Bytes(bytes) }
     }
 
     /// An attachment that says where it is.
     #[must_use]
     pub fn uri(mime: impl Into<String>, uri: impl Into<String>) -> Self {
-        Self { mime: mime.into(), name: None, data: Data::Uri(uri.into()) }
+        Self { mime: mime.into(), name: None, origin: None, data: Data::Uri(uri.into()) }
     }
 
     /// Names it.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Says of what the bytes are a copy: the address of a resource.
+    #[must_use]
+    pub fn copied_from(mut self, uri: impl Into<String>) -> Self {
+        self.origin = Some(uri.into());
         self
     }
 }

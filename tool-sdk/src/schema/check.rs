@@ -13,14 +13,7 @@ const MAX_DEPTH: usize = 64;
 
 /// Checks that `schema` can describe the parameters of a tool.
 pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaError> {
-    let Value::Object(mut root) = schema else {
-        return Err(SchemaError::new("", "a schema of parameters must be a JSON object"));
-    };
-    modern_root(&mut root);
-    walk::plain_names(&mut root);
-    for keyword in ["$schema", "$id", "title"] {
-        root.shift_remove(keyword);
-    }
+    let root = modern_root(schema, "parameters")?;
     if root.get("type").and_then(Value::as_str) != Some("object") {
         let found = root.get("type").map_or("nothing".to_owned(), Value::to_string);
         return Err(SchemaError::new(
@@ -28,6 +21,15 @@ pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaErro
             format_args!("`type` must be \"object\" for parameters, found {found}"),
         ));
     }
+    faultless(root)
+}
+
+/// Checks that `schema` can describe what a tool gives back, which may be anything.
+pub(super) fn result(schema: Value) -> Result<Map<String, Value>, SchemaError> {
+    modern_root(schema, "a result").and_then(faultless)
+}
+
+fn faultless(root: Map<String, Value>) -> Result<Map<String, Value>, SchemaError> {
     match faults(&root).into_iter().next() {
         Some(fault) => Err(fault),
         None => Ok(root),
@@ -190,13 +192,22 @@ fn all_different(values: &[Value]) -> bool {
     values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
 }
 
-/// Says in 2020-12 what was written for an earlier draft.
-fn modern_root(root: &mut Map<String, Value>) {
+/// Says in 2020-12 what was written for an earlier draft, and nothing that is for no reader.
+fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value>, SchemaError> {
+    let Value::Object(mut root) = schema else {
+        let problem = format_args!("a schema of {what} must be a JSON object");
+        return Err(SchemaError::new("", problem));
+    };
     let rename = root.contains_key("definitions") && !root.contains_key("$defs");
     if rename && let Some(definitions) = root.shift_remove("definitions") {
         root.insert("$defs".to_owned(), definitions);
     }
-    modern(root, rename, 0);
+    modern(&mut root, rename, 0);
+    walk::plain_names(&mut root);
+    for keyword in ["$schema", "$id", "title"] {
+        root.shift_remove(keyword);
+    }
+    Ok(root)
 }
 
 fn modern(schema: &mut Map<String, Value>, renamed: bool, depth: usize) {

@@ -87,6 +87,27 @@ impl Schema {
         check::parameters(schema).map(|root| Self::new(&root))
     }
 
+    /// Takes a schema from elsewhere as the schema of what a tool gives back, which need not be
+    /// an object.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`from_value`](Self::from_value) does, but for the kind of the root.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use tool_sdk::Schema;
+    ///
+    /// let names = Schema::result_from_value(json!({ "type": "array", "items": { "type": "string" } }))?;
+    /// assert_eq!(names.as_str(), r#"{"type":"array","items":{"type":"string"}}"#);
+    /// # Ok::<(), tool_sdk::SchemaError>(())
+    /// ```
+    pub fn result_from_value(schema: Value) -> Result<Self, SchemaError> {
+        check::result(schema).map(|root| Self::new(&root))
+    }
+
     /// Takes a schema from elsewhere, as JSON text; see [`from_value`](Self::from_value).
     ///
     /// # Errors

@@ -179,7 +179,7 @@ impl App {
             Some(("approvals", sub)) => approvals::run(matches, sub, io),
             Some(("doctor", sub)) => doctor::run(matches, sub, io),
             Some(("batch", sub)) => batch::run(self, program, matches, sub, io),
-            Some(("mcp", sub)) => mcp::run(matches, sub, io),
+            Some(("mcp", sub)) => mcp::run(self, matches, sub, io),
             Some(("serve", sub)) => serve::run(self, program, matches, sub, io),
             _ => {
                 Err(Failure::usage("a command is missing")

@@ -2,11 +2,11 @@
 
 use clap::{ArgMatches, Command};
 
-use super::Io;
 use super::config::Part;
 use super::exit::{Failure, Result};
 use super::request::Request;
 use super::stage::Stage;
+use super::{App, Io};
 use crate::toolset::Toolset;
 
 pub(super) type Servers = ();
@@ -49,6 +49,6 @@ pub(super) fn command(_: &str) -> Option<Command> {
     None
 }
 
-pub(super) fn run(_: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
+pub(super) fn run(_: &App, _: &ArgMatches, _: &ArgMatches, _: &mut Io<'_>) -> Result {
     Err(Failure::usage("this program uses no servers"))
 }

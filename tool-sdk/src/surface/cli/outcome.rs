@@ -70,6 +70,9 @@ fn add<const N: usize>(document: &mut Value, members: [(&'static str, Option<Val
 /// An attachment without its bytes.
 fn attachment(attachment: &Attachment) -> Value {
     let mut entry = json!({ "mime": attachment.mime, "name": attachment.name });
+    if let Some(origin) = &attachment.origin {
+        entry["origin"] = origin.as_str().into();
+    }
     match &attachment.data {
         Data::Bytes(bytes) => entry["bytes"] = bytes.len().into(),
         Data::Uri(uri) => entry["uri"] = uri.as_str().into(),

@@ -32,7 +32,11 @@ pub(super) fn result(
             let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
             if let Some(output) = error.output() {
                 result.content.extend(attachments(output));
-                result.structured_content = structured(output, shortened, definition, era);
+                // Some clients hold what comes with an error against the schema of results, and
+                // then nobody reads the error.
+                if definition.output.is_none() {
+                    result.structured_content = structured(output, shortened, definition, era);
+                }
             }
             result
         }
@@ -61,7 +65,8 @@ fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
             ContentBlock::audio(STANDARD.encode(bytes), mime)
         }
         Data::Bytes(bytes) => {
-            let uri = format!("attachment:{}", percent_encoded(&name));
+            let own = || format!("attachment:{}", percent_encoded(&name));
+            let uri = attachment.origin.clone().unwrap_or_else(own);
             let blob = ResourceContents::blob(STANDARD.encode(bytes), uri);
             ContentBlock::resource(blob.with_mime_type(mime))
         }
@@ -116,7 +121,8 @@ mod tests {
             .attach(Attachment::bytes("image/png", vec![1]))
             .attach(Attachment::bytes("audio/wav", vec![2]))
             .attach(Attachment::bytes("application/pdf", vec![3]).named("a b.pdf"))
-            .attach(Attachment::uri("text/html", "https://example.com/"));
+            .attach(Attachment::uri("text/html", "https://example.com/"))
+            .attach(Attachment::bytes("font/ttf", vec![4]).copied_from("mem://b").named("b"));
         assert_eq!(
             json!(content(&output)),
             json!([
@@ -128,6 +134,9 @@ mod tests {
                 } },
                 { "type": "resource_link", "uri": "https://example.com/",
                   "name": "attachment-4", "mimeType": "text/html" },
+                { "type": "resource", "resource": {
+                    "uri": "mem://b", "mimeType": "font/ttf", "blob": "BA==",
+                } },
             ])
         );
         assert_eq!(json!(content(&Output::default())), json!([{ "type": "text", "text": "" }]));
@@ -150,6 +159,18 @@ mod tests {
                 (&json!({ "n": 1 }), &json!(true))
             );
         }
+    }
+
+    // A value that comes with an error need not be what the schema promises of results.
+    #[test]
+    fn a_failure_is_not_held_against_the_schema_of_results() {
+        let mut tool = Definition::new(ToolName::from_static("t"), "T.", Schema::default());
+        tool.output = Some(Schema::default());
+        let given = Output::default().structured(json!({ "n": 1 }));
+        let failed = Err(ToolError::failed("no luck").giving(given));
+        let outcome = Outcome { call: CallId::next(), result: failed, aside: None };
+        let told = json!(result(outcome, &tool, Era::Legacy, Shows::Text));
+        assert_eq!(told.get("structuredContent"), None, "{told}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE};
 use super::super::guard::{Answers, Guard};
-use super::super::{Io, config, grammar, place, style};
+use super::super::{App, Io, config, grammar, place, style};
 use super::entry::Entry;
 use super::file::Document;
 use super::{Foreign, Need};
@@ -15,6 +15,7 @@ use crate::error::ToolError;
 use crate::permission::spelt;
 use crate::registry::Registry;
 use crate::surface::mcp::Status;
+use crate::surface::mcp::client::namespace;
 use crate::tool::Definition;
 use crate::toolset::Toolset;
 
@@ -63,16 +64,21 @@ pub(in super::super) fn command(program: &str) -> Option<Command> {
     )
 }
 
-pub(in super::super) fn run(top: &ArgMatches, mcp: &ArgMatches, io: &mut Io<'_>) -> Result {
+pub(in super::super) fn run(
+    app: &App,
+    top: &ArgMatches,
+    mcp: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result {
     let Some((command, matches)) = mcp.subcommand() else {
         return Err(Failure::usage("`list`, `add`, `remove` or `inspect` is missing"));
     };
     let levels = [top, matches];
     place::heed(&levels, io)?;
     match command {
-        "add" => add(&levels, io),
+        "add" => add(app, &levels, io),
         "remove" => remove(&levels, io),
-        "inspect" => inspect(&levels, io),
+        "inspect" => inspect(app, &levels, io),
         _ => list(&levels, io),
     }
 }
@@ -115,10 +121,15 @@ fn reached(status: &Status) -> String {
     }
 }
 
-/// Connects to the one server that is looked at.
-fn look(foreign: &Foreign, server: &str, io: &mut Io<'_>) -> Result<(Status, Vec<Definition>)> {
-    let name = format!("mcp__{server}__*").replace('-', "_");
-    let tools = foreign.beside(Toolset::new(Registry::default()), Need::Tool(&name), io);
+/// Connects to the server that is looked at, beside all tools there are: which are others' own
+/// is odd for a server to speak of.
+fn look(
+    app: &App,
+    foreign: &Foreign,
+    server: &str,
+    io: &mut Io<'_>,
+) -> Result<(Status, Vec<Definition>)> {
+    let tools = foreign.beside(app.shaped(), Need::All, io);
     let status = foreign.upstreams().status(server).ok_or_else(|| {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         Failure::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
@@ -126,12 +137,15 @@ fn look(foreign: &Foreign, server: &str, io: &mut Io<'_>) -> Result<(Status, Vec
     if !status.connected {
         return Err(Failure::new(FAILED, ToolError::unavailable("the server does not answer")));
     }
-    Ok((status, tools.view().definitions().cloned().collect()))
+    let start = namespace(server);
+    let view = tools.view();
+    let own = view.definitions().filter(|tool| tool.name.as_str().starts_with(&start));
+    Ok((status, own.cloned().collect()))
 }
 
-fn inspect(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+fn inspect(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let foreign = Foreign::load(levels, io)?;
-    let (status, tools) = look(&foreign, name(levels), io)?;
+    let (status, tools) = look(app, &foreign, name(levels), io)?;
     if levels[1].get_flag(grammar::JSON) {
         writeln!(io.stdout, "{:#}", json!({ "server": status, "tools": tools }))?;
     } else {
@@ -154,7 +168,7 @@ fn page(status: &Status, tools: &[Definition], shown: &BTreeMap<String, String>)
     page.join("\n") + "\n"
 }
 
-fn add(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
+fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let (server, matches) = (name(levels), levels[1]);
     let path = config::path(levels, io)
         .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
@@ -170,7 +184,7 @@ fn add(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     // With the others, so that names that cannot stand side by side are found now.
     let all: Vec<_> = others.into_iter().chain([entry]).collect();
     let foreign = Foreign::of(&all, levels, io)?;
-    let (status, tools) = look(&foreign, server, io)?;
+    let (status, tools) = look(app, &foreign, server, io)?;
     let shown = foreign.upstreams().shown(server);
     io.say(page(&status, &tools, &shown));
     if !agreed(levels, server, io)? {

@@ -5,21 +5,15 @@
 //!
 //! **Invariant:** nothing is fetched, and what goes to the server is what was checked.
 
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use super::super::message::outside_strings;
-use super::suspicion;
+use super::validator;
 use crate::call::{Note, RawArgs};
 use crate::schema::Schema;
 use crate::tool::args::{Checks, checked};
 use crate::tool::{Fault, FaultKind, InvalidArgs, is_strict};
-
-/// The longest schema that is looked at, in bytes.
-const MOST_BYTES: usize = 256 << 10;
-
-/// How far a pattern may go back and look again.
-const MOST_BACKTRACKING: usize = 100_000;
 
 /// More faults than anyone reads.
 const MOST_FAULTS: usize = 64;
@@ -37,18 +31,8 @@ impl Contract {
     ///
     /// Says why nothing could be checked by this schema.
     pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
-        let length = schema.to_string().len();
-        if length > MOST_BYTES {
-            return Err(format!("its schema is {length} bytes long"));
-        }
-        let wrong = |what: String| format!("its schema is not usable: {what}");
-        let told = suspicion::readable_schema(schema);
-        let told = Schema::from_value(told).map_err(|error| wrong(error.to_string()))?;
-        let patterns = PatternOptions::fancy_regex().backtrack_limit(MOST_BACKTRACKING);
-        let validator = jsonschema::options()
-            .with_pattern_options(patterns)
-            .build(schema)
-            .map_err(|error| wrong(error.to_string()))?;
+        let (validator, told) = validator::usable(schema, Schema::from_value)
+            .map_err(|why| format!("its schema cannot be used: {why}"))?;
         let checks = Checks::of_schema(told.clone(), &[]);
         Ok((Self { validator, checks }, told))
     }
@@ -208,7 +192,7 @@ mod tests {
             json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/X" } } }),
             json!({ "type": "string" }),
             json!(true),
-            json!({ "type": "object", "description": "x".repeat(MOST_BYTES) }),
+            json!({ "type": "object", "description": "x".repeat(validator::MOST_BYTES) }),
         ] {
             assert!(Contract::of(&bad).is_err(), "{:.80}", bad.to_string());
         }

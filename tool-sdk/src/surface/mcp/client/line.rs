@@ -9,7 +9,7 @@
 
 #[cfg(feature = "cli")]
 use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -22,9 +22,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::pins::Pins;
 use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
+use super::roster::Roster;
 use super::tool::ForeignTool;
 use super::upstream::{Reach, Upstream};
-use super::{name, suspicion, wire};
+use super::{name, wire};
 use crate::permission::spelt;
 use crate::redact::Redactor;
 use crate::tool::Tool;
@@ -55,6 +56,7 @@ pub(super) struct Line {
     /// Where the tools go; whoever has it has the server too.
     toolset: Mutex<Weak<Toolset>>,
     pins: Pins,
+    roster: Roster,
     redactor: Redactor,
     state: Mutex<State>,
     /// Held while the toolset is changed, so that what is offered last is what stays.
@@ -74,6 +76,7 @@ struct State {
     attempts: VecDeque<Instant>,
     last_error: Option<String>,
     complaints: String,
+    /// Which of its tools are left out, and why.
     warnings: Vec<String>,
 }
 
@@ -112,13 +115,19 @@ impl fmt::Debug for Line {
 
 /// What does not change.
 impl Line {
-    pub(super) fn new(upstream: Upstream, toolset: &Arc<Toolset>, pins: Pins) -> Arc<Self> {
+    pub(super) fn new(
+        upstream: Upstream,
+        toolset: &Arc<Toolset>,
+        pins: Pins,
+        roster: Roster,
+    ) -> Arc<Self> {
         let redactor = upstream.reach.redactor();
         Arc::new(Self {
             upstream,
             redactor,
             toolset: Mutex::new(Arc::downgrade(toolset)),
             pins,
+            roster,
             state: Mutex::default(),
             offering: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
@@ -287,6 +296,7 @@ impl Line {
         state.is_over = true;
         state.connection = None;
         state.tools.clear();
+        self.roster.remove(self.name());
         let added = std::mem::take(&mut state.added);
         drop(state);
         if let Some(toolset) = self.toolset() {
@@ -392,16 +402,17 @@ impl Line {
             return;
         }
         let Some(toolset) = self.toolset() else { return };
-        let (tools, mut warnings) = self.take_in(listed, &toolset);
+        let (tools, mut warnings) = self.take_in(listed);
         warnings.extend(remote.remarks().iter().map(|remark| self.told(remark)));
         let mut coming: Vec<Arc<dyn Tool>> = Vec::new();
         let before = self.state().added.clone();
         for tool in &tools {
-            warnings.extend(tool.warnings().iter().map(|it| format!("{}: {it}", tool.raw())));
             coming.push(Arc::new(tool.clone()));
         }
         match toolset.exchange(&before, coming.clone()) {
             Ok(()) => {
+                let names = tools.iter().map(|tool| tool.raw().to_owned()).collect();
+                self.roster.set(self.name(), names);
                 let mut state = self.state();
                 (state.tools, state.added) = (tools, coming);
                 state.warnings = warnings;
@@ -414,16 +425,11 @@ impl Line {
     }
 
     /// The tools that can be called, and why the others cannot.
-    fn take_in(
-        self: &Arc<Self>,
-        listed: &[RemoteTool],
-        toolset: &Toolset,
-    ) -> (Vec<ForeignTool>, Vec<String>) {
+    fn take_in(self: &Arc<Self>, listed: &[RemoteTool]) -> (Vec<ForeignTool>, Vec<String>) {
         let (mut tools, mut warnings) = (Vec::<ForeignTool>::new(), Vec::new());
         let wanted = |tool: &&RemoteTool| self.upstream.admits(&tool.name) && tool.is_for_models();
         let listed: Vec<&RemoteTool> = listed.iter().filter(wanted).collect();
         let names = name::names(self.name(), listed.iter().map(|tool| tool.name.as_str()));
-        let others = self.others(toolset);
         for tool in listed {
             let raw = tool.name.escape_debug().take(80).collect::<String>();
             let Some(name) = names.get(tool.name.as_str()) else {
@@ -438,8 +444,7 @@ impl Line {
                 warnings.push(format!("only {MOST_TOOLS} of its tools count"));
                 break;
             }
-            let odd = suspicion::warnings(tool, &others);
-            match ForeignTool::new(self, name.clone(), tool, odd) {
+            match ForeignTool::new(self, name.clone(), tool) {
                 Ok(tool) => tools.push(tool),
                 Err(why) => warnings.push(format!("{raw}: left out, {why}")),
             }
@@ -447,12 +452,16 @@ impl Line {
         (tools, warnings)
     }
 
-    /// The names of tools that are not the server's own.
-    fn others(&self, toolset: &Toolset) -> Vec<String> {
+    /// The names of all tools there are that are not the server's own: those of the host and
+    /// of other servers, as models call them and as their servers do.
+    pub(super) fn strangers(&self) -> BTreeSet<String> {
         let own = name::namespace(self.name());
-        let view = toolset.view();
-        let names = view.definitions().map(|definition| definition.name.to_string());
-        names.filter(|name| !name.starts_with(&own)).collect()
+        let names = self.toolset().map(|toolset| {
+            let view = toolset.view();
+            let names = view.definitions().map(|definition| definition.name.to_string());
+            names.filter(|name| !name.starts_with(&own)).collect()
+        });
+        self.roster.strangers(self.name(), names.unwrap_or_default())
     }
 
     /// Everything that is taken as seen of its tools, by their names here.
@@ -484,17 +493,22 @@ impl Line {
     }
 
     pub(super) fn status(&self) -> Status {
+        let strangers = self.strangers();
         let state = self.state();
         let connection = state.connection.as_ref();
         let connected = connection.is_some_and(|connection| !connection.remote.is_closed());
         let complaints = connection.map(|connection| connection.remote.complaints());
+        let odd = state.tools.iter().flat_map(|tool| {
+            let odd = tool.oddities(&strangers);
+            odd.into_iter().map(|one| format!("{}: {one}", tool.raw()))
+        });
         Status {
             name: self.name().to_owned(),
             reach: self.identity(),
             connected,
             tools: state.added.iter().map(|tool| tool.definition().name.to_string()).collect(),
             last_error: state.last_error.clone(),
-            warnings: state.warnings.clone(),
+            warnings: state.warnings.iter().cloned().chain(odd).collect(),
             stderr: self.told(complaints.as_ref().unwrap_or(&state.complaints)),
         }
     }

@@ -19,15 +19,18 @@ mod form;
 mod line;
 mod name;
 mod pins;
+mod promise;
 mod questions;
 mod remote;
 mod result;
+mod roster;
 mod suspicion;
 #[cfg(test)]
 pub(in crate::surface) mod tests;
 mod tool;
 mod upstream;
 mod upstreams;
+mod validator;
 mod wire;
 
 pub use self::address::Address;

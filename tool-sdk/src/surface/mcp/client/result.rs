@@ -1,7 +1,8 @@
 //! What became of a call, from the protocol's form into an [`Output`].
 //!
 //! Everything arrives: texts as the text for the model, images and links as attachments, the
-//! structured value beside them.
+//! structured value beside them. An attachment that stood before a text is named in the text
+//! where it stood.
 //!
 //! **Invariant:** nothing hides in what is read, and nothing is endless. A text that is too
 //! long is cut where all texts are; what is too much beside it is left out, and that is told.
@@ -20,19 +21,31 @@ const MOST_BYTES: usize = 256 << 10;
 /// How many attachments a result may have.
 const MOST_ATTACHMENTS: usize = 100;
 
-/// The result as an output, whether the tool failed or not.
-pub(super) fn output(result: RemoteResult) -> Output {
+/// The result as an output, whether the tool failed or not. A structured value that is
+/// `promised` to programs is there however long it is.
+pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
     let mut texts: Vec<String> = Vec::new();
     let mut attachments = Vec::new();
     let mut left_out = 0_usize;
+    // The attachments that nothing in the text speaks of yet.
+    let mut unnamed = Vec::new();
     for block in &result.content {
         match attachment(block) {
             Some(_) if attachments.len() == MOST_ATTACHMENTS => left_out += 1,
             Some(attachment) => {
-                texts.extend(description(block));
+                match description(block) {
+                    Some(words) => {
+                        texts.append(&mut unnamed);
+                        texts.push(words);
+                    }
+                    None => unnamed.push(place(attachments.len(), &attachment)),
+                }
                 attachments.push(attachment);
             }
-            None => texts.push(text(block)),
+            None => {
+                texts.append(&mut unnamed);
+                texts.push(text(block));
+            }
         }
     }
     if left_out > 0 {
@@ -40,14 +53,15 @@ pub(super) fn output(result: RemoteResult) -> Output {
     }
     let structured = result.structured_content;
     let bytes = structured.as_ref().map_or(0, length);
+    let fits = promised || bytes <= MOST_BYTES;
     if texts.is_empty() && attachments.is_empty() {
         // A structured value without words is what the model reads.
         texts.extend(structured.as_ref().map(Value::to_string));
-    } else if bytes > MOST_BYTES {
+    } else if !fits {
         texts.push(format!("[a structured value of {bytes} bytes left out]"));
     }
     let mut output = Output::text(readable(&texts.join("\n")));
-    if let Some(value) = structured.filter(|_| bytes <= MOST_BYTES) {
+    if let Some(value) = structured.filter(|_| fits) {
         output = output.structured(value);
     }
     let meta = result.meta.filter(|meta| !meta.is_empty()).map(Value::Object);
@@ -55,6 +69,12 @@ pub(super) fn output(result: RemoteResult) -> Output {
         output = output.metadata("_meta", meta);
     }
     attachments.into_iter().fold(output, Output::attach)
+}
+
+/// Where an attachment stood.
+fn place(before: usize, attachment: &Attachment) -> String {
+    let name = attachment.name.as_ref().unwrap_or(&attachment.mime);
+    format!("[attachment {}: {name}]", before + 1)
 }
 
 /// How many bytes a value is long where it is written.
@@ -106,8 +126,9 @@ fn attachment(block: &Value) -> Option<Attachment> {
         }
         "resource" => {
             let mime = field("/resource/mimeType").unwrap_or("application/octet-stream");
-            let named = Attachment::bytes(mime, bytes("/resource/blob")?);
-            Some(named.named(readable(field("/resource/uri")?)))
+            let uri = field("/resource/uri")?;
+            let copy = Attachment::bytes(mime, bytes("/resource/blob")?);
+            Some(copy.copied_from(uri).named(readable(uri)))
         }
         "resource_link" => {
             let mime = field("/mimeType").unwrap_or("application/octet-stream");
@@ -129,7 +150,7 @@ mod tests {
     use crate::content::Data;
 
     fn read(result: Value) -> Output {
-        output(serde_json::from_value(result).unwrap())
+        output(serde_json::from_value(result).unwrap(), false)
     }
 
     // F8
@@ -150,12 +171,19 @@ mod tests {
             "structuredContent": { "n": 1 },
             "_meta": { "cost": 2 },
         }));
-        assert_eq!(output.as_text(), "one\nb: B.\nfile:///n (text/plain):\ntwo\nthree");
+        assert_eq!(
+            output.as_text(),
+            "one\n[attachment 1: image/png]\n[attachment 2: a]\nb: B.\n\
+             file:///n (text/plain):\ntwo\nthree"
+        );
         assert_eq!(output.to_structured(), Some(json!({ "n": 1 })));
         assert_eq!(output.metadata_map().unwrap()["_meta"]["cost"], 2);
         let data: Vec<&Data> = output.attachments().iter().map(|one| &one.data).collect();
         let [a, b] = ["https://a/", "https://b/"].map(|uri| Data::Uri(uri.to_owned()));
         assert_eq!(data, [&Data::Bytes(vec![1]), &a, &b, &Data::Bytes(vec![2])]);
+        let origins: Vec<_> =
+            output.attachments().iter().map(|one| one.origin.as_deref()).collect();
+        assert_eq!(origins, [None, None, None, Some("file:///b")]);
     }
 
     // MC4
@@ -177,6 +205,9 @@ mod tests {
         let told = format!("hi\n[a structured value of {} bytes left out]", MOST_BYTES + 8);
         assert_eq!(output.as_text(), told);
         assert!(output.to_structured().is_none() && output.metadata_map().is_none());
+        let promised = json!({ "content": [text], "structuredContent": long });
+        let promised = super::output(serde_json::from_value(promised).unwrap(), true);
+        assert_eq!((promised.as_text(), promised.to_structured()), ("hi", Some(long.clone())));
         // The model reads it, as far as it reads any text.
         let output = read(json!({ "content": [], "structuredContent": long }));
         assert_eq!((output.as_text(), output.to_structured()), (&*long.to_string(), None));

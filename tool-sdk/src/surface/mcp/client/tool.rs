@@ -4,6 +4,7 @@
 //! seen as it is now asks under a permission of its own, so that a rule about the tool does
 //! not let through what the tool has become.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::arguments::Contract;
 use super::line::Line;
 use super::pins::{Difference, Sight};
+use super::promise::Promise;
 use super::questions::Answers;
 use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
 use super::{result, suspicion};
@@ -22,7 +24,6 @@ use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
 use crate::name::ToolName;
-use crate::schema::Schema;
 use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
 
 /// The permission of every foreign tool, beside its own name.
@@ -38,10 +39,13 @@ pub(super) struct ForeignTool(Arc<Inner>);
 struct Inner {
     definition: Definition,
     contract: Contract,
+    promise: Option<Promise>,
     /// The server's own name of the tool.
     raw: String,
     sight: Sight,
     warnings: Vec<String>,
+    /// The words of its server that may be names of tools.
+    names: BTreeSet<String>,
     line: Arc<Line>,
 }
 
@@ -57,12 +61,7 @@ impl ForeignTool {
     /// # Errors
     ///
     /// Says why it cannot be called.
-    pub(super) fn new(
-        line: &Arc<Line>,
-        name: ToolName,
-        tool: &RemoteTool,
-        warnings: Vec<String>,
-    ) -> Result<Self, String> {
+    pub(super) fn new(line: &Arc<Line>, name: ToolName, tool: &RemoteTool) -> Result<Self, String> {
         let (contract, parameters) = Contract::of(&tool.input_schema)?;
         let server = line.name();
         let mut definition = Definition::new(name, suspicion::description(tool), parameters)
@@ -71,14 +70,29 @@ impl ForeignTool {
         definition.title = tool.title.as_deref().map(|title| suspicion::readable(title).into());
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());
-        let output = tool.output_schema.as_ref().map(suspicion::readable_schema);
-        definition.output = output.and_then(|it| Schema::from_value(it).ok());
+        let (mut warnings, names) = (suspicion::warnings(tool), suspicion::names(tool));
+        let promised = tool.output_schema.as_ref().map(Promise::of).transpose();
+        let promised = promised.unwrap_or_else(|why| {
+            warnings.push(format!("its output schema is left out: {why}"));
+            None
+        });
+        let (promise, output) = promised.unzip();
+        definition.output = output;
         definition.source = Source::Mcp { server: server.to_owned() };
         let sight = Sight::of(&line.identity(), tool);
         definition.revision = Some(sight.digest());
         let raw = tool.name.clone();
         let line = Arc::clone(line);
-        Ok(Self(Arc::new(Inner { definition, contract, raw, sight, warnings, line })))
+        Ok(Self(Arc::new(Inner {
+            definition,
+            contract,
+            promise,
+            raw,
+            sight,
+            warnings,
+            names,
+            line,
+        })))
     }
 
     /// The server's own name of it.
@@ -86,8 +100,12 @@ impl ForeignTool {
         &self.0.raw
     }
 
-    pub(super) fn warnings(&self) -> &[String] {
-        &self.0.warnings
+    /// What is odd about what its server says of it, where `strangers` are the tools that are
+    /// not the server's own.
+    pub(super) fn oddities(&self, strangers: &BTreeSet<String>) -> Vec<String> {
+        let spoken_of = self.0.names.intersection(strangers);
+        let mentions = spoken_of.map(|name| suspicion::mention(name));
+        self.0.warnings.iter().cloned().chain(mentions).collect()
     }
 
     /// Whether both are the same tool, as the server describes it.
@@ -166,7 +184,7 @@ impl Prepared for PreparedCall {
 
     fn preview(&self, _: &Context) -> Option<Value> {
         let difference = self.tool.difference()?;
-        let warnings = self.tool.warnings();
+        let warnings = self.tool.oddities(&self.tool.0.line.strangers());
         let about = if difference.is_first {
             "nobody has let this tool run before; this is all that its server says of it"
         } else {
@@ -219,7 +237,18 @@ async fn call(
         }
     };
     let failed = result.is_error;
-    let output = result::output(result);
+    let promise = tool.0.promise.as_ref();
+    let broken = promise.filter(|_| !failed);
+    let broken = broken.and_then(|it| it.broken_by(result.structured_content.as_ref()));
+    let output = result::output(result, promise.is_some());
+    if let Some(how) = broken {
+        let error = line.failed(RemoteError::protocol(how));
+        let mut told = failure(&tool, error, &cx);
+        if !output.as_text().is_empty() {
+            told.append(output.as_text());
+        }
+        return Err(told.giving(output));
+    }
     if !failed {
         return Ok(output);
     }

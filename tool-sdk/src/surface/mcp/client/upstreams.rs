@@ -11,6 +11,7 @@ use super::line::{Line, Status};
 use super::name;
 use super::pins::Pins;
 use super::remote::{RemoteError, RemoteTool};
+use super::roster::Roster;
 use super::upstream::{InvalidUpstream, Upstream};
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
@@ -51,6 +52,7 @@ pub struct Upstreams(Arc<Inner>);
 struct Inner {
     toolset: Mutex<Arc<Toolset>>,
     pins: Pins,
+    roster: Roster,
     lines: Mutex<BTreeMap<String, Arc<Line>>>,
 }
 
@@ -75,7 +77,8 @@ impl Upstreams {
     }
 
     pub(in crate::surface) fn new(toolset: Arc<Toolset>, pins: Pins) -> Self {
-        Self(Arc::new(Inner { toolset: Mutex::new(toolset), pins, lines: Mutex::default() }))
+        let (toolset, roster) = (Mutex::new(toolset), Roster::default());
+        Self(Arc::new(Inner { toolset, pins, roster, lines: Mutex::default() }))
     }
 
     /// Adds the tools to those of `toolset`, from now on and instead of any other.
@@ -104,7 +107,8 @@ impl Upstreams {
                 problem: format!("there is a server `{taken}` already"),
             });
         }
-        let line = Line::new(upstream, &self.toolset(), self.0.pins.clone());
+        let Inner { pins, roster, .. } = &*self.0;
+        let line = Line::new(upstream, &self.toolset(), pins.clone(), roster.clone());
         lines.insert(line.name().to_owned(), line);
         Ok(())
     }

@@ -61,6 +61,70 @@ async fn a_failure_keeps_what_the_tool_gave() {
     assert_eq!(given.to_structured(), Some(json!({ "n": 1 })));
 }
 
+/// A server whose tool promises a result of this schema and gives `result`.
+fn promising(schema: &Value, result: Value) -> Setting {
+    let mut said = tool("echo", "Says it.");
+    said["outputSchema"] = schema.clone();
+    Setting::trusting(move |message| match message["method"].as_str() {
+        Some("tools/list") => vec![Act::Answer(json!({ "tools": [said] }))],
+        Some("tools/call") => vec![Act::Answer(result.clone())],
+        _ => Vec::new(),
+    })
+}
+
+// F123: a result that breaks what its server says of it is no success.
+#[tokio::test]
+async fn a_result_is_what_its_server_promised() {
+    let schema = json!({
+        "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"],
+    });
+    let text = json!([{ "type": "text", "text": "a is 1" }]);
+    for (structured, is_error, expected) in [
+        (Some(json!({ "a": 1 })), false, Ok("a is 1")),
+        (Some(json!({ "a": "no" })), false, Err("`/a` of its structured value breaks `type`")),
+        (None, false, Err("it promised a structured value and gave none")),
+        (None, true, Err("a is 1")),
+        (Some(json!({ "why": 2 })), true, Err("a is 1")),
+    ] {
+        let mut result = json!({ "content": text, "isError": is_error });
+        if let Some(structured) = &structured {
+            result["structuredContent"] = structured.clone();
+        }
+        let setting = promising(&schema, result);
+        setting.connect().await;
+        let outcome = setting.call("echo", "{}").await;
+        match (&outcome.result, expected) {
+            (Ok(output), Ok(words)) => {
+                assert_eq!((output.as_text(), output.to_structured()), (words, structured));
+            }
+            (Err(error), Err(words)) => {
+                assert!(error.message().contains(words), "{error}");
+                assert!(error.message().ends_with("a is 1"), "what it said is kept: {error}");
+                assert_eq!(error.message().starts_with("[PROTOCOL]"), !is_error, "{error}");
+                assert_eq!(error.output().unwrap().to_structured(), structured);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_promised_may_be_anything_that_can_be_judged() {
+    let list = json!({ "type": "array", "items": { "type": "integer" } });
+    let setting = promising(&list, json!({ "content": [], "structuredContent": [1, 2] }));
+    assert_eq!(setting.connect().await.warnings, [""; 0]);
+    let view = setting.pipeline.toolset().view();
+    let output = view.definition("mcp__s__echo").unwrap().output.clone();
+    assert_eq!(output.unwrap().to_value(), list);
+    assert_eq!(setting.call("echo", "{}").await.text(), "[1,2]");
+
+    let elsewhere = json!({ "$ref": "https://example.com/x" });
+    let setting = promising(&elsewhere, json!({ "content": [] }));
+    let warnings = setting.connect().await.warnings;
+    assert!(warnings[0].starts_with("echo: its output schema is left out: "), "{warnings:?}");
+    assert!(setting.call("echo", "{}").await.result.is_ok());
+}
+
 // F121
 #[tokio::test]
 async fn rules_about_foreign_tools_hold() {

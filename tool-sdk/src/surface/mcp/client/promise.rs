@@ -1,0 +1,84 @@
+//! What a tool gives back, against the server's own output schema.
+//!
+//! Who reads the schema relies on it, this program's own peers too. A result that breaks it is a
+//! failure of the server, and is never handed on as a success.
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::validator;
+use crate::schema::Schema;
+
+/// What a server promises of the structured result of a tool.
+pub(super) struct Promise(Validator);
+
+impl Promise {
+    /// Takes a server's schema; also gives it in the form that peers are told.
+    ///
+    /// # Errors
+    ///
+    /// Says why no result could be judged by this schema.
+    pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
+        let (validator, told) = validator::usable(schema, Schema::result_from_value)?;
+        Ok((Self(validator), told))
+    }
+
+    /// How a result breaks the promise, if it does.
+    pub(super) fn broken_by(&self, result: Option<&Value>) -> Option<String> {
+        let Some(value) = result else {
+            return Some("it promised a structured value and gave none".to_owned());
+        };
+        let error = self.0.iter_errors(value).next()?;
+        let place = match error.instance_path().as_str() {
+            "" => "its structured value".to_owned(),
+            path => format!("`{path}` of its structured value"),
+        };
+        let keyword = error.kind().keyword();
+        let what = error.masked_with("the value");
+        Some(format!("{place} breaks `{keyword}` of its own output schema: {what}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: &Value, result: Option<Value>, expected: Option<&str>) {
+        let (promise, _) = Promise::of(schema).unwrap();
+        assert_eq!(promise.broken_by(result.as_ref()).as_deref(), expected);
+    }
+
+    #[test]
+    fn what_is_promised_is_looked_for() {
+        let object = json!({
+            "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"],
+        });
+        check(&object, Some(json!({ "a": 1, "b": 2 })), None);
+        check(&object, None, Some("it promised a structured value and gave none"));
+        check(
+            &object,
+            Some(json!({ "a": "secret" })),
+            Some(
+                "`/a` of its structured value breaks `type` of its own output schema: the value \
+                 is not of type \"integer\"",
+            ),
+        );
+        check(&json!({ "type": "array", "items": { "type": "integer" } }), Some(json!([1])), None);
+        check(&json!({ "type": ["integer", "null"] }), Some(Value::Null), None);
+    }
+
+    #[test]
+    fn a_schema_that_judges_nothing_is_told() {
+        for bad in [
+            json!(true),
+            json!({ "type": "thing" }),
+            json!({ "$ref": "https://example.com/x" }),
+            json!({ "description": "x".repeat(validator::MOST_BYTES) }),
+        ] {
+            assert!(Promise::of(&bad).is_err(), "{:.80}", bad.to_string());
+        }
+    }
+}
