@@ -113,14 +113,14 @@ impl ForeignTool {
         self.0.raw == other.0.raw && self.0.sight == other.0.sight
     }
 
-    /// Whether nobody has let it run as it is now.
-    fn is_unseen(&self) -> bool {
-        self.difference().is_some()
+    /// Whether neither the host nor this user has let it run as it is now.
+    fn is_unseen(&self, user: Option<&str>) -> bool {
+        self.difference(user).is_some()
     }
 
-    fn difference(&self) -> Option<Difference> {
+    fn difference(&self, user: Option<&str>) -> Option<Difference> {
         let Inner { line, raw, sight, .. } = &*self.0;
-        line.pins().difference(line.name(), raw, sight)
+        line.pins().difference(user, (line.name(), raw), sight)
     }
 
     /// Everything that is taken as seen of it, as people read it.
@@ -129,10 +129,10 @@ impl ForeignTool {
         self.0.sight.text()
     }
 
-    /// Takes the tool as seen.
-    pub(super) fn pin(&self) -> Result<(), ToolError> {
+    /// Takes the tool as seen, by the host where it is no user.
+    pub(super) fn pin(&self, user: Option<&str>) -> Result<(), ToolError> {
         let Inner { line, raw, sight, .. } = &*self.0;
-        line.pins().pin(line.name(), raw, sight).map_err(|error| {
+        line.pins().pin(user, (line.name(), raw), sight).map_err(|error| {
             ToolError::config("what was allowed could not be written down, so it did not run")
                 .hint("the folder for what is kept must be private, writable, and outside of what tools may write")
                 .source(error)
@@ -175,15 +175,16 @@ impl Prepared for PreparedCall {
         Some(format!("Calling {raw} of {}", line.name()))
     }
 
-    fn subjects(&self, _: &Context) -> Option<Vec<Subject>> {
+    fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         let Inner { line, raw, .. } = &*self.tool.0;
         let name = format!("{}/{raw}", line.name());
-        let unseen = self.tool.is_unseen().then(|| Subject::new(name.clone()).under(DEFINITION));
+        let is_unseen = self.tool.is_unseen(cx.session().user());
+        let unseen = is_unseen.then(|| Subject::new(name.clone()).under(DEFINITION));
         Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
     }
 
-    fn preview(&self, _: &Context) -> Option<Value> {
-        let difference = self.tool.difference()?;
+    fn preview(&self, cx: &Context) -> Option<Value> {
+        let difference = self.tool.difference(cx.session().user())?;
         let warnings = self.tool.oddities(&self.tool.0.line.strangers());
         let about = if difference.is_first {
             "nobody has let this tool run before; this is all that its server says of it"
@@ -213,8 +214,9 @@ async fn call(
         .hint("look at the tool as it is now, then call it again"));
     }
     // Whoever let this run has seen it.
-    if tool.is_unseen() {
-        tool.pin()?;
+    let user = cx.session().user();
+    if tool.is_unseen(user) {
+        tool.pin(user)?;
     }
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();

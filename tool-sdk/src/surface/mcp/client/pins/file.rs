@@ -17,10 +17,10 @@ const VERSION: u32 = 1;
 const MOST_BYTES: u64 = 64 << 20;
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Written {
     version: u32,
-    servers: Seen,
+    #[serde(flatten)]
+    seen: Seen,
 }
 
 /// The folder of the file.
@@ -66,7 +66,7 @@ fn read(path: &Path) -> Result<Seen, StoreError> {
     let written: Written = serde_json::from_slice(&bytes)
         .map_err(|error| StoreError::io("understand", path)(error.into()))?;
     match written.version {
-        VERSION => Ok(written.servers),
+        VERSION => Ok(written.seen),
         _ => Err(StoreError::io("understand", path)(io::ErrorKind::InvalidData.into())),
     }
 }
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Result<Seen, StoreError> {
 fn replace(folder: &Path, seen: &Seen) -> Result<(), StoreError> {
     let path = folder.join(NAME);
     store::sweep(&path);
-    let written = Written { version: VERSION, servers: seen.clone() };
+    let written = Written { version: VERSION, seen: seen.clone() };
     let bytes = serde_json::to_vec(&written)
         .map_err(|error| StoreError::io("write", &path)(error.into()))?;
     store::replace(&path, |file| file.write_all(&bytes)).map_err(StoreError::io("write", &path))

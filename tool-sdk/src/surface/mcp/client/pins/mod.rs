@@ -5,6 +5,9 @@
 //! long as both stay the same, rules and approvals hold; when they change, whoever is asked
 //! sees the difference first.
 //!
+//! What the host takes as seen holds for everybody, and what one of several users let run for
+//! that user alone.
+//!
 //! **Invariant:** where anything is wrong with what was kept, nothing was seen.
 
 mod file;
@@ -45,10 +48,23 @@ struct Kept {
     seen: Mutex<Option<Seen>>,
 }
 
-/// Servers, their tools, and what each said.
+/// What the host took as seen, and what each of its users did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Seen(BTreeMap<String, BTreeMap<String, Value>>);
+pub(super) struct Seen {
+    servers: Servers,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    users: BTreeMap<String, Servers>,
+}
+
+/// Servers, their tools, and what each said.
+type Servers = BTreeMap<String, BTreeMap<String, Value>>;
+
+impl Seen {
+    /// What was said of a tool.
+    fn of<'s>(servers: &'s Servers, server: &str, tool: &str) -> Option<&'s Value> {
+        servers.get(server)?.get(tool)
+    }
+}
 
 /// Everything that a server says of a tool, with how the server is reached.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,9 +127,22 @@ impl Pins {
         self
     }
 
-    /// How the tool differs from what was seen of it; nothing when it is the same.
-    pub(super) fn difference(&self, server: &str, tool: &str, now: &Sight) -> Option<Difference> {
-        let before = self.with(|seen| seen.0.get(server)?.get(tool).cloned());
+    /// How the tool differs from what was seen of it, by the host or by this user; nothing when
+    /// it is the same.
+    pub(super) fn difference(
+        &self,
+        user: Option<&str>,
+        (server, tool): (&str, &str),
+        now: &Sight,
+    ) -> Option<Difference> {
+        let before = self.with(|seen| {
+            let own = user.and_then(|user| seen.users.get(user));
+            let own = own.and_then(|own| Seen::of(own, server, tool));
+            let all = [own, Seen::of(&seen.servers, server, tool)];
+            // What the user saw last is what a change is a change of.
+            let same = all.into_iter().flatten().find(|before| **before == now.0);
+            same.or_else(|| all.into_iter().flatten().next()).cloned()
+        });
         if before.as_ref() == Some(&now.0) {
             return None;
         }
@@ -123,22 +152,33 @@ impl Pins {
         Some(Difference { is_first: before.is_none(), diff })
     }
 
-    /// Takes the tool as seen.
-    pub(super) fn pin(&self, server: &str, tool: &str, now: &Sight) -> Result<(), StoreError> {
+    /// Takes the tool as seen, by the host where it is no user.
+    pub(super) fn pin(
+        &self,
+        user: Option<&str>,
+        (server, tool): (&str, &str),
+        now: &Sight,
+    ) -> Result<(), StoreError> {
         let add = |seen: &mut Seen| {
-            let tools = seen.0.entry(server.to_owned()).or_default();
-            tools.insert(tool.to_owned(), now.0.clone());
+            let servers = match user {
+                Some(user) => seen.users.entry(user.to_owned()).or_default(),
+                None => &mut seen.servers,
+            };
+            servers.entry(server.to_owned()).or_default().insert(tool.to_owned(), now.0.clone());
         };
         self.change(add)
     }
 
-    /// Forgets the tools of a server.
+    /// Forgets the tools of a server, whoever saw them.
     ///
     /// # Errors
     ///
     /// Fails when that cannot be written down.
     pub fn forget(&self, server: &str) -> Result<(), StoreError> {
-        self.change(|seen| drop(seen.0.remove(server)))
+        self.change(|seen| {
+            seen.servers.remove(server);
+            seen.users.values_mut().for_each(|servers| drop(servers.remove(server)));
+        })
     }
 
     fn change(&self, change: impl FnOnce(&mut Seen)) -> Result<(), StoreError> {
@@ -184,7 +224,7 @@ mod tests {
     }
 
     fn diff_of(pins: &Pins, now: &Sight) -> Option<Difference> {
-        pins.difference("s", "t", now)
+        pins.difference(None, ("s", "t"), now)
     }
 
     // MC2
@@ -194,7 +234,7 @@ mod tests {
         let first = diff_of(&pins, &sight("Reads.", "a")).unwrap();
         assert!(first.is_first && first.diff.contains("+  \"description\": \"Reads.\""));
 
-        pins.pin("s", "t", &sight("Reads.", "a")).unwrap();
+        pins.pin(None, ("s", "t"), &sight("Reads.", "a")).unwrap();
         assert_eq!(diff_of(&pins, &sight("Reads.", "a")), None);
         let changed = diff_of(&pins, &sight("Reads all.", "a")).unwrap();
         assert!(!changed.is_first);
@@ -204,6 +244,27 @@ mod tests {
 
         pins.forget("s").unwrap();
         assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
+    }
+
+    // F130
+    #[test]
+    fn what_one_user_saw_nobody_else_did() {
+        let pins = Pins::in_memory();
+        let (first, second) = (sight("Reads.", "a"), sight("Reads all.", "a"));
+        let tool = ("s", "t");
+        let is_new = |user, now: &Sight| pins.difference(user, tool, now).map(|it| it.is_first);
+        pins.pin(Some("ada"), tool, &first).unwrap();
+        assert_eq!(is_new(Some("ada"), &first), None);
+        assert_eq!((is_new(Some("bob"), &first), is_new(None, &first)), (Some(true), Some(true)));
+        assert_eq!(is_new(Some("ada"), &second), Some(false));
+
+        pins.pin(None, tool, &second).unwrap();
+        assert_eq!((is_new(Some("bob"), &second), is_new(Some("ada"), &second)), (None, None));
+        let shown = pins.difference(Some("ada"), tool, &sight("Writes.", "a")).unwrap().diff;
+        assert!(shown.contains("-  \"description\": \"Reads.\""), "what ada saw: {shown}");
+
+        pins.forget("s").unwrap();
+        assert_eq!(is_new(Some("ada"), &first), Some(true));
     }
 
     #[test]
@@ -220,17 +281,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("mcp");
         let now = sight("Reads.", "a");
-        Pins::in_folder(&folder).pin("s", "t", &now).unwrap();
+        Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
         let others = Pins::in_folder(&folder);
         assert_eq!(diff_of(&others, &now), None);
 
         // Two programs do not forget what the other one saw.
         let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
         assert_eq!((diff_of(&one, &now), diff_of(&two, &now)), (None, None));
-        one.pin("s", "x", &now).unwrap();
-        two.pin("s", "y", &now).unwrap();
+        one.pin(None, ("s", "x"), &now).unwrap();
+        two.pin(None, ("s", "y"), &now).unwrap();
         let third = Pins::in_folder(&folder);
-        assert!(["t", "x", "y"].iter().all(|tool| third.difference("s", tool, &now).is_none()));
+        assert!(
+            ["t", "x", "y"].iter().all(|tool| third.difference(None, ("s", tool), &now).is_none())
+        );
     }
 
     #[cfg(unix)]
@@ -242,7 +305,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("mcp");
         let now = sight("Reads.", "a");
-        Pins::in_folder(&folder).pin("s", "t", &now).unwrap();
+        Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
         let path = folder.join("pins.json");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 

@@ -139,6 +139,25 @@ async fn a_tool_that_changed_while_it_was_away_is_not_called() {
     setting.call("echo", "{}").await.result.unwrap();
 }
 
+// F130, MC2: of several people, each sees a tool before it runs for them.
+#[tokio::test]
+async fn what_one_user_let_run_another_is_asked_about() {
+    let approver = yes();
+    let setting = asking(&approver, &["mcp__s__*"], Script::new(echo));
+    setting.connect().await;
+    for (user, asked) in [("ada", 1), ("ada", 1), ("bob", 2), ("bob", 2)] {
+        let session = Session::new("t").with_user(user);
+        let call = Call::new("mcp__s__echo", "{}");
+        setting.pipeline.call(&session, call).await.result.unwrap();
+        assert_eq!(approver.asked().len(), asked, "{user}");
+    }
+    setting.upstreams.trust("s").unwrap();
+    let session = Session::new("t").with_user("eve");
+    let call = Call::new("mcp__s__echo", "{}");
+    setting.pipeline.call(&session, call).await.result.unwrap();
+    assert_eq!(approver.asked().len(), 2, "the host has seen it for everybody");
+}
+
 // MC4: names are looked for when somebody is shown them, whichever server came first.
 #[tokio::test]
 async fn what_a_server_says_of_the_tools_of_others_is_told_when_it_is_shown() {
