@@ -36,7 +36,11 @@ pub fn debug_mcp_server(
 }
 
 fn shown(status: &Status) -> String {
-    let state = if status.connected { "connected" } else { "not connected" };
+    let state = match (status.enabled, status.connected) {
+        (false, _) => "switched off",
+        (true, false) => "not connected",
+        (true, true) => "connected",
+    };
     let mut text = format!("{}: {state}, {} tools", status.name, status.tools.len());
     if let Some(error) = &status.last_error {
         let _ = write!(text, "\nlast error: {error}");
@@ -77,6 +81,10 @@ mod tests {
         let text = shown.as_text();
         assert!(text.starts_with("broken: not connected, 0 tools\nlast error: "), "{text}");
         assert!(text.ends_with("standard error:\nout of paper, [redacted]"), "{text}");
+        let off = Launch::new("sh", ["-c", words]);
+        upstreams.add(Upstream::new("off", off).unwrap().enabled(false)).unwrap();
+        let shown = harness.ok("debug_mcp_server", json!({ "name": "off" })).await;
+        assert_eq!(shown.as_text(), "off: switched off, 0 tools");
         let error = harness.error("debug_mcp_server", json!({ "name": "other" })).await;
         assert_eq!(error.kind(), ErrorKind::NotFound);
     }

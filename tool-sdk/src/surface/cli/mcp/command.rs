@@ -98,6 +98,7 @@ fn list(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     }
     for status in statuses.iter().filter(|_| !levels[1].get_flag(grammar::JSON)) {
         let state = match (&status.last_error, status.connected) {
+            _ if !status.enabled => "switched off".to_owned(),
             (_, true) => format!("{} tools", status.tools.len()),
             (Some(error), false) => error.clone(),
             (None, false) => "not connected".to_owned(),
@@ -134,6 +135,11 @@ fn look(
         let words = format_args!("there is no server `{}`", server.escape_debug());
         Failure::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
     })?;
+    if !status.enabled {
+        let words = format_args!("the server `{server}` is switched off");
+        return Err(Failure::new(FAILED, ToolError::unavailable(words))
+            .hint("the configuration says `enabled = false`"));
+    }
     if !status.connected {
         return Err(Failure::new(FAILED, ToolError::unavailable("the server does not answer")));
     }

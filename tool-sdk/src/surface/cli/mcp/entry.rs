@@ -89,12 +89,12 @@ impl Entry {
         Ok(named)
     }
 
-    /// The server; nothing when it is switched off.
-    ///
-    /// `roots` are the folders that it is told of where it may ask for them.
-    pub(super) fn upstream(&self, roots: &[PathBuf], io: &Io<'_>) -> Result<Option<Upstream>> {
+    /// The server. `roots` are the folders that it is told of where it may ask for them.
+    pub(super) fn upstream(&self, roots: &[PathBuf], io: &Io<'_>) -> Result<Upstream> {
         if self.enabled == Some(false) {
-            return Ok(None);
+            // Nothing that it would need has to be there.
+            let upstream = self.described(|_| Some(String::new())).map_err(Failure::config)?;
+            return Ok(upstream.enabled(false));
         }
         let var = |name: &str| io.var(name)?.into_string().ok();
         for name in self.env_from.iter().chain(&self.bearer_env) {
@@ -108,7 +108,7 @@ impl Entry {
             }
         }
         let upstream = self.described(var).map_err(Failure::config)?;
-        Ok(Some(upstream.questions(self.answered(roots))))
+        Ok(upstream.questions(self.answered(roots)))
     }
 
     fn answered(&self, roots: &[PathBuf]) -> Questions {

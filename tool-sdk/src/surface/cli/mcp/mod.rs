@@ -82,10 +82,8 @@ impl Foreign {
 
     fn of(servers: &Servers, levels: &[&ArgMatches], io: &Io<'_>) -> Result<Self> {
         let roots = place::roots(levels, io);
-        let upstreams: Vec<Upstream> = servers
-            .iter()
-            .filter_map(|server| server.upstream(&roots, io).transpose())
-            .collect::<Result<_>>()?;
+        let upstreams: Vec<Upstream> =
+            servers.iter().map(|server| server.upstream(&roots, io)).collect::<Result<_>>()?;
         let pins = place::state_dir(levels, io).map_or_else(Pins::in_memory, |dir| {
             Pins::in_folder(dir.join("mcp")).not_inside(&roots)
         });

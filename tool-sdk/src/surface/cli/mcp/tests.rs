@@ -150,6 +150,19 @@ fn a_server_that_is_not_there_stops_nothing() {
 }
 
 #[test]
+fn a_server_that_is_switched_off_is_known_and_not_met() {
+    let off = "[mcp.servers.off]\ncommand = \"/no/such/program\"\nenabled = false\n\
+               env_from = [\"NOT_SET\"]\n";
+    let shelf = Shelf::new(off);
+    assert_eq!(shelf.run(&["list"]).err, "");
+    assert_eq!(shelf.run(&["mcp", "list"]).out, "off  switched off  /no/such/program\n");
+    for ran in [shelf.run(&["mcp", "inspect", "off"]), shelf.run(&["call", "mcp__off__x", "{}"])] {
+        assert!(ran.code != 0 && ran.err.contains("switched off"), "{}", ran.err);
+    }
+    assert_eq!(shelf.run(&["mcp", "remove", "off"]).code, 0);
+}
+
+#[test]
 fn what_is_not_understood_ends_the_command() {
     let shelf = Shelf::new("\n[mcp.servers.s]\ncommand = \"x\"\nargv = []\n");
     let ran = shelf.run(&["list"]);

@@ -93,6 +93,8 @@ struct Connection {
 pub struct Status {
     /// Its name here.
     pub name: String,
+    /// Whether it may be met at all.
+    pub enabled: bool,
     /// How it is reached, without any secret.
     pub reach: Value,
     /// Whether there is a connection.
@@ -138,6 +140,10 @@ impl Line {
         self.upstream.name()
     }
 
+    pub(super) fn is_enabled(&self) -> bool {
+        self.upstream.enabled
+    }
+
     pub(super) fn identity(&self) -> Value {
         self.upstream.reach.identity()
     }
@@ -171,6 +177,9 @@ impl Line {
         match self.living() {
             Some(remote) => Ok(remote),
             None => {
+                if !self.is_enabled() {
+                    return Err(RemoteError::connection("it is switched off").not_run());
+                }
                 // That it is left alone is no failure of the server, and tells of the last one.
                 let (attempt, wait) = self.attempt()?;
                 let connected = self.connect(attempt, wait).await;
@@ -504,6 +513,7 @@ impl Line {
         });
         Status {
             name: self.name().to_owned(),
+            enabled: self.is_enabled(),
             reach: self.identity(),
             connected,
             tools: state.added.iter().map(|tool| tool.definition().name.to_string()).collect(),

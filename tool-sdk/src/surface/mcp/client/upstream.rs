@@ -47,6 +47,7 @@ pub struct Upstream {
     pub(super) startup_timeout: Duration,
     pub(super) call_timeout: Duration,
     pub(super) questions: Questions,
+    pub(super) enabled: bool,
     only: Option<Vec<String>>,
     without: Vec<String>,
 }
@@ -104,6 +105,7 @@ impl Upstream {
             startup_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(300),
             questions: Questions::none(),
+            enabled: true,
             only: None,
             without: Vec::new(),
         })
@@ -128,6 +130,14 @@ impl Upstream {
     #[must_use]
     pub fn questions(mut self, questions: Questions) -> Self {
         self.questions = questions;
+        self
+    }
+
+    /// Sets whether it may be met at all; it may unless set. A server that is switched off is
+    /// known, and has no tools.
+    #[must_use]
+    pub fn enabled(mut self, enabled: bool) -> Self {
+        self.enabled = enabled;
         self
     }
 

@@ -124,9 +124,11 @@ impl Upstreams {
         Ok(line.status())
     }
 
-    /// Connects to every server at once; gives those that failed, and why.
+    /// Connects to every server at once that is not switched off; gives those that failed, and
+    /// why.
     pub async fn connect_all(&self) -> Vec<(String, RemoteError)> {
-        let lines: Vec<_> = self.lines().values().cloned().collect();
+        let lines: Vec<_> =
+            self.lines().values().filter(|line| line.is_enabled()).cloned().collect();
         let connected = join_all(lines.iter().map(|line| line.remote())).await;
         let failed = |(line, connected): (&Arc<Line>, Result<_, _>)| {
             Some((line.name().to_owned(), connected.err()?))
