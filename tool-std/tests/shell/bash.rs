@@ -33,7 +33,8 @@ for builtin in $(compgen -b); do
 done
 ";
 
-/// Pieces in which commands stand that are run before others.
+/// Pieces in which commands stand that are run before others. bash runs them, so a path from the
+/// root is a word of its own: nothing is to be written behind it.
 fn nested() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         3 => prop::sample::select(vec!["aa", "bb", "git9", "x", "-x"]),
@@ -41,7 +42,7 @@ fn nested() -> impl Strategy<Value = String> {
         3 => prop::sample::select(vec!["$(", "\"$(", ")", ")\"", "<(", "(", " $(aa)", "\"$(bb x)\""]),
         2 => prop::sample::select(vec![
             "'", "\"", "\\", "#", "$x", "${x}", "\"$x\"", "~", "*", "=", "a=", "$", "{}", "\\\n",
-            " \\\n", " # zz\n", " 2>&1", " >/dev/null", " <<'E'\n$(cc)\nE\n", " <<< $(dd)", "time ",
+            " \\\n", " # zz\n", " 2>&1", " >/dev/null ", " <<'E'\n$(cc)\nE\n", " <<< $(dd)", "time ",
             "`", "$((", "$'", "{a,b}", "<<E\n", "\nE\n", "case ", " in ", "ä",
         ]),
     ];
