@@ -3,8 +3,9 @@
 //! ```text
 //! Upstreams ─▶ line: one server ─▶ wire: rmcp over stdio and HTTP ─┐
 //!     │           │            └──────── a host's own Remote ──────┤
-//!     │           └▶ name · suspicion · pins: what is believed     │
-//!     └─▶ Toolset ─▶ tool ─▶ arguments ─────▶ Remote::call ────────┘─▶ result
+//!     │           ├▶ name · suspicion · pins: what is believed     │
+//!     │           └▶ roster: which tools others have               │
+//!     └─▶ Toolset ─▶ tool ─▶ arguments ─────▶ Remote::call ────────┘─▶ promise ─▶ result
 //!                                                  └▶ questions ─▶ form: what it asks meanwhile
 //! ```
 //!
