@@ -14,17 +14,6 @@ pub(crate) const FOREIGN: &str = "mcp__";
 /// How many hexadecimal digits of a hash tell the names of foreign tools apart.
 pub(crate) const DIGITS: usize = 12;
 
-/// What a foreign tool is called as long as no other of its server looks like it: without the
-/// hash that tells them apart.
-///
-/// A server decides which tools it has. So what forbids one of them goes on doing so whatever
-/// others come and go beside it.
-pub(crate) fn without_hash(name: &str) -> Option<&str> {
-    let (start, digits) = name.rsplit_once('_').filter(|_| name.starts_with(FOREIGN))?;
-    let is_digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
-    (digits.len() == DIGITS && digits.bytes().all(is_digit)).then_some(start)
-}
-
 /// The name of a tool: 1 to 64 of `A-Z a-z 0-9 _ -`, starting with a letter or `_`.
 ///
 /// That is what every provider and the Model Context Protocol accept.

@@ -30,11 +30,17 @@ impl Registered {
         stays.then_some(told)
     }
 
-    /// Whether it looks at calls of this tool.
+    /// Whether it looks at calls of this tool, by whichever name that is known.
     #[inline]
     pub(crate) fn sees(&self, definition: &Definition) -> bool {
         self.pattern == "*"
-            || definition.names().any(|name| matches_in_any_case(&self.pattern, name))
+            || definition.forbidden_names().any(|name| matches_in_any_case(&self.pattern, name))
+    }
+
+    /// Whether it may allow calls of this tool: it may, and speaks of a name that the tool has.
+    pub(crate) fn may_allow(&self, definition: &Definition) -> bool {
+        let has = |name| matches_in_any_case(&self.pattern, name);
+        self.hook.may_allow() && (self.pattern == "*" || definition.names().any(has))
     }
 }
 

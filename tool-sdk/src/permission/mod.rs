@@ -39,5 +39,6 @@ pub(crate) use self::prompt::framed;
 #[cfg(feature = "mcp")]
 pub(crate) use self::prompt::spelt;
 pub use self::rule::{Action, InvalidRule, Rule, Scope};
+pub(crate) use self::ruleset::Names;
 pub use self::ruleset::Ruleset;
 pub use self::written::{WrittenRule, WrittenRules};

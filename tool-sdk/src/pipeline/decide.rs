@@ -21,7 +21,6 @@ use crate::permission::{
     Action, By, Case, Decision, Floor, Grantee, Loaded, Pattern, definition_hash,
 };
 use crate::tool::{Definition, Prepared, Source, Subject, is_strict};
-use crate::toolset::names_of;
 
 /// Lets a call through that may run: gives the value that was judged, or why not.
 pub(super) async fn approve(
@@ -172,8 +171,7 @@ fn judge(
         let (own, all) = match rules {
             None => (None, None),
             Some(policy) => {
-                let names = names_of(frame.definition);
-                let own = view_rules.with(&policy.rules.about(&names));
+                let own = view_rules.with(&policy.rules.about(frame.definition));
                 (Some(own), Some(view.rules().with(&policy.rules)))
             }
         };

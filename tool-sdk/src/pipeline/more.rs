@@ -20,7 +20,6 @@ use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{Action, Ask, Backstage, Case, Decision, Fingerprint, Pattern, Settled};
 use crate::tool::{Subject, Tool};
-use crate::toolset::names_of;
 
 /// Whether the running call may do `what` under `permission`.
 pub(super) async fn may(core: Arc<Core>, cx: Context, permission: String, what: String) -> bool {
@@ -115,7 +114,7 @@ impl Wish {
         let mode = policy.and_then(|policy| policy.mode);
         let to = grantee(tool.definition(), subject);
         Case {
-            own: &rules.about(&names_of(tool.definition())),
+            own: &rules.about(tool.definition()),
             all: &rules,
             mode: mode.map_or(view.mode(), |mode| mode.stricter(view.mode())),
             trusting: false,

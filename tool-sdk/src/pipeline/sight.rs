@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::core::Core;
 use crate::context::{Context, Sight, Visibility};
-use crate::permission::{Action, Grantee, Mode};
+use crate::permission::{Action, Grantee, Mode, Names};
 use crate::tool::Subject;
-use crate::toolset::names_of;
 
 /// What the rules let the call show under `permission`.
 ///
@@ -21,9 +20,12 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
         Some(policy) => view.rules().with(&policy.rules),
         None => view.rules().clone(),
     };
-    let mut names = vec![permission, cx.tool().as_str()];
-    names.extend(view.definition(cx.tool().as_str()).into_iter().flat_map(names_of));
-    let rules = rules.about(&names);
+    let own = [permission, cx.tool().as_str()];
+    let names = match view.definition(cx.tool().as_str()) {
+        Some(definition) => Names::from(definition).and(own),
+        None => Names::from(&own),
+    };
+    let rules = rules.about(names);
     if rules.rules().iter().all(|rule| rule.action == Action::Allow) {
         return Sight::EVERYTHING;
     }

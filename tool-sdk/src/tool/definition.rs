@@ -40,6 +40,10 @@ pub struct Definition {
     /// Other names for it, compared without case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<ToolName>,
+    /// Names that it does not have, but would have with other tools beside it. What is forbidden
+    /// under one of them is forbidden; it is never found by them, nor allowed.
+    #[serde(skip)]
+    pub(crate) also: Vec<ToolName>,
     /// A name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<Cow<'static, str>>,
@@ -204,6 +208,7 @@ impl Definition {
         Self {
             name,
             aliases: Vec::new(),
+            also: Vec::new(),
             title: None,
             description: description.into(),
             category: None,
@@ -249,6 +254,11 @@ impl Definition {
     /// Its name, and its aliases.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         std::iter::once(&self.name).chain(&self.aliases).map(ToolName::as_str)
+    }
+
+    /// All names under which it may be forbidden.
+    pub(crate) fn forbidden_names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.names().chain(self.also.iter().map(ToolName::as_str))
     }
 
     /// The name under which rules speak of the tool.

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::select::any_selects;
+use super::select::{any_forbids, any_selects};
 use crate::permission::{Action, Mode, Pattern, Rule, Scope};
 use crate::tool::Definition;
 
@@ -122,7 +122,7 @@ impl AgentProfile {
     /// Whether its lists leave it the tool. A denial beats a permission.
     pub(super) fn admits(&self, definition: &Definition) -> bool {
         self.only.as_deref().is_none_or(|only| any_selects(only, definition))
-            && !any_selects(&self.without, definition)
+            && !any_forbids(&self.without, definition)
     }
 
     pub(super) fn own_rules(&self) -> impl Iterator<Item = Rule> {

@@ -6,7 +6,7 @@
 
 use super::agent::{AgentProfile, strictest};
 use super::model::{self, ModelProfile};
-use super::select::any_selects;
+use super::select::{any_forbids, any_selects};
 use super::variant::Variants;
 use crate::context::Session;
 use crate::hook::Registered;
@@ -42,7 +42,7 @@ impl Filter {
         self.is_in_scope(definition, agent)
             && self.is_ready(definition, agent)
             && self.only.as_deref().is_none_or(|only| any_selects(only, definition))
-            && !any_selects(&self.without, definition)
+            && !any_forbids(&self.without, definition)
             && agent.is_none_or(|agent| agent.admits(definition))
             && self.variants.iter().all(|variants| variants.admits(definition))
     }

@@ -26,8 +26,8 @@ pub use self::model::ModelProfile;
 #[cfg(feature = "cli")]
 pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
+pub(crate) use self::view::Policy;
 pub use self::view::View;
-pub(crate) use self::view::{Policy, names_of};
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
 use crate::permission::{Mode, Rule, Ruleset};

@@ -9,6 +9,25 @@ use crate::tool::Definition;
 
 /// Whether `pattern` speaks of the tool.
 pub(super) fn selects(pattern: &str, definition: &Definition) -> bool {
+    fits(pattern, definition, definition.names())
+}
+
+/// Whether one of `patterns` speaks of the tool.
+pub(super) fn any_selects(patterns: &[String], definition: &Definition) -> bool {
+    patterns.iter().any(|pattern| selects(pattern, definition))
+}
+
+/// Whether one of `patterns` takes the tool away, by whichever name it is known.
+pub(super) fn any_forbids(patterns: &[String], definition: &Definition) -> bool {
+    let names = definition.forbidden_names();
+    patterns.iter().any(|pattern| fits(pattern, definition, names.clone()))
+}
+
+fn fits<'d>(
+    pattern: &str,
+    definition: &Definition,
+    mut names: impl Iterator<Item = &'d str>,
+) -> bool {
     let pattern = pattern.trim().to_ascii_lowercase();
     let fits = |pattern: &str, text: &str| matches(pattern, &text.to_ascii_lowercase());
     match pattern.split_once(':') {
@@ -17,15 +36,8 @@ pub(super) fn selects(pattern: &str, definition: &Definition) -> bool {
         }
         Some(("permission", wanted)) => fits(wanted, definition.permission()),
         Some(_) => false,
-        None => std::iter::once(&definition.name)
-            .chain(&definition.aliases)
-            .any(|name| fits(&pattern, name.as_str())),
+        None => names.any(|name| fits(&pattern, name)),
     }
-}
-
-/// Whether one of `patterns` speaks of the tool.
-pub(super) fn any_selects(patterns: &[String], definition: &Definition) -> bool {
-    patterns.iter().any(|pattern| selects(pattern, definition))
 }
 
 #[cfg(test)]

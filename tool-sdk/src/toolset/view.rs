@@ -45,14 +45,13 @@ pub(crate) struct Policy {
 
 impl Policy {
     fn new(definition: &Definition, rules: &Ruleset, mode: Mode) -> Self {
-        let names = names_of(definition);
-        let own = rules.about(&names);
+        let own = rules.about(definition);
         let class = definition.risk.class;
         let settled = own.settled(mode, class);
         // What may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
         let label = OnceLock::new();
-        Self { hidden: banned || own.hides(&names), rules: own, settled, label }
+        Self { hidden: banned || own.hides_all(&definition.into()), rules: own, settled, label }
     }
 
     /// Of a tool that there is not: nothing holds for its calls.
@@ -65,14 +64,6 @@ impl Policy {
     pub(crate) fn label(&self, definition: &Definition) -> &Arc<Label> {
         self.label.get_or_init(|| Arc::new(Label::of(definition)))
     }
-}
-
-/// The names under which rules may speak of a tool.
-pub(crate) fn names_of(definition: &Definition) -> Vec<&str> {
-    std::iter::once(definition.permission())
-        .chain(std::iter::once(definition.name.as_str()))
-        .chain(definition.aliases.iter().map(ToolName::as_str))
-        .collect()
 }
 
 /// A tool as an audience sees it.
@@ -336,11 +327,11 @@ fn unmatched<'a>(
     all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
 ) -> Vec<Rule> {
     let speaks_of = |rule: &Rule, tool: &dyn Tool| {
-        rule.speaks_of(&names_of(tool.definition()))
+        rule.speaks_of(&tool.definition().into())
             && rule.argument.as_deref().is_none_or(|argument| takes(tool, argument))
     };
     let speaks_of_any = |rule: &&Rule| {
-        rule.speaks_of(&Subject::PERMISSIONS)
+        rule.speaks_of(&(&Subject::PERMISSIONS).into())
             || all.clone().any(|tool| speaks_of(rule, tool.as_ref()))
     };
     rules.rules().iter().filter(|rule| !speaks_of_any(rule)).cloned().collect()

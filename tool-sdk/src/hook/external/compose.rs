@@ -10,9 +10,7 @@ use crate::hook::{OnError, Opinion, Spoken, Verdict};
 /// it failed and its entry says so.
 pub(super) fn weighed(entry: &Entry, answer: Result<Said, Failure>) -> Said {
     match answer {
-        Ok(said) if said.verdict == Verdict::Allow && !entry.may_allow => {
-            Said { verdict: Verdict::None, reason: None, ..said }
-        }
+        Ok(said) if said.verdict == Verdict::Allow && !entry.may_allow => said.without_allow(),
         Ok(said) if said.reason.is_some() => said,
         Ok(said) => {
             Said { is_sentence: said.why().is_none(), reason: reason(entry, said.verdict), ..said }

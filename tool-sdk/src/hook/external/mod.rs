@@ -289,7 +289,7 @@ impl Hook for ExternalHooks {
 
     fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
         self.warn_of_requests(call);
-        let entries = self.matching(Event::PreToolUse, call.definition().names());
+        let entries = self.matching(Event::PreToolUse, call.definition().forbidden_names());
         if entries.is_empty() {
             return Step::now(Ok(Opinion::none()));
         }
@@ -302,6 +302,9 @@ impl Hook for ExternalHooks {
             let answers = with_short_contexts(answers, call);
             let said = answers.into_iter().map(|(entry, answer)| {
                 let answer = answer.and_then(|said| taken(entry, said, &wording, &input));
+                // A name that the tool does not have allows nothing.
+                let is_own = entry.matcher.called(call.definition().names()).is_some();
+                let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
                 (entry, compose::weighed(entry, answer))
             });
             Ok(compose::opinion(said.collect(), &arguments))
@@ -314,7 +317,7 @@ impl Hook for ExternalHooks {
         result: &'a mut Result<Output, ToolError>,
     ) -> Step<'a, Result<(), ToolError>> {
         let event = if result.is_ok() { Event::PostToolUse } else { Event::PostToolUseFailure };
-        let entries = self.matching(event, call.definition().names());
+        let entries = self.matching(event, call.definition().forbidden_names());
         if entries.is_empty() {
             return Step::now(Ok(()));
         }

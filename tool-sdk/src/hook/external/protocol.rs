@@ -39,6 +39,14 @@ impl Said {
         Self { verdict: Verdict::Deny, reason: Some(reason.into()), ..Self::default() }
     }
 
+    /// The same without an allow.
+    pub(super) fn without_allow(self) -> Self {
+        match self.verdict {
+            Verdict::Allow => Self { verdict: Verdict::None, reason: None, ..self },
+            _ => self,
+        }
+    }
+
     /// Why it says what it says.
     pub(super) fn why(&self) -> Option<&str> {
         let stop_reason = self.stop_reason.as_deref().filter(|_| self.verdict == Verdict::Halt);

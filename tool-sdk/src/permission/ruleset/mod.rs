@@ -1,10 +1,12 @@
 //! Rules in order, and the one pure function over them: which rule decides about a subject.
 
+mod names;
+
 use serde_json::Value;
 
+pub(crate) use self::names::Names;
 use super::{Action, Case, Mode, Rule};
 use crate::effect::RiskClass;
-use crate::name::without_hash;
 use crate::tool::Subject;
 
 /// Rules in the order in which they are looked at: by scope, and within a scope as given.
@@ -57,9 +59,10 @@ impl Ruleset {
         self.0.is_empty()
     }
 
-    /// The rules that could speak of a call with one of these names.
-    pub(crate) fn about(&self, names: &[&str]) -> Self {
-        Self(self.0.iter().filter(|rule| rule.speaks_of(names)).cloned().collect())
+    /// The rules that could speak of a call of a tool with these names.
+    pub(crate) fn about<'n>(&self, names: impl Into<Names<'n>>) -> Self {
+        let names = names.into();
+        Self(self.0.iter().filter(|rule| rule.speaks_of(&names)).cloned().collect())
     }
 
     /// What holds for every call of a tool of this class that has nothing to add, when
@@ -86,6 +89,11 @@ impl Ruleset {
     /// of it denies everything.
     #[must_use]
     pub fn hides(&self, names: &[&str]) -> bool {
+        self.hides_all(&names.into())
+    }
+
+    /// The same for a tool with these names.
+    pub(crate) fn hides_all(&self, names: &Names<'_>) -> bool {
         let speaks = |rule: &&Rule| rule.argument.is_none() && rule.speaks_of(names);
         let everything = |rule: &Rule| rule.action == Action::Deny && rule.pattern.is_any();
         let locked =
@@ -136,20 +144,15 @@ impl FromIterator<Rule> for Ruleset {
 }
 
 impl Rule {
-    /// Whether it could be about a tool with one of these names.
-    pub(crate) fn speaks_of(&self, names: &[&str]) -> bool {
-        let matches = |name: &&str| match self.action {
-            Action::Allow => self.permission.matches_literally(name),
-            // A tool is found by its aliases in any case, so a denial holds in any case. And a
-            // server must not get out of it by tools that look alike (MC1).
+    /// Whether it could be about a tool with these names.
+    pub(crate) fn speaks_of(&self, names: &Names<'_>) -> bool {
+        match self.action {
+            Action::Allow => names.own().any(|name| self.permission.matches_literally(name)),
+            // A tool is found by its aliases in any case, so a denial holds in any case.
             Action::Ask | Action::Deny => {
-                let shared = without_hash(self.permission.as_str());
-                self.permission.matches_any_case(name)
-                    || without_hash(name).is_some_and(|it| self.permission.matches_any_case(it))
-                    || shared.is_some_and(|shared| shared.eq_ignore_ascii_case(name))
+                names.forbidden().any(|name| self.permission.matches_any_case(name))
             }
-        };
-        names.iter().any(matches)
+        }
     }
 
     fn matches(&self, subject: &Subject, argument: Argument<'_>, alone: bool) -> bool {

@@ -4,7 +4,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::name::ToolName;
 use crate::permission::Scope;
+use crate::schema::Schema;
+use crate::tool::Definition;
 
 const NAMES: &[&str] = &["run", "shell"];
 
@@ -265,7 +268,7 @@ proptest! {
     fn a_locked_denial_that_matches_decides(rules in rules(), subjects in subjects()) {
         let alone = subjects.len() < 2;
         let forbids = |rule: &Rule| {
-            rule.locked && rule.action == Action::Deny && rule.speaks_of(NAMES)
+            rule.locked && rule.action == Action::Deny && rule.speaks_of(&NAMES.into())
                 && subjects.iter().any(|subject| rule.matches(subject, &|_| None, alone))
         };
         if rules.iter().any(forbids) {
@@ -321,20 +324,26 @@ fn a_part_is_only_forbidden_by_name() {
 // MC1: what a server adds beside a tool does not free it of what forbids it, and allows nothing.
 #[test]
 fn a_name_that_is_shared_is_still_forbidden() {
+    let named = |name: &'static str, also: &'static str| {
+        let mut tool = Definition::new(ToolName::from_static(name), "T.", Schema::default());
+        tool.also = vec![ToolName::from_static(also)];
+        tool
+    };
     let (plain, hashed) = ("mcp__s__delete", "mcp__s__delete_bee4270b087b");
-    for (rule, name, expected) in [
-        ("deny mcp__s__delete", hashed, true),
-        ("ask mcp__s__delete", hashed, true),
-        ("deny mcp__s__Delete", hashed, true),
-        ("deny mcp__s__del*", hashed, true),
-        ("deny mcp__s__delete_bee4270b087b", plain, true),
-        ("allow mcp__s__delete", hashed, false),
-        ("allow mcp__s__delete_bee4270b087b", plain, false),
-        ("deny mcp__s__delete", "mcp__s__delete_all", false),
-        ("deny mcp__s__delete", "mcp__t__delete_bee4270b087b", false),
-        ("deny own", "own_bee4270b087b", false),
+    let [now, then] = [named(hashed, plain), named(plain, hashed)];
+    for (rule, tool, expected) in [
+        ("deny mcp__s__delete", &now, true),
+        ("ask mcp__s__delete", &now, true),
+        ("deny mcp__s__Delete", &now, true),
+        ("deny mcp__s__del*", &now, true),
+        ("deny mcp__s__delete_bee4270b087b", &then, true),
+        ("deny *_bee4270b087b", &then, true),
+        ("allow mcp__s__delete", &now, false),
+        ("allow mcp__s__delete_bee4270b087b", &then, false),
+        ("deny mcp__s__delete_all", &now, false),
+        ("deny mcp__t__delete", &now, false),
     ] {
         let rules = Ruleset::from_iter([rule.parse::<Rule>().unwrap()]);
-        assert_eq!(!rules.about(&[name]).is_empty(), expected, "{rule} and {name}");
+        assert_eq!(!rules.about(tool).is_empty(), expected, "{rule} and {}", tool.name);
     }
 }

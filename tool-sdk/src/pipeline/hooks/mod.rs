@@ -140,7 +140,7 @@ fn heed(
     }
     let action = match opinion.verdict {
         Verdict::None => None,
-        Verdict::Allow => registered.hook.may_allow().then_some(Action::Allow),
+        Verdict::Allow => registered.may_allow(frame.definition).then_some(Action::Allow),
         Verdict::Ask => Some(Action::Ask),
         Verdict::Deny | Verdict::Halt => Some(Action::Deny),
     };

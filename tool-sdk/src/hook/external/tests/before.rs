@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::hook::Spoken;
+use crate::hook::{Spoken, Verdict};
 
 /// The opinion of commands before a call.
 async fn before(hooks: &[Value]) -> Opinion {
@@ -36,6 +36,32 @@ async fn every_denial_names_its_command() {
     let found: Vec<_> = sentence.lines().collect();
     assert_eq!((found[0], found[found.len() - 1]), (expected[0], expected[2]));
     assert!(found[1].starts_with("the hook `quiet` says"), "{sentence}");
+}
+
+// MC1: a name that the tool would have with others beside it forbids it, and never allows it.
+#[tokio::test]
+async fn a_name_that_the_tool_does_not_have_only_forbids() {
+    for (says, matcher, expected) in [
+        ("deny", "note_plain", Verdict::Deny),
+        ("ask", "note_.*n", Verdict::Ask),
+        ("allow", "note_plain", Verdict::None),
+        ("allow", "note_plain|write_note", Verdict::Allow),
+    ] {
+        let answer = json!({ "hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": says,
+        } });
+        let hook = json!({
+            "type": "command", "command": format!("echo '{answer}'"), "may_allow": true,
+        });
+        let hooks = json!({ "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] });
+        let (hooks, errors) = ExternalHooks::from_value(&hooks);
+        assert_eq!(errors, []);
+        let mut seen = Seen::new();
+        seen.definition.also = vec![ToolName::from_static("note_plain")];
+        let spoken = seen.before(&hooks).await.spoken();
+        let verdict = spoken.map(|spoken| spoken.verdict).unwrap_or_default();
+        assert_eq!(verdict, expected, "{says} {matcher}");
+    }
 }
 
 // F67: hooks that nobody will ask are told, once.

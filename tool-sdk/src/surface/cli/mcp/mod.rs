@@ -151,9 +151,9 @@ impl Foreign {
             |server: &&String| self.upstreams.status(server).is_none_or(|status| !status.connected);
         let of_server = |server: &String| {
             let start = namespace(server);
-            rule.permission.as_str().starts_with(&start) || rule.speaks_of(&[&start])
+            rule.permission.as_str().starts_with(&start) || rule.speaks_of(&(&[&*start]).into())
         };
-        let of_any = !self.configured.is_empty() && rule.speaks_of(&PERMISSIONS);
+        let of_any = !self.configured.is_empty() && rule.speaks_of(&(&PERMISSIONS).into());
         of_any || self.configured.iter().filter(is_silent).any(of_server)
     }
 

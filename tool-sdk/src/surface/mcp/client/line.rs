@@ -441,7 +441,7 @@ impl Line {
         let names = name::names(self.name(), listed.iter().map(|tool| tool.name.as_str()));
         for tool in listed {
             let raw = tool.name.escape_debug().take(80).collect::<String>();
-            let Some(name) = names.get(tool.name.as_str()) else {
+            let Some(called) = names.get(tool.name.as_str()) else {
                 warnings.push(format!("{raw}: left out, its name is not of a form that is taken"));
                 continue;
             };
@@ -453,7 +453,7 @@ impl Line {
                 warnings.push(format!("only {MOST_TOOLS} of its tools count"));
                 break;
             }
-            match ForeignTool::new(self, name.clone(), tool) {
+            match ForeignTool::new(self, called.clone(), tool) {
                 Ok(tool) => tools.push(tool),
                 Err(why) => warnings.push(format!("{raw}: left out, {why}")),
             }

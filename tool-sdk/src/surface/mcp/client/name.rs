@@ -63,11 +63,18 @@ pub(in crate::surface) fn server_of(name: &str) -> Option<&str> {
     Some(name.strip_prefix(FOREIGN)?.split_once("__")?.0)
 }
 
+/// What models call a tool, and what they would call it with other tools beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Called {
+    pub(super) name: ToolName,
+    pub(super) also: Vec<ToolName>,
+}
+
 /// What models call the tools of `server`: one name each, no two alike in any case.
 pub(super) fn names<'t>(
     server: &str,
     tools: impl IntoIterator<Item = &'t str>,
-) -> BTreeMap<&'t str, ToolName> {
+) -> BTreeMap<&'t str, Called> {
     let tools: BTreeSet<&str> = tools.into_iter().filter(|tool| is_tool_name(tool)).collect();
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
     for tool in &tools {
@@ -75,7 +82,10 @@ pub(super) fn names<'t>(
     }
     let name = |tool: &'t str| {
         let is_shared = alike.get(&plain(tool).to_ascii_lowercase()).is_some_and(|&n| n > 1);
-        ToolName::new(model_name(server, tool, is_shared)).ok().map(|name| (tool, name))
+        let [name, other] = [is_shared, !is_shared].map(|it| model_name(server, tool, it));
+        let also = (name != other).then(|| ToolName::new(other).ok()).flatten();
+        let name = ToolName::new(name).ok()?;
+        Some((tool, Called { name, also: also.into_iter().collect() }))
     };
     tools.iter().copied().filter_map(name).collect()
 }
@@ -136,7 +146,8 @@ mod tests {
             for (server, tools) in by_server(case) {
                 let names = names(server, tools.iter().copied());
                 assert!(names.keys().all(|raw| tools.contains(raw)), "{name}: raw names are kept");
-                let given: BTreeSet<String> = names.values().map(ToString::to_string).collect();
+                let given: BTreeSet<String> =
+                    names.values().map(|it| it.name.to_string()).collect();
                 if let Some(expected) = case["expected"].as_array() {
                     let part = |pair: &Value, at: usize| pair[at].as_str().unwrap().to_owned();
                     let expected: BTreeSet<String> = expected
@@ -190,7 +201,9 @@ mod tests {
         let pair = names("s", ["a-b", "a_b", "A.B"]);
         assert_eq!(pair.len(), 3);
         assert_eq!(names("s", ["a_b", "x", "A.B", "a-b"])["a-b"], pair["a-b"]);
-        assert_eq!(pair["a-b"].as_str(), "mcp__s__a_b_ed3867d6ec2b");
+        let [alone, shared] = [&names("s", ["a-b"])["a-b"], &pair["a-b"]];
+        assert_eq!(shared.name.as_str(), "mcp__s__a_b_ed3867d6ec2b");
+        assert_eq!((&alone.name, &shared.name), (&shared.also[0], &alone.also[0]));
     }
 
     proptest! {
@@ -202,10 +215,11 @@ mod tests {
         ) {
             let names = names(&server, tools.iter().map(String::as_str));
             let told: BTreeSet<String> =
-                names.values().map(|name| name.as_str().to_ascii_lowercase()).collect();
+                names.values().map(|it| it.name.as_str().to_ascii_lowercase()).collect();
             prop_assert_eq!(told.len(), names.len());
             let start = namespace(&server);
-            for (raw, name) in &names {
+            for (raw, Called { name, also }) in &names {
+                prop_assert!(also.iter().all(|it| it.as_str().starts_with(&start)));
                 prop_assert!(name.as_str().len() <= 64 && name.as_str().starts_with(&start));
                 prop_assert!(is_tool_name(raw));
             }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::Contract;
 use super::line::Line;
+use super::name::Called;
 use super::pins::{Difference, Sight};
 use super::promise::Promise;
 use super::questions::Answers;
@@ -23,7 +24,6 @@ use crate::content::Output;
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
-use crate::name::ToolName;
 use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
 
 /// The permission of every foreign tool, beside its own name.
@@ -61,12 +61,13 @@ impl ForeignTool {
     /// # Errors
     ///
     /// Says why it cannot be called.
-    pub(super) fn new(line: &Arc<Line>, name: ToolName, tool: &RemoteTool) -> Result<Self, String> {
+    pub(super) fn new(line: &Arc<Line>, called: Called, tool: &RemoteTool) -> Result<Self, String> {
         let (contract, parameters) = Contract::of(&tool.input_schema)?;
         let server = line.name();
-        let mut definition = Definition::new(name, suspicion::description(tool), parameters)
+        let mut definition = Definition::new(called.name, suspicion::description(tool), parameters)
             .risk(risk(tool))
             .timeout(line.longest());
+        definition.also = called.also;
         definition.title = tool.title.as_deref().map(|title| suspicion::readable(title).into());
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());

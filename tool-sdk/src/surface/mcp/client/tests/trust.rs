@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::script::Act;
 use super::*;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, ToolError};
+use crate::hook::{Hook, HookedCall, Opinion, Priority, Step};
 use crate::permission::Ask;
+use crate::toolset::{AgentProfile, Toolset};
 
 /// A server whose tool says another thing of itself in every version.
 fn changing(version: Arc<AtomicUsize>) -> Arc<Script> {
@@ -156,6 +158,64 @@ async fn what_one_user_let_run_another_is_asked_about() {
     let call = Call::new("mcp__s__echo", "{}");
     setting.pipeline.call(&session, call).await.result.unwrap();
     assert_eq!(approver.asked().len(), 2, "the host has seen it for everybody");
+}
+
+/// A hook that forbids all it sees, or allows it.
+struct Says(Opinion);
+
+impl Hook for Says {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::now(Ok(self.0.clone()))
+    }
+
+    fn may_allow(&self) -> bool {
+        true
+    }
+}
+
+// MC1: a server that adds `Delete` beside `delete` gets neither out of what forbids it, nor
+// into what allows the other.
+#[tokio::test]
+async fn what_forbids_a_tool_goes_on_when_its_name_changes() {
+    let names = Arc::new(std::sync::Mutex::new(vec!["delete"]));
+    let listed = Arc::clone(&names);
+    let script = Script::new(move |message| match message["method"].as_str() {
+        Some("tools/list") => {
+            let tools = listed.lock().unwrap().iter().map(|it| tool(it, "Goes.")).collect();
+            vec![Act::Answer(json!({ "tools": Value::Array(tools) }))]
+        }
+        _ => echo(message),
+    });
+    let toolset = Toolset::new(Registry::default())
+        .with_agent(AgentProfile::new("kept").without(["mcp__s__delete"]));
+    let seen = Rule::parse(Action::Allow, "mcp_definition").unwrap();
+    let pipeline = Pipeline::new(toolset)
+        .rules([seen])
+        .hook("mcp__s__delete", Priority::SECURITY, Says(Opinion::deny("no")))
+        .hook("mcp__s__keep", Priority::DEFAULT, Says(Opinion::allow("yes")));
+    let setting = Setting::with(pipeline, script);
+    setting.connect().await;
+
+    let mut changes = setting.pipeline.toolset().changes();
+    changes.mark_unchanged();
+    *names.lock().unwrap() = vec!["delete", "Delete", "keep", "Keep"];
+    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    changes.changed().await.unwrap();
+    let kept = Session::new("k").with_agent("kept");
+    let view = setting.pipeline.toolset().view_for(&kept);
+    let left: Vec<&str> = view.definitions().map(|tool| tool.name.as_str()).collect();
+    assert!(
+        left.len() == 2 && left.iter().all(|it| it.to_lowercase().contains("keep")),
+        "{left:?}"
+    );
+    let all = setting.tools();
+    assert_eq!(all.len(), 4);
+    for name in all {
+        let call = Call::new(name.clone(), "{}");
+        let decision = setting.pipeline.check(&setting.session, call).await.unwrap().decision;
+        let expected = if name.contains("elete") { Action::Deny } else { Action::Ask };
+        assert_eq!(decision.action, expected, "{name}: {}", decision.reason);
+    }
 }
 
 // MC4: names are looked for when somebody is shown them, whichever server came first.
