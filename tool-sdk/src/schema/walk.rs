@@ -116,21 +116,27 @@ pub(crate) fn escape(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// What stands in a schema at a pointer, which may be written as in a URI.
+pub(crate) fn at<'a>(root: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
+    let pointer = decode(pointer);
+    let steps = pointer.strip_prefix('/')?;
+    let (first, rest) = match steps.split_once('/') {
+        Some((first, rest)) => (first, format!("/{rest}")),
+        None => (steps, String::new()),
+    };
+    root.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(&rest)
+}
+
 /// The schema that a local `$ref` names.
 pub(crate) fn resolve<'a>(
     root: &'a Map<String, Value>,
     reference: &str,
 ) -> Option<Cow<'a, Map<String, Value>>> {
-    let pointer = decode(reference.strip_prefix('#')?);
-    let Some(steps) = pointer.strip_prefix('/') else {
-        return pointer.is_empty().then_some(Cow::Borrowed(root));
-    };
-    let (first, rest) = match steps.split_once('/') {
-        Some((first, rest)) => (first, format!("/{rest}")),
-        None => (steps, String::new()),
-    };
-    let value = root.get(&first.replace("~1", "/").replace("~0", "~"))?;
-    object(value.pointer(&rest)?)
+    let pointer = reference.strip_prefix('#')?;
+    if pointer.is_empty() {
+        return Some(Cow::Borrowed(root));
+    }
+    object(at(root, pointer)?)
 }
 
 /// Gives every definition a name of `A-Z a-z 0-9 _ . -`.

@@ -5,11 +5,11 @@
 //!
 //! **Invariant:** nothing is fetched, and what goes to the server is what was checked.
 
-use jsonschema::{ValidationError, Validator};
+use jsonschema::ValidationError;
 use serde_json::{Map, Value};
 
 use super::super::message::outside_strings;
-use super::validator;
+use super::validator::{Judge, Verdict};
 use crate::call::{Note, RawArgs};
 use crate::schema::Schema;
 use crate::tool::args::{Checks, checked};
@@ -20,7 +20,7 @@ const MOST_FAULTS: usize = 64;
 
 /// What the arguments of a tool must be.
 pub(super) struct Contract {
-    validator: Validator,
+    judge: Judge,
     checks: Checks,
 }
 
@@ -31,10 +31,11 @@ impl Contract {
     ///
     /// Says why nothing could be checked by this schema.
     pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
-        let (validator, told) = validator::usable(schema, Schema::from_value)
+        let judge = Judge::of(schema, Schema::from_value)
             .map_err(|why| format!("its schema cannot be used: {why}"))?;
+        let told = judge.told().clone();
         let checks = Checks::of_schema(told.clone(), &[]);
-        Ok((Self { validator, checks }, told))
+        Ok((Self { judge, checks }, told))
     }
 
     /// Takes arguments that the schema accepts.
@@ -51,11 +52,15 @@ impl Contract {
             let fault = Fault::new(FaultKind::Constraint, String::new(), message);
             return Err(InvalidArgs::found(tool.to_owned(), vec![fault], &self.checks));
         }
+        let is_bounded =
+            serde_json::from_str(raw.text()).is_ok_and(|it| self.judge.is_bounded(&it));
+        if !is_bounded && is_strict(raw.text()).is_ok() {
+            return Err(InvalidArgs::found(tool.to_owned(), too_much(), &self.checks));
+        }
         match checked(tool, &self.checks, raw) {
             Ok((text, notes)) => {
                 let arguments = object(&text);
-                let faults: Vec<Fault> =
-                    self.validator.iter_errors(&arguments).take(MOST_FAULTS).map(fault).collect();
+                let faults = self.faults(&arguments);
                 match arguments {
                     Value::Object(arguments) if faults.is_empty() => Ok((arguments, notes)),
                     _ => Err(InvalidArgs::found(tool.to_owned(), faults, &self.checks)),
@@ -63,7 +68,7 @@ impl Contract {
             }
             Err(invalid) => match is_strict(raw.text()).map(|()| object(raw.text())) {
                 // Words of an earlier draft may mean less than they do today.
-                Ok(arguments) if self.validator.is_valid(&arguments) => match arguments {
+                Ok(arguments) if self.faults(&arguments).is_empty() => match arguments {
                     Value::Object(arguments) => Ok((arguments, Vec::new())),
                     _ => Err(invalid),
                 },
@@ -71,6 +76,27 @@ impl Contract {
             },
         }
     }
+
+    /// What the server's own schema has against the arguments.
+    fn faults(&self, arguments: &Value) -> Vec<Fault> {
+        match self.judge.judge(arguments, MOST_FAULTS, fault) {
+            Verdict::Fits => Vec::new(),
+            Verdict::Breaks(faults) if faults.is_empty() => {
+                whole("the arguments break the server's schema")
+            }
+            Verdict::Breaks(faults) => faults,
+            Verdict::TooMuch => too_much(),
+        }
+    }
+}
+
+/// A fault of all arguments together.
+fn whole(message: &str) -> Vec<Fault> {
+    vec![Fault::new(FaultKind::Constraint, String::new(), message.to_owned())]
+}
+
+fn too_much() -> Vec<Fault> {
+    whole("it would take too long to check the arguments; send less at once, or less deeply nested")
 }
 
 /// Arguments that were found to be one object; anything else is accepted by nothing.
@@ -185,6 +211,21 @@ mod tests {
         assert!(take(schema, r#"{"n": "7"}"#).is_err());
     }
 
+    // F10
+    #[test]
+    fn what_would_take_too_long_is_not_begun() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "a": { "$ref": "#" } },
+            "patternProperties": { "a": { "$ref": "#" } },
+        });
+        let deep =
+            |depth: usize| (0..depth).fold("{}".to_owned(), |it, _| format!(r#"{{"a":{it}}}"#));
+        assert!(take(schema.clone(), &deep(10)).is_ok());
+        let error = take(schema, &deep(60)).unwrap_err();
+        assert!(error.contains("less deeply nested"), "{error}");
+    }
+
     #[test]
     fn a_schema_that_leads_elsewhere_is_not_usable() {
         for bad in [
@@ -192,7 +233,7 @@ mod tests {
             json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/X" } } }),
             json!({ "type": "string" }),
             json!(true),
-            json!({ "type": "object", "description": "x".repeat(validator::MOST_BYTES) }),
+            json!({ "type": "object", "description": "x".repeat(256 << 10) }),
         ] {
             assert!(Contract::of(&bad).is_err(), "{:.80}", bad.to_string());
         }

@@ -16,6 +16,7 @@
 
 mod address;
 mod arguments;
+mod cost;
 mod form;
 mod line;
 mod name;

@@ -3,24 +3,28 @@
 //! Who reads the schema relies on it, this program's own peers too. A result that breaks it is a
 //! failure of the server, and is never handed on as a success.
 
-use jsonschema::Validator;
+use jsonschema::ValidationError;
 use serde_json::Value;
 
-use super::validator;
+use super::validator::{Judge, Verdict};
 use crate::schema::Schema;
 
 /// What a server promises of the structured result of a tool.
-pub(super) struct Promise(Validator);
+pub(super) struct Promise(Judge);
 
 impl Promise {
-    /// Takes a server's schema; also gives it in the form that peers are told.
+    /// Takes a server's schema.
     ///
     /// # Errors
     ///
     /// Says why no result could be judged by this schema.
-    pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
-        let (validator, told) = validator::usable(schema, Schema::result_from_value)?;
-        Ok((Self(validator), told))
+    pub(super) fn of(schema: &Value) -> Result<Self, String> {
+        Judge::of(schema, Schema::result_from_value).map(Self)
+    }
+
+    /// What peers are told.
+    pub(super) fn told(&self) -> &Schema {
+        self.0.told()
     }
 
     /// How a result breaks the promise, if it does.
@@ -28,15 +32,29 @@ impl Promise {
         let Some(value) = result else {
             return Some("it promised a structured value and gave none".to_owned());
         };
-        let error = self.0.iter_errors(value).next()?;
-        let place = match error.instance_path().as_str() {
-            "" => "its structured value".to_owned(),
-            path => format!("`{path}` of its structured value"),
-        };
-        let keyword = error.kind().keyword();
-        let what = error.masked_with("the value");
-        Some(format!("{place} breaks `{keyword}` of its own output schema: {what}"))
+        match self.0.judge(value, 1, fault) {
+            Verdict::Fits => None,
+            Verdict::Breaks(faults) => {
+                Some(faults.into_iter().next().unwrap_or_else(|| {
+                    "its structured value breaks its own output schema".to_owned()
+                }))
+            }
+            Verdict::TooMuch => Some(
+                "it would take too long to hold its structured value against its own output schema"
+                    .to_owned(),
+            ),
+        }
     }
+}
+
+fn fault(error: ValidationError<'_>) -> String {
+    let place = match error.instance_path().as_str() {
+        "" => "its structured value".to_owned(),
+        path => format!("`{path}` of its structured value"),
+    };
+    let keyword = error.kind().keyword();
+    let what = error.masked_with("the value");
+    format!("{place} breaks `{keyword}` of its own output schema: {what}")
 }
 
 #[cfg(test)]
@@ -47,7 +65,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &Value, result: Option<Value>, expected: Option<&str>) {
-        let (promise, _) = Promise::of(schema).unwrap();
+        let promise = Promise::of(schema).unwrap();
         assert_eq!(promise.broken_by(result.as_ref()).as_deref(), expected);
     }
 
@@ -70,13 +88,25 @@ mod tests {
         check(&json!({ "type": ["integer", "null"] }), Some(Value::Null), None);
     }
 
+    // F10
+    #[test]
+    fn a_result_that_would_take_too_long_breaks_it() {
+        let twice = json!({ "$ref": "#/$defs/t", "$defs": { "t": { "allOf": [
+            { "items": { "$ref": "#/$defs/t" } }, { "items": { "$ref": "#/$defs/t" } },
+        ] } } });
+        let deep = (0..30).fold(json!(1), |inner, _| json!([inner]));
+        let expected =
+            "it would take too long to hold its structured value against its own output schema";
+        check(&twice, Some(deep), Some(expected));
+    }
+
     #[test]
     fn a_schema_that_judges_nothing_is_told() {
         for bad in [
             json!(true),
             json!({ "type": "thing" }),
             json!({ "$ref": "https://example.com/x" }),
-            json!({ "description": "x".repeat(validator::MOST_BYTES) }),
+            json!({ "description": "x".repeat(256 << 10) }),
         ] {
             assert!(Promise::of(&bad).is_err(), "{:.80}", bad.to_string());
         }

@@ -72,13 +72,12 @@ impl ForeignTool {
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());
         let (mut warnings, names) = (suspicion::warnings(tool), suspicion::names(tool));
-        let promised = tool.output_schema.as_ref().map(Promise::of).transpose();
-        let promised = promised.unwrap_or_else(|why| {
+        let promise = tool.output_schema.as_ref().map(Promise::of).transpose();
+        let promise = promise.unwrap_or_else(|why| {
             warnings.push(format!("its output schema is left out: {why}"));
             None
         });
-        let (promise, output) = promised.unzip();
-        definition.output = output;
+        definition.output = promise.as_ref().map(|it| it.told().clone());
         definition.source = Source::Mcp { server: server.to_owned() };
         let sight = Sight::of(&line.identity(), tool);
         definition.revision = Some(sight.digest());
