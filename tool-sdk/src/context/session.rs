@@ -55,6 +55,8 @@ struct Inner {
     /// Made when somebody asks for it; shared by clones all the same.
     cancel: Cancel,
     kept: Arc<Kept>,
+    /// Whether others beside it speak to the same host, each for themselves.
+    is_one_of_many: bool,
 }
 
 /// Where a call comes from.
@@ -276,6 +278,20 @@ impl Session {
     #[inline]
     pub(crate) fn listener(&self) -> Option<&dyn Listener> {
         self.0.listener.as_deref()
+    }
+
+    /// The session of somebody beside whom others speak to the same host.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn among_many(mut self) -> Self {
+        self.inner().is_one_of_many = true;
+        self
+    }
+
+    /// On whose behalf somebody sees something for the first time: the user, nobody in
+    /// particular of many, or, for `None`, the host itself.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn seer(&self) -> Option<&str> {
+        self.user().or(self.0.is_one_of_many.then_some(""))
     }
 
     /// Whether both are one session: clones, on behalf of the same user and agent.

@@ -73,10 +73,13 @@ pub(super) fn principals(serve: Part<'_, '_>) -> Principals {
 }
 
 fn principal((name, part): (String, Part<'_, '_>)) -> Option<(String, Entry)> {
-    let one_token = |entry: Entry| match entry.token_env.is_some() == entry.token_file.is_some() {
-        true => Err("it needs either `token_env` or `token_file`"),
-        false => Ok(entry),
-    };
+    let is_nobody = name.trim().is_empty();
+    let one_token =
+        move |entry: Entry| match entry.token_env.is_some() == entry.token_file.is_some() {
+            _ if is_nobody => Err("somebody without a name is nobody"),
+            true => Err("it needs either `token_env` or `token_file`"),
+            false => Ok(entry),
+        };
     Some((name, part.read_as(one_token)?))
 }
 
@@ -237,6 +240,7 @@ mod tests {
         check(&ada("token_env = 'A'\ntoken_file = 'b'"), "needs either");
         // What stands in the file may be read by whoever reads the file.
         check(&ada("token = '0123456789abcdef0123456789abcdef'"), "unknown field `token`");
+        check("[serve.mcp.principals.'']\ntoken_env = 'A'\n", "without a name is nobody");
         check("[serve.mpc]\n", "unknown key `mpc`; did you mean `mcp`?");
     }
 }

@@ -272,7 +272,11 @@ impl Server {
         listener: TcpListener,
         http: Http,
     ) -> impl Future<Output = io::Result<()>> + Send + use<> {
-        http::serve(Arc::new(self.clone()), listener, http)
+        let mut server = self.clone();
+        if http.has_principals() {
+            server.session = server.session.among_many();
+        }
+        http::serve(Arc::new(server), listener, http)
     }
 }
 

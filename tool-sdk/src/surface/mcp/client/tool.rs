@@ -178,13 +178,13 @@ impl Prepared for PreparedCall {
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         let Inner { line, raw, .. } = &*self.tool.0;
         let name = format!("{}/{raw}", line.name());
-        let is_unseen = self.tool.is_unseen(cx.session().user());
+        let is_unseen = self.tool.is_unseen(cx.session().seer());
         let unseen = is_unseen.then(|| Subject::new(name.clone()).under(DEFINITION));
         Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
     }
 
     fn preview(&self, cx: &Context) -> Option<Value> {
-        let difference = self.tool.difference(cx.session().user())?;
+        let difference = self.tool.difference(cx.session().seer())?;
         let warnings = self.tool.oddities(&self.tool.0.line.strangers());
         let about = if difference.is_first {
             "nobody has let this tool run before; this is all that its server says of it"
@@ -214,7 +214,7 @@ async fn call(
         .hint("look at the tool as it is now, then call it again"));
     }
     // Whoever let this run has seen it.
-    let user = cx.session().user();
+    let user = cx.session().seer();
     if tool.is_unseen(user) {
         tool.pin(user)?;
     }

@@ -99,6 +99,11 @@ impl Http {
         self
     }
 
+    /// Whether there are people with tokens of their own.
+    pub(super) fn has_principals(&self) -> bool {
+        !self.principals.is_empty()
+    }
+
     /// Lets in who reached the server under this name, as `HOST` or `HOST:PORT`.
     #[must_use]
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {

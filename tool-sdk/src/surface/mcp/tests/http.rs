@@ -184,6 +184,22 @@ async fn calls_are_made_on_behalf_of_whoever_has_the_token() {
     assert!(answer.contains("needs the permission"), "{answer}");
 }
 
+// F130: where others come in with tokens of their own, whoever has the token of nobody in
+// particular is not the host.
+#[tokio::test]
+async fn nobody_in_particular_is_not_the_host() {
+    let seer = DynamicTool::new(definition("seer", RiskClass::Read), |_: Value, cx: Context| {
+        std::future::ready(format!("it is {:?}", cx.session().seer()))
+    });
+    let registry = Registry::builder().add(seer).build().unwrap();
+    let served = Served::start(&Server::new(Pipeline::new(registry), Session::default())).await;
+    for (token, expected) in [(ADA, r#"Some(\"ada\")"#), (&*served.anybody, r#"Some(\"\")"#)] {
+        let id = served.open(token).await;
+        let answer = served.post(token, Some(&id), &call("seer")).await;
+        assert!(answer.contains(expected), "{answer}");
+    }
+}
+
 // F130, F134: who has the token of nobody in particular is nobody, and the client is known.
 #[tokio::test]
 async fn a_tool_that_needs_a_user_is_not_called_without_one() {

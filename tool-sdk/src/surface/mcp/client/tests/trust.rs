@@ -147,8 +147,9 @@ async fn what_one_user_let_run_another_is_asked_about() {
     let approver = yes();
     let setting = asking(&approver, &["mcp__s__*"], Script::new(echo));
     setting.connect().await;
-    for (user, asked) in [("ada", 1), ("ada", 1), ("bob", 2), ("bob", 2)] {
-        let session = Session::new("t").with_user(user);
+    for (user, asked) in [("", 1), ("", 1), ("ada", 2), ("ada", 2), ("bob", 3), ("bob", 3)] {
+        let anybody = Session::new("t").among_many();
+        let session = if user.is_empty() { anybody } else { anybody.with_user(user) };
         let call = Call::new("mcp__s__echo", "{}");
         setting.pipeline.call(&session, call).await.result.unwrap();
         assert_eq!(approver.asked().len(), asked, "{user}");
@@ -157,7 +158,7 @@ async fn what_one_user_let_run_another_is_asked_about() {
     let session = Session::new("t").with_user("eve");
     let call = Call::new("mcp__s__echo", "{}");
     setting.pipeline.call(&session, call).await.result.unwrap();
-    assert_eq!(approver.asked().len(), 2, "the host has seen it for everybody");
+    assert_eq!(approver.asked().len(), 3, "the host has seen it for everybody");
 }
 
 /// A hook that forbids all it sees, or allows it.
