@@ -320,6 +320,15 @@ pub struct Attachment {
     /// A name for people, such as the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// A title for people, where it has one beside its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How many bytes there are behind an address, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
     /// The address of what the bytes are a copy of, where they are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
@@ -342,13 +351,18 @@ impl Attachment {
     /// An attachment that carries its bytes.
     #[must_use]
     pub fn bytes(mime: impl Into<String>, bytes: Vec<u8>) -> Self {
-        Self { mime: mime.into(), name: None, origin: None, data: Data::Bytes(bytes) }
+        Self::new(mime.into(), Data::Bytes(bytes))
     }
 
     /// An attachment that says where it is.
     #[must_use]
     pub fn uri(mime: impl Into<String>, uri: impl Into<String>) -> Self {
-        Self { mime: mime.into(), name: None, origin: None, data: Data::Uri(uri.into()) }
+        Self::new(mime.into(), Data::Uri(uri.into()))
+    }
+
+    fn new(mime: String, data: Data) -> Self {
+        let (name, title, description, size, origin) = Default::default();
+        Self { mime, name, title, description, size, origin, data }
     }
 
     /// Names it.

@@ -10,7 +10,7 @@ use super::page::Shows;
 use crate::call::Outcome;
 use crate::content::{Attachment, Data, Output};
 use crate::surface::provider;
-use crate::tool::Definition;
+use crate::tool::{Definition, Source};
 
 /// The result of a call of a tool that there is. A failure is a result too: its words are
 /// for the model.
@@ -33,8 +33,9 @@ pub(super) fn result(
             if let Some(output) = error.output() {
                 result.content.extend(attachments(output));
                 // Some clients hold what comes with an error against the schema of results, and
-                // then nobody reads the error.
-                if definition.output.is_none() {
+                // then nobody reads the error. What comes from another server was held against it.
+                let is_judged = matches!(definition.source, Source::Mcp { .. });
+                if definition.output.is_none() || is_judged {
                     result.structured_content = structured(output, shortened, definition, era);
                 }
             }
@@ -58,10 +59,11 @@ fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
     let mime = &attachment.mime;
     let name = attachment.name.clone().unwrap_or_else(|| format!("attachment-{}", at + 1));
     match &attachment.data {
-        Data::Bytes(bytes) if mime.starts_with("image/") => {
+        // Only a resource has room for its address.
+        Data::Bytes(bytes) if mime.starts_with("image/") && attachment.origin.is_none() => {
             ContentBlock::image(STANDARD.encode(bytes), mime)
         }
-        Data::Bytes(bytes) if mime.starts_with("audio/") => {
+        Data::Bytes(bytes) if mime.starts_with("audio/") && attachment.origin.is_none() => {
             ContentBlock::audio(STANDARD.encode(bytes), mime)
         }
         Data::Bytes(bytes) => {
@@ -71,7 +73,11 @@ fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
             ContentBlock::resource(blob.with_mime_type(mime))
         }
         Data::Uri(uri) => {
-            ContentBlock::resource_link(Resource::new(uri, name).with_mime_type(mime))
+            let mut link = Resource::new(uri, name).with_mime_type(mime);
+            (link.title, link.description) =
+                (attachment.title.clone(), attachment.description.clone());
+            link.size = attachment.size;
+            ContentBlock::resource_link(link)
         }
     }
 }

@@ -130,7 +130,9 @@ fn look(
     server: &str,
     io: &mut Io<'_>,
 ) -> Result<(Status, Vec<Definition>)> {
-    let tools = foreign.beside(app.shaped(), Need::All, io);
+    let start = namespace(server);
+    let tools = foreign.beside(app.shaped(), Need::Tool(&format!("{start}*")), io);
+    foreign.meet_others(io);
     let status = foreign.upstreams().status(server).ok_or_else(|| {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         Failure::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")
@@ -143,7 +145,6 @@ fn look(
     if !status.connected {
         return Err(Failure::new(FAILED, ToolError::unavailable("the server does not answer")));
     }
-    let start = namespace(server);
     let view = tools.view();
     let own = view.definitions().filter(|tool| tool.name.as_str().starts_with(&start));
     Ok((status, own.cloned().collect()))

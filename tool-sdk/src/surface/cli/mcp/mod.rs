@@ -33,6 +33,8 @@ use crate::toolset::Toolset;
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How long it may take to tell servers that nobody needs them any more.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long servers may take whose tools only matter beside those of another.
+const NEIGHBOURS: Duration = Duration::from_secs(3);
 /// How often is looked whether they have been told.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -106,6 +108,16 @@ impl Foreign {
         self.upstreams.lend_to(&tools);
         self.connect(&tools, need, io);
         (*tools).clone()
+    }
+
+    /// Connects to all other servers as well, as far as that takes no time.
+    pub(super) fn meet_others(&self, io: &mut Io<'_>) {
+        let Some(runtime) = &self.runtime else { return };
+        let all = async { tokio::time::timeout(NEIGHBOURS, self.upstreams.connect_all()).await };
+        match runtime.block_on(all) {
+            Ok(failed) => left_out(failed, io),
+            Err(_) => io.say("warning: not every other server answered in time"),
+        }
     }
 
     /// Adds the tools of the servers that are needed to those of a stage, and lends the

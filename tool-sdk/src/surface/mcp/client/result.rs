@@ -8,7 +8,8 @@
 //! long is cut where all texts are; what is too much beside it is left out, and that is told.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 use super::remote::RemoteResult;
@@ -16,10 +17,18 @@ use crate::content::{Attachment, Output};
 use crate::permission::spelt;
 
 /// How many bytes a value for programs may have.
-const MOST_BYTES: usize = 256 << 10;
+const MOST_BYTES: usize = 4 << 20;
 
 /// How many attachments a result may have.
-const MOST_ATTACHMENTS: usize = 100;
+const MOST_ATTACHMENTS: usize = 1000;
+
+/// Base64 as it is written in the wild, with padding or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// The result as an output, whether the tool failed or not. A structured value that is
 /// `promised` to programs is there however long it is.
@@ -73,7 +82,7 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
 
 /// Where an attachment stood.
 fn place(before: usize, attachment: &Attachment) -> String {
-    let name = attachment.name.as_ref().unwrap_or(&attachment.mime);
+    let name = attachment.title.as_ref().or(attachment.name.as_ref()).unwrap_or(&attachment.mime);
     format!("[attachment {}: {name}]", before + 1)
 }
 
@@ -118,7 +127,14 @@ fn name(block: &Value) -> Option<&str> {
 /// What goes beside the text. Bytes that are no base64 are no attachment.
 fn attachment(block: &Value) -> Option<Attachment> {
     let field = |path: &str| block.pointer(path).and_then(Value::as_str);
-    let bytes = |path| STANDARD.decode(field(path)?).ok();
+    let bytes = |path| {
+        let text = field(path)?;
+        // Some break it into lines.
+        match text.contains(|c: char| c.is_ascii_whitespace()) {
+            true => BASE64.decode(text.split_ascii_whitespace().collect::<String>()).ok(),
+            false => BASE64.decode(text).ok(),
+        }
+    };
     match field("/type")? {
         kind @ ("image" | "audio") => {
             let mime = field("/mimeType").map_or_else(|| format!("{kind}/*"), str::to_owned);
@@ -132,11 +148,12 @@ fn attachment(block: &Value) -> Option<Attachment> {
         }
         "resource_link" => {
             let mime = field("/mimeType").unwrap_or("application/octet-stream");
-            let link = Attachment::uri(mime, field("/uri")?);
-            Some(match field("/title").or_else(|| field("/name")) {
-                Some(name) => link.named(readable(name)),
-                None => link,
-            })
+            let mut link = Attachment::uri(mime, field("/uri")?);
+            link.name = field("/name").map(readable);
+            link.title = field("/title").map(readable);
+            link.description = field("/description").map(readable);
+            link.size = block.get("size").and_then(Value::as_u64);
+            Some(link)
         }
         _ => None,
     }
@@ -215,7 +232,32 @@ mod tests {
         let link = json!({ "type": "resource_link", "uri": "https://a/", "name": "a" });
         let output = read(json!({ "content": vec![link; 4000] }));
         assert_eq!(output.attachments().len(), MOST_ATTACHMENTS);
-        assert_eq!(output.as_text(), "[3900 more attachments left out]");
+        assert_eq!(output.as_text(), "[3000 more attachments left out]");
+    }
+
+    #[test]
+    fn base64_is_read_as_it_is_written() {
+        for (data, expected) in
+            [("AQID", 3), ("AQI=", 2), ("AQI", 2), ("AQ\r\nID\n", 3), ("AQJ", 2)]
+        {
+            let image = json!({ "type": "image", "data": data, "mimeType": "image/png" });
+            let output = read(json!({ "content": [image] }));
+            let Data::Bytes(bytes) = &output.attachments()[0].data else { panic!("{data}") };
+            assert_eq!(bytes.len(), expected, "{data}");
+        }
+    }
+
+    #[test]
+    fn all_that_is_said_of_a_link_stays() {
+        let link = json!({ "type": "resource_link", "uri": "a:b", "name": "n", "title": "T",
+            "description": "D.", "size": 7 });
+        let output = read(json!({ "content": [link] }));
+        let one = &output.attachments()[0];
+        assert_eq!(
+            (one.name.as_deref(), one.title.as_deref(), one.description.as_deref(), one.size),
+            (Some("n"), Some("T"), Some("D."), Some(7))
+        );
+        assert_eq!(output.as_text(), "T: D.");
     }
 
     #[test]

@@ -39,11 +39,16 @@ const VALUES: &[&str] = &["const", "default", "enum", "example", "examples"];
 const NAMED: &[&str] =
     &["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
-/// A schema in which every title and description is [`readable`].
+/// Says which header an argument goes into over HTTP, between the server and who calls it.
+const HEADER: &str = "x-mcp-header";
+
+/// A schema in which every title and description is [`readable`], for whoever does not call the
+/// server itself.
 pub(super) fn readable_schema(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => members
             .iter()
+            .filter(|(key, _)| *key != HEADER)
             .map(|(key, one)| {
                 let is_in = |keys: &[&str]| keys.contains(&key.as_str());
                 let one = match one {
@@ -82,17 +87,25 @@ pub(super) fn warnings(tool: &RemoteTool) -> Vec<String> {
     warnings
 }
 
-/// Every word that a server uses about its tool and that may be the name of a tool. Words of
-/// everyday language are none, though a tool may be called by one.
+/// The words that a server uses about its tool and that may be names of tools, in lower case.
+///
+/// A word of everyday language counts where it is set off as a name is.
 pub(super) fn names(tool: &RemoteTool) -> BTreeSet<String> {
     let said = serde_json::to_value(tool).unwrap_or_default();
     let mut texts = Vec::new();
     collect(&said, &mut texts);
-    let words = texts.into_iter().flat_map(words);
-    words.filter(|word| word.contains(['_', '-', '.'])).map(str::to_owned).collect()
+    texts.into_iter().flat_map(words).map(str::to_lowercase).collect()
 }
 
-/// What is odd about speaking of these tools.
+/// Which of these tools `names` speak of.
+pub(super) fn spoken_of<'s>(
+    names: &'s BTreeSet<String>,
+    strangers: &'s BTreeSet<String>,
+) -> impl Iterator<Item = &'s String> {
+    strangers.iter().filter(|name| names.contains(&name.to_lowercase()))
+}
+
+/// What is odd about speaking of a tool.
 pub(super) fn mention(stranger: &str) -> String {
     format!("it speaks of `{stranger}`, which is not its own tool")
 }
@@ -128,11 +141,34 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
 /// How many parts a name with dots may have and still be found in a longer word.
 const MOST_PARTS: usize = 8;
 
-/// The words of a text, each whole and, where there are dots in it, in every part of it: a dot
-/// belongs to a name, ends a sentence or stands between an object and its method.
+/// What joins the parts of a name, and is put around words as well.
+const JOINTS: [char; 3] = ['_', '-', '.'];
+
+/// The words of a text that may be names: each whole, without what is put around it, and in
+/// every part between its dots, for a dot belongs to a name, ends a sentence or stands between
+/// an object and its method.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    text.split(move |c| !is_part(c)).flat_map(parts)
+    let is_part = |c: char| c.is_alphanumeric() || JOINTS.contains(&c);
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let start = rest + text[rest..].find(is_part)?;
+        let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |at| start + at);
+        rest = end;
+        let before = text[..start].chars().next_back();
+        let is_set_off =
+            before.is_some_and(|c| matches!(c, '`' | '"' | '\'')) || text[end..].starts_with('(');
+        Some((&text[start..end], is_set_off))
+    })
+    .flat_map(|(word, is_set_off)| {
+        let bare = word.trim_matches(JOINTS);
+        [word, bare].into_iter().flat_map(parts).filter(move |it| is_set_off || is_telling(it))
+    })
+}
+
+/// Whether no word of everyday language is written so.
+fn is_telling(word: &str) -> bool {
+    let is_camel = |two: &[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
+    word.contains(JOINTS) || word.as_bytes().windows(2).any(is_camel)
 }
 
 /// The parts of a word between its dots, alone and with those behind them.
@@ -174,7 +210,9 @@ mod tests {
     fn words_in_schemas_are_made_fit_and_values_stay() {
         let schema = json!({
             "title": "a\u{202e}",
+            "x-mcp-header": "Region",
             "properties": {
+                "x-mcp-header": { "x-mcp-header": "R" },
                 "title": { "description": "x".repeat(5000), "default": { "title": "\u{200b}" } },
                 "default": { "items": [{ "title": "\u{1b}[2J" }] },
             },
@@ -182,6 +220,7 @@ mod tests {
         });
         let fit = readable_schema(&schema);
         assert_eq!(fit["title"], "a\\u{202e}");
+        assert_eq!((fit.get(HEADER), &fit["properties"][HEADER]), (None, &json!({})));
         let property = &fit["properties"]["title"];
         assert!(property["description"].as_str().unwrap().ends_with("[904 more bytes left out]"));
         assert_eq!(property["default"]["title"], "\u{200b}");
@@ -194,15 +233,28 @@ mod tests {
 
     #[test]
     fn names_are_told_from_words() {
-        let said = tool("Before it, call `find_book` and mcp__git__log. Or books.find-all.");
-        let names = names(&said);
-        let [all, dotted] = ["find-all", "books.find-all"].map(str::to_owned);
-        for name in ["find_book".to_owned(), "mcp__git__log".to_owned(), all, dotted] {
-            assert!(names.contains(&name), "{name}: {names:?}");
+        let words = "Before it, call find_book and mcp__git__log. Or books.find-all, fetchPage, \
+            _send_mail_, SEND_FAX, `search`, look(1).\n-exec_command";
+        let names = names(&tool(words));
+        for name in [
+            "find_book",
+            "mcp__git__log",
+            "find-all",
+            "books.find-all",
+            "fetchpage",
+            "send_mail",
+            "send_fax",
+            "search",
+            "look",
+            "exec_command",
+        ] {
+            assert!(names.contains(name), "{name}: {names:?}");
         }
-        for word in ["call", "find", "book", "git", "find_books", "Or"] {
+        for word in ["call", "find", "book", "git", "find_books", "or", "before", "page"] {
             assert!(!names.contains(word), "{word}: {names:?}");
         }
+        let strangers = ["fetchPage", "find"].map(str::to_owned).into();
+        assert_eq!(spoken_of(&names, &strangers).collect::<Vec<_>>(), ["fetchPage"]);
         let many = "a.".repeat(200_000);
         assert!(super::names(&tool(&many)).len() < 20, "no work for each pair of dots");
     }

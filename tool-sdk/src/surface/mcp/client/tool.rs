@@ -44,7 +44,7 @@ struct Inner {
     raw: String,
     sight: Sight,
     warnings: Vec<String>,
-    /// The words of its server that may be names of tools.
+    /// The words of its server that may be names of tools, in lower case.
     names: BTreeSet<String>,
     line: Arc<Line>,
 }
@@ -103,7 +103,7 @@ impl ForeignTool {
     /// What is odd about what its server says of it, where `strangers` are the tools that are
     /// not the server's own.
     pub(super) fn oddities(&self, strangers: &BTreeSet<String>) -> Vec<String> {
-        let spoken_of = self.0.names.intersection(strangers);
+        let spoken_of = suspicion::spoken_of(&self.0.names, strangers);
         let mentions = spoken_of.map(|name| suspicion::mention(name));
         self.0.warnings.iter().cloned().chain(mentions).collect()
     }
@@ -231,7 +231,7 @@ async fn call(
         answers: &answers,
         cancel,
     };
-    let result = match remote.call(called).await {
+    let mut result = match remote.call(called).await {
         Ok(result) => result,
         Err(error) => {
             let error = line.failed(error);
@@ -240,10 +240,14 @@ async fn call(
     };
     let failed = result.is_error;
     let promise = tool.0.promise.as_ref();
-    let broken = promise.filter(|_| !failed);
-    let broken = broken.and_then(|it| it.broken_by(result.structured_content.as_ref()));
+    let broken = promise.and_then(|it| it.broken_by(result.structured_content.as_ref()));
+    let structured = failed.then(|| result.structured_content.clone()).flatten();
+    if failed && broken.is_some() {
+        // A failure promises nothing; but who reads the schema takes it for what it is not.
+        result.structured_content = None;
+    }
     let output = result::output(result, promise.is_some());
-    if let Some(how) = broken {
+    if let Some(how) = broken.filter(|_| !failed) {
         let error = line.failed(RemoteError::protocol(how));
         let mut told = failure(&tool, error, &cx);
         if !output.as_text().is_empty() {
@@ -254,7 +258,7 @@ async fn call(
     if !failed {
         return Ok(output);
     }
-    if let Some(value) = output.to_structured() {
+    if let Some(value) = structured {
         cx.metadata("structured", value);
     }
     let words = Some(output.as_text()).filter(|text| !text.trim().is_empty());

@@ -84,7 +84,7 @@ async fn a_result_is_what_its_server_promised() {
         (Some(json!({ "a": "no" })), false, Err("`/a` of its structured value breaks `type`")),
         (None, false, Err("it promised a structured value and gave none")),
         (None, true, Err("a is 1")),
-        (Some(json!({ "why": 2 })), true, Err("a is 1")),
+        (Some(json!({ "a": 2 })), true, Err("a is 1")),
     ] {
         let mut result = json!({ "content": text, "isError": is_error });
         if let Some(structured) = &structured {
@@ -117,6 +117,14 @@ async fn what_is_promised_may_be_anything_that_can_be_judged() {
     let output = view.definition("mcp__s__echo").unwrap().output.clone();
     assert_eq!(output.unwrap().to_value(), list);
     assert_eq!(setting.call("echo", "{}").await.text(), "[1,2]");
+
+    // What comes with a failure need not be that, and then only the host is told.
+    let value = json!({ "why": 2 });
+    let failed = json!({ "content": [], "structuredContent": value, "isError": true });
+    let setting = promising(&list, failed);
+    setting.connect().await;
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!(error.output().unwrap().to_structured(), None);
 
     let elsewhere = json!({ "$ref": "https://example.com/x" });
     let setting = promising(&elsewhere, json!({ "content": [] }));
