@@ -132,7 +132,9 @@ fn look(
 ) -> Result<(Status, Vec<Definition>)> {
     let start = namespace(server);
     let tools = foreign.beside(app.shaped(), Need::Tool(&format!("{start}*")), io);
-    foreign.meet_others(io);
+    if foreign.upstreams().status(server).is_some_and(|status| status.connected) {
+        foreign.meet_others(io);
+    }
     let status = foreign.upstreams().status(server).ok_or_else(|| {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         Failure::new(USAGE, ToolError::not_found(words)).hint("`mcp list` names them")

@@ -80,7 +80,7 @@ impl ForeignTool {
         definition.output = promise.as_ref().map(|it| it.told().clone());
         definition.source = Source::Mcp { server: server.to_owned() };
         let sight = Sight::of(&line.identity(), tool);
-        definition.revision = Some(sight.digest());
+        definition.revision = Some(line.pins().revision((server, &tool.name), &sight));
         let raw = tool.name.clone();
         let line = Arc::clone(line);
         Ok(Self(Arc::new(Inner {

@@ -54,6 +54,10 @@ pub(super) struct Seen {
     servers: Servers,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     users: BTreeMap<String, Servers>,
+    /// How often each tool became another one for whoever let it run. It only grows, so that
+    /// what was approved before is void also when the tool goes back to what it was (MC2).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    turns: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
 /// Servers, their tools, and what each said.
@@ -63,6 +67,15 @@ impl Seen {
     /// What was said of a tool.
     fn of<'s>(servers: &'s Servers, server: &str, tool: &str) -> Option<&'s Value> {
         servers.get(server)?.get(tool)
+    }
+
+    /// The turn of a tool, once somebody lets it run as it is now.
+    fn turn(&self, (server, tool): (&str, &str), now: &Sight) -> u64 {
+        let all = || std::iter::once(&self.servers).chain(self.users.values());
+        let seen = || all().filter_map(|servers| Self::of(servers, server, tool));
+        let is_new = seen().next().is_some() && !seen().any(|before| *before == now.0);
+        let turn = self.turns.get(server).and_then(|tools| tools.get(tool)).copied();
+        turn.unwrap_or_default() + u64::from(is_new)
     }
 }
 
@@ -152,6 +165,15 @@ impl Pins {
         Some(Difference { is_first: before.is_none(), diff })
     }
 
+    /// What tells the tool as it is now from all that it was while somebody let it run.
+    pub(super) fn revision(&self, (server, tool): (&str, &str), now: &Sight) -> String {
+        let digest = now.digest();
+        match self.with(|seen| seen.turn((server, tool), now)) {
+            0 => digest,
+            turn => format!("{digest}.{turn}"),
+        }
+    }
+
     /// Takes the tool as seen, by the host where it is no user.
     pub(super) fn pin(
         &self,
@@ -160,6 +182,10 @@ impl Pins {
         now: &Sight,
     ) -> Result<(), StoreError> {
         let add = |seen: &mut Seen| {
+            let turn = seen.turn((server, tool), now);
+            if turn > 0 {
+                seen.turns.entry(server.to_owned()).or_default().insert(tool.to_owned(), turn);
+            }
             let servers = match user {
                 Some(user) => seen.users.entry(user.to_owned()).or_default(),
                 None => &mut seen.servers,
@@ -265,6 +291,27 @@ mod tests {
 
         pins.forget("s").unwrap();
         assert_eq!(is_new(Some("ada"), &first), Some(true));
+    }
+
+    // MC2: going back is a change too, and survives the program.
+    #[test]
+    fn what_goes_back_is_not_what_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let pins = Pins::in_folder(folder.path().join("mcp"));
+        let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+        let before = pins.revision(tool, &first);
+        pins.pin(None, tool, &first).unwrap();
+        assert_eq!(pins.revision(tool, &first), before, "it was let run as it was listed");
+        let listed = pins.revision(tool, &second);
+        pins.pin(None, tool, &second).unwrap();
+        assert_eq!(pins.revision(tool, &second), listed);
+        let again = Pins::in_folder(folder.path().join("mcp"));
+        let back = again.revision(tool, &first);
+        assert_ne!(back, before);
+        again.pin(Some("ada"), tool, &first).unwrap();
+        assert_eq!(again.revision(tool, &first), back);
+        again.forget("s").unwrap();
+        assert_ne!(again.revision(tool, &first), before, "and what is forgotten is not undone");
     }
 
     #[test]

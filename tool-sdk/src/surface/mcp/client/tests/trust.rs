@@ -83,6 +83,16 @@ async fn what_was_approved_of_the_old_tool_is_void() {
     changes.changed().await.unwrap();
     let error = setting.call("echo", "{}").await.result.unwrap_err();
     assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, 3));
+
+    // Nor does it come back with the old tool.
+    setting.upstreams.trust("s").unwrap();
+    version.store(1, Ordering::Relaxed);
+    changes.mark_unchanged();
+    setting.script.say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    changes.changed().await.unwrap();
+    setting.upstreams.trust("s").unwrap();
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!((error.kind(), approver.asked().len()), (ErrorKind::Denied, 4));
 }
 
 // MC2: not even what models are not told may change unnoticed, and an approval of what the
