@@ -1,8 +1,7 @@
 //! `debug_mcp_server`: how the servers are, of which tools are used.
 
-use std::fmt::Write as _;
-
 use serde_json::json;
+use std::fmt::Write as _;
 use tool_sdk::mcp::{Status, Upstreams};
 use tool_sdk::{Output, State, ToolError, tool};
 
@@ -16,11 +15,20 @@ const MOST_STDERR: usize = 4000;
     category = "mcp",
     display(name = "Servers", primary = name, summary = "Looking at the servers")
 )]
-pub fn debug_mcp_server(
+pub async fn debug_mcp_server(
     /// The server; all of them when it is left out.
     name: Option<String>,
     upstreams: State<Upstreams>,
 ) -> Result<Output, ToolError> {
+    // Of a server that nobody has met yet there is nothing to tell.
+    let is_unmet = |it: &Status| it.enabled && !it.connected && it.last_error.is_none();
+    match &name {
+        Some(name) if upstreams.status(name).as_ref().is_some_and(is_unmet) => {
+            drop(upstreams.connect(name).await);
+        }
+        None if upstreams.statuses().iter().any(is_unmet) => drop(upstreams.connect_all().await),
+        _ => {}
+    }
     let statuses = match &name {
         Some(name) => {
             let unknown = || ToolError::not_found(format_args!("there is no server `{name}`"));
@@ -81,6 +89,10 @@ mod tests {
         let text = shown.as_text();
         assert!(text.starts_with("broken: not connected, 0 tools\nlast error: "), "{text}");
         assert!(text.ends_with("standard error:\nout of paper, [redacted]"), "{text}");
+        let unmet = Launch::new("/no/such/program", ["x"]);
+        upstreams.add(Upstream::new("unmet", unmet).unwrap()).unwrap();
+        let shown = harness.ok("debug_mcp_server", json!({ "name": "unmet" })).await;
+        assert!(shown.as_text().contains("last error: "), "{}", shown.as_text());
         let off = Launch::new("sh", ["-c", words]);
         upstreams.add(Upstream::new("off", off).unwrap().enabled(false)).unwrap();
         let shown = harness.ok("debug_mcp_server", json!({ "name": "off" })).await;

@@ -66,17 +66,19 @@ impl Foreign {
         Self::of(&config::load(levels, io)?.servers, levels, io)
     }
 
-    /// The servers that a call of a tool can need: none for a tool of the program itself.
+    /// The servers that a call of a tool can need. A tool of the program itself may look at
+    /// them, and is no reason to meet any.
     pub(super) fn beyond(own: &Toolset, request: &Request<'_>, io: &Io<'_>) -> Result<Self> {
         match own.get(request.name) {
             // What the options behind the name say is not known yet, and not needed.
             Some(_) => {
                 let levels = request.before();
-                let mut nobody = Self::of(&Servers::default(), &levels, io)?;
                 // What is wrong with the configuration is told when all options are known.
-                nobody.configured =
-                    config::load(&levels, io).map(|it| names(&it.servers)).unwrap_or_default();
-                Ok(nobody)
+                let servers = config::load(&levels, io).map(|it| it.servers).unwrap_or_default();
+                let roots = place::roots(&levels, io);
+                let upstreams =
+                    servers.iter().filter_map(|server| server.upstream(&roots, io).ok());
+                Self::known(upstreams.collect(), names(&servers), &levels, io)
             }
             None => Self::load(&request.before(), io),
         }
@@ -86,6 +88,19 @@ impl Foreign {
         let roots = place::roots(levels, io);
         let upstreams: Vec<Upstream> =
             servers.iter().map(|server| server.upstream(&roots, io)).collect::<Result<_>>()?;
+        let mut known = Self::known(upstreams, names(servers), levels, io)?;
+        known.runtime = (!known.names.is_empty()).then(runtime).transpose()?;
+        Ok(known)
+    }
+
+    /// These servers, with nothing on which a connection could live.
+    fn known(
+        upstreams: Vec<Upstream>,
+        configured: Vec<String>,
+        levels: &[&ArgMatches],
+        io: &Io<'_>,
+    ) -> Result<Self> {
+        let roots = place::roots(levels, io);
         let pins = place::state_dir(levels, io).map_or_else(Pins::in_memory, |dir| {
             Pins::in_folder(dir.join("mcp")).not_inside(&roots)
         });
@@ -95,8 +110,7 @@ impl Foreign {
         for upstream in upstreams {
             known.add(upstream).map_err(Failure::config)?;
         }
-        let runtime = (!known.statuses().is_empty()).then(runtime).transpose()?;
-        Ok(Self { upstreams: known, names, configured: self::names(servers), runtime })
+        Ok(Self { upstreams: known, names, configured, runtime: None })
     }
 
     /// `tools`, and beside them those of the servers that are needed.
