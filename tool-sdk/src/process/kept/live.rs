@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::FusedFuture;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::super::begun::Begun;
-use super::super::capture::{CHUNK, Capture};
+use super::super::capture::{Capture, read};
 use super::super::group::Group;
 use super::super::mark::{self, Mark};
 use super::super::program::Confinement;
@@ -401,7 +401,7 @@ async fn drive(
     shared: Arc<Shared>,
     kill: CancellationToken,
 ) {
-    let mut reading = pin!(read(reader, &shared).fuse());
+    let mut reading = pin!(read(reader, |part| shared.output().push(part)).fuse());
     let status = beside(reading.as_mut(), async {
         tokio::select! {
             status = tree.wait() => status.ok(),
@@ -416,16 +416,6 @@ async fn drive(
     }
     shared.output().close();
     shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));
-}
-
-async fn read(mut reader: Reader, shared: &Shared) {
-    // Room that nobody empties first: that would take longer than most programs write.
-    let mut chunk = Vec::with_capacity(CHUNK);
-    // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
-    while let Ok(1..) = reader.read_buf(&mut chunk).await {
-        shared.output().push(&chunk);
-        chunk.clear();
-    }
 }
 
 /// Waits for `main`, and lets `other` go on meanwhile.
