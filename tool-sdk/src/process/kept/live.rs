@@ -9,7 +9,6 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
@@ -30,7 +29,7 @@ use super::super::group::Group;
 use super::super::mark::{self, Mark};
 use super::super::program::Confinement;
 use super::super::sandbox::{StandIns, Status};
-use super::super::start::{INTERRUPT, Reader, Streams, Terminal, Writer};
+use super::super::start::{Held, INTERRUPT, Reader, Streams, Terminal, Writer};
 use super::super::tree::Tree;
 use super::super::{Captured, DRAIN, Exit, RunError, planted};
 use super::Spawn;
@@ -393,11 +392,11 @@ fn line_start(typed: &[u8]) -> usize {
     start
 }
 
-/// Looks after a process until it has ended; `held` is its end of the terminal.
+/// Looks after a process until it has ended; `held` is what it writes to.
 async fn drive(
     mut tree: Tree,
     reader: Reader,
-    held: Option<OwnedFd>,
+    held: Vec<Held>,
     shared: Arc<Shared>,
     kill: CancellationToken,
 ) {
