@@ -173,8 +173,11 @@ pub(super) fn reads_code(words: &[Word]) -> bool {
 }
 
 fn interpreter(name: &str) -> Option<&'static Interpreter> {
-    let family = family(name);
-    INTERPRETERS.iter().find(|it| it.names.contains(&name) || it.names.contains(&family))
+    let family = Some(family(name)).filter(|family| *family != name);
+    let is_named = |it: &&Interpreter| {
+        it.names.contains(&name) || family.is_some_and(|family| it.names.contains(&family))
+    };
+    INTERPRETERS.iter().find(is_named)
 }
 
 /// The name without the digits of a version.
