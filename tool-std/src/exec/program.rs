@@ -54,8 +54,8 @@ pub(super) struct Line<'a> {
     pub(super) tty: bool,
 }
 
-impl Line<'_> {
-    pub(super) fn judged(&self) -> Judged {
+impl<'a> Line<'a> {
+    pub(super) fn judged(&self) -> Judged<'a> {
         // Start-up files and variables may change what every word means.
         let is_strange = self.login || self.shell.is_some_and(|shell| !is_bash(shell));
         let why = if is_strange {

@@ -26,7 +26,7 @@ const GUESSED_WORDS: usize = 10;
 
 /// The longest script or argument list that is looked at, in bytes. No system starts a program
 /// with a longer argument than this.
-pub(super) const MAX_BYTES: usize = 128 * 1024;
+pub(crate) const MAX_BYTES: usize = 128 * 1024;
 
 /// How much work one command line may be.
 pub(super) const MAX_WORK: usize = 448 * 1024;
