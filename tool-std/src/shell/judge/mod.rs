@@ -97,7 +97,8 @@ impl Judge {
     pub(super) fn argv(mut self, argv: &[String]) -> Understood {
         self.answer.plain = true;
         self.answer.direct = true;
-        if argv.iter().map(String::len).sum::<usize>() > MAX_BYTES || argv.len() > MAX_BYTES {
+        // To the system, too, each word has an end.
+        if argv.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_BYTES {
             self.cut();
             return self.answer;
         }
