@@ -108,6 +108,10 @@ impl<'a> Judged<'a> {
 
     /// What it touches, when it is run in `base`.
     pub(super) fn subjects(&self, base: &Base<'_>) -> Vec<Subject> {
+        // What never runs needs no rule that has seen all of it.
+        if let Err(error) = self.whole() {
+            return vec![Subject::new(self.text.to_line()).nameless().refused(&error)];
+        }
         let commands = self.commands(&|program| base.is_own_program(program)).into_iter();
         let mut subjects: Vec<Subject> = commands.map(|it| base.command(it)).collect();
         subjects.extend(base.subjects(&self.understood));
@@ -124,8 +128,8 @@ impl<'a> Judged<'a> {
             subjects = subjects.into_iter().zip(commands).map(offering).collect();
         }
         let mut seen = HashSet::new();
-        let unquoted = commands.iter().filter_map(|it| Some((it, unquoted(it)?)));
-        subjects.extend(unquoted.filter(|(it, _)| seen.insert(&it.argv)).map(|(_, it)| it));
+        let quoted = commands.iter().filter(|it| !is_unquoted(it) && seen.insert(&it.argv));
+        subjects.extend(quoted.filter_map(unquoted));
         subjects.extend(commands.iter().flat_map(without_options));
         if let Some(reader) = &self.reader {
             let words = [reader.clone(), "-c".to_owned(), self.text.to_line()];
@@ -138,17 +142,12 @@ impl<'a> Judged<'a> {
             );
         }
         // There is always something to judge.
-        let whole = || {
+        if subjects.is_empty() {
             let all = Subject::new(self.text.to_line()).nameless();
-            match opaque {
+            subjects.push(match opaque {
                 Some(why) => all.because(why.as_str()),
                 None => all,
-            }
-        };
-        match self.whole() {
-            Err(error) => subjects.push(whole().refused(&error)),
-            Ok(()) if self.understood.is_cut() || subjects.is_empty() => subjects.push(whole()),
-            Ok(()) => {}
+            });
         }
         subjects
     }
@@ -214,13 +213,20 @@ fn understood(text: &Text<'_>) -> Arc<Understood> {
     })
 }
 
-/// A command as people write it in rules, without quotes, where it has some: rules that
-/// forbid are held against that too.
+/// Whether the text of a command is its words with blanks between them.
+fn is_unquoted(command: &Simple) -> bool {
+    let mut rest = Some(command.text.as_str());
+    for (at, word) in command.argv.iter().enumerate() {
+        let blank = if at == 0 { "" } else { " " };
+        rest = rest.and_then(|rest| rest.strip_prefix(blank)?.strip_prefix(word.as_str()));
+    }
+    rest == Some("")
+}
+
+/// A command as people write it in rules, without its quotes: rules that forbid are held
+/// against that too.
 fn unquoted(command: &Simple) -> Option<Subject> {
     let text = command.argv.join(" ");
-    if text == command.text {
-        return None;
-    }
     let (program, rest) = text.split_at(command.argv.first()?.len());
     let bare = format!("{}{rest}", shell::bare_name(program));
     Some(Subject::new(text).also_forbidden_as(bare).only_forbidden())

@@ -12,7 +12,7 @@ use self::builtins::BUILTINS;
 use self::job::{Job, Script};
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
-use super::word::{Known, Word, bare_name, is_listed};
+use super::word::{Word, bare_name, is_listed};
 use super::{Simple, Understood, Why, danger, find, folders, hidden, known, lex, rawcheck, rich};
 
 /// How many layers of commands and scripts are taken off.
@@ -266,7 +266,7 @@ impl Judge {
                     asks: None,
                     safe: false,
                     hidden: true,
-                    known: vec![Known::Literal],
+                    known: Vec::new(),
                     is_nameless: false,
                     open_end: false,
                     elsewhere: false,
