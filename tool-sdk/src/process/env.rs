@@ -183,7 +183,7 @@ impl ChildEnv {
 #[cfg(unix)]
 fn is_program(file: &Path) -> bool {
     use rustix::fs::{Access, access};
-    file.metadata().is_ok_and(|it| it.is_file()) && access(file, Access::EXEC_OK).is_ok()
+    access(file, Access::EXEC_OK).is_ok() && file.metadata().is_ok_and(|it| it.is_file())
 }
 
 #[cfg(not(unix))]

@@ -144,10 +144,11 @@ fn find(name: &OsStr, path: Option<&OsString>) -> io::Result<CString> {
 }
 
 fn executable(file: &Path) -> io::Result<()> {
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::PermissionDenied.into());
+    access(file, Access::EXEC_OK)?;
+    match file.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
     }
-    Ok(access(file, Access::EXEC_OK)?)
 }
 
 impl Child {
