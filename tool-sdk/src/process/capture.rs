@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// What is read at once.
-pub(super) const CHUNK: usize = 128 << 10;
+/// What is read at first, and at once of whatever writes more than that.
+const FIRST: usize = 8 << 10;
+const CHUNK: usize = 128 << 10;
 
 /// Keeps the two ends of a stream as it comes.
 #[derive(Clone, Debug)]
@@ -33,6 +34,22 @@ pub struct Captured {
     pub omitted_lines: u64,
 }
 
+/// Reads `stream` to its end, and gives `heard` each part as it comes.
+pub(super) async fn read(mut stream: impl AsyncRead + Unpin, mut heard: impl FnMut(&[u8])) {
+    // Room that nobody empties first: that would take longer than most programs write. Most
+    // write little, and to find more room takes longer than to read that.
+    let mut chunk = Vec::with_capacity(FIRST);
+    // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
+    while let Ok(1..) = stream.read_buf(&mut chunk).await {
+        heard(&chunk);
+        let is_full = chunk.len() == chunk.capacity();
+        chunk.clear();
+        if is_full {
+            chunk.reserve_exact(CHUNK);
+        }
+    }
+}
+
 impl Capture {
     /// Keeps at most `keep` bytes.
     pub(super) fn new(keep: usize) -> Self {
@@ -41,13 +58,8 @@ impl Capture {
 
     /// Reads `stream` to its end. Whatever was read stays when this is dropped before.
     pub(super) async fn drain(&mut self, stream: Option<impl AsyncRead + Unpin>) {
-        let Some(mut stream) = stream else { return };
-        let mut chunk = Vec::with_capacity(CHUNK);
-        // A pipe that cannot be read any more has ended.
-        while let Ok(1..) = stream.read_buf(&mut chunk).await {
-            self.push(&chunk);
-            chunk.clear();
-        }
+        let Some(stream) = stream else { return };
+        read(stream, |part| self.push(part)).await;
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {

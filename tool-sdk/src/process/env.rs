@@ -8,13 +8,41 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// What programs need to run at all, and what says in which language and time zone.
-const PASSED: &[&str] =
-    &["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+/// What programs need to run at all, and what says in which language and time zone. Each by its
+/// whole name: something else may be called `LC_TOKEN`.
+const PASSED: &[&str] = &[
+    "HOME",
+    "LANG",
+    "LC_ADDRESS",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_IDENTIFICATION",
+    "LC_MEASUREMENT",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NAME",
+    "LC_NUMERIC",
+    "LC_PAPER",
+    "LC_TELEPHONE",
+    "LC_TIME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+];
 
 /// Without these no program starts on Windows; nobody else has them.
 const PASSED_ON_WINDOWS: &[&str] =
     &["COMSPEC", "PATHEXT", "SYSTEMROOT", "TEMP", "TMP", "USERPROFILE", "WINDIR"];
+
+/// Names that are passed on.
+fn passed() -> impl Iterator<Item = &'static str> {
+    PASSED.iter().chain(PASSED_ON_WINDOWS).copied()
+}
 
 /// Parts of names that stand for secrets.
 const SECRET: &[&str] =
@@ -76,7 +104,8 @@ impl ChildEnv {
     /// What a child of this process may see.
     #[must_use]
     pub fn inherited() -> Self {
-        Self::of(env::vars_os())
+        // To ask for each is faster than to copy all that there are.
+        Self::of(passed().filter_map(|name| Some((name, env::var_os(name)?))))
     }
 
     /// Only where a child of this process looks for programs.
@@ -98,7 +127,7 @@ impl ChildEnv {
             if !is_passed(&name) {
                 continue;
             }
-            let value = if name == "PATH" { without_relative(&value) } else { value };
+            let value = if name == "PATH" { without_relative(value) } else { value };
             passed.insert(name, value);
         }
         Self(passed)
@@ -142,8 +171,8 @@ impl ChildEnv {
     /// ```
     #[must_use]
     pub fn find(&self, program: &str) -> Option<PathBuf> {
-        let folders = self.0.get(OsStr::new("PATH"))?;
-        env::split_paths(folders).map(|folder| folder.join(program)).find(|file| is_program(file))
+        let path = self.0.get(OsStr::new("PATH"))?;
+        folders(path).map(|folder| folder.join(program)).find(|file| is_program(file))
     }
 
     pub(super) fn vars(&self) -> &BTreeMap<OsString, OsString> {
@@ -153,8 +182,8 @@ impl ChildEnv {
 
 #[cfg(unix)]
 fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    use rustix::fs::{Access, access};
+    access(file, Access::EXEC_OK).is_ok() && file.metadata().is_ok_and(|it| it.is_file())
 }
 
 #[cfg(not(unix))]
@@ -170,14 +199,29 @@ impl fmt::Debug for ChildEnv {
 }
 
 fn is_passed(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    PASSED.contains(&name) || PASSED_ON_WINDOWS.contains(&name) || name.starts_with("LC_")
+    passed().any(|passed| name == passed)
 }
 
-fn without_relative(path: &OsStr) -> OsString {
-    let absolute = env::split_paths(path).filter(|folder| Path::new(folder).is_absolute());
+fn without_relative(path: OsString) -> OsString {
+    if folders(&path).all(|folder| folder.is_absolute()) {
+        return path;
+    }
+    let absolute = env::split_paths(&path).filter(|folder| folder.is_absolute());
     // What was split can be joined again.
     env::join_paths(absolute).unwrap_or_default()
+}
+
+/// The folders of a `PATH`, without a copy of each.
+#[cfg(unix)]
+pub(super) fn folders(path: &OsStr) -> impl Iterator<Item = &Path> {
+    use std::os::unix::ffi::OsStrExt as _;
+    path.as_bytes().split(|&byte| byte == b':').map(|folder| Path::new(OsStr::from_bytes(folder)))
+}
+
+/// Elsewhere a folder may have quotes around it.
+#[cfg(not(unix))]
+fn folders(path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    env::split_paths(path)
 }
 
 fn is_forbidden(name: &str, value: &str) -> bool {
@@ -225,6 +269,7 @@ mod tests {
             ("LD_PRELOAD", "/evil.so"),
             ("PYTHONPATH", "/evil"),
             ("https_proxy", "http://evil"),
+            ("LC_API_TOKEN", "hunter2"),
         ];
         let env = ChildEnv::of(parent);
         assert_eq!(env.names().collect::<Vec<_>>(), ["HOME", "LANG", "LC_TIME", "TERM"]);

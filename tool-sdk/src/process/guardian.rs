@@ -82,12 +82,7 @@ impl Guardian {
     fn start() -> io::Result<Self> {
         let (wait, alive) = io::pipe()?;
         let none = OwnedFd::from(File::options().write(true).open("/dev/null")?);
-        let ends = Ends {
-            input: wait.into(),
-            complaints: none.try_clone()?,
-            output: none,
-            is_terminal: false,
-        };
+        let ends = Ends { input: wait.into(), output: none, complaints: None, is_terminal: false };
         let variable = format!("{}={}", mark::NAME, Mark::of_host()?);
         let mut program = Program::new("/bin/sh", ["-c", SCRIPT, "guardian", &variable]);
         program.folder = Some("/".into());

@@ -267,7 +267,7 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
     let mark = Mark::fresh().map_err(failed)?;
     let (mut tree, streams) =
         Tree::start(&confined, mark, run.wiring(), run.grace).map_err(failed)?;
-    let Streams { input, output, complaints, .. } = streams;
+    let Streams { input, output, complaints, held: ends, .. } = streams;
     let (mut stdout, mut stderr) = (Capture::new(run.keep), Capture::new(run.keep));
     let (exit, held) = {
         let talk = async {
@@ -292,6 +292,8 @@ pub async fn run(run: Run) -> Result<Finished, RunError> {
                 Exit::TimedOut
             }
         };
+        // From now on only what the child left behind keeps its output open.
+        drop(ends);
         let held = !talk.is_terminated() && timeout(DRAIN, talk).await.is_err();
         (exit, held)
     };

@@ -5,10 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt as _;
 use tokio_util::sync::CancellationToken;
 
-use super::capture::{CHUNK, Capture, Captured};
+use super::capture::{Capture, Captured, read};
 use super::mark::Mark;
 use super::program::Confinement;
 use super::start::{Reader, Streams, Wiring, Writer};
@@ -60,8 +59,7 @@ impl Piped {
         let (confined, confinement) = run.program.confined()?;
         let (tree, streams) =
             Tree::start(&confined, mark, Wiring::Fed, run.grace).map_err(failed)?;
-        let Streams { input: Some(stdin), output: stdout, complaints: Some(mut stderr), .. } =
-            streams
+        let Streams { input: Some(stdin), output: stdout, complaints: Some(stderr), .. } = streams
         else {
             return Err(failed(std::io::ErrorKind::BrokenPipe.into()));
         };
@@ -71,11 +69,7 @@ impl Piped {
         let end = heard.clone().drop_guard();
         tokio::spawn(async move {
             let _end = end;
-            let mut chunk = vec![0; CHUNK];
-            // A pipe that cannot be read any more has ended.
-            while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-                kept.push(&chunk[..count]);
-            }
+            read(stderr, |part| kept.push(part)).await;
         });
         Ok((Self { _tree: tree, _confinement: confinement, complaints, heard }, stdout, stdin))
     }

@@ -307,6 +307,16 @@ fn check(host: &Host) {
         let script = repeated(piece, 64 * 1024);
         lanes.push(Lane::new(name, move || read(&script)));
     }
+    for (name, piece, size) in [
+        // As much as is listed, and judged with rules.
+        ("judged: `python -c a@ `", "python -c a@ ", 20 << 10),
+        ("judged: `a>b@ `", "a>b@ ", 10 << 10),
+        ("judged: `cat ../a@;`", "cat ../a@;", 4 << 10),
+        ("judged: 64 KB in a word", "x@", 64 << 10),
+    ] {
+        let script = repeated(piece, size);
+        lanes.push(Lane::new(name, move || host.judge(&script)));
+    }
     lanes.push(Lane::new("1 MB of commands", || read(&endless)));
     lanes.push(Lane::new("1 MB of commands, judged", || host.judge(&endless)));
     table(&format!("check exec_command (the first two 100 times), {ROUNDS} rounds"), &mut lanes);

@@ -4,6 +4,7 @@
 //! A yes to a command is one to these too. What a program reads later, such as a makefile, is
 //! not looked at.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -15,21 +16,14 @@ use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, Workspace};
 
 use super::judged::Judged;
-use crate::shell::bare_name;
+use super::scripts;
 
-/// Programs that run what a file says that they are given.
-const READERS: &[&str] = &[
-    ".", "ash", "bash", "bun", "csh", "dash", "deno", "fish", "ksh", "lua", "node", "perl", "php",
-    "pwsh", "python", "ruby", "sh", "source", "tclsh", "tcsh", "zsh",
-];
-
-/// How many commands are looked at, and how much of each script is read.
-const MOST_COMMANDS: usize = 32;
+/// How much of each script is read.
 const MOST_READ: u64 = 256 << 10;
 
 /// What is looked at of a command.
 pub(super) struct Facts<'a> {
-    pub(super) judged: &'a Judged,
+    pub(super) judged: &'a Judged<'a>,
     /// What reads the whole of it, where something does.
     pub(super) shell: Option<&'a str>,
     /// Where it runs; nothing where that is no folder, and it does not run.
@@ -43,12 +37,16 @@ impl Facts<'_> {
         let Some(folder) = &self.folder else { return Vec::new() };
         let mut facts = vec![("folder", folder.display().to_string())];
         facts.extend(self.shell.and_then(|shell| self.locate(folder, shell)).map(program));
-        for Placed { folder, head, operands } in self.commands() {
-            facts.extend(self.locate(&folder, head).map(program));
-            let own = head.contains('/').then_some(head);
-            let read = operands.iter().filter(|word| reads_scripts(head) && !word.starts_with('-'));
-            let files = own.into_iter().chain(read.map(String::as_str));
-            facts.extend(files.filter_map(|file| script(&folder.join(file), cx)));
+        let mut seen = HashSet::new();
+        for Placed { folder, argv } in self.commands() {
+            facts.extend(self.locate(&folder, &argv[0]).map(program));
+            for file in scripts::named(argv).map(|word| folder.join(word)) {
+                // Most words are no files, and to see that takes less than to look for one.
+                if file.symlink_metadata().is_ok() && !seen.contains(&file) {
+                    facts.extend(script(&file, cx));
+                    seen.insert(file);
+                }
+            }
         }
         facts
     }
@@ -56,7 +54,8 @@ impl Facts<'_> {
     /// Where it runs, and which files its programs are, for whoever is asked (PR1).
     pub(super) fn shown(&self) -> Option<Value> {
         let folder = self.folder.as_ref()?;
-        let located = self.commands().into_iter().filter_map(|it| self.locate(&it.folder, it.head));
+        let commands = self.commands().into_iter();
+        let located = commands.filter_map(|it| self.locate(&it.folder, &it.argv[0]));
         let mut programs: Vec<String> = located.map(|it| it.display().to_string()).collect();
         programs.dedup();
         Some(json!({ "folder": folder.display().to_string(), "programs": programs }))
@@ -65,15 +64,12 @@ impl Facts<'_> {
     /// The commands that are seen, each where it runs.
     fn commands(&self) -> Vec<Placed<'_>> {
         let Some(mut folder) = self.folder.clone() else { return Vec::new() };
-        let seen = self.judged.understood().commands.iter().filter(|command| !command.hidden);
         let mut placed = Vec::new();
-        for command in seen.take(MOST_COMMANDS) {
-            match command.argv.split_first() {
-                Some((head, [into])) if head == "cd" => folder = folder.join(into),
-                Some((head, operands)) => {
-                    placed.push(Placed { folder: folder.clone(), head, operands });
-                }
-                None => {}
+        for command in scripts::commands(self.judged.understood()) {
+            match command.argv.as_slice() {
+                [] => {}
+                [head, into] if head == "cd" => folder = folder.join(into),
+                argv => placed.push(Placed { folder: folder.clone(), argv }),
             }
         }
         placed
@@ -91,14 +87,8 @@ impl Facts<'_> {
 /// A command, and the folder in which it runs.
 struct Placed<'a> {
     folder: PathBuf,
-    head: &'a str,
-    operands: &'a [String],
-}
-
-fn reads_scripts(program: &str) -> bool {
-    let name = bare_name(program);
-    let is_version = |c: char| c.is_ascii_digit() || c == '.';
-    READERS.contains(&&*name) || READERS.contains(&name.trim_end_matches(is_version))
+    /// There is always a program.
+    argv: &'a [String],
 }
 
 /// Which file a program is.

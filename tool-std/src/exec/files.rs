@@ -8,8 +8,8 @@
 //! writable folders are limited it is none of them.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
@@ -25,6 +25,11 @@ const WRITE: &str = "edit";
 
 /// The permission for what is, or may be, outside of the workspace.
 const OUTSIDE: &str = "external_directory";
+
+/// How many files are looked for of the redirections of a line, and how many of those that its
+/// commands look at. Where there are more, somebody is asked about the rest together.
+const MOST_REDIRECTED: usize = 128;
+const MOST_LOOKED_AT: usize = 256;
 
 /// Where relative paths start, when that is known.
 pub(super) struct Base<'a> {
@@ -71,12 +76,23 @@ impl<'a> Base<'a> {
             Some(path) => self.about(&path, is_certain(&path), is_written),
             None => unknown(path, is_written),
         };
-        let writes = of.writes.iter().flat_map(|path| about(path, true));
-        let reads = of.reads.iter().flat_map(|path| about(path, false));
+        let redirected = |paths: &[String], is_written| {
+            let (some, rest) = paths.split_at(paths.len().min(MOST_REDIRECTED));
+            let rest = (!rest.is_empty()).then(|| unknown(&rest.join(" "), is_written));
+            let some = some.iter().flat_map(|path| about(path, is_written));
+            some.chain(rest.into_iter().flatten()).collect::<Vec<_>>()
+        };
+        let writes = redirected(&of.writes, true).into_iter();
+        let reads = redirected(&of.reads, false);
+        let left = Cell::new(MOST_LOOKED_AT);
         let is_certain = of.opaque.is_none() && !of.is_unsettled() && !of.renames;
-        let looked_at = of.commands.iter().filter(|command| command.safe).flat_map(|command| {
+        // What is looked at twice is the same.
+        let mut seen = HashSet::new();
+        let safe = of.commands.iter().filter(|command| command.safe);
+        let commands = safe.filter(|command| seen.insert((&command.text, command.elsewhere)));
+        let looked_at = commands.flat_map(|command| {
             let folders = if command.elsewhere { &[][..] } else { &folders };
-            Look { base: self, folders, is_certain }.subjects(command)
+            Look { base: self, folders, is_certain, left: &left }.subjects(command)
         });
         writes.chain(reads).chain(looked_at).chain(self.refused.clone()).collect()
     }

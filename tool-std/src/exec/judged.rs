@@ -5,25 +5,46 @@
 //! **Invariant:** a command line that is not understood has no subject that a rule for some
 //! commands could allow.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use tool_sdk::{Subject, ToolError};
 
 use super::files::Base;
+use super::scripts;
 use crate::shell::{self, Simple, Understood, Why};
 
 /// A command line that somebody has to answer for.
-pub(super) struct Judged {
-    script: String,
-    understood: Understood,
+pub(super) struct Judged<'a> {
+    text: Text<'a>,
+    understood: Arc<Understood>,
     /// The program that reads the script, when that is no shell that is understood.
     reader: Option<String>,
 }
 
-impl Judged {
+/// What is judged. It may be long, and a call asks for what it means several times.
+enum Text<'a> {
     /// A script for bash.
-    pub(super) fn script(script: &str) -> Self {
-        Self { script: script.to_owned(), understood: understood(script), reader: None }
+    Script(Cow<'a, str>),
+    /// A program and its arguments.
+    Argv(Cow<'a, [String]>),
+}
+
+impl<'a> Judged<'a> {
+    /// A script for bash.
+    pub(super) fn script(script: impl Into<Cow<'a, str>>) -> Self {
+        Self::of(Text::Script(script.into()))
+    }
+
+    /// A program and its arguments.
+    pub(super) fn argv(argv: &'a [String]) -> Self {
+        Self::of(Text::Argv(argv.into()))
+    }
+
+    fn of(text: Text<'a>) -> Self {
+        Self { understood: understood(&text), text, reader: None }
     }
 
     /// Says which program reads it: that is a command of its own.
@@ -35,15 +56,10 @@ impl Judged {
     /// Says which variables it is given beside: what they hold may be a command.
     pub(super) fn with_variables(mut self, variables: &[String]) -> Self {
         if !variables.is_empty() {
-            self.understood = self.understood.and(shell::understand_argv(variables));
+            let variables = shell::understand_argv(variables);
+            self.understood = Arc::new(Arc::unwrap_or_clone(self.understood).and(variables));
         }
         self
-    }
-
-    /// A program and its arguments.
-    pub(super) fn argv(argv: &[String]) -> Self {
-        let understood = shell::understand_argv(argv);
-        Self { script: argv.join(" "), understood, reader: None }
     }
 
     /// Says whether a terminal shows what it writes: `nohup` then keeps that in a file.
@@ -51,21 +67,26 @@ impl Judged {
         let is_one = |command: &&mut Simple| {
             command.argv.first().is_some_and(|program| shell::bare_name(program) == "nohup")
         };
-        for command in self.understood.commands.iter_mut().filter(is_one) {
-            command.safe &= !is_shown;
+        if is_shown {
+            let commands = &mut Arc::make_mut(&mut self.understood).commands;
+            for command in commands.iter_mut().filter(is_one) {
+                command.safe = false;
+            }
         }
         self
     }
 
     /// Counts it as not understood, when `why` is something.
     pub(super) fn doubted(mut self, why: Option<Why>) -> Self {
-        self.understood.opaque = self.understood.opaque.or(why);
+        if self.understood.opaque.is_none() && why.is_some() {
+            Arc::make_mut(&mut self.understood).opaque = why;
+        }
         self
     }
 
     /// Takes no command for safe: what reads them may be no shell.
     pub(super) fn unsure(mut self) -> Self {
-        for command in &mut self.understood.commands {
+        for command in &mut Arc::make_mut(&mut self.understood).commands {
             command.safe = false;
         }
         self
@@ -75,9 +96,10 @@ impl Judged {
         &self.understood
     }
 
-    /// Fails where some of it was not looked at, so that no rule has seen it.
+    /// Fails where some of it was not looked at, so that no rule has seen it, or a yes to it
+    /// would not be bound to a script.
     pub(super) fn whole(&self) -> Result<(), ToolError> {
-        match self.understood.is_cut() {
+        match self.understood.is_cut() || scripts::are_too_many(&self.understood) {
             false => Ok(()),
             true => Err(ToolError::denied("the command is too long to be judged")
                 .hint("write it to a file in parts, and run that")),
@@ -86,6 +108,10 @@ impl Judged {
 
     /// What it touches, when it is run in `base`.
     pub(super) fn subjects(&self, base: &Base<'_>) -> Vec<Subject> {
+        // What never runs needs no rule that has seen all of it.
+        if let Err(error) = self.whole() {
+            return vec![Subject::new(self.text.to_line()).nameless().refused(&error)];
+        }
         let commands = self.commands(&|program| base.is_own_program(program)).into_iter();
         let mut subjects: Vec<Subject> = commands.map(|it| base.command(it)).collect();
         subjects.extend(base.subjects(&self.understood));
@@ -94,17 +120,19 @@ impl Judged {
 
     fn commands(&self, is_own: &dyn Fn(&str) -> bool) -> Vec<Subject> {
         let (opaque, commands) = (self.understood.opaque, &self.understood.commands);
-        let mut subjects: Vec<Subject> =
-            commands.iter().map(|command| subject(command, opaque, is_own)).collect();
+        let mut subjects = Vec::with_capacity(2 * commands.len());
+        subjects.extend(commands.iter().map(|command| subject(command, opaque, is_own)));
         if commands.len() > 1 && shell::may_be_granted(&self.understood) {
             let offering =
                 |(subject, command): (Subject, _)| subject.offering(shell::patterns(command));
             subjects = subjects.into_iter().zip(commands).map(offering).collect();
         }
-        subjects.extend(commands.iter().filter_map(unquoted));
+        let mut seen = HashSet::new();
+        let quoted = commands.iter().filter(|it| !is_unquoted(it) && seen.insert(&it.argv));
+        subjects.extend(quoted.filter_map(unquoted));
         subjects.extend(commands.iter().flat_map(without_options));
         if let Some(reader) = &self.reader {
-            let words = [reader.clone(), "-c".to_owned(), self.script.clone()];
+            let words = [reader.clone(), "-c".to_owned(), self.text.to_line()];
             subjects.extend(
                 shell::understand_argv(&words)
                     .commands
@@ -114,17 +142,12 @@ impl Judged {
             );
         }
         // There is always something to judge.
-        let whole = || {
-            let all = Subject::new(self.script.clone()).nameless();
-            match opaque {
+        if subjects.is_empty() {
+            let all = Subject::new(self.text.to_line()).nameless();
+            subjects.push(match opaque {
                 Some(why) => all.because(why.as_str()),
                 None => all,
-            }
-        };
-        match self.whole() {
-            Err(error) => subjects.push(whole().refused(&error)),
-            Ok(()) if self.understood.is_cut() || subjects.is_empty() => subjects.push(whole()),
-            Ok(()) => {}
+            });
         }
         subjects
     }
@@ -135,26 +158,75 @@ impl Judged {
     }
 }
 
-thread_local! {
-    /// What was understood last: a call asks up to five times for what its script means.
-    static LAST: RefCell<Option<(String, Understood)>> = const { RefCell::new(None) };
+impl Text<'_> {
+    fn to_line(&self) -> String {
+        match self {
+            Self::Script(script) => script.to_string(),
+            Self::Argv(argv) => argv.join(" "),
+        }
+    }
+
+    fn understood(&self) -> Understood {
+        match self {
+            Self::Script(script) => shell::understand(script),
+            Self::Argv(argv) => shell::understand_argv(argv),
+        }
+    }
+
+    fn is_longer_than(&self, most: usize) -> bool {
+        match self {
+            Self::Script(script) => script.len() > most,
+            Self::Argv(argv) => argv.iter().map(|word| word.len() + 1).sum::<usize>() > most,
+        }
+    }
+
+    fn is(&self, other: &Text<'_>) -> bool {
+        match (self, other) {
+            (Self::Script(script), Text::Script(other)) => script == other,
+            (Self::Argv(argv), Text::Argv(other)) => argv == other,
+            _ => false,
+        }
+    }
+
+    fn kept(&self) -> Text<'static> {
+        match self {
+            Self::Script(script) => Text::Script(script.to_string().into()),
+            Self::Argv(argv) => Text::Argv(argv.to_vec().into()),
+        }
+    }
 }
 
-/// What a script means, which only its text decides.
-fn understood(script: &str) -> Understood {
+thread_local! {
+    /// What was understood last: a call asks up to five times for what its text means.
+    static LAST: RefCell<Option<(Text<'static>, Arc<Understood>)>> = const { RefCell::new(None) };
+}
+
+/// What a text means, which nothing else decides.
+fn understood(text: &Text<'_>) -> Arc<Understood> {
+    // What is longer is not looked at, and to compare it would take longer than that.
+    if text.is_longer_than(shell::MAX_LINE) {
+        return text.understood().into();
+    }
     LAST.with_borrow_mut(|last| match last {
-        Some((known, understood)) if known == script => understood.clone(),
-        _ => last.insert((script.to_owned(), shell::understand(script))).1.clone(),
+        Some((known, understood)) if text.is(known) => Arc::clone(understood),
+        _ => Arc::clone(&last.insert((text.kept(), text.understood().into())).1),
     })
 }
 
-/// A command as people write it in rules, without quotes, where it has some: rules that
-/// forbid are held against that too.
+/// Whether the text of a command is its words with blanks between them.
+fn is_unquoted(command: &Simple) -> bool {
+    let mut rest = Some(command.text.as_str());
+    for (at, word) in command.argv.iter().enumerate() {
+        let blank = if at == 0 { "" } else { " " };
+        rest = rest.and_then(|rest| rest.strip_prefix(blank)?.strip_prefix(word.as_str()));
+    }
+    rest == Some("")
+}
+
+/// A command as people write it in rules, without its quotes: rules that forbid are held
+/// against that too.
 fn unquoted(command: &Simple) -> Option<Subject> {
     let text = command.argv.join(" ");
-    if text == command.text {
-        return None;
-    }
     let (program, rest) = text.split_at(command.argv.first()?.len());
     let bare = format!("{}{rest}", shell::bare_name(program));
     Some(Subject::new(text).also_forbidden_as(bare).only_forbidden())
@@ -246,6 +318,8 @@ mod tests {
     fn each_script_is_what_it_says() {
         for script in ["ls a", "rm -rf a", "ls a", "ls b", ""] {
             assert_eq!(*Judged::script(script).understood(), shell::understand(script));
+            let argv = [script.to_owned()];
+            assert_eq!(*Judged::argv(&argv).understood(), shell::understand_argv(&argv));
             let unsure = Judged::script(script).doubted(Some(Why::OtherShell)).unsure();
             assert!(unsure.understood().opaque.is_some());
         }

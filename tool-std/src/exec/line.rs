@@ -41,7 +41,7 @@ fn line(script: &str) -> Line<'_> {
     Line { script, shell: None, login: false, env: &[], tty: false }
 }
 
-fn judged(args: &ShellCommandArgs) -> Judged {
+fn judged(args: &ShellCommandArgs) -> Judged<'_> {
     line(&args.command).judged()
 }
 

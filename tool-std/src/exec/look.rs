@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** where nobody knows which file is meant, somebody is asked.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,11 @@ use super::files::{Base, leads_out, unknown};
 use super::looked::{self, Given};
 use crate::shell::Simple;
 
-/// The most files that a pattern may stand for.
-const MOST_MATCHES: usize = 256;
-
 /// From where a command looks.
 pub(super) struct Look<'a> {
     pub(super) base: &'a Base<'a>,
+    /// How many files may still be looked for.
+    pub(super) left: &'a Cell<usize>,
     /// It runs in one of these; there are none when nobody knows where.
     pub(super) folders: &'a [PathBuf],
     /// Whether the files are those that lie there now.
@@ -28,10 +28,21 @@ pub(super) struct Look<'a> {
 impl Look<'_> {
     pub(super) fn subjects(&self, command: &Simple) -> Vec<Subject> {
         let is_move = command.argv.first().is_some_and(|program| program == "cd");
-        let given = looked::given(command).into_iter();
+        let given = looked::given(command);
+        if !self.has_left(given.len()) {
+            return unknown(&command.text, false);
+        }
         given
+            .into_iter()
             .flat_map(|given| if is_move { self.entered(given) } else { self.seen(given) })
             .collect()
+    }
+
+    /// Whether so many more files may be looked for, which then are.
+    fn has_left(&self, files: usize) -> bool {
+        let left = self.left.get().checked_sub(files);
+        self.left.set(left.unwrap_or_default());
+        left.is_some()
     }
 
     fn seen(&self, given: Given<'_>) -> Vec<Subject> {
@@ -114,7 +125,7 @@ impl Look<'_> {
         let Some(names) = matches.collect::<Option<Vec<_>>>().map(|names| names.concat()) else {
             return unknown(pattern, false);
         };
-        if self.folders.is_empty() || names.len() > MOST_MATCHES {
+        if self.folders.is_empty() || !self.has_left(names.len()) {
             return unknown(pattern, false);
         }
         let about = |name: &String| match name.starts_with('-') {

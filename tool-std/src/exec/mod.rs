@@ -40,6 +40,8 @@ mod program;
 #[cfg(unix)]
 mod report;
 #[cfg(unix)]
+mod scripts;
+#[cfg(unix)]
 mod stdin;
 mod variants;
 #[cfg(unix)]

@@ -54,8 +54,8 @@ pub(super) struct Line<'a> {
     pub(super) tty: bool,
 }
 
-impl Line<'_> {
-    pub(super) fn judged(&self) -> Judged {
+impl<'a> Line<'a> {
+    pub(super) fn judged(&self) -> Judged<'a> {
         // Start-up files and variables may change what every word means.
         let is_strange = self.login || self.shell.is_some_and(|shell| !is_bash(shell));
         let why = if is_strange {
@@ -102,11 +102,23 @@ impl Line<'_> {
         let is_plain = !self.login && self.shell.is_none();
         let judged = self.judged();
         judged.whole()?;
+        let env = environment(self.env)?;
         let spawn = match judged.understood().direct().filter(|_| is_plain) {
             Some([program, args @ ..]) => Spawn::exec(program, args),
-            _ => Spawn::exec(self.shell.unwrap_or(BASH), self.args()),
+            _ => self.by_shell(&env),
         };
-        Ok(spawn.env(environment(self.env)?).title(self.script))
+        Ok(spawn.env(env).title(self.script))
+    }
+
+    /// What reads the script.
+    fn by_shell(&self, env: &ChildEnv) -> Spawn {
+        let shell = self.shell.unwrap_or(BASH);
+        match env.find(BASH).filter(|_| shell == BASH) {
+            // A bash that is called by its name looks for itself again; what it calls itself
+            // is the word behind the script.
+            Some(file) => Spawn::exec(file, self.args().into_iter().chain([BASH])),
+            None => Spawn::exec(shell, self.args()),
+        }
     }
 
     /// What decides beside its words what it does, when it is run in `workdir`.
@@ -196,11 +208,16 @@ mod tests {
     fn one_plain_command_needs_no_shell() {
         assert_eq!(started(&line("echo 'a b'")), r#""echo",  ["a b"]"#);
         for script in ["echo a; echo b", "cd x", "echo *", "echo $X", "ls > x"] {
-            let expected = format!(r#""bash",  ["--noprofile", "--norc", "-c", {script:?}]"#);
-            assert_eq!(started(&line(script)), expected);
+            let expected =
+                format!(r#"/bash",  ["--noprofile", "--norc", "-c", {script:?}, "bash"]"#);
+            assert!(started(&line(script)).ends_with(&expected));
         }
         let login = Line { login: true, ..line("echo a") };
-        assert_eq!(started(&login), r#""bash",  ["-l", "-c", "echo a"]"#);
+        assert!(started(&login).ends_with(r#"/bash",  ["-l", "-c", "echo a", "bash"]"#));
+        let own = Line { shell: Some("/bin/bash"), ..line("ls") };
+        assert!(started(&own).ends_with(r#""/bin/bash",  ["--noprofile", "--norc", "-c", "ls"]"#));
+        let other = Line { shell: Some("zsh"), ..line("ls") };
+        assert_eq!(started(&other), r#""zsh",  ["-c", "ls"]"#);
     }
 
     // SH8, CH2: what may mean something else is never allowed by a rule for commands.

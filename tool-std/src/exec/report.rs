@@ -38,7 +38,7 @@ impl Chunk<'_> {
     pub(super) fn output(&self) -> Output {
         let text = plain(&self.look.output.text());
         let mut report = format!("Chunk ID: {}\n", chunk_id());
-        let _ = writeln!(report, "Wall time: {:.4} seconds", self.wall.as_secs_f64());
+        let _ = writeln!(report, "Wall time: {} seconds", seconds(self.wall));
         let _ = match self.look.exit {
             Some(exit) => writeln!(report, "Process exited with {}", in_words(exit)),
             None => writeln!(report, "Process running with session ID {}", self.session),
@@ -84,7 +84,7 @@ pub(super) fn once(
             code(exit)
         }
     };
-    let _ = writeln!(report, "Wall time: {:.4} seconds", wall.as_secs_f64());
+    let _ = writeln!(report, "Wall time: {} seconds", seconds(wall));
     if !look.output.is_whole() {
         let lines = look.output.omitted_lines as usize + text.lines().count();
         let lines = lines - look.output.mark().matches('\n').count();
@@ -138,6 +138,13 @@ fn finished(
 /// The result with what was started, for records.
 pub(super) fn recorded(output: Output, what: [(&'static str, Value); 3]) -> Output {
     what.into_iter().fold(output, |output, (name, value)| output.metadata(name, value))
+}
+
+/// A time in seconds, rounded to four places. To write any number with a point takes so much
+/// code that commands were slower for it.
+fn seconds(time: Duration) -> String {
+    let places = (time.as_nanos() + 50_000) / 100_000;
+    format!("{}.{:04}", places / 10_000, places % 10_000)
 }
 
 /// The exit code as shells count it, where there is one.
@@ -222,6 +229,19 @@ pub(super) fn not_started(error: RunError) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_rounded() {
+        for (nanos, expected) in [
+            (0, "0.0000"),
+            (49_999, "0.0000"),
+            (50_000, "0.0001"),
+            (1_234_560_000, "1.2346"),
+            (59_999_960_000, "60.0000"),
+        ] {
+            assert_eq!(seconds(Duration::from_nanos(nanos)), expected);
+        }
+    }
 
     #[test]
     fn an_end_by_a_signal_says_its_cause() {

@@ -76,7 +76,7 @@ pub async fn write_stdin(
     let started = Instant::now();
     // What has ended reads nothing; the rest of its output is still to be had.
     if process.exit().is_none() && !chars.is_empty() {
-        Judged::script(&chars).whole()?;
+        Judged::script(&*chars).whole()?;
         type_in(&process, &chars, cx).await?;
     }
     let range = if chars.is_empty() { EMPTY } else { AFTER_TYPING };
@@ -163,7 +163,7 @@ fn closed() -> ToolError {
     )
 }
 
-fn judged(args: &WriteStdinArgs) -> Option<Judged> {
+fn judged(args: &WriteStdinArgs) -> Option<Judged<'_>> {
     let chars = args.chars.as_str();
     if chars.is_empty() || chars == INTERRUPT {
         return None;
@@ -176,7 +176,7 @@ fn judged(args: &WriteStdinArgs) -> Option<Judged> {
         false => Some(Why::Unclosed),
         true => recalls.then_some(Why::Expansion),
     };
-    Some(Judged::script(&chars.replace('\r', "\n")).doubted(why))
+    Some(Judged::script(chars.replace('\r', "\n")).doubted(why))
 }
 
 fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {

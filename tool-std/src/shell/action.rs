@@ -13,6 +13,10 @@ const MAX_READINGS: usize = 16;
 /// What a command may be without its options before the words that name its action, where it
 /// has some, or nothing when there are too many of them to tell.
 pub(crate) fn without_options(command: &Simple) -> Option<Vec<String>> {
+    // Nothing stands before a name of one word.
+    if command.argv.len() < 2 {
+        return Some(Vec::new());
+    }
     let words: Vec<&str> = command.argv.iter().map(String::as_str).collect();
     let Some((program, rest)) = words.split_first() else { return Some(Vec::new()) };
     let program = &*bare_name(program);

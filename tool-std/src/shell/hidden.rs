@@ -7,6 +7,8 @@
 //! **Invariant:** one look at each character, twice, and a bounded number of words for each
 //! word.
 
+use std::borrow::Cow;
+
 use super::Why;
 use super::danger;
 use super::word::{Word, bare_name, is_assignment, quote};
@@ -173,8 +175,11 @@ pub(super) fn reads_code(words: &[Word]) -> bool {
 }
 
 fn interpreter(name: &str) -> Option<&'static Interpreter> {
-    let family = family(name);
-    INTERPRETERS.iter().find(|it| it.names.contains(&name) || it.names.contains(&family))
+    let family = Some(family(name)).filter(|family| *family != name);
+    let is_named = |it: &&Interpreter| {
+        it.names.contains(&name) || family.is_some_and(|family| it.names.contains(&family))
+    };
+    INTERPRETERS.iter().find(is_named)
 }
 
 /// The name without the digits of a version.
@@ -215,8 +220,12 @@ fn list(words: &[String], found: &mut impl FnMut(&str, String)) {
     let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
     for (at, word) in words.iter().enumerate() {
         let Some(head) = head(word).filter(|head| is_program(head)) else { continue };
-        let mut text = if head == word { quoted[at].clone() } else { quote(head) };
-        for word in quoted[at + 1..].iter().take(WORDS - 1) {
+        let own = if head == word { Cow::Borrowed(&quoted[at]) } else { Cow::Owned(quote(head)) };
+        let rest = &quoted[at + 1..quoted.len().min(at + WORDS)];
+        let room = own.len() + rest.iter().map(|word| word.len() + 1).sum::<usize>();
+        let mut text = String::with_capacity(room);
+        text.push_str(&own);
+        for word in rest {
             text.push(' ');
             text.push_str(word);
         }

@@ -33,6 +33,8 @@ mod word;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::action::without_options;
 use self::judge::Judge;
+#[cfg(all(feature = "exec", unix))]
+pub(crate) use self::judge::MAX_BYTES as MAX_LINE;
 pub use self::suggest::suggestions;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::suggest::{may_be_granted, patterns};

@@ -228,9 +228,16 @@ pub(super) fn is_listed(list: &str, name: &str) -> bool {
     list.split(' ').any(|listed| listed == name)
 }
 
+/// No system finds a program by a longer path, in bytes.
+const LONGEST_PATH: usize = 4096;
+
 /// The name of a program without its folder, as systems without letter case find it.
 pub(crate) fn bare_name(program: &str) -> Cow<'_, str> {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    if program.len() > LONGEST_PATH {
+        return Cow::Borrowed(program);
+    }
+    let folder = program.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
+    let name = &program[folder.map_or(0, |at| at + 1)..];
     let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
     if is_lower {
         return Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name));

@@ -311,6 +311,9 @@ async fn what_no_rule_has_seen_does_not_run() {
         ("exec_command", json!({ "cmd": cmd })),
         ("shell_command", json!({ "command": cmd })),
         ("shell", json!({ "command": ["echo", cmd] })),
+        // A yes would not be bound to what stands in each of them.
+        ("exec_command", json!({ "cmd": format!("perl{}", " a".repeat(2000)) })),
+        ("shell", json!({ "command": vec!["perl"; 2000] })),
     ] {
         let text = host.error(name, arguments).await.to_string();
         assert!(text.contains("too long"), "{text}");

@@ -122,6 +122,32 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
     }
 }
 
+// However much a line looks at, few files are looked for, and somebody is asked about the rest.
+#[tokio::test]
+async fn many_files_are_one_question() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(echo *)", "allow edit", "allow read"]);
+    let each = |count: usize, text: &str| {
+        (0..count).map(|at| text.replace('@', &at.to_string())).collect::<String>()
+    };
+    for at in 0..300 {
+        fs::write(host.folder.path().join(format!("f{at}")), "x").unwrap();
+    }
+    for (cmd, expected) in [
+        (format!("cat{}", each(256, " f@")), Allow),
+        (format!("cat{}", each(257, " f@")), Ask),
+        ("ls *".to_owned(), Ask),
+        ("ls f1*".to_owned(), Allow),
+        ("cat f1 f2; ".repeat(200), Allow),
+        (each(128, "echo x > o@; "), Allow),
+        (each(129, "echo x > o@; "), Ask),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        let decision = checked.decision;
+        assert_eq!(decision.action, expected, "{cmd}: {:?}", decision.reason);
+        assert!(decision.subjects.len() < 1000, "{}", decision.subjects.len());
+    }
+}
+
 // A rule for all commands speaks of those that nobody knows, in loops as elsewhere.
 #[tokio::test]
 async fn what_a_loop_looks_at_is_no_other_question() {

@@ -9,7 +9,6 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
@@ -18,19 +17,19 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::FusedFuture;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::super::begun::Begun;
-use super::super::capture::{CHUNK, Capture};
+use super::super::capture::{Capture, read};
 use super::super::group::Group;
 use super::super::mark::{self, Mark};
 use super::super::program::Confinement;
 use super::super::sandbox::{StandIns, Status};
-use super::super::start::{INTERRUPT, Reader, Streams, Terminal, Writer};
+use super::super::start::{Held, INTERRUPT, Reader, Streams, Terminal, Writer};
 use super::super::tree::Tree;
 use super::super::{Captured, DRAIN, Exit, RunError, planted};
 use super::Spawn;
@@ -393,15 +392,15 @@ fn line_start(typed: &[u8]) -> usize {
     start
 }
 
-/// Looks after a process until it has ended; `held` is its end of the terminal.
+/// Looks after a process until it has ended; `held` is what it writes to.
 async fn drive(
     mut tree: Tree,
     reader: Reader,
-    held: Option<OwnedFd>,
+    held: Vec<Held>,
     shared: Arc<Shared>,
     kill: CancellationToken,
 ) {
-    let mut reading = pin!(read(reader, &shared).fuse());
+    let mut reading = pin!(read(reader, |part| shared.output().push(part)).fuse());
     let status = beside(reading.as_mut(), async {
         tokio::select! {
             status = tree.wait() => status.ok(),
@@ -416,16 +415,6 @@ async fn drive(
     }
     shared.output().close();
     shared.ended.send_replace(Some(status.map_or(Exit::Unknown, Exit::of)));
-}
-
-async fn read(mut reader: Reader, shared: &Shared) {
-    // Room that nobody empties first: that would take longer than most programs write.
-    let mut chunk = Vec::with_capacity(CHUNK);
-    // A pipe that cannot be read any more has ended; so has a terminal that nobody holds.
-    while let Ok(1..) = reader.read_buf(&mut chunk).await {
-        shared.output().push(&chunk);
-        chunk.clear();
-    }
 }
 
 /// Waits for `main`, and lets `other` go on meanwhile.

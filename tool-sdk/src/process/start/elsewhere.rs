@@ -33,5 +33,5 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
         None => Box::new(tokio::io::empty()),
     };
     let complaints = child.stderr.take().map(|complaints| Box::new(complaints) as Reader);
-    Ok(Started { child, streams: Streams { input, output, complaints } })
+    Ok(Started { child, streams: Streams { input, output, complaints, held: Vec::new() } })
 }

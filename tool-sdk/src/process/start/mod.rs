@@ -18,8 +18,6 @@ mod unix;
 pub(super) mod wires;
 
 use std::io;
-#[cfg(unix)]
-use std::os::fd::OwnedFd;
 
 #[cfg(target_os = "linux")]
 pub(super) use self::terminal::group_of;
@@ -44,6 +42,14 @@ pub(super) type Reader = Box<dyn tokio::io::AsyncRead + Send + Unpin>;
 
 /// Where a child reads from.
 pub(super) type Writer = Box<dyn tokio::io::AsyncWrite + Send + Sync + Unpin>;
+
+/// A descriptor that is held for as long as the child runs.
+#[cfg(unix)]
+pub(super) type Held = std::os::fd::OwnedFd;
+
+/// Elsewhere there is none.
+#[cfg(not(unix))]
+pub(super) type Held = std::convert::Infallible;
 
 /// The streams of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +81,10 @@ pub(super) struct Streams {
     /// Where there is one.
     #[cfg(unix)]
     pub(super) terminal: Option<Terminal>,
-    /// The child's end of the terminal: as long as it is held, a child that closes its own and
-    /// opens the terminal again is still heard.
-    #[cfg(unix)]
-    pub(super) held: Option<OwnedFd>,
+    /// The child's ends of what it writes to, for whoever waits for its end to drop then. As
+    /// long as a terminal is held, a child that closes its own end and opens the terminal again
+    /// is still heard; as long as a pipe is, its end wakes nobody a moment before the child's.
+    pub(super) held: Vec<Held>,
 }
 
 /// Starts `program`, which carries `mark`.

@@ -12,12 +12,16 @@ use super::wires::wires;
 use super::{Started, Wiring};
 
 pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io::Result<Started> {
-    let (ends, streams) = wires(wiring)?;
+    let (ends, mut streams) = wires(wiring)?;
+    if ends.is_terminal {
+        streams.held.push(ends.output.try_clone()?);
+    }
     let mut command = Command::new(&program.name);
     command.args(&program.args).env_clear().envs(program.env().vars());
     command.env(mark::NAME, mark.as_str());
+    let complaints = ends.complaints.map_or_else(|| ends.output.try_clone(), Ok)?;
     command.stdin(Stdio::from(ends.input));
-    command.stdout(Stdio::from(ends.output)).stderr(Stdio::from(ends.complaints));
+    command.stdout(Stdio::from(ends.output)).stderr(Stdio::from(complaints));
     if let Some(folder) = &program.folder {
         command.current_dir(folder);
     }

@@ -12,7 +12,8 @@ use super::{Reader, Streams, Wiring, Writer, terminal};
 pub(in crate::process) struct Ends {
     pub(in crate::process) input: OwnedFd,
     pub(in crate::process) output: OwnedFd,
-    pub(in crate::process) complaints: OwnedFd,
+    /// Nothing where they go to the output.
+    pub(in crate::process) complaints: Option<OwnedFd>,
     /// Whether they are a terminal, which the child's session gets.
     pub(in crate::process) is_terminal: bool,
 }
@@ -28,13 +29,26 @@ pub(super) fn wires(wiring: Wiring) -> io::Result<(Ends, Streams)> {
     };
     let (reader, output) = read()?;
     let (errors, complaints) = match wiring {
-        Wiring::Together => (None, output.try_clone()?),
-        _ => read().map(|(errors, complaints)| (Some(errors), complaints))?,
+        Wiring::Together => (None, None),
+        _ => read().map(|(errors, complaints)| (Some(errors), Some(complaints)))?,
     };
     let ends = Ends { input, output, complaints, is_terminal: false };
-    let streams =
-        Streams { input: writer, output: reader, complaints: errors, terminal: None, held: None };
+    let streams = Streams {
+        input: writer,
+        output: reader,
+        complaints: errors,
+        terminal: None,
+        held: Vec::new(),
+    };
     Ok((ends, streams))
+}
+
+impl Ends {
+    /// Those that the child writes to.
+    #[cfg(target_os = "linux")]
+    pub(super) fn written(self) -> Vec<OwnedFd> {
+        std::iter::once(self.output).chain(self.complaints).collect()
+    }
 }
 
 fn fed() -> io::Result<(OwnedFd, Writer)> {
@@ -44,24 +58,20 @@ fn fed() -> io::Result<(OwnedFd, Writer)> {
 
 fn read() -> io::Result<(Reader, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
-    Ok((Box::new(pipe::Receiver::from_owned_fd(reader.into())?), writer.into()))
+    // What was just made need not be asked what it is.
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    Ok((Box::new(pipe::Receiver::from_owned_fd_unchecked(reader.into())?), writer.into()))
 }
 
 fn on_terminal() -> io::Result<(Ends, Streams)> {
     let (terminal, end) = terminal::open()?;
-    let held = Some(end.try_clone()?);
-    let ends = Ends {
-        output: end.try_clone()?,
-        complaints: end.try_clone()?,
-        input: end,
-        is_terminal: true,
-    };
+    let ends = Ends { output: end.try_clone()?, complaints: None, input: end, is_terminal: true };
     let streams = Streams {
         input: Some(Box::new(terminal.clone())),
         output: Box::new(terminal.clone()),
         complaints: None,
         terminal: Some(terminal),
-        held,
+        held: Vec::new(),
     };
     Ok((ends, streams))
 }

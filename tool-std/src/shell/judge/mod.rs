@@ -12,7 +12,7 @@ use self::builtins::BUILTINS;
 use self::job::{Job, Script};
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
-use super::word::{Known, Word, bare_name, is_listed};
+use super::word::{Word, bare_name, is_listed};
 use super::{Simple, Understood, Why, danger, find, folders, hidden, known, lex, rawcheck, rich};
 
 /// How many layers of commands and scripts are taken off.
@@ -26,7 +26,7 @@ const GUESSED_WORDS: usize = 10;
 
 /// The longest script or argument list that is looked at, in bytes. No system starts a program
 /// with a longer argument than this.
-pub(super) const MAX_BYTES: usize = 128 * 1024;
+pub(crate) const MAX_BYTES: usize = 128 * 1024;
 
 /// How much work one command line may be.
 pub(super) const MAX_WORK: usize = 448 * 1024;
@@ -97,7 +97,8 @@ impl Judge {
     pub(super) fn argv(mut self, argv: &[String]) -> Understood {
         self.answer.plain = true;
         self.answer.direct = true;
-        if argv.iter().map(String::len).sum::<usize>() > MAX_BYTES || argv.len() > MAX_BYTES {
+        // To the system, too, each word has an end.
+        if argv.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_BYTES {
             self.cut();
             return self.answer;
         }
@@ -265,7 +266,7 @@ impl Judge {
                     asks: None,
                     safe: false,
                     hidden: true,
-                    known: vec![Known::Literal],
+                    known: Vec::new(),
                     is_nameless: false,
                     open_end: false,
                     elsewhere: false,

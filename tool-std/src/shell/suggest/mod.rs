@@ -56,25 +56,25 @@ pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
     let argv: Vec<&str> = simple.argv.iter().map(String::as_str).collect();
     let Some(&program) = argv.first() else { return Vec::new() };
     let name = bare_name(program);
-    let is_whole_program = BANNED.iter().any(|banned| *banned == [&*name]);
     // `python3.12` is `python` too.
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let is_family = BANNED.iter().any(|banned| *banned == [family]);
-    if (is_whole_program || is_family) && !WITH_COMMANDS.contains(&&*name) {
+    let is_whole_program = is_banned(&[&*name]) || is_banned(&[family]);
+    if is_whole_program && !WITH_COMMANDS.contains(&&*name) {
         return Vec::new();
     }
     let mut patterns = Vec::new();
     if is_exact(&simple.text) && !is_banned(&argv) {
         patterns.push(simple.text.clone());
     }
-    let prefix = prefix(&argv);
+    let arity = arity(&argv);
+    let prefix = &argv[..arity.min(argv.len())];
     let is_written_plainly = |word: &&str| word.chars().all(is_plain) && !word.starts_with('-');
     let names_command = prefix.len() <= MAX_WORDS
         // A program that waits for the name of an action would be given any.
-        && prefix.len() == arity(&argv)
+        && prefix.len() == arity
         && prefix.iter().all(is_written_plainly)
         && !is_banned(prefix)
-        && ![&*name, family, &*prefix.join(" ")].iter().any(|it| RUNS_CODE.contains(it))
+        && ![&*name, family, &*prefix.join(" ")].iter().any(|it| is_in(RUNS_CODE, it))
         && !hidden::runs_texts(&name, prefix.get(1));
     if names_command {
         patterns.push(format!("{} *", prefix.join(" ")));
@@ -88,21 +88,22 @@ fn is_exact(text: &str) -> bool {
 }
 
 fn is_banned(argv: &[&str]) -> bool {
-    BANNED.contains(&argv)
+    BANNED.binary_search(&argv).is_ok()
 }
 
-/// The words at the start of a command that name what it does.
-fn prefix<'a, 's>(argv: &'a [&'s str]) -> &'a [&'s str] {
-    &argv[..arity(argv).min(argv.len())]
+/// Whether a table, which is in alphabetical order, has `entry`.
+fn is_in(table: &[&str], entry: &str) -> bool {
+    table.binary_search(&entry).is_ok()
 }
 
-/// How many words that are: the longest entry of the table decides.
+/// How many words at the start of a command name what it does: the longest entry of the table
+/// decides.
 pub(super) fn arity(argv: &[&str]) -> usize {
     (1..=2.min(argv.len()))
         .rev()
         .find_map(|length| {
             let key = argv[..length].join(" ");
-            ARITIES.iter().find(|(_, entries)| entries.contains(&&*key)).map(|(arity, _)| *arity)
+            ARITIES.iter().find(|(_, entries)| is_in(entries, &key)).map(|(arity, _)| *arity)
         })
         .unwrap_or(1)
 }

@@ -1,4 +1,5 @@
-//! Which words name an action, and what is never offered, as data.
+//! Which words name an action, and what is never offered, as data. What is looked for by its
+//! name is in alphabetical order.
 
 /// How many words name the action of a command that begins with an entry; one for all
 /// others.

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -47,21 +47,37 @@ pub(super) struct Plan<'a> {
 /// A plan as the system reads it.
 struct Prepared<'a> {
     plan: &'a Plan<'a>,
-    streams: [OwnedFd; 3],
+    streams: [Stream<'a>; 3],
     words: Vec<*const c_char>,
     vars: Vec<*const c_char>,
     /// What went wrong in the child.
     failed: AtomicI32,
 }
 
+/// What the child gets as a stream.
+enum Stream<'a> {
+    Itself(BorrowedFd<'a>),
+    Copy(OwnedFd),
+}
+
+impl AsFd for Stream<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Itself(fd) => *fd,
+            Self::Copy(fd) => fd.as_fd(),
+        }
+    }
+}
+
 /// Starts the child, and returns when it is the program.
 pub(super) fn enter(plan: &Plan<'_>) -> io::Result<Handle> {
+    let ends = plan.ends;
     let prepared = Prepared {
         plan,
         streams: [
-            out_of_the_way(&plan.ends.input)?,
-            out_of_the_way(&plan.ends.output)?,
-            out_of_the_way(&plan.ends.complaints)?,
+            out_of_the_way(&ends.input)?,
+            out_of_the_way(&ends.output)?,
+            out_of_the_way(ends.complaints.as_ref().unwrap_or(&ends.output))?,
         ],
         words: pointers(plan.words),
         vars: pointers(plan.vars),
@@ -78,9 +94,12 @@ pub(super) fn enter(plan: &Plan<'_>) -> io::Result<Handle> {
     }
 }
 
-/// A copy that no stream of the child takes the place of.
-fn out_of_the_way(fd: &OwnedFd) -> io::Result<OwnedFd> {
-    Ok(rustix::io::fcntl_dupfd_cloexec(fd, FIRST_CLOSED)?)
+/// The descriptor, or a copy, so that no stream of the child takes its place.
+fn out_of_the_way(fd: &OwnedFd) -> io::Result<Stream<'_>> {
+    if fd.as_raw_fd() >= FIRST_CLOSED {
+        return Ok(Stream::Itself(fd.as_fd()));
+    }
+    Ok(Stream::Copy(rustix::io::fcntl_dupfd_cloexec(fd, FIRST_CLOSED)?))
 }
 
 fn pointers(texts: &[CString]) -> Vec<*const c_char> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -20,6 +20,7 @@ use tokio::io::unix::AsyncFd;
 
 pub(in crate::process) use self::ends::{hear_of_children, hears_of_children};
 use self::enter::{Plan, enter};
+use super::super::env::folders;
 use super::super::mark::{self, Mark};
 use super::super::program::Program;
 use super::wires::{Ends, wires};
@@ -56,8 +57,9 @@ pub(super) fn start_wired(program: &Program, mark: &Mark, wiring: Wiring) -> io:
                     tell how they end";
         return Err(io::Error::other(what));
     }
-    let (ends, streams) = wires(wiring)?;
+    let (ends, mut streams) = wires(wiring)?;
     let handle = launch(program, Some(mark.as_str().as_ref()), &ends)?;
+    streams.held = ends.written();
     Ok(Started { child: Child::new(handle)?, streams })
 }
 
@@ -67,15 +69,12 @@ pub(in crate::process) fn launch(
     mark: Option<&OsStr>,
     ends: &Ends,
 ) -> io::Result<Handle> {
-    let mut vars = program.env().vars().clone();
-    if let Some(mark) = mark {
-        vars.insert(mark::NAME.into(), mark.to_owned());
-    }
-    let path = find(&program.name, vars.get(OsStr::new("PATH")))?;
+    let env = program.env();
+    let path = find(&program.name, env.vars().get(OsStr::new("PATH")))?;
     let folder = program.folder.as_ref().map(|folder| text(folder.as_os_str())).transpose()?;
     let words = std::iter::once(&program.name).chain(&program.args);
     let words: Vec<CString> = words.map(|word| text(word)).collect::<io::Result<_>>()?;
-    let vars = variables(&vars)?;
+    let vars = variables(env.vars(), mark)?;
     let plan = |path: &CString, words: &[CString]| {
         enter(&Plan {
             path,
@@ -101,14 +100,27 @@ fn text(text: &OsStr) -> io::Result<CString> {
     CString::new(text.as_bytes()).map_err(io::Error::from)
 }
 
-fn variables(vars: &BTreeMap<OsString, OsString>) -> io::Result<Vec<CString>> {
-    let variable = |(name, value): (&OsString, &OsString)| {
-        let mut text = name.clone();
-        text.push("=");
-        text.push(value);
-        CString::new(text.into_vec()).map_err(io::Error::from)
-    };
-    vars.iter().map(variable).collect()
+/// `vars` and the mark, which stands in the place of another one.
+fn variables(
+    vars: &BTreeMap<OsString, OsString>,
+    mark: Option<&OsStr>,
+) -> io::Result<Vec<CString>> {
+    let marked = mark.map(|mark| variable(mark::NAME.as_ref(), mark));
+    let others = vars.iter().filter(|(name, _)| mark.is_none() || *name != mark::NAME);
+    let mut texts = Vec::with_capacity(vars.len() + 1);
+    for text in others.map(|(name, value)| variable(name, value)).chain(marked) {
+        texts.push(text?);
+    }
+    Ok(texts)
+}
+
+fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
+    // With room for what ends it, too.
+    let mut text = Vec::with_capacity(name.len() + value.len() + 2);
+    text.extend_from_slice(name.as_bytes());
+    text.push(b'=');
+    text.extend_from_slice(value.as_bytes());
+    Ok(CString::new(text)?)
 }
 
 /// The file of a program; one without a slash is looked for in `path`.
@@ -119,7 +131,7 @@ fn find(name: &OsStr, path: Option<&OsString>) -> io::Result<CString> {
     let mut found = io::Error::from_raw_os_error(libc::ENOENT);
     let path = path.map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
     // A relative folder would be one in the folder of whoever looks.
-    for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
+    for folder in folders(path).filter(|folder| folder.is_absolute()) {
         let file = folder.join(name);
         match executable(&file) {
             Ok(()) => return text(file.as_os_str()),
@@ -132,10 +144,11 @@ fn find(name: &OsStr, path: Option<&OsString>) -> io::Result<CString> {
 }
 
 fn executable(file: &Path) -> io::Result<()> {
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::PermissionDenied.into());
+    access(file, Access::EXEC_OK)?;
+    match file.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
     }
-    Ok(access(file, Access::EXEC_OK)?)
 }
 
 impl Child {
