@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Error, json};
 use sha2::{Digest, Sha256};
 
-use crate::escape::json_string;
+use crate::escape::{json_string, plain_json_string, put_json_string};
 use crate::tool::Definition;
 use crate::tool::args::MAX_DEPTH;
 
@@ -125,7 +125,10 @@ fn write(raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
     }
     let text = raw.get();
     match text.as_bytes().first() {
-        Some(b'"') => out.push_str(&json_string(&serde_json::from_str::<String>(text)?)),
+        Some(b'"') => match plain_json_string(text) {
+            Some((string, _)) => put_json_string(out, &string),
+            None => put_json_string(out, &serde_json::from_str::<String>(text)?),
+        },
         Some(b'[') => {
             out.push('[');
             let items: Vec<&RawValue> = serde_json::from_str(text)?;
