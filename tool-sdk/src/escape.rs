@@ -125,12 +125,6 @@ fn unescape(escape: u8) -> Option<char> {
 /// How many bytes from the start need no escape.
 fn plain_prefix(bytes: &[u8]) -> usize {
     const BLOCK: usize = 32;
-    /// Where one escape stands, others are near, and to look at a block takes longer.
-    const NEAR: usize = 4;
-    let near = &bytes[..bytes.len().min(NEAR)];
-    if let Some(at) = near.iter().position(|&byte| needs_escape(byte)) {
-        return at;
-    }
     let mut at = 0;
     for block in bytes.as_chunks::<BLOCK>().0 {
         // In this form, and not as one fold, it becomes few vector instructions.

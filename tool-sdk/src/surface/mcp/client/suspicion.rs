@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn names_are_told_from_words() {
         let words = "Before it, call find_book and mcp__git__log. Or books.find-all, fetchPage, \
-            _send_mail_, SEND_FAX, `search`, look(1).\n-exec_command";
+            _send_mail_, SEND_FAX, `search`, look(1).\n-press_flower";
         let names = names(&tool(words));
         for name in [
             "find_book",
@@ -246,7 +246,7 @@ mod tests {
             "send_fax",
             "search",
             "look",
-            "exec_command",
+            "press_flower",
         ] {
             assert!(names.contains(name), "{name}: {names:?}");
         }
