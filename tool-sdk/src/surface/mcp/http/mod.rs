@@ -3,8 +3,9 @@
 //! rmcp speaks the protocol; this is the door in front of it. Who may not enter is sent away
 //! before a body is read, see [`guard`], a session is there for whoever opened it, and what
 //! is no message does not come in. What an open session asks for that needs no stream of
-//! events is answered at the door.
+//! events is answered at the door, and who lost such a stream takes it up again there.
 
+mod again;
 mod cors;
 mod guard;
 mod head;
@@ -13,6 +14,8 @@ mod principal;
 mod reply;
 mod room;
 mod sessions;
+mod tape;
+mod tapes;
 mod together;
 mod token;
 
@@ -26,10 +29,11 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
+use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -39,9 +43,10 @@ use self::guard::{Guard, Refused};
 use self::head::{Head, SESSION};
 pub(super) use self::lasting::Lasting;
 pub use self::principal::Principal;
-use self::reply::{Answer, JSON, refuse, said, told, until_its_end, wrong};
+use self::reply::{Answer, JSON, is_stream, refuse, said, told, until_its_end, wrong};
 use self::room::{Room, Seat};
 pub(super) use self::sessions::{Owner, Sessions};
+use self::tapes::Tapes;
 pub use self::token::{InvalidToken, Token};
 use super::Server;
 use super::batch;
@@ -128,12 +133,13 @@ pub(super) async fn serve(
     let lasting = Arc::<Lasting>::default();
     let guard = Guard::new(&http, listener.local_addr()?);
     let door = Arc::new(Door::new(server, guard, Arc::clone(&lasting)));
-    let sessions = Arc::clone(&door.sessions);
+    let (sessions, tapes) = (Arc::clone(&door.sessions), Arc::clone(&door.tapes));
     let rounds = async {
         loop {
             tokio::time::sleep(ROUND).await;
             lasting.forget(Instant::now());
             sessions.forget(Instant::now());
+            tapes.forget(Instant::now());
         }
     };
     tokio::select! {
@@ -188,6 +194,7 @@ async fn hold(stream: TcpStream, door: Arc<Door>, seat: &Arc<Seat>) {
 struct Door {
     guard: Guard,
     sessions: Arc<Sessions>,
+    tapes: Arc<Tapes>,
     service: Service,
 }
 
@@ -197,6 +204,8 @@ impl Door {
             // The guard has looked already, and knows the port.
             .disable_allowed_hosts()
             .disable_allowed_origins()
+            // A name that leads back to nothing: the answer to the first message is not kept.
+            .with_sse_retry(None)
             .with_max_request_body_bytes(MAX_BODY);
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
@@ -208,7 +217,8 @@ impl Door {
             let connection = Connection::new(Arc::clone(&server))?;
             Ok(connection.over_http(Arc::clone(&lasting), Arc::clone(&known)))
         };
-        Self { guard, sessions, service: StreamableHttpService::new(connect, manager, config) }
+        let service = StreamableHttpService::new(connect, manager, config);
+        Self { guard, sessions, tapes: Arc::default(), service }
     }
 
     /// Whatever keeps a request out is an answer as well, and one that its site may read unless
@@ -267,7 +277,15 @@ impl Door {
         if head.method == Method::POST && batch::is_one(&body) {
             return Box::pin(self.together(head, body, owner, now)).await;
         }
-        self.single(head, body, owner, now).await
+        if head.method == Method::GET && head.headers.contains_key(again::LAST) {
+            return Box::pin(self.again(head, body, owner)).await;
+        }
+        let session = head.headers.get(SESSION).filter(|_| head.method == Method::POST).cloned();
+        let answer = self.single(head, body, owner.clone(), now).await?;
+        Ok(match session.filter(|_| is_stream(&answer)) {
+            Some(id) => answer.map(|body| self.tapes.keep(id.as_bytes(), owner, body)),
+            None => answer,
+        })
     }
 
     /// Answers one message.

@@ -2,27 +2,22 @@
 //! of them are there at once, and otherwise as a stream of events, which carries whatever else
 //! is said while calls run.
 
-use std::convert::Infallible;
 use std::future;
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, Stream};
-use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
 use hyper::body::{Bytes, Frame};
-use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::header;
 use hyper::http::request::Parts;
 
 use super::super::batch;
 use super::super::message::{self, Fault};
-use super::reply::{Answer, EVENTS, JSON, told, wrong};
+use super::reply::{Answer, EVENTS, JSON, Said, events, told, wrong};
 use super::{Door, Owner, session};
-
-/// What keeps a proxy from holding events back.
-const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 impl Door {
     /// Answers the messages of a batch, each as if it had come alone.
@@ -70,7 +65,7 @@ struct Answers {
     /// How long they are.
     bytes: usize,
     /// Where others come from, and what goes before them.
-    coming: Vec<BoxBody<Bytes, Infallible>>,
+    coming: Vec<Said>,
     has_request: bool,
 }
 
@@ -95,7 +90,7 @@ impl Answers {
 
     fn whole(self) -> Answer {
         if !self.coming.is_empty() {
-            return self.events();
+            return self.stream();
         }
         let status = match (self.has_request, self.there.is_empty()) {
             (true, _) => StatusCode::OK,
@@ -110,23 +105,18 @@ impl Answers {
         told(status, [&b"["[..], &self.there.join(&b','), b"]"].concat().into(), JSON)
     }
 
-    fn events(self) -> Answer {
+    fn stream(self) -> Answer {
         let there = self.there.into_iter().map(|answer| [b"data: ", &*answer, b"\n\n"].concat());
         let there = stream::iter(there).map(Bytes::from);
-        let coming = stream::select_all(self.coming.into_iter().map(events));
+        let coming = stream::select_all(self.coming.into_iter().map(nameless));
         let all = there.chain(coming).map(|event| Ok(Frame::data(event)));
-        let mut answer = Answer::new(BodyExt::boxed(StreamBody::new(all)));
-        let headers = answer.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENTS));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        headers.insert(UNBUFFERED, HeaderValue::from_static("no"));
-        answer
+        events(BodyExt::boxed(StreamBody::new(all)))
     }
 }
 
 /// The events of one stream, each of which is whole, as those of several. Names with which one
 /// stream could be taken up again would promise too much.
-fn events(body: BoxBody<Bytes, Infallible>) -> impl Stream<Item = Bytes> + Unpin {
+fn nameless(body: Said) -> impl Stream<Item = Bytes> + Unpin {
     let events = body.into_data_stream();
     Box::pin(events.filter_map(|event| {
         let Ok(event) = event;

@@ -97,12 +97,33 @@ impl Served {
         self.stream(&head).await
     }
 
+    /// What a session was told after an event, line by line; the status comes first.
+    pub(super) async fn take_up(
+        &self,
+        session: &str,
+        last: &str,
+    ) -> (String, Lines<BufReader<TcpStream>>) {
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {ADA}\r\n\
+             Accept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\
+             Last-Event-ID: {last}\r\n\r\n",
+            self.address
+        );
+        self.answered(&head).await
+    }
+
     async fn stream(&self, request: &str) -> Lines<BufReader<TcpStream>> {
+        self.answered(request).await.1
+    }
+
+    /// The status of an answer, and its body.
+    async fn answered(&self, request: &str) -> (String, Lines<BufReader<TcpStream>>) {
         let mut stream = self.connect().await;
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut lines = BufReader::new(stream).lines();
+        let first = lines.next_line().await.unwrap().unwrap();
         while lines.next_line().await.unwrap().is_some_and(|line| !line.is_empty()) {}
-        lines
+        (status(&first).to_owned(), lines)
     }
 
     /// The id of a new session.

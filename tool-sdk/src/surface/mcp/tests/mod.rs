@@ -8,6 +8,7 @@ mod direct;
 mod given_up;
 mod http;
 mod inquiries;
+mod lost;
 mod messages;
 mod odd;
 mod pages;

@@ -128,6 +128,79 @@ fn events(data: &str) -> Reply {
     ))
 }
 
+/// A server that says this before each of its answers.
+fn beginning(first: &'static str, is_modern: bool) -> Web {
+    let about = json!({
+        "protocolVersion": "2025-11-25", "supportedVersions": ["2026-07-28"],
+        "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+        "capabilities": { "tools": {} }, "serverInfo": { "name": "web", "version": "1" },
+        "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }],
+        "content": [{ "type": "text", "text": "heard" }],
+    });
+    let of = |names: &[&str]| names.iter().map(|name| (*name, about[name].clone())).collect();
+    let cached = ["resultType", "ttlMs", "cacheScope"];
+    let answers: [(_, Value); 4] = [
+        ("initialize", of(&["protocolVersion", "capabilities", "serverInfo"])),
+        (
+            "server/discover",
+            of(&[&cached[..], &["supportedVersions", "capabilities", "serverInfo"]].concat()),
+        ),
+        ("tools/list", of(&[&cached[..], &["tools"]].concat())),
+        ("tools/call", of(&["resultType", "content"])),
+    ];
+    Web::start(move |asked| {
+        let known = answers.iter().find(|(method, _)| asked.is(method));
+        let Some((method, result)) = known else { return Reply::Usual };
+        if *method == "server/discover" && !is_modern {
+            return Reply::Usual;
+        }
+        let answer = json!({ "jsonrpc": "2.0", "id": asked.message["id"], "result": result });
+        let body = format!("{first}event: message\ndata: {answer}\n\n");
+        Reply::Raw(format!(
+            "200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    })
+}
+
+// Frameworks keep streams alive with events of their own, also that of the first answer.
+#[tokio::test]
+async fn events_that_are_no_messages_are_passed_over() {
+    for first in [
+        "event: ping\ndata: {}\n\n",
+        "event: ping\ndata: 2026-11-23 08:00:00+00:00\n\n",
+        "event: ping\ndata: [{}, {}]\n\n",
+        "event: ping\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":1}\n\n",
+        "event: ping\n\n",
+        ": ping\n\n",
+        "data:\n\n",
+        "event: message\ndata:\n\n",
+        "id: 1\nretry: 500\ndata:\n\n",
+        "event: open\nid: 1\ndata: {}\n\n",
+    ] {
+        for is_modern in [false, true] {
+            let web = beginning(first, is_modern);
+            let setting = at(&web);
+            let connected = setting.upstreams.connect("s").await;
+            let status = connected.unwrap_or_else(|error| panic!("{first:?}: {error}"));
+            assert_eq!(status.tools, ["mcp__s__echo"], "{first:?}");
+            assert_eq!(setting.call("echo", "{}").await.text(), "heard", "{first:?}");
+            assert_eq!(web.count("initialize"), usize::from(!is_modern), "{first:?}");
+        }
+    }
+}
+
+// What is said as a message and is none is a fault of the server.
+#[tokio::test]
+async fn nonsense_in_the_place_of_the_first_message_is_told() {
+    let web = Web::start(|asked| match asked.is("initialize") {
+        true => events("nonsense"),
+        false => Reply::Usual,
+    });
+    at(&web).upstreams.connect("s").await.unwrap_err();
+}
+
 // Servers of 2025-03-26 may send several messages in one event.
 #[tokio::test]
 async fn messages_of_one_event_are_heard_one_by_one() {

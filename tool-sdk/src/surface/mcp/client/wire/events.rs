@@ -3,7 +3,9 @@
 //! The library reads them, and passes over an event that it cannot read or that is too long.
 //! Where that was an answer, an answer that says so takes its place, see
 //! [`unread`](super::unread). It knows no event with several messages either, as servers of
-//! 2025-03-26 may send them; they are given to it one by one.
+//! 2025-03-26 may send them; they are given to it one by one. And until a server has said who
+//! it is, the library takes every event for a message, whatever type it has: what is of
+//! another type is kept from it.
 //!
 //! **Invariant:** a request that got an answer of HTTP is not waited for in vain: a no that names
 //! no request is to the one that it answers.
@@ -135,6 +137,10 @@ fn readable(events: BoxedSseResponse, id: Option<RequestId>, longest: usize) -> 
 /// An event, or one for each of its messages, the last of which has its name.
 fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     event.retry = event.retry.map(|wait| wait.max(SOONEST));
+    if !is_message(&event) {
+        // Its name and when to come back count all the same.
+        event.data = None;
+    }
     let Some(data) = &event.data else { return vec![event] };
     if !batch::is_one(data.as_bytes()) {
         event.data = instead_of(data, id).or(event.data);
@@ -155,6 +161,11 @@ fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     let mut events: Vec<_> = messages.into_iter().map(|one| Sse::default().data(one)).collect();
     events.push(event);
     events
+}
+
+/// Whether an event is of the type that messages have, which is also that of events without one.
+fn is_message(event: &Sse) -> bool {
+    matches!(event.event.as_deref(), None | Some("" | "message"))
 }
 
 /// What stands in for a message that cannot be read, or that does not say what it answers.

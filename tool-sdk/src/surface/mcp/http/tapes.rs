@@ -1,0 +1,169 @@
+//! The answers of a server that can be taken up again by those who lost them.
+//!
+//! **Invariant:** how many there are of one owner, and how long they are together, is bounded;
+//! those that have ended give way to those that have not.
+
+use std::cmp::Reverse;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Instant;
+
+use http_body_util::BodyExt as _;
+
+use super::reply::{Said, after, at_once};
+use super::sessions::Owner;
+use super::tape::{Name, Tape};
+
+/// How many answers of one owner are kept.
+const MOST: usize = 256;
+/// How long they may be together.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// Those that are kept, the oldest of them first.
+#[derive(Default)]
+pub(super) struct Tapes(Mutex<Vec<Kept>>);
+
+struct Kept {
+    session: Box<[u8]>,
+    /// How rmcp calls its stream in that session.
+    stream: u64,
+    tape: Arc<Tape>,
+}
+
+impl Tapes {
+    /// The same answer, which can be taken up again where its first event says so.
+    pub(super) fn keep(self: &Arc<Self>, session: &[u8], owner: Owner, mut answer: Said) -> Said {
+        let Poll::Ready(Some(first)) = at_once(&mut answer) else { return answer };
+        let name = Name::of(&first);
+        let answer = after(first, answer);
+        let Some(stream) = name.and_then(|name| name.stream) else { return answer };
+        let tape = Arc::new(Tape::new(owner.clone(), Arc::downgrade(self), answer));
+        let listener = tape.listen().boxed();
+        self.kept().push(Kept { session: session.into(), stream, tape });
+        self.fit(&owner, Instant::now());
+        listener
+    }
+
+    /// What comes after an event of a session; nothing where there was no such event, or it is
+    /// too long ago.
+    pub(super) fn listen_after(&self, session: &[u8], stream: u64, place: u64) -> Option<Said> {
+        let kept = self.kept();
+        let same = kept.iter().find(|it| it.stream == stream && *it.session == *session)?;
+        let tape = Arc::clone(&same.tape);
+        drop(kept);
+        let is_over = tape.is_over(Instant::now());
+        tape.listen_after(place).filter(|_| !is_over).map(|listener| listener.boxed())
+    }
+
+    /// Lets go of what was kept for long enough.
+    pub(super) fn forget(&self, now: Instant) {
+        let old: Vec<_> = self.kept().extract_if(.., |it| it.tape.is_over(now)).collect();
+        drop(old);
+    }
+
+    /// Lets go of what is too old or too much.
+    pub(super) fn fit(&self, owner: &Owner, now: Instant) {
+        self.forget(now);
+        let mut kept = self.kept();
+        let own = kept.iter().rev().map(|it| &it.tape).filter(|tape| tape.owner == *owner);
+        let mut own: Vec<_> = own.cloned().collect();
+        own.sort_by_cached_key(|tape| {
+            let ended = tape.ended();
+            (ended.is_some(), Reverse(ended))
+        });
+        let mut bytes = 0;
+        let too_much = own.iter().enumerate().filter(|(at, tape)| {
+            bytes += tape.bytes();
+            *at >= MOST || bytes > MOST_BYTES
+        });
+        let too_much: Vec<_> = too_much.map(|(_, tape)| tape).collect();
+        kept.retain(|it| !too_much.iter().any(|tape| Arc::ptr_eq(tape, &it.tape)));
+        // What ends with them is not waited for by the others.
+        drop(kept);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http_body_util::Full;
+    use hyper::body::Bytes;
+
+    use super::*;
+    use crate::surface::mcp::Principal;
+
+    fn ada() -> Owner {
+        Some(Arc::new(Principal::new("ada")))
+    }
+
+    /// Answers a request of the session `a`, and hears all of it.
+    async fn answer(tapes: &Arc<Tapes>, owner: Owner, stream: usize, length: usize) {
+        let text = format!("data: {}\nid: 0/{stream}\n\n", "x".repeat(length));
+        let answer = tapes.keep(b"a", owner, Full::from(text).boxed());
+        let heard = answer.collect().await.unwrap().to_bytes();
+        assert!(heard.len() > length);
+    }
+
+    fn has(tapes: &Tapes, stream: u64) -> bool {
+        tapes.kept().iter().any(|it| it.stream == stream)
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_kept_for_a_while_in_its_session() {
+        let tapes = Arc::<Tapes>::default();
+        answer(&tapes, None, 7, 10).await;
+        assert!(tapes.listen_after(b"a", 7, 0).is_some());
+        for (session, stream, place) in [(&b"b"[..], 7, 0), (b"a", 6, 0), (b"a", 7, 1)] {
+            let unknown = tapes.listen_after(session, stream, place);
+            assert!(unknown.is_none(), "{session:?} {stream} {place}");
+        }
+        let now = Instant::now();
+        tapes.forget(now + Duration::from_secs(50));
+        assert!(has(&tapes, 7));
+        tapes.forget(now + Duration::from_secs(61));
+        assert!(!has(&tapes, 7));
+    }
+
+    #[tokio::test]
+    async fn those_that_ended_first_give_way() {
+        let tapes = Arc::<Tapes>::default();
+        let event = Bytes::from_static(b"data:\nid: 0/1000\n\n");
+        let never = http_body_util::StreamBody::new(futures_util::stream::pending());
+        let running = tapes.keep(b"a", ada(), after(event, never.boxed()));
+        answer(&tapes, None, 1001, 10).await;
+        for stream in 0..MOST {
+            answer(&tapes, ada(), stream, 10).await;
+        }
+        assert!(has(&tapes, 1000), "it has not ended");
+        assert!(has(&tapes, 1001), "it is somebody else's");
+        assert!(!has(&tapes, 0) && has(&tapes, 1));
+        drop(running);
+    }
+
+    #[tokio::test]
+    async fn what_is_too_long_together_is_not_kept() {
+        let tapes = Arc::<Tapes>::default();
+        for stream in 0..5 {
+            answer(&tapes, ada(), stream, MOST_BYTES / 4).await;
+        }
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(|stream| has(&tapes, stream)),
+            [false, false, true, true, true]
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_promises_nothing_is_not_kept() {
+        let tapes = Arc::<Tapes>::default();
+        for text in ["data: {}\n\n", "data: {}\nid: 1\n\n", ""] {
+            let answer = tapes.keep(b"a", None, Full::from(text).boxed());
+            assert_eq!(answer.collect().await.unwrap().to_bytes(), text);
+            assert!(tapes.kept().is_empty(), "{text}");
+        }
+    }
+}
