@@ -29,7 +29,7 @@ const OUTSIDE: &str = "external_directory";
 /// How many files are looked for of the redirections of a line, and how many of those that its
 /// commands look at. Where there are more, somebody is asked about the rest together.
 const MOST_REDIRECTED: usize = 128;
-const MOST_LOOKED_AT: usize = 256;
+const MOST_LOOKED_AT: usize = 192;
 
 /// Where relative paths start, when that is known.
 pub(super) struct Base<'a> {
