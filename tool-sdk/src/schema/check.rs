@@ -2,18 +2,20 @@
 //!
 //! **Invariant:** nothing is fetched. A `$ref` leads to a place in the same document.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::references::localized;
 use super::{SchemaError, walk};
 
 /// How deep a schema may nest; the schema of a tool stays far below.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// Checks that `schema` can describe the parameters of a tool.
 pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaError> {
-    let root = modern_root(schema, "parameters")?;
+    let root = modern_root(schema, PARAMETERS)?;
     if root.get("type").and_then(Value::as_str) != Some("object") {
         let found = root.get("type").map_or("nothing".to_owned(), Value::to_string);
         return Err(SchemaError::new(
@@ -193,16 +195,25 @@ fn all_different(values: &[Value]) -> bool {
 }
 
 /// Says in 2020-12 what was written for an earlier draft, and nothing that is for no reader.
-fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value>, SchemaError> {
+pub(super) fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value>, SchemaError> {
     let Value::Object(mut root) = schema else {
         let problem = format_args!("a schema of {what} must be a JSON object");
         return Err(SchemaError::new("", problem));
     };
+    let draft = Draft::of(&root);
+    let is_object = root.get("type").is_some_and(|ty| ty == "object");
     let rename = root.contains_key("definitions") && !root.contains_key("$defs");
     if rename && let Some(definitions) = root.shift_remove("definitions") {
         root.insert("$defs".to_owned(), definitions);
     }
-    modern(&mut root, rename, 0);
+    modern(&mut root, rename, draft, 0);
+    if is_object && what == PARAMETERS {
+        // Arguments are an object, whether that counts or not.
+        root.shift_insert(0, "type".to_owned(), "object".into());
+    }
+    if let Cow::Owned(told) = localized(&root) {
+        root = told;
+    }
     walk::plain_names(&mut root);
     for keyword in ["$schema", "$id", "title"] {
         root.shift_remove(keyword);
@@ -210,7 +221,63 @@ fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value>, SchemaEr
     Ok(root)
 }
 
-fn modern(schema: &mut Map<String, Value>, renamed: bool, depth: usize) {
+/// The draft that a schema says it is written in, as far as a later one says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Draft {
+    Four,
+    Six,
+    Seven,
+    /// 2019-09.
+    Eight,
+    Newest,
+}
+
+impl Draft {
+    fn of(root: &Map<String, Value>) -> Self {
+        let said = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let named = [
+            ("draft-04", Self::Four),
+            ("draft-06", Self::Six),
+            ("draft-07", Self::Seven),
+            ("2019-09", Self::Eight),
+        ];
+        let known = said.contains("json-schema.org");
+        let found = named.into_iter().find(|(name, _)| known && said.contains(name));
+        found.map_or(Self::Newest, |(_, draft)| draft)
+    }
+
+    /// The draft from which on `keyword` says something.
+    fn with(keyword: &str) -> Self {
+        match keyword {
+            "const" | "contains" | "propertyNames" => Self::Six,
+            "if" | "then" | "else" => Self::Seven,
+            "dependentRequired"
+            | "dependentSchemas"
+            | "maxContains"
+            | "minContains"
+            | "unevaluatedItems"
+            | "unevaluatedProperties" => Self::Eight,
+            "prefixItems" => Self::Newest,
+            _ => Self::Four,
+        }
+    }
+}
+
+/// What says nothing of a value, or holds what is referred to.
+const BESIDE_REFERENCES: [&str; 7] =
+    ["$ref", "$defs", "definitions", "description", "title", "default", "examples"];
+
+/// What [`parameters`] are called in errors.
+const PARAMETERS: &str = "parameters";
+
+fn modern(schema: &mut Map<String, Value>, renamed: bool, draft: Draft, depth: usize) {
+    if draft < Draft::Newest {
+        schema.retain(|keyword, _| Draft::with(keyword) <= draft);
+    }
+    // Up to draft 7, a reference stands alone.
+    if draft <= Draft::Seven && schema.get("$ref").is_some_and(Value::is_string) {
+        schema.retain(|keyword, _| BESIDE_REFERENCES.contains(&keyword.as_str()));
+    }
     if renamed
         && let Some(Value::String(reference)) = schema.get_mut("$ref")
         && let Some(rest) = reference.strip_prefix("#/definitions/")
@@ -247,7 +314,7 @@ fn modern(schema: &mut Map<String, Value>, renamed: bool, depth: usize) {
     if depth <= MAX_DEPTH {
         walk::each_mut(schema, &mut |_, inner| {
             if let Value::Object(inner) = inner {
-                modern(inner, renamed, depth + 1);
+                modern(inner, renamed, draft, depth + 1);
             }
         });
     }

@@ -11,6 +11,7 @@ mod assemble;
 mod check;
 mod normal;
 mod order;
+mod references;
 pub(crate) mod walk;
 mod words;
 mod written;
@@ -27,6 +28,7 @@ pub(crate) use self::assemble::{Property, object};
 pub(crate) use self::check::faults;
 pub(crate) use self::normal::FORMATS;
 pub(crate) use self::order::order;
+pub(crate) use self::references::localized;
 pub(crate) use self::words::{is_widest, type_words};
 
 /// A schema by its type, as a function pointer.

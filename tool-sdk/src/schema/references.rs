@@ -1,0 +1,272 @@
+//! References by name instead of by place: anchors, and ids of schemas in the same document.
+//!
+//! All of them are said as `#/...`, which every reader follows, and the names go. What names
+//! nothing in the document stays as it is, for whoever looks at references next.
+//!
+//! **Invariant:** nothing is fetched; an address is a name like any other.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::walk;
+
+/// So deep are schemas looked at; deeper ones are refused elsewhere.
+const MAX_DEPTH: usize = 128;
+
+/// The schema with its references as places.
+pub(crate) fn localized(root: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
+    if !has_names(root, 0) {
+        return Cow::Borrowed(root);
+    }
+    let renamed = walk::has(root, &["$defs"]) && !walk::has(root, &["definitions"]);
+    let mut names = Names { renamed, ..Names::default() };
+    names.collect(root, "", String::new(), 0);
+    let mut told = root.clone();
+    names.say(&mut told, "", 0);
+    Cow::Owned(told)
+}
+
+/// Whether `schema`, or one in it, gives or uses a name.
+fn has_names(schema: &Map<String, Value>, depth: usize) -> bool {
+    let is_place = |value: &Value| {
+        value.as_str().is_some_and(|reference| reference == "#" || reference.starts_with("#/"))
+    };
+    let mut found = walk::has(schema, &["$dynamicRef", "$recursiveRef"])
+        || walk::get(schema, "$ref").is_some_and(|reference| !is_place(reference))
+        || depth > 0 && walk::has(schema, &["$id"]);
+    walk::each(schema, &mut |_, _, inner| {
+        if let Value::Object(inner) = inner
+            && !found
+            && depth < MAX_DEPTH
+        {
+            found = has_names(inner, depth + 1);
+        }
+    });
+    found
+}
+
+/// Where what has a name stands, as pointers.
+#[derive(Default)]
+struct Names {
+    /// By address, without a fragment.
+    resources: BTreeMap<String, String>,
+    /// By address and anchor.
+    anchors: BTreeMap<(String, String), String>,
+    /// Whether the definitions of the document stand where later drafts have them.
+    renamed: bool,
+    /// How often an anchor stands for whichever schema was entered first.
+    dynamic: BTreeMap<String, usize>,
+}
+
+impl Names {
+    fn collect(&mut self, schema: &Map<String, Value>, base: &str, pointer: String, depth: usize) {
+        let base = own_base(schema, base);
+        if depth == 0 || walk::has(schema, &["$id"]) {
+            self.resources.entry(base.clone()).or_insert_with(|| pointer.clone());
+        }
+        let text = |keyword| walk::get(schema, keyword).and_then(Value::as_str);
+        // Before there were anchors, an id could be one.
+        let old = text("$id").and_then(|id| id.strip_prefix('#')).filter(|name| !name.is_empty());
+        for name in [text("$anchor"), text("$dynamicAnchor"), old].into_iter().flatten() {
+            let name = (base.clone(), name.to_owned());
+            self.anchors.entry(name).or_insert_with(|| pointer.clone());
+        }
+        if let Some(name) = text("$dynamicAnchor") {
+            *self.dynamic.entry(name.to_owned()).or_default() += 1;
+        }
+        walk::each(schema, &mut |_, step, inner| {
+            if let Value::Object(inner) = inner
+                && depth < MAX_DEPTH
+            {
+                self.collect(inner, &base, format!("{pointer}{step}"), depth + 1);
+            }
+        });
+    }
+
+    fn say(&self, schema: &mut Map<String, Value>, base: &str, depth: usize) {
+        let base = own_base(schema, base);
+        if let Some(Value::String(reference)) = schema.get_mut("$ref")
+            && let Some(place) = self.place(&base, reference)
+        {
+            *reference = place;
+        }
+        for keyword in ["$dynamicRef", "$recursiveRef"] {
+            if let Some(Value::String(reference)) = schema.get(keyword)
+                && !schema.contains_key("$ref")
+                && self.is_always_the_same(keyword, reference)
+                && let Some(place) = self.place(&base, reference)
+            {
+                schema.shift_remove(keyword);
+                schema.insert("$ref".to_owned(), place.into());
+            }
+        }
+        for keyword in ["$anchor", "$dynamicAnchor", "$recursiveAnchor", "$id"] {
+            schema.shift_remove(keyword);
+        }
+        walk::each_mut(schema, &mut |_, inner| {
+            if let Value::Object(inner) = inner
+                && depth < MAX_DEPTH
+            {
+                self.say(inner, &base, depth + 1);
+            }
+        });
+    }
+
+    /// Whether a reference leads to one place, whichever way a check came to it.
+    fn is_always_the_same(&self, keyword: &str, reference: &str) -> bool {
+        match (keyword, reference.split_once('#')) {
+            ("$recursiveRef", _) => self.resources.len() == 1,
+            (_, Some((_, name))) => self.dynamic.get(name).is_none_or(|count| *count == 1),
+            _ => true,
+        }
+    }
+
+    /// Where `reference` leads from a schema whose address is `base`.
+    fn place(&self, base: &str, reference: &str) -> Option<String> {
+        let (address, fragment) = match reference.split_once('#') {
+            Some((address, fragment)) => (address, fragment),
+            None => (reference, ""),
+        };
+        let address = match address {
+            "" => base.to_owned(),
+            address => joined(base, address),
+        };
+        let pointer = match fragment {
+            "" => self.resources.get(&address)?.clone(),
+            pointer if pointer.starts_with('/') => {
+                let before = self.resources.get(&address)?;
+                let pointer = match pointer.strip_prefix("/definitions/") {
+                    Some(name) if self.renamed && before.is_empty() => format!("/$defs/{name}"),
+                    _ => pointer.to_owned(),
+                };
+                return Some(format!("#{}{pointer}", before.replace('%', "%25")));
+            }
+            name => self.anchors.get(&(address, name.to_owned()))?.clone(),
+        };
+        Some(format!("#{}", pointer.replace('%', "%25")))
+    }
+}
+
+/// The address of `schema` inside of one at `base`.
+fn own_base(schema: &Map<String, Value>, base: &str) -> String {
+    let id = walk::get(schema, "$id").and_then(Value::as_str).unwrap_or_default();
+    match id.split_once('#').map_or(id, |(address, _)| address) {
+        "" => base.to_owned(),
+        address => joined(base, address),
+    }
+}
+
+/// `address` as seen from `base`, which is what RFC 3986 says of the addresses that occur here.
+fn joined(base: &str, address: &str) -> String {
+    let is_whole = address.split_once(':').is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    });
+    if is_whole {
+        return address.to_owned();
+    }
+    let path = base.find("://").map_or(0, |at| {
+        let host = at + "://".len();
+        host + base[host..].find('/').unwrap_or(base.len() - host)
+    });
+    let (host, folder) = base.split_at(path);
+    if address.starts_with("//") {
+        return format!("{}{address}", host.split_once("//").map_or("", |(scheme, _)| scheme));
+    }
+    let folder = match address.strip_prefix('/') {
+        Some(_) => "",
+        None => folder.rfind('/').map_or("", |end| &folder[..end]),
+    };
+    let mut steps: Vec<&str> = folder.split('/').filter(|step| !step.is_empty()).collect();
+    for step in address.split('/').filter(|step| !step.is_empty()) {
+        match step {
+            "." => {}
+            ".." => _ = steps.pop(),
+            step => steps.push(step),
+        }
+    }
+    let start = if host.is_empty() && !folder.starts_with('/') && !address.starts_with('/') {
+        ""
+    } else {
+        "/"
+    };
+    format!("{host}{start}{}", steps.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: &Value, expected: &Value) {
+        let told = localized(schema.as_object().unwrap()).into_owned();
+        assert_eq!(Value::Object(told), *expected);
+    }
+
+    #[test]
+    fn names_become_places() {
+        check(
+            &json!({
+                "properties": { "a": { "$ref": "#pt" }, "b": { "$ref": "#q" } },
+                "$defs": { "p/t": { "$anchor": "pt", "type": "integer" }, "q": { "$id": "#q" } },
+            }),
+            &json!({
+                "properties": { "a": { "$ref": "#/$defs/p~1t" }, "b": { "$ref": "#/$defs/q" } },
+                "$defs": { "p/t": { "type": "integer" }, "q": {} },
+            }),
+        );
+        check(
+            &json!({
+                "$id": "https://e.com/s/root",
+                "properties": {
+                    "a": { "$ref": "https://e.com/s/root#/$defs/q" }, "b": { "$ref": "q" },
+                    "c": { "$ref": "/s/q" }, "d": { "$ref": "q#/items" }, "e": { "$ref": "other" },
+                    "f": { "$ref": "#" }, "g": { "$ref": "q#z" },
+                },
+                "$defs": { "q": { "$id": "q", "items": { "$ref": "#" }, "not": { "$anchor": "z" } } },
+            }),
+            &json!({
+                "properties": {
+                    "a": { "$ref": "#/$defs/q" }, "b": { "$ref": "#/$defs/q" },
+                    "c": { "$ref": "#/$defs/q" }, "d": { "$ref": "#/$defs/q/items" },
+                    "e": { "$ref": "other" }, "f": { "$ref": "#" }, "g": { "$ref": "#/$defs/q/not" },
+                },
+                // Inside of a schema with an id, that schema is the root.
+                "$defs": { "q": { "items": { "$ref": "#/$defs/q" }, "not": {} } },
+            }),
+        );
+        check(
+            &json!({ "$dynamicAnchor": "n", "items": { "$dynamicRef": "#n" } }),
+            &json!({ "items": { "$ref": "#" } }),
+        );
+        check(
+            &json!({ "$recursiveAnchor": true, "items": { "$recursiveRef": "#" } }),
+            &json!({ "items": { "$ref": "#" } }),
+        );
+    }
+
+    #[test]
+    fn what_has_places_stays_as_it_is() {
+        let schema = json!({ "$id": "https://e.com", "items": { "$ref": "#/$defs/a" } });
+        assert!(matches!(localized(schema.as_object().unwrap()), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn addresses_are_joined_as_everywhere() {
+        for (base, address, expected) in [
+            ("https://e.com/a/b", "c", "https://e.com/a/c"),
+            ("https://e.com/a/b", "../c", "https://e.com/c"),
+            ("https://e.com/a/b", "/c", "https://e.com/c"),
+            ("https://e.com", "c", "https://e.com/c"),
+            ("https://e.com/a", "//f.org/c", "https://f.org/c"),
+            ("https://e.com/a", "urn:x:y", "urn:x:y"),
+            ("", "c", "c"),
+            ("a/b", "c", "a/c"),
+        ] {
+            assert_eq!(joined(base, address), expected, "{base} {address}");
+        }
+    }
+}
