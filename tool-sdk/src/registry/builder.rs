@@ -48,7 +48,8 @@ impl RegistryBuilder {
     /// # Errors
     ///
     /// Fails when two tools have the same name or alias, when an override overrides
-    /// nothing, or when an expected tool is missing; every reason is listed.
+    /// nothing, when a tool could never be called, or when an expected tool is missing; every
+    /// reason is listed.
     pub fn build(self) -> Result<Registry, RegistryError> {
         let mut conflicts = Vec::new();
         let mut tools = self.tools;
@@ -85,6 +86,10 @@ fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
         if !definition.parameters.is_of_an_object() {
             let (name, place) = (definition.name.to_string(), definition.origin());
             conflicts.push(Conflict::NoObject { name, place });
+        }
+        if let Some(why) = tool.unusable() {
+            let (name, place) = (definition.name.to_string(), definition.origin());
+            conflicts.push(Conflict::Unusable { name, place, why });
         }
         let mut claim = |name: &ToolName, as_what| {
             let claims = taken.entry(name.as_str().to_ascii_lowercase()).or_default();
@@ -130,6 +135,15 @@ pub enum Conflict {
         /// Where it is written.
         place: String,
     },
+    /// A tool that could never be called.
+    Unusable {
+        /// The tool's name.
+        name: String,
+        /// Where it is written.
+        place: String,
+        /// Why it could not.
+        why: String,
+    },
     /// Expected tools that are not there.
     Missing {
         /// Their names.
@@ -154,6 +168,9 @@ impl fmt::Display for Conflict {
                     f,
                     "the arguments of `{name}` ({place}) are no object; take a struct with named fields"
                 )
+            }
+            Self::Unusable { name, place, why } => {
+                write!(f, "`{name}` ({place}) could never be called: {why}")
             }
             Self::Missing { names, found } => {
                 write!(f, "not found: `{}`", names.join("`, `"))?;

@@ -96,7 +96,7 @@ impl ToolsFile {
                 return self.problem(&name, &format!("{path}/parameters"), error.to_string());
             }
         };
-        if let Some(what) = unsupported(&parameters.to_value(), "") {
+        if let Some(what) = unsupported(parameters.as_map()) {
             return self.problem(&name, &format!("{path}/parameters"), what);
         }
         match serde_json::from_value::<Definition>(entry.clone()) {

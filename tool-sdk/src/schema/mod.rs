@@ -29,7 +29,7 @@ pub(crate) use self::check::faults;
 pub(crate) use self::normal::FORMATS;
 pub(crate) use self::order::order;
 pub(crate) use self::references::localized;
-pub(crate) use self::words::{is_widest, type_words};
+pub(crate) use self::words::{is_widest, map_words, type_words};
 
 /// A schema by its type, as a function pointer.
 pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;

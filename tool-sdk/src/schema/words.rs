@@ -189,8 +189,16 @@ pub(crate) fn type_words(schema: &Value) -> String {
     words(schema, 0)
 }
 
+/// The same for a schema that is an object.
+pub(crate) fn map_words(schema: &Map<String, Value>) -> String {
+    words_of(schema, 0)
+}
+
 fn words(schema: &Value, depth: usize) -> String {
-    let Some(map) = schema.as_object() else { return "any value".to_owned() };
+    schema.as_object().map_or_else(|| ANY.to_owned(), |map| words_of(map, depth))
+}
+
+fn words_of(map: &Map<String, Value>, depth: usize) -> String {
     if depth > 4 {
         return "value".to_owned();
     }
@@ -203,9 +211,14 @@ fn words(schema: &Value, depth: usize) -> String {
     if let Some(value) = map.get("const") {
         return value.to_string();
     }
+    let told = |words: &str| words.split(" or ").all(|words| words != ANY);
     for keyword in ["anyOf", "oneOf"] {
         if let Some(Value::Array(branches)) = map.get(keyword) {
-            return either(branches.iter().map(|branch| words(branch, depth + 1)));
+            let words = either(branches.iter().map(|branch| words(branch, depth + 1)));
+            // Branches that say nothing of the kind leave it to what stands beside them.
+            if told(&words) || !map.contains_key("type") {
+                return words;
+            }
         }
     }
     match map.get("type") {
@@ -214,9 +227,12 @@ fn words(schema: &Value, depth: usize) -> String {
             either(types.iter().filter_map(Value::as_str).map(|ty| named(ty, map, depth)))
         }
         _ if map.contains_key("properties") || map.contains_key("$ref") => "object".to_owned(),
-        _ => "any value".to_owned(),
+        _ => ANY.to_owned(),
     }
 }
+
+/// What is said of a schema that says nothing of the kind of a value.
+const ANY: &str = "any value";
 
 fn either(words: impl Iterator<Item = String>) -> String {
     let mut different: Vec<String> = Vec::new();

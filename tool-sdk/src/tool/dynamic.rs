@@ -18,7 +18,9 @@ type Handler = Arc<dyn Fn(Value, Context) -> Running + Send + Sync>;
 /// A tool made of a definition and a closure.
 ///
 /// Its arguments are checked against the definition's schema before the closure sees them,
-/// with the same words as everywhere.
+/// with the same words as everywhere. All that JSON Schema 2020-12 says of values is checked; a
+/// schema with anything else in it, such as a pattern that looks ahead, is an error when the
+/// registry is built.
 ///
 /// # Examples
 ///
@@ -73,6 +75,10 @@ impl fmt::Debug for DynamicTool {
 impl Tool for DynamicTool {
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn unusable(&self) -> Option<String> {
+        self.checks.unsupported().map(|what| format!("its schema's {what}"))
     }
 
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {

@@ -135,6 +135,11 @@ pub trait Tool: Send + Sync + 'static {
         self.definition().parameters.default_of(name).cloned()
     }
 
+    /// Why no call of it could ever be right, where that is known; no registry takes it then.
+    fn unusable(&self) -> Option<String> {
+        None
+    }
+
     /// How the definition differs in `session`; not at all by default.
     fn refine(&self, session: &Session) -> Refinement {
         let _ = session;

@@ -414,23 +414,37 @@ async fn what_cannot_be_kept_is_said() {
     assert!(outcome.truncated().unwrap().full_output_path.is_none());
 }
 
-// A schema without a type behind it is enforced as a whole, or not used.
+// A schema without a type behind it is enforced as a whole.
 #[tokio::test]
-async fn what_cannot_be_checked_is_not_run() {
+async fn what_only_a_schema_says_holds() {
     for keyword in [
         json!({"not": {"required": ["text"]}}),
-        json!({"properties": {"text": {"pattern": "^(?!rm).*$"}}}),
-        json!({"properties": {"text": {"if": {}}}}),
-        json!({"patternProperties": {"^x": {}}}),
+        json!({"properties": {"text": {"if": {}, "then": {"maxLength": 1}}}}),
+        json!({"patternProperties": {"^t": {"type": "integer"}}}),
     ] {
-        let mut schema = json!({"type": "object"});
-        schema.as_object_mut().unwrap().extend(keyword.as_object().unwrap().clone());
-        let schema = Schema::from_value(schema).unwrap();
-        let definition = Definition::new(ToolName::from_static("t"), "Does it.", schema);
-        let pipeline = pipeline(DynamicTool::new(definition, |_, _| async { "ran" }));
+        let pipeline = pipeline(raw(&keyword));
         let outcome = call(&pipeline, Call::new("t", r#"{"text": "rm"}"#)).await;
         assert_eq!(kind(&outcome), ErrorKind::InvalidArgs, "{keyword}");
     }
+}
+
+// A tool that no call could ever reach is an error for whoever adds it.
+#[test]
+fn what_cannot_be_checked_is_not_registered() {
+    let tool = raw(&json!({"properties": {"text": {"pattern": "^(?!rm).*$"}}}));
+    let error = Registry::builder().add(tool).build().unwrap_err().to_string();
+    let words = "`t` (added by the host) could never be called: its schema's \
+                 /properties/text/pattern cannot be checked";
+    assert!(error.starts_with(words), "{error}");
+}
+
+/// A tool whose schema says `keyword` of its arguments.
+fn raw(keyword: &Value) -> DynamicTool {
+    let mut schema = json!({"type": "object"});
+    schema.as_object_mut().unwrap().extend(keyword.as_object().unwrap().clone());
+    let schema = Schema::from_value(schema).unwrap();
+    let definition = Definition::new(ToolName::from_static("t"), "Does it.", schema);
+    DynamicTool::new(definition, |_, _| async { "ran" })
 }
 
 // F69: what a hook says of tools holds wherever the hook was added.

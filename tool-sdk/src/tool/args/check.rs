@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Number, Value};
+use serde_json::Number;
 
-use super::node::{Node, types, unsupported};
+use super::node::{Node, Targets, types, unsupported};
 use crate::schema::Schema;
 use crate::tool::Definition;
 use crate::tool::native::{ArgsSpec, ParamSpec, ToolSpec, all_params};
@@ -13,6 +13,7 @@ use crate::tool::native::{ArgsSpec, ParamSpec, ToolSpec, all_params};
 /// The checks of one tool.
 pub(crate) struct Checks {
     root: Node,
+    targets: Targets,
     fast: Vec<Quick>,
     schema: Schema,
     expected: OnceLock<Arc<str>>,
@@ -68,14 +69,10 @@ impl Checks {
     }
 
     pub(crate) fn of_schema(schema: Schema, sensitive: &[String]) -> Self {
-        let mut root = Node::compile(&Value::Object(schema.as_map().clone()), schema.as_map());
-        for (name, _, node) in &mut root.properties {
-            if sensitive.contains(name) {
-                node.hide();
-            }
-        }
+        let (root, targets) = Targets::compile(schema.as_map(), sensitive);
         Self {
             root,
+            targets,
             fast: Vec::new(),
             schema,
             expected: OnceLock::new(),
@@ -87,14 +84,19 @@ impl Checks {
         &self.root
     }
 
+    /// What its schema refers to.
+    pub(super) fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
     #[inline]
     pub(super) fn quick(&self) -> &[Quick] {
         &self.fast
     }
 
     /// What the schema asks for that nothing here checks.
-    pub(super) fn unsupported(&self) -> Option<&str> {
-        let find = || unsupported(&self.schema.to_value(), "");
+    pub(crate) fn unsupported(&self) -> Option<&str> {
+        let find = || unsupported(self.schema.as_map());
         self.unsupported.get_or_init(find).as_deref()
     }
 
@@ -211,6 +213,7 @@ impl Node {
             && self.one_of.is_empty()
             && self.all_of.is_empty()
             && self.reference.is_none()
+            && self.rare.is_none()
             && !self.never;
         if !plain {
             return Fast::Tree;

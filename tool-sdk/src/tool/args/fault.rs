@@ -225,6 +225,37 @@ impl Faults {
         self.found.len()
     }
 
+    /// The first of them, so many at most.
+    pub(super) fn first(&self, most: usize) -> Vec<Fault> {
+        self.found.iter().take(most).cloned().collect()
+    }
+
+    pub(super) fn first_message(&self) -> Option<&str> {
+        self.found.first().map(|fault| fault.message.as_str())
+    }
+
+    /// Whether the value at `here` is of another kind than is asked for.
+    pub(super) fn is_about_kind(&self, here: &str) -> bool {
+        self.found.iter().any(|fault| fault.kind == FaultKind::Type && fault.pointer == here)
+    }
+
+    /// The names that are absent from the object at `here`, where nothing else is wrong.
+    pub(super) fn missing_names(&self, here: &str) -> Option<Vec<String>> {
+        let name = |fault: &Fault| {
+            let step = fault.pointer.strip_prefix(here)?.strip_prefix('/')?;
+            let is_one = fault.kind == FaultKind::Missing && !step.contains('/');
+            let name = step.replace("~1", "/").replace("~0", "~");
+            is_one.then(|| Escaped(&name).to_string())
+        };
+        self.found.iter().map(name).collect()
+    }
+
+    /// Adds others to these.
+    pub(super) fn append(&mut self, other: Self) {
+        self.beyond += other.beyond;
+        other.found.into_iter().for_each(|fault| self.push(fault));
+    }
+
     pub(super) fn into_iter(self) -> impl Iterator<Item = Fault> {
         self.found.into_iter()
     }
@@ -248,6 +279,9 @@ impl Faults {
         if self.has_room(kind) {
             let mut message = String::with_capacity(96);
             let _ = write!(message, "{place} {words}");
+            if place.is_root() {
+                in_plural(&mut message);
+            }
             self.push(Fault::new(kind, place.pointer(), message));
         }
     }
@@ -281,6 +315,22 @@ impl Faults {
         let mut invalid = InvalidArgs::of(tool, self.found, checks.expected());
         invalid.0.beyond = self.beyond;
         invalid
+    }
+}
+
+/// The arguments are several.
+fn in_plural(message: &mut String) {
+    let several = [
+        ("is ", "are "),
+        ("has ", "have "),
+        ("fits none of its ", "fit none of their "),
+        ("fits more than one of its ", "fit more than one of their "),
+    ];
+    for (one, several) in several {
+        let start = format!("{} {one}", Place::root());
+        if message.starts_with(&start) {
+            message.replace_range(start.len() - one.len()..start.len(), several);
+        }
     }
 }
 
@@ -378,7 +428,7 @@ impl<'a> Place<'a> {
     }
 
     /// As RFC 6901 writes it.
-    fn pointer(&self) -> String {
+    pub(super) fn pointer(&self) -> String {
         let mut pointer = match self.parent {
             Some(parent) => parent.pointer(),
             // Room for most, so that it does not grow step by step.

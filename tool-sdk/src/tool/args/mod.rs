@@ -13,6 +13,7 @@ mod json;
 mod node;
 mod numeral;
 mod plain;
+mod rare;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,8 @@ pub use self::fault::{Fault, FaultKind, InvalidArgs};
 use self::fault::{Faults, Place};
 use self::json::Json;
 use self::node::Node;
+#[cfg(feature = "mcp")]
+pub(crate) use self::node::is_linear;
 pub(crate) use self::node::unsupported;
 use self::numeral::with_whole_numbers;
 pub(super) use self::walk::take;
@@ -161,7 +164,7 @@ fn accepted<'a>(
     if raw.lenient != crate::call::Lenient::default() {
         relax(&mut tree, checks.root(), raw, &mut notes);
     }
-    checks.root().check_all(&tree, &mut faults);
+    checks.root().check_all(&tree, checks.targets(), &mut faults);
     if !faults.is_empty() {
         return Err(faults.finish(name.to_owned().into(), checks));
     }

@@ -1,16 +1,17 @@
 //! A tool's schema, compiled.
 //!
-//! Only the normal form of [`crate::schema`] and its usual neighbours are understood; a
-//! keyword that is not leaves the matter to the type.
+//! What few schemas say has a file of its own ([`rare`](super::rare)). A keyword that is not
+//! understood leaves the matter to the type; where there is none, [`unsupported`] tells of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
 use serde_json::{Map, Number, Value};
 
 use super::json::Json;
-use crate::schema::type_words;
+use super::rare::Rare;
+use crate::schema::{faults, localized, map_words, walk};
 
 /// One schema, compiled.
 #[derive(Default)]
@@ -43,6 +44,8 @@ pub(crate) struct Node {
     descriptions: Vec<String>,
     pub(super) required_only: Vec<String>,
     pub(super) closed: bool,
+    /// Whether it says that anything else may be there, which `unevaluatedProperties` hears.
+    pub(super) open: bool,
     pub(super) additional: Option<Box<Node>>,
     pub(super) min_properties: Option<u64>,
     pub(super) max_properties: Option<u64>,
@@ -50,9 +53,9 @@ pub(crate) struct Node {
     pub(super) one_of: Vec<Node>,
     pub(super) all_of: Vec<Node>,
     pub(super) never: bool,
-    /// Recursive schemas are compiled again when they are reached.
-    pub(super) reference: Option<(Arc<Map<String, Value>>, String)>,
-    resolved: OnceLock<Box<Node>>,
+    /// The name of one of the [`Targets`].
+    pub(super) reference: Option<String>,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
 impl fmt::Debug for Node {
@@ -85,26 +88,99 @@ pub(super) mod types {
     }
 }
 
-impl Node {
-    /// Compiles `schema`; `root` holds the definitions it may refer to.
-    pub(super) fn compile(schema: &Value, root: &Map<String, Value>) -> Self {
-        let defs = Arc::new(match root.get("$defs") {
-            Some(Value::Object(defs)) => defs.clone(),
-            _ => Map::new(),
-        });
-        Self::build(schema, &defs)
+/// What the references of a schema stand for, each compiled once.
+#[derive(Debug, Default)]
+pub(crate) struct Targets {
+    plain: BTreeMap<String, Node>,
+    /// The same for values that must not be repeated.
+    hidden: BTreeMap<String, Node>,
+}
+
+impl Targets {
+    /// Compiles `root`, and everything that it refers to; `sensitive` are the names of arguments
+    /// that must not be repeated.
+    pub(super) fn compile(root: &Map<String, Value>, sensitive: &[String]) -> (Node, Self) {
+        let root = localized(root);
+        let mut builder = Builder::default();
+        let mut node = builder.map(&root);
+        let plain = builder.targets(&root);
+        let mut hidden = BTreeMap::new();
+        let mut hides = false;
+        for (name, _, property) in &mut node.properties {
+            if sensitive.contains(name) {
+                property.hide();
+                hides = true;
+            }
+        }
+        if hides && !plain.is_empty() {
+            hidden = Builder { wanted: plain.keys().cloned().collect(), ..Builder::default() }
+                .targets(&root);
+            hidden.values_mut().for_each(Node::hide);
+        }
+        (node, Self { plain, hidden })
     }
 
-    fn build(schema: &Value, defs: &Arc<Map<String, Value>>) -> Self {
-        let map = match schema {
-            Value::Object(map) => map,
-            Value::Bool(false) => return Self { never: true, ..Self::anything() },
-            _ => return Self::anything(),
-        };
-        let words = type_words(schema);
-        let mut node = Self { worded: with_article(&words), words, ..Self::anything() };
+    /// What `node` refers to.
+    pub(super) fn of(&self, node: &Node) -> Option<&Node> {
+        let targets = if node.sensitive { &self.hidden } else { &self.plain };
+        targets.get(node.reference.as_ref()?)
+    }
+}
+
+/// More schemas than a document of any sensible size has; one that refers to itself in ever new
+/// ways has more.
+const MAX_NODES: usize = 1 << 17;
+
+/// Compiles schemas, and remembers to what they refer.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    wanted: BTreeSet<String>,
+    built: usize,
+}
+
+impl Builder {
+    /// Compiles what is referred to, and what that refers to.
+    fn targets(&mut self, root: &Map<String, Value>) -> BTreeMap<String, Node> {
+        let mut targets = BTreeMap::new();
+        while let Some(reference) = self.wanted.pop_first() {
+            if targets.contains_key(&reference) {
+                continue;
+            }
+            let Some(target) = walk::resolve(root, &reference) else { continue };
+            let node = self.map(&target);
+            targets.insert(reference, node);
+        }
+        targets
+    }
+
+    pub(super) fn build(&mut self, schema: &Value) -> Node {
+        match schema {
+            Value::Object(map) => self.map(map),
+            Value::Bool(false) => Node { never: true, ..Node::anything() },
+            _ => Node::anything(),
+        }
+    }
+
+    pub(super) fn boxed(&mut self, schema: Option<&Value>) -> Option<Box<Node>> {
+        schema.map(|schema| Box::new(self.build(schema)))
+    }
+
+    /// The schemas in the list or the map under `keyword`.
+    fn list(&mut self, map: &Map<String, Value>, keyword: &str) -> Vec<Node> {
+        let schemas = map.get(keyword).and_then(Value::as_array).into_iter().flatten();
+        schemas.map(|schema| self.build(schema)).collect()
+    }
+
+    fn map(&mut self, map: &Map<String, Value>) -> Node {
+        self.built += 1;
+        if self.built > MAX_NODES {
+            return Node { never: true, ..Node::anything() };
+        }
+        let words = map_words(map);
+        let mut node = Node { worded: with_article(&words), words, ..Node::anything() };
         if let Some(name) = map.get("$ref").and_then(Value::as_str) {
-            node.reference = Some((Arc::clone(defs), name.to_owned()));
+            self.wanted.insert(name.to_owned());
+            node.reference = Some(name.to_owned());
         }
         node.types = match map.get("type") {
             Some(Value::String(name)) => types::named(name),
@@ -115,23 +191,25 @@ impl Node {
         };
         node.constant = map.get("const").cloned();
         node.enumeration = map.get("enum").and_then(Value::as_array).cloned();
-        node.never = map.get("not").is_some_and(|not| not == &Value::Object(Map::new()));
+        node.never = map.get("not").is_some_and(is_everything);
         node.number_keywords(map);
         node.text_keywords(map);
-        node.array_keywords(map, defs);
-        node.object_keywords(map, defs);
-        let list = |key: &str| -> Vec<Node> {
-            map.get(key)
-                .and_then(Value::as_array)
-                .map(|all| all.iter().map(|schema| Self::build(schema, defs)).collect())
-                .unwrap_or_default()
-        };
-        node.any_of = list("anyOf");
-        node.one_of = list("oneOf");
-        node.all_of = list("allOf");
+        node.array_keywords(map, self);
+        node.object_keywords(map, self);
+        node.any_of = self.list(map, "anyOf");
+        node.one_of = self.list(map, "oneOf");
+        node.all_of = self.list(map, "allOf");
+        node.rare = Rare::of(map, self);
         node
     }
+}
 
+/// Whether a schema accepts every value.
+pub(super) fn is_everything(schema: &Value) -> bool {
+    *schema == Value::Bool(true) || schema.as_object().is_some_and(Map::is_empty)
+}
+
+impl Node {
     pub(super) fn anything() -> Self {
         Self { types: types::ANY, ..Self::default() }
     }
@@ -152,21 +230,19 @@ impl Node {
             map.get("pattern").and_then(Value::as_str).and_then(|text| pattern(text).ok());
     }
 
-    fn array_keywords(&mut self, map: &Map<String, Value>, defs: &Arc<Map<String, Value>>) {
+    fn array_keywords(&mut self, map: &Map<String, Value>, builder: &mut Builder) {
         self.min_items = count(map, "minItems");
         self.max_items = count(map, "maxItems");
         self.unique = map.get("uniqueItems") == Some(&Value::Bool(true));
-        if let Some(Value::Array(prefix)) = map.get("prefixItems") {
-            self.prefix = prefix.iter().map(|schema| Self::build(schema, defs)).collect();
-        }
+        self.prefix = builder.list(map, "prefixItems");
         match map.get("items") {
             Some(Value::Bool(false)) => self.no_more_items = true,
-            Some(items) => self.items = Some(Box::new(Self::build(items, defs))),
+            Some(items) => self.items = Some(Box::new(builder.build(items))),
             None => {}
         }
     }
 
-    fn object_keywords(&mut self, map: &Map<String, Value>, defs: &Arc<Map<String, Value>>) {
+    fn object_keywords(&mut self, map: &Map<String, Value>, builder: &mut Builder) {
         self.min_properties = count(map, "minProperties");
         self.max_properties = count(map, "maxProperties");
         let required: Vec<&str> = map
@@ -177,7 +253,7 @@ impl Node {
         if let Some(Value::Object(properties)) = map.get("properties") {
             for (name, schema) in properties {
                 let required = required.contains(&name.as_str());
-                let node = Self { optional: !required, ..Self::build(schema, defs) };
+                let node = Self { optional: !required, ..builder.build(schema) };
                 self.properties.push((name.clone(), required, node));
                 let description = schema.get("description").and_then(Value::as_str);
                 self.descriptions.push(first_line(description.unwrap_or_default()));
@@ -190,9 +266,9 @@ impl Node {
             .collect();
         match map.get("additionalProperties") {
             Some(Value::Bool(false)) => self.closed = true,
-            Some(Value::Object(_)) => {
-                let schema = map.get("additionalProperties").unwrap_or(&Value::Null);
-                self.additional = Some(Box::new(Self::build(schema, defs)));
+            Some(Value::Bool(true)) => self.open = true,
+            Some(schema @ Value::Object(_)) => {
+                self.additional = Some(Box::new(builder.build(schema)));
             }
             _ => {}
         }
@@ -205,6 +281,7 @@ impl Node {
         parts.into_iter().flatten().for_each(Self::hide);
         self.properties.iter_mut().for_each(|(_, _, node)| node.hide());
         self.items.iter_mut().chain(&mut self.additional).for_each(|node| node.hide());
+        self.rare.iter_mut().for_each(|rare| rare.hide());
     }
 
     pub(super) fn property(&self, name: &str) -> Option<&Node> {
@@ -229,22 +306,20 @@ impl Node {
         self.types & (types::STRING) == 0 && self.types & (types::ARRAY | types::OBJECT) != 0
     }
 
-    /// What a reference stands for.
-    pub(super) fn target(&self) -> Option<&Node> {
-        let (defs, name) = self.reference.as_ref()?;
-        let key = name.strip_prefix("#/$defs/")?;
-        let schema = defs.get(key)?;
-        Some(self.resolved.get_or_init(|| {
-            let mut target = Self::build(schema, defs);
-            if self.sensitive {
-                target.hide();
-            }
-            Box::new(target)
-        }))
-    }
-
     pub(super) fn names(&self) -> Vec<&str> {
         self.properties.iter().map(|(name, ..)| name.as_str()).collect()
+    }
+
+    /// The names that must be there.
+    pub(super) fn required(&self) -> Vec<&str> {
+        let named = self.properties.iter().filter(|(_, required, _)| *required);
+        let named = named.map(|(name, ..)| name.as_str());
+        named.chain(self.required_only.iter().map(String::as_str)).collect()
+    }
+
+    /// Whether its words say more than that there is something.
+    pub(super) fn is_told(&self) -> bool {
+        !self.words.is_empty() && self.words.split(" or ").all(|words| words != "any value")
     }
 
     /// The one value that this schema takes.
@@ -270,8 +345,14 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
         .map_err(|error| error.to_string())
 }
 
+/// Whether a pattern is matched in one go over a text.
+#[cfg(feature = "mcp")]
+pub(crate) fn is_linear(text: &str) -> bool {
+    pattern(text).is_ok()
+}
+
 /// A count, which JSON Schema lets one write as `5.0` too.
-fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
+pub(super) fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
     let value = map.get(key)?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is checked")]
     let whole = |value: f64| (value >= 0.0 && value.fract() == 0.0).then_some(value as u64);
@@ -282,48 +363,45 @@ fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
 ///
 /// Behind a function stands a type that has the last word; behind a schema from elsewhere
 /// stands nothing, and what is advertised must be enforced.
-pub(crate) fn unsupported(schema: &Value, pointer: &str) -> Option<String> {
-    const UNKNOWN: [&str; 13] = [
-        "contains",
-        "dependentRequired",
-        "dependentSchemas",
-        "dependencies",
-        "else",
-        "if",
-        "maxContains",
-        "minContains",
-        "patternProperties",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    ];
-    let map = schema.as_object()?;
+pub(crate) fn unsupported(root: &Map<String, Value>) -> Option<String> {
+    let root = localized(root);
+    if let Some(fault) = faults(&root).first() {
+        let place = if fault.path().is_empty() { "root" } else { fault.path() };
+        return Some(format!("{place} cannot be checked: {}", fault.problem()));
+    }
+    let mut builder = Builder::default();
+    builder.map(&root);
+    builder.targets(&root);
+    if builder.built > MAX_NODES {
+        return Some("references stand for too much".to_owned());
+    }
+    unchecked(&root, "")
+}
+
+fn unchecked(map: &Map<String, Value>, pointer: &str) -> Option<String> {
+    const UNKNOWN: [&str; 4] = ["$dynamicRef", "$recursiveRef", "additionalItems", "dependencies"];
     if let Some(keyword) = UNKNOWN.into_iter().find(|keyword| map.contains_key(*keyword)) {
         return Some(format!("{pointer}/{keyword} is not supported"));
     }
-    if map.get("not").is_some_and(|not| not != &Value::Object(Map::new())) {
-        return Some(format!("{pointer}/not is not supported"));
+    let named = map.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
+    let named = named.map(|(name, _)| ("patternProperties", name.as_str()));
+    let own = map.get("pattern").and_then(Value::as_str).map(|text| ("pattern", text));
+    for (keyword, text) in named.chain(own) {
+        if let Err(error) = pattern(text) {
+            return Some(format!("{pointer}/{keyword} cannot be checked: {error}"));
+        }
     }
-    if let Some(Err(error)) = map.get("pattern").and_then(Value::as_str).map(pattern) {
-        return Some(format!("{pointer}/pattern cannot be checked: {error}"));
-    }
-    let named = ["properties", "$defs"].into_iter().flat_map(|key| {
-        let members = map.get(key).and_then(Value::as_object).into_iter().flatten();
-        members.map(move |(name, schema)| (format!("{pointer}/{key}/{name}"), schema))
+    let mut found = None;
+    walk::each(map, &mut |_, step, inner| {
+        if let (None, Value::Object(inner)) = (&found, inner) {
+            found = unchecked(inner, &format!("{pointer}{step}"));
+        }
     });
-    let listed = ["allOf", "anyOf", "oneOf", "prefixItems"].into_iter().flat_map(|key| {
-        let schemas = map.get(key).and_then(Value::as_array).into_iter().flatten();
-        schemas.enumerate().map(move |(at, schema)| (format!("{pointer}/{key}/{at}"), schema))
-    });
-    let single = ["additionalProperties", "items"]
-        .into_iter()
-        .filter_map(|key| Some((format!("{pointer}/{key}"), map.get(key)?)));
-    named.chain(listed).chain(single).find_map(|(pointer, schema)| unsupported(schema, &pointer))
+    found
 }
 
 /// "a string", "an integer", but "one of ..".
-fn with_article(words: &str) -> String {
+pub(super) fn with_article(words: &str) -> String {
     match words.split([' ', ',']).next() {
         Some("integer" | "object") => format!("an {words}"),
         Some("string" | "number" | "boolean" | "list" | "map") => format!("a {words}"),

@@ -1,52 +1,157 @@
 //! A value against a compiled schema: every fault, in words.
 //!
-//! The work is bounded by the size of the value, also for schemas with alternatives.
+//! The work is bounded by the size of the value, also for schemas with alternatives: what a
+//! reference stands for is held against the same value once, and all steps are counted.
 
-use std::cell::Cell;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
+use std::rc::Rc;
 
 use serde_json::{Number, Value};
 
-use super::fault::{FaultKind, Faults, Place, closest};
+use super::fault::{Fault, FaultKind, Faults, Place, closest};
 use super::json::{Brief, Json, shortened};
-use super::node::{Node, kind_of, types};
+use super::node::{Node, Targets, kind_of, types, with_article};
 use super::numeral::Numeral;
+
+/// The members of an object.
+pub(super) type Members<'m, 'j> = &'m [(Cow<'j, str>, Json<'j>)];
+
+/// So deep may schemas and values lead into each other.
+const MAX_STEPS_DOWN: usize = 512;
+
+/// So many faults of one value are told again where it is asked for again.
+const MAX_REPEATED: usize = 16;
+
+/// What was found, by the addresses of a schema and of a value.
+type Known = HashMap<(usize, usize), Rc<[Fault]>>;
+
+/// One value on its way through one schema.
+pub(super) struct Check<'c> {
+    targets: &'c Targets,
+    /// How many more steps may be done.
+    left: Cell<usize>,
+    depth: Cell<usize>,
+    /// What is known of lists and objects and of what references stand for: both stay where they
+    /// are until the check ends.
+    known: RefCell<Known>,
+}
+
+impl<'c> Check<'c> {
+    fn new(targets: &'c Targets, value: &Json<'_>) -> Self {
+        let (left, known) = (Cell::new(steps(value)), RefCell::default());
+        Self { targets, left, depth: Cell::new(0), known }
+    }
+
+    /// Whether all has been looked at so far.
+    pub(super) fn has_left(&self) -> bool {
+        self.left.get() > 0
+    }
+
+    /// What `node` refers to.
+    pub(super) fn target(&self, node: &Node) -> Option<&'c Node> {
+        self.targets.of(node)
+    }
+
+    /// Whether `value` fits `node`, without words.
+    pub(super) fn fits(&self, node: &Node, value: &Json<'_>, place: &Place<'_>) -> bool {
+        let mut found = Faults::default();
+        node.check(value, place, &mut found, self);
+        found.is_empty()
+    }
+
+    /// Checks `value` against what a reference stands for, once.
+    fn follow(&self, target: &Node, value: &Json<'_>, place: &Place<'_>, faults: &mut Faults) {
+        if !matches!(value, Json::Array(_) | Json::Object(_)) {
+            return target.check(value, place, faults, self);
+        }
+        let key = (std::ptr::from_ref(target).addr(), std::ptr::from_ref(value).addr());
+        let known = self.known.borrow().get(&key).cloned();
+        if let Some(known) = known {
+            return known.iter().for_each(|fault| faults.push(fault.clone()));
+        }
+        let mut found = Faults::default();
+        target.check(value, place, &mut found, self);
+        let repeated = found.first(MAX_REPEATED).into();
+        self.known.borrow_mut().insert(key, repeated);
+        faults.append(found);
+    }
+}
 
 impl Node {
     /// Whether `null` is a value of its own here.
-    pub(super) fn takes_null(&self) -> bool {
-        let mut faults = Faults::default();
-        self.check(&Json::Null, &Place::root(), &mut faults, &Cell::new(64));
-        faults.is_empty()
+    pub(super) fn takes_null(&self, targets: &Targets) -> bool {
+        let check = Check::new(targets, &Json::Null);
+        check.fits(self, &Json::Null, &Place::root())
     }
 
     /// Checks the arguments as a whole.
-    pub(super) fn check_all(&self, value: &Json<'_>, faults: &mut Faults) {
-        self.check(value, &Place::root(), faults, &budget(value));
+    pub(super) fn check_all(&self, value: &Json<'_>, targets: &Targets, faults: &mut Faults) {
+        self.check_to_the_end(value, &Place::root(), targets, faults);
     }
 
     /// Checks the value of the argument `name`.
-    pub(super) fn check_argument(&self, name: &str, value: &Json<'_>, faults: &mut Faults) {
+    pub(super) fn check_argument(
+        &self,
+        name: &str,
+        value: &Json<'_>,
+        targets: &Targets,
+        faults: &mut Faults,
+    ) {
         let root = Place::root();
-        self.check(value, &Place::key_of(&root, name), faults, &budget(value));
+        self.check_to_the_end(value, &Place::key_of(&root, name), targets, faults);
     }
 
-    fn check(
+    fn check_to_the_end(
+        &self,
+        value: &Json<'_>,
+        place: &Place<'_>,
+        targets: &Targets,
+        faults: &mut Faults,
+    ) {
+        let check = Check::new(targets, value);
+        let mut found = Faults::default();
+        self.check(value, place, &mut found, &check);
+        match check.has_left() {
+            true => faults.append(found),
+            // What was found may come from having stopped.
+            false => {
+                let words = "has too many alternatives to check; send less, or less deep";
+                faults.add(FaultKind::Constraint, place, words);
+            }
+        }
+    }
+
+    pub(super) fn check(
         &self,
         value: &Json<'_>,
         place: &Place<'_>,
         faults: &mut Faults,
-        budget: &Cell<usize>,
+        check: &Check<'_>,
     ) {
-        let Some(left) = budget.get().checked_sub(1) else {
-            if faults.is_empty() {
-                faults.add(FaultKind::Constraint, place, "has too many alternatives to check");
-            }
-            return;
-        };
-        budget.set(left);
-        if let Some(target) = self.target() {
-            target.check(value, place, faults, budget);
+        if check.depth.get() >= MAX_STEPS_DOWN {
+            check.left.set(0);
+        }
+        match check.left.get() {
+            0 => return,
+            left => check.left.set(left - 1),
+        }
+        check.depth.set(check.depth.get() + 1);
+        self.check_here(value, place, faults, check);
+        check.depth.set(check.depth.get() - 1);
+    }
+
+    fn check_here(
+        &self,
+        value: &Json<'_>,
+        place: &Place<'_>,
+        faults: &mut Faults,
+        check: &Check<'_>,
+    ) {
+        if let Some(target) = check.target(self) {
+            check.follow(target, value, place, faults);
         }
         if self.never || self.types & kind_of(value) == 0 {
             return self.wrong_type(value, place, faults);
@@ -55,11 +160,15 @@ impl Node {
         match value {
             Json::Number(number) => self.check_number(number, place, faults),
             Json::String(text) => self.check_text(text, place, faults),
-            Json::Array(items) => self.check_items(items, place, faults, budget),
-            Json::Object(members) => self.check_members(members, value, place, faults, budget),
+            Json::Array(items) => self.check_items(items, place, faults, check),
+            Json::Object(members) => self.check_members(members, value, place, faults, check),
             Json::Null | Json::Bool(_) => {}
         }
-        self.check_alternatives(value, place, faults, budget);
+        self.check_alternatives(value, place, faults, check);
+        if let Some(rare) = &self.rare {
+            rare.check(value, place, faults, check);
+            self.check_unevaluated(value, place, faults, check);
+        }
     }
 
     fn wrong_type(&self, value: &Json<'_>, place: &Place<'_>, faults: &mut Faults) {
@@ -204,15 +313,15 @@ impl Node {
         items: &[Json<'_>],
         place: &Place<'_>,
         faults: &mut Faults,
-        budget: &Cell<usize>,
+        check: &Check<'_>,
     ) {
         let count = items.len() as u64;
         self.check_count(count, self.min_items, self.max_items, "item", place, faults);
         for (index, item) in items.iter().enumerate() {
             let place = Place::index_of(place, index);
             match (self.prefix.get(index), &self.items) {
-                (Some(node), _) => node.check(item, &place, faults, budget),
-                (None, Some(node)) => node.check(item, &place, faults, budget),
+                (Some(node), _) => node.check(item, &place, faults, check),
+                (None, Some(node)) => node.check(item, &place, faults, check),
                 (None, None) if self.no_more_items => {
                     faults.add(FaultKind::Constraint, &place, "is one item too many");
                     break;
@@ -222,7 +331,12 @@ impl Node {
         }
         if self.unique {
             let mut seen = std::collections::HashSet::new();
-            if !items.iter().all(|item| seen.insert(item.to_value().to_string())) {
+            let text = |item: &Json<'_>| {
+                let mut value = item.to_value();
+                value.sort_all_objects();
+                value.to_string()
+            };
+            if !items.iter().all(|item| seen.insert(text(item))) {
                 faults.add(FaultKind::Constraint, place, "must not hold the same item twice");
             }
         }
@@ -230,19 +344,20 @@ impl Node {
 
     fn check_members(
         &self,
-        members: &[(std::borrow::Cow<'_, str>, Json<'_>)],
+        members: Members<'_, '_>,
         value: &Json<'_>,
         place: &Place<'_>,
         faults: &mut Faults,
-        budget: &Cell<usize>,
+        check: &Check<'_>,
     ) {
         let count = members.len() as u64;
         self.check_count(count, self.min_properties, self.max_properties, "member", place, faults);
         for (key, member) in members {
             let place = Place::key_of(place, key);
             match (self.property(key), &self.additional) {
-                (Some(node), _) => node.check(member, &place, faults, budget),
-                (None, Some(node)) => node.check(member, &place, faults, budget),
+                (Some(node), _) => node.check(member, &place, faults, check),
+                (None, _) if self.rare.as_ref().is_some_and(|it| it.knows_by_form(key)) => {}
+                (None, Some(node)) => node.check(member, &place, faults, check),
                 (None, None) if self.closed => faults.unknown(&place, &self.names()),
                 (None, None) => {}
             }
@@ -283,56 +398,79 @@ impl Node {
         value: &Json<'_>,
         place: &Place<'_>,
         faults: &mut Faults,
-        budget: &Cell<usize>,
+        check: &Check<'_>,
     ) {
         for node in &self.all_of {
-            node.check(value, place, faults, budget);
+            node.check(value, place, faults, check);
         }
         if !self.any_of.is_empty() {
-            Self::one_fits(&self.any_of, &self.words, value, place, faults, budget);
+            let _ = Self::one_fits(&self.any_of, &self.words, value, place, faults, check);
         }
-        if !self.one_of.is_empty() {
-            Self::one_fits(&self.one_of, &self.words, value, place, faults, budget);
-            let fits = |node: &&Node| {
-                let mut found = Faults::default();
-                node.check(value, place, &mut found, budget);
-                found.is_empty()
-            };
-            if self.one_of.iter().filter(fits).count() > 1 {
-                faults.add(FaultKind::Type, place, "fits more than one of its allowed forms");
-            }
+        if !self.one_of.is_empty()
+            && Self::one_fits(&self.one_of, &self.words, value, place, faults, check) > 1
+        {
+            faults.add(FaultKind::Constraint, place, "fits more than one of its allowed forms");
         }
     }
 
-    /// Reports the faults of the branch that was meant, when none fits.
+    /// Counts the branches that fit; reports the faults of the one that was meant, when none
+    /// does.
     fn one_fits(
         branches: &[Node],
         words: &str,
         value: &Json<'_>,
         place: &Place<'_>,
         faults: &mut Faults,
-        budget: &Cell<usize>,
-    ) {
+        check: &Check<'_>,
+    ) -> usize {
+        let mut fitting = 0;
         let mut meant: Option<Faults> = None;
+        let mut others: Vec<Faults> = Vec::new();
         for branch in branches {
             let mut found = Faults::default();
-            branch.check(value, place, &mut found, budget);
+            branch.check(value, place, &mut found, check);
             if found.is_empty() {
-                return;
-            }
-            if branch.is_meant(value) && meant.is_none() {
-                meant = Some(found);
+                fitting += 1;
+            } else if fitting == 0 && meant.is_none() {
+                match branch.is_meant(value) {
+                    true => meant = Some(found),
+                    false => others.push(found),
+                }
             }
         }
-        match meant {
-            Some(found) => faults.append(found),
-            None => {
-                let sensitive = branches.iter().any(|node| node.sensitive);
+        if fitting > 0 {
+            return fitting;
+        }
+        if let Some(found) = meant {
+            faults.append(found);
+            return 0;
+        }
+        let sensitive = branches.iter().any(|node| node.sensitive);
+        let here = place.pointer();
+        // A branch for another kind of value says nothing of this one.
+        others.retain(|found| !found.is_about_kind(&here));
+        match others.as_slice() {
+            [] => {
                 let said = Said { value, sensitive };
-                let words = if words.is_empty() { "one of the allowed forms" } else { words };
+                let words = kinds(branches, check).unwrap_or_else(|| words.to_owned());
                 faults.add(FaultKind::Type, place, format_args!("{said}, but must be {words}"));
             }
+            [_] => others.drain(..).for_each(|only| faults.append(only)),
+            several => match needed(several, &here) {
+                Some(names) => {
+                    faults.add(FaultKind::Missing, place, format_args!("must have {names}"));
+                }
+                None => {
+                    let words = first_words(several);
+                    faults.add(
+                        FaultKind::Constraint,
+                        place,
+                        format_args!("fits none of its allowed forms: {words}"),
+                    );
+                }
+            },
         }
+        0
     }
 
     /// Whether `value` carries this branch's tag, or is the only kind of value it takes.
@@ -354,12 +492,59 @@ impl Node {
     }
 }
 
-impl Faults {
-    fn append(&mut self, other: Faults) {
-        self.beyond += other.beyond;
-        for fault in other.into_iter() {
-            self.push(fault);
+/// The most branches that a message tells of.
+const MAX_TOLD: usize = 4;
+
+/// What the branches are, where one of them says so elsewhere or nowhere.
+fn kinds(branches: &[Node], check: &Check<'_>) -> Option<String> {
+    let told = |node: &Node| node.reference.is_none() && node.is_told();
+    if branches.iter().all(told) {
+        return None;
+    }
+    let mut kinds: Vec<&str> = Vec::new();
+    for branch in branches {
+        let node = check.target(branch).unwrap_or(branch);
+        if !told(node) {
+            return Some("one of the allowed forms".to_owned());
         }
+        if !kinds.contains(&node.words.as_str()) {
+            kinds.push(&node.words);
+        }
+    }
+    Some(with_article(&kinds.join(" or ")))
+}
+
+/// What would do, where every branch lacks nothing but names: "`a`, or `b` and `c`".
+fn needed(branches: &[Faults], here: &str) -> Option<String> {
+    let names = |found: &Faults| -> Option<String> {
+        let names = found.missing_names(here)?;
+        Some(format!("`{}`", names.join("` and `")))
+    };
+    let mut choices: Vec<String> = Vec::new();
+    for found in branches {
+        let names = names(found)?;
+        if !choices.contains(&names) {
+            choices.push(names);
+        }
+    }
+    choices.truncate(MAX_TOLD * 2);
+    Some(choices.join(", or "))
+}
+
+/// What each branch finds first.
+fn first_words(branches: &[Faults]) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for words in branches.iter().filter_map(Faults::first_message) {
+        if !all.contains(&words) {
+            all.push(words);
+        }
+    }
+    let more = all.len().saturating_sub(MAX_TOLD);
+    all.truncate(MAX_TOLD);
+    let told = all.join("; or ");
+    match more {
+        0 => told,
+        more => format!("{told}; or {more} more"),
     }
 }
 
@@ -411,9 +596,8 @@ impl From<&Number> for Magnitude {
     }
 }
 
-/// How many nodes may be visited for `value`: linear in its size, with room for
-/// alternatives.
-fn budget(value: &Json<'_>) -> Cell<usize> {
+/// How many steps may be done for `value`: linear in its size, with room for alternatives.
+fn steps(value: &Json<'_>) -> usize {
     fn size(value: &Json<'_>) -> usize {
         match value {
             Json::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
@@ -423,5 +607,5 @@ fn budget(value: &Json<'_>) -> Cell<usize> {
             _ => 1,
         }
     }
-    Cell::new(1024 + size(value).saturating_mul(64))
+    (1 << 14) + size(value).saturating_mul(64)
 }

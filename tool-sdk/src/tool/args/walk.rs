@@ -264,7 +264,7 @@ impl Walk<'_, '_, '_> {
         let param = &self.params[index];
         let may_be_absent = param.default.is_some() || (param.ty.optional)();
         let node = self.checks.root().property(param.name);
-        if !may_be_absent || node.is_some_and(|node| node.takes_null()) {
+        if !may_be_absent || node.is_some_and(|node| node.takes_null(self.checks.targets())) {
             return Ok(true);
         }
         let start = self.at;
@@ -290,7 +290,7 @@ impl Walk<'_, '_, '_> {
         let name = self.params[index].name;
         let Some(node) = self.checks.root().property(name) else { return };
         match Json::parse(&self.text[start..self.at]) {
-            Ok(tree) => node.check_argument(name, &tree, &mut self.faults),
+            Ok(tree) => node.check_argument(name, &tree, self.checks.targets(), &mut self.faults),
             Err(error) => self.not_strict(name, &error),
         }
     }
@@ -360,7 +360,7 @@ impl Walk<'_, '_, '_> {
         let Ok(tree) = Json::parse(&inner) else { return false };
         let Some(node) = self.checks.root().property(param.name) else { return false };
         let mut faults = Faults::default();
-        node.check_argument(param.name, &tree, &mut faults);
+        node.check_argument(param.name, &tree, self.checks.targets(), &mut faults);
         if faults.is_empty() && (param.ty.decode)(&inner, self.slots[index]).is_ok() {
             self.notes.push(Note::new(param.name, Coercion::Stringified));
             self.digest(index, start);
