@@ -250,6 +250,17 @@ impl Faults {
         self.found.iter().map(name).collect()
     }
 
+    /// How many there are, to come [back](Self::back_to) to.
+    pub(super) fn mark(&self) -> (usize, usize) {
+        (self.found.len(), self.beyond)
+    }
+
+    /// Forgets what was added since the mark.
+    pub(super) fn back_to(&mut self, (found, beyond): (usize, usize)) {
+        self.found.truncate(found);
+        self.beyond = beyond;
+    }
+
     /// Adds others to these.
     pub(super) fn append(&mut self, other: Self) {
         self.beyond += other.beyond;
@@ -278,9 +289,11 @@ impl Faults {
     pub(super) fn add(&mut self, kind: FaultKind, place: &Place<'_>, words: impl fmt::Display) {
         if self.has_room(kind) {
             let mut message = String::with_capacity(96);
-            let _ = write!(message, "{place} {words}");
+            let _ = write!(message, "{place} ");
+            let start = message.len();
+            let _ = write!(message, "{words}");
             if place.is_root() {
-                in_plural(&mut message);
+                in_plural(&mut message, start);
             }
             self.push(Fault::new(kind, place.pointer(), message));
         }
@@ -318,19 +331,17 @@ impl Faults {
     }
 }
 
-/// The arguments are several.
-fn in_plural(message: &mut String) {
+/// The arguments are several; `start` is where it is said what they are.
+fn in_plural(message: &mut String, start: usize) {
     let several = [
         ("is ", "are "),
         ("has ", "have "),
         ("fits none of its ", "fit none of their "),
         ("fits more than one of its ", "fit more than one of their "),
     ];
-    for (one, several) in several {
-        let start = format!("{} {one}", Place::root());
-        if message.starts_with(&start) {
-            message.replace_range(start.len() - one.len()..start.len(), several);
-        }
+    if let Some((one, several)) = several.iter().find(|(one, _)| message[start..].starts_with(one))
+    {
+        message.replace_range(start..start + one.len(), several);
     }
 }
 

@@ -112,15 +112,13 @@ impl Node {
         faults: &mut Faults,
     ) {
         let check = Check::new(targets, value);
-        let mut found = Faults::default();
-        self.check(value, place, &mut found, &check);
-        match check.has_left() {
-            true => faults.append(found),
+        let before = faults.mark();
+        self.check(value, place, faults, &check);
+        if !check.has_left() {
             // What was found may come from having stopped.
-            false => {
-                let words = "has too many alternatives to check; send less, or less deep";
-                faults.add(FaultKind::Constraint, place, words);
-            }
+            faults.back_to(before);
+            let words = "has too many alternatives to check; send less, or less deep";
+            faults.add(FaultKind::Constraint, place, words);
         }
     }
 
