@@ -201,7 +201,8 @@ pub(super) fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value
         return Err(SchemaError::new("", problem));
     };
     let draft = Draft::of(&root);
-    let is_object = root.get("type").is_some_and(|ty| ty == "object");
+    let is_object =
+        root.get("type").is_some_and(|ty| ty == "object" || *ty == Value::from(vec!["object"]));
     let rename = root.contains_key("definitions") && !root.contains_key("$defs");
     if rename && let Some(definitions) = root.shift_remove("definitions") {
         root.insert("$defs".to_owned(), definitions);
@@ -301,6 +302,10 @@ fn modern(schema: &mut Map<String, Value>, renamed: bool, draft: Draft, depth: u
                 schema.insert(keyword.to_owned(), Value::Object(entries.into_iter().collect()));
             }
         }
+    }
+    if let Some([only]) = schema.get("type").and_then(Value::as_array).map(Vec::as_slice) {
+        let only = only.clone();
+        schema.insert("type".to_owned(), only);
     }
     for (bound, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
         if let Some(Value::Bool(yes)) = schema.get(exclusive) {

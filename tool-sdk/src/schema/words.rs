@@ -117,17 +117,19 @@ impl Line<'_> {
         match ty {
             "object" if depth >= self.depth => "{…}".to_owned(),
             "object" => self.object(schema, depth + 1),
-            "array" => match schema.get("items") {
-                Some(items) => format!("[{}]", self.ty(items, depth, steps + 1)),
-                None => match schema.get("prefixItems").and_then(Value::as_array) {
-                    Some(items) => {
-                        let items: Vec<_> =
-                            items.iter().map(|item| self.ty(item, depth, steps + 1)).collect();
-                        format!("[{}]", items.join(", "))
-                    }
-                    None => "[any]".to_owned(),
-                },
-            },
+            "array" => {
+                let first = schema.get("prefixItems").and_then(Value::as_array);
+                let first = first.into_iter().flatten();
+                let mut items: Vec<_> = first.map(|it| self.ty(it, depth, steps + 1)).collect();
+                match schema.get("items") {
+                    Some(Value::Bool(false)) => {}
+                    Some(rest) if items.is_empty() => items.push(self.ty(rest, depth, steps + 1)),
+                    Some(_) => items.push("…".to_owned()),
+                    None if items.is_empty() => items.push("any".to_owned()),
+                    None => {}
+                }
+                format!("[{}]", items.join(", "))
+            }
             "integer" | "number" => match bounds(schema) {
                 Some(Bounds::Between(least, most)) => format!("{ty} {least}..{most}"),
                 Some(Bounds::Least(sign, least)) => format!("{ty} {sign} {least}"),

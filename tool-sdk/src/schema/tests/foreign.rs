@@ -59,7 +59,7 @@ fn earlier_drafts_are_brought_up_to_date() {
     let schema = Schema::from_value(json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Args",
-        "type": "object",
+        "type": ["object"],
         "definitions": { "Id": { "type": "integer", "minimum": 0, "exclusiveMinimum": true } },
         "properties": {
             "title": { "$ref": "#/definitions/Id" },

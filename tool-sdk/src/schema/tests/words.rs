@@ -21,8 +21,10 @@ fn signatures_are_one_line() {
             "env": { "type": "object", "additionalProperties": { "type": "string" } },
             "size": { "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX },
             "any": {},
+            "pair": { "type": "array", "prefixItems": [{ "type": "string" }, {}], "items": false },
+            "more": { "type": "array", "prefixItems": [{ "type": "string" }], "items": {} },
         }),
-        r#"{"offset"?: integer ≥ 1 = 1, "limit"?: integer 1..5000 = 2000, "mode"?: "fast" | "slow" = "fast", "tags"?: [string], "where"?: {"line": integer}, "env"?: {[name]: string}, "size"?: integer, "any"?: any}"#,
+        r#"{"offset"?: integer ≥ 1 = 1, "limit"?: integer 1..5000 = 2000, "mode"?: "fast" | "slow" = "fast", "tags"?: [string], "where"?: {"line": integer}, "env"?: {[name]: string}, "size"?: integer, "any"?: any, "pair"?: [string, any], "more"?: [string, …]}"#,
     );
     assert_eq!(
         Schema::of::<Tree>().signature(),

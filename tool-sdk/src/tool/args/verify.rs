@@ -367,7 +367,8 @@ impl Node {
         }
         for name in &self.required_only {
             if value.member(name).is_none() {
-                Self::anything().missing(name, "", place, faults);
+                // What it is stands elsewhere, if anywhere.
+                faults.add(FaultKind::Missing, &Place::key_of(place, name), "is required");
             }
         }
     }
