@@ -32,8 +32,6 @@ pub use self::fault::{Fault, FaultKind, InvalidArgs};
 use self::fault::{Faults, Place};
 use self::json::Json;
 use self::node::Node;
-#[cfg(feature = "mcp")]
-pub(crate) use self::node::is_linear;
 pub(crate) use self::node::unsupported;
 use self::numeral::with_whole_numbers;
 pub(super) use self::walk::take;

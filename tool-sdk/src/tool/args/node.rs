@@ -345,12 +345,6 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Whether a pattern is matched in one go over a text.
-#[cfg(feature = "mcp")]
-pub(crate) fn is_linear(text: &str) -> bool {
-    pattern(text).is_ok()
-}
-
 /// A count, which JSON Schema lets one write as `5.0` too.
 pub(super) fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
     let value = map.get(key)?;
