@@ -124,8 +124,9 @@ fn fault(error: ValidationError<'_>) -> Fault {
         None => "the arguments".to_owned(),
         Some(path) => format!("`{}`", path.replace('/', ".")),
     };
+    let verb = if pointer.is_empty() { "break" } else { "breaks" };
     let keyword = error.kind().keyword().to_owned();
-    let message = format!("{place} breaks `{keyword}`: {}", error.masked_with("the value"));
+    let message = format!("{place} {verb} `{keyword}`: {}", error.masked_with("the value"));
     Fault::new(FaultKind::Constraint, pointer, message)
 }
 
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_that_only_the_server_knows_count_too() {
+    fn keywords_of_any_kind_count_in_our_words() {
         let schema = json!({
             "type": "object",
             "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
@@ -209,6 +210,76 @@ mod tests {
         });
         assert!(take(schema.clone(), r#"{"n": 7}"#).is_ok());
         assert!(take(schema, r#"{"n": "7"}"#).is_err());
+    }
+
+    // What is told keeps to what the server means, also where others read it as of today.
+    #[test]
+    fn what_is_told_of_an_earlier_draft_means_the_same() {
+        let told = |schema: Value| Contract::of(&schema).unwrap().1.to_value();
+        assert_eq!(
+            told(json!({
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "type": "object",
+                "properties": {
+                    "n": { "$ref": "#/definitions/n", "maximum": 3, "description": "A number." },
+                    "l": { "unevaluatedItems": false, "if": {}, "then": false },
+                },
+                "definitions": { "n": { "type": "integer" } },
+            })),
+            json!({
+                "type": "object",
+                "properties": {
+                    "n": { "$ref": "#/$defs/n", "description": "A number." },
+                    "l": { "if": {}, "then": false },
+                },
+                "$defs": { "n": { "type": "integer" } },
+            })
+        );
+    }
+
+    // F119: nothing of it needs the network.
+    #[test]
+    fn references_within_the_document_are_followed() {
+        let d7 = "http://json-schema.org/draft-07/schema#";
+        for schema in [
+            json!({ "properties": { "x": { "$ref": "#pt" } },
+                    "$defs": { "pt": { "$anchor": "pt", "type": "integer" } } }),
+            json!({ "$schema": d7, "properties": { "x": { "$ref": "#q" } },
+                    "definitions": { "q": { "$id": "#q", "type": "integer" } } }),
+            json!({ "$schema": d7, "$id": "https://e.com/s",
+                    "properties": { "x": { "$ref": "https://e.com/s#/definitions/q" } },
+                    "definitions": { "q": { "type": "integer" } } }),
+            json!({ "$id": "https://e.com/s", "properties": { "x": { "$ref": "q" } },
+                    "$defs": { "q": { "$id": "q", "type": "integer" } } }),
+            json!({ "properties": { "x": { "$dynamicRef": "#n" } },
+                    "$defs": { "n": { "$dynamicAnchor": "n", "type": "integer" } } }),
+        ] {
+            let mut schema = schema;
+            schema["type"] = json!("object");
+            assert!(take(schema.clone(), r#"{"x": 1}"#).is_ok(), "{schema}");
+            let error = take(schema.clone(), r#"{"x": "a"}"#).unwrap_err();
+            let words = "- `x` is the string \"a\", but must be an integer";
+            assert!(error.contains(words), "{schema} {error}");
+            let (_, told) = Contract::of(&schema).unwrap();
+            assert!(told.property("x").unwrap()["$ref"].as_str().unwrap().starts_with("#/$defs/"));
+        }
+    }
+
+    #[test]
+    fn the_standards_own_schemas_are_known_to_the_judge_alone() {
+        let d7 = "http://json-schema.org/draft-07/schema#";
+        for draft in ["https://json-schema.org/draft/2020-12/schema", d7] {
+            let schema = json!({
+                "$schema": draft, "type": "object", "properties": { "x": { "$ref": d7 } },
+            });
+            let (_, told) = Contract::of(&schema).unwrap();
+            assert_eq!(told.property("x"), Some(&json!({ "type": ["object", "boolean"] })));
+            assert!(take(schema.clone(), r#"{"x": {"type": "string"}}"#).is_ok());
+            assert!(take(schema.clone(), r#"{"x": 1}"#).is_err());
+            // A schema of another draft is not looked at any closer.
+            let wrong = take(schema, r#"{"x": {"type": "text"}}"#);
+            assert_eq!(wrong.is_err(), draft == d7);
+        }
     }
 
     // F10

@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** counting takes no more steps than the work that is allowed.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
@@ -19,7 +20,10 @@ const MOST: f64 = 2_000_000.0;
 const MOST_DEPTH: usize = 1_000;
 
 /// What a pattern costs that may go back and look again, beside one that may not.
-const LOOKS_AGAIN: f64 = 2_000.0;
+const LOOKS_AGAIN: f64 = 20_000.0;
+
+/// In a text that is no longer than this, there is not much to go back to.
+const SHORT: usize = 8;
 
 /// How much work it is to judge a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +43,60 @@ impl Work {
     /// Whether it can be found out what is wrong with it: that is looked for anew on each level.
     pub(super) fn tells_faults(self) -> bool {
         self.meetings * (self.depth as f64) <= MOST
+    }
+}
+
+/// The most schemas that stand for one, where a validator writes them all out.
+const MOST_WRITTEN: usize = 5_000;
+
+/// Whether a validator is made in time: it writes out all that may speak of a value beside a
+/// keyword that asks what nothing else speaks of.
+pub(super) fn is_written_out_in_time(schema: &Map<String, Value>) -> bool {
+    let mut writing = Writing { root: schema, left: MOST_WRITTEN, followed: Vec::new() };
+    writing.each(schema).is_some()
+}
+
+/// What a validator writes out; `None` stands for too much.
+struct Writing<'s> {
+    root: &'s Map<String, Value>,
+    left: usize,
+    followed: Vec<&'s str>,
+}
+
+impl<'s> Writing<'s> {
+    /// Goes through every schema in `schema`.
+    fn each(&mut self, schema: &'s Map<String, Value>) -> Option<()> {
+        if walk::has(schema, &["unevaluatedItems", "unevaluatedProperties"]) {
+            self.write(schema)?;
+        }
+        let mut gone = Some(());
+        walk::each(schema, &mut |_, _, inner| {
+            if let (Some(()), Value::Object(inner)) = (gone, inner) {
+                gone = self.each(inner);
+            }
+        });
+        gone
+    }
+
+    fn write(&mut self, schema: &'s Map<String, Value>) -> Option<()> {
+        self.left = self.left.checked_sub(1)?;
+        if let Some(Value::String(reference)) = schema.get("$ref")
+            && !self.followed.contains(&reference.as_str())
+            && let Some(Cow::Borrowed(target)) = walk::resolve(self.root, reference)
+        {
+            self.followed.push(reference);
+            self.write(target)?;
+            self.followed.pop();
+        }
+        let mut gone = Some(());
+        walk::each(schema, &mut |keyword, _, inner| {
+            if let (Some(()), true, Value::Object(inner)) =
+                (gone, IN_PLACE.contains(&keyword), inner)
+            {
+                gone = self.write(inner);
+            }
+        });
+        gone
     }
 }
 
@@ -159,14 +217,22 @@ const IN_PLACE: &[&str] =
 /// What a schema has to do with a value without the schemas inside of it.
 fn own(schema: &Map<String, Value>, value: &Value) -> f64 {
     let choices = schema.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
-    let own = schema.get("pattern").and_then(Value::as_str).filter(|_| value.is_string());
-    let members = value.as_object().map_or(0, Map::len) as f64;
+    let own = schema.get("pattern").and_then(Value::as_str).zip(value.as_str());
     let named = schema.get("patternProperties").and_then(Value::as_object).into_iter();
-    let named: f64 = named.flatten().map(|(text, _)| pattern(text) * members).sum();
-    choices as f64 / 8.0 + own.map_or(0.0, pattern) + named
+    let named: f64 = named
+        .flatten()
+        .flat_map(|(text, _)| {
+            value.as_object().into_iter().flatten().map(move |(name, _)| pattern(text, name))
+        })
+        .sum();
+    choices as f64 / 8.0 + own.map_or(0.0, |(text, value)| pattern(text, value)) + named
 }
 
-fn pattern(text: &str) -> f64 {
+/// What it costs to hold `value` against a pattern.
+fn pattern(text: &str, value: &str) -> f64 {
+    if value.len() <= SHORT {
+        return 4.0;
+    }
     let looks_around = ["(?=", "(?!", "(?<=", "(?<!", "(?>"].iter().any(|it| text.contains(it));
     let refers_back =
         text.as_bytes().windows(2).any(|two| matches!(two, [b'\\', b'1'..=b'9' | b'k']));
@@ -236,6 +302,22 @@ mod tests {
     }
 
     #[test]
+    fn a_validator_that_would_never_be_made_is_not_begun() {
+        let mut chain = json!({ "$ref": "#/$defs/d0", "$defs": {} });
+        for at in 0..30 {
+            let next = json!({ "$ref": format!("#/$defs/d{}", at + 1) });
+            chain["$defs"][format!("d{at}")] = json!({ "anyOf": [next, next] });
+        }
+        let is_made = |schema: &Value| is_written_out_in_time(schema.as_object().unwrap());
+        assert!(is_made(&chain));
+        chain["unevaluatedProperties"] = json!(false);
+        assert!(!is_made(&chain));
+        let closed = json!({ "allOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/a" }],
+            "unevaluatedProperties": false, "$defs": { "a": { "anyOf": [{ "$ref": "#" }] } } });
+        assert!(is_made(&closed));
+    }
+
+    #[test]
     fn what_goes_too_deep_is_not_begun() {
         let within = |inner| json!({ "allOf": [inner] });
         let mut schema =
@@ -243,8 +325,9 @@ mod tests {
         assert!(of(&schema, &nested(10)).is_bounded());
         assert!(!of(&schema, &nested(60)).is_bounded());
         schema["items"] = json!({ "pattern": "^(?=a)(a+)+$" });
-        assert!(!of(&schema, &json!(vec!["a"; 2_000])).is_bounded());
-        assert!(of(&schema, &json!(vec!["a"; 500])).is_bounded());
+        assert!(!of(&schema, &json!(vec!["aaaaaaaaaaaaaaaa!"; 200])).is_bounded());
+        assert!(of(&schema, &json!(vec!["aaaaaaaaaaaaaaaa!"; 50])).is_bounded());
+        assert!(of(&schema, &json!(vec!["a"; 2_000])).is_bounded());
         schema["items"] = json!({ "pattern": "^\\d{4}-\\d{2}$" });
         assert!(of(&schema, &json!(vec!["a"; 20_000])).is_bounded());
     }

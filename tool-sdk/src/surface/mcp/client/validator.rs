@@ -5,16 +5,16 @@
 use std::fmt;
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{cost, suspicion};
-use crate::schema::{Schema, SchemaError};
+use crate::schema::{Schema, SchemaError, followable, is_standard, walk};
 
 /// The longest schema that is looked at, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 10;
 
 /// How far a pattern may go back and look again.
-const MOST_BACKTRACKING: usize = 100_000;
+const MOST_BACKTRACKING: usize = 20_000;
 
 /// A schema that judges.
 pub(super) struct Judge {
@@ -37,22 +37,34 @@ pub(super) enum Verdict<T> {
 impl Judge {
     /// Takes a schema, of which models and peers are told what `read` makes of it.
     ///
+    /// The server may refer to the standard's own schemas, which nobody else has to know: they
+    /// judge all the same, and what is told leaves them out.
+    ///
     /// # Errors
     ///
     /// Says why nothing could be judged by it.
     pub(super) fn of(
         schema: &Value,
-        read: impl FnOnce(Value) -> Result<Schema, SchemaError>,
+        read: impl Fn(Value) -> Result<Schema, SchemaError>,
     ) -> Result<Self, String> {
         let length = schema.to_string().len();
         if length > MOST_BYTES {
             return Err(format!("it is {length} bytes long"));
         }
         let wrong = |what: &dyn fmt::Display| format!("it is not usable: {what}");
-        let told = read(suspicion::readable_schema(schema)).map_err(|error| wrong(&error))?;
+        let readable = suspicion::readable_schema(schema);
+        let told = read(readable.clone())
+            .or_else(|error| followable(readable).and_then(&read).map_err(|_| error))
+            .map_err(|error| wrong(&error))?;
+        if !cost::is_written_out_in_time(told.as_map()) {
+            return Err("what it refers to stands for too much".to_owned());
+        }
         let patterns = PatternOptions::fancy_regex().backtrack_limit(MOST_BACKTRACKING);
         let options = jsonschema::options().with_pattern_options(patterns);
-        let validator = options.build(schema).map_err(|error| wrong(&error))?;
+        let validator = options
+            .build(schema)
+            .or_else(|error| options.build(&of_one_draft(schema)).map_err(|_| error))
+            .map_err(|error| wrong(&error))?;
         Ok(Self { validator, told })
     }
 
@@ -83,4 +95,26 @@ impl Judge {
             }
         }
     }
+}
+
+/// A schema that refers to the standard's own schemas of another draft, which the validator does
+/// not know: what they describe is roughly an object or a boolean.
+fn of_one_draft(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Value::Object(schema) = &mut schema {
+        without_standards(schema);
+    }
+    schema
+}
+
+fn without_standards(schema: &mut Map<String, Value>) {
+    if schema.get("$ref").and_then(Value::as_str).is_some_and(is_standard) {
+        schema.clear();
+        schema.insert("type".to_owned(), json!(["object", "boolean"]));
+    }
+    walk::each_mut(schema, &mut |_, inner| {
+        if let Value::Object(inner) = inner {
+            without_standards(inner);
+        }
+    });
 }
