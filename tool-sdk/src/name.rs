@@ -8,12 +8,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What the names of foreign tools start with; no other tool may have such a name.
-pub(crate) const FOREIGN: &str = "mcp__";
-
-/// How many hexadecimal digits of a hash tell the names of foreign tools apart.
-pub(crate) const DIGITS: usize = 12;
-
 /// The name of a tool: 1 to 64 of `A-Z a-z 0-9 _ -`, starting with a letter or `_`.
 ///
 /// That is what every provider and the Model Context Protocol accept.

@@ -56,6 +56,7 @@ struct Inner {
     cancel: Cancel,
     kept: Arc<Kept>,
     /// Whether others beside it speak to the same host, each for themselves.
+    #[cfg(feature = "mcp")]
     is_one_of_many: bool,
 }
 

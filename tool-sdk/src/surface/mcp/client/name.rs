@@ -13,7 +13,13 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::name::{DIGITS, FOREIGN, ToolName};
+use crate::name::ToolName;
+
+/// What the names of foreign tools start with; no other tool may have such a name.
+const FOREIGN: &str = "mcp__";
+
+/// How many hexadecimal digits of a hash tell the names of foreign tools apart.
+const DIGITS: usize = 12;
 
 /// Names that would be mistaken for parts of the program itself.
 const RESERVED: &[&str] = &["all", "builtin", "host", "mcp", "native", "self", "tool", "tools"];
