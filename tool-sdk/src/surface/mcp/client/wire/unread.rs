@@ -22,7 +22,7 @@ pub(super) fn answer(id: RequestId, why: impl fmt::Display) -> RxJsonRpcMessage<
 }
 
 /// What is heard in the place of a message that cannot be read; nothing where that is no
-/// answer.
+/// answer. Of half letters, which some write who cut a text, each becomes one that is none.
 pub(super) fn instead_of(
     message: &[u8],
     why: &serde_json::Error,
@@ -33,9 +33,42 @@ pub(super) fn instead_of(
         id: RequestId,
         method: Option<IgnoredAny>,
     }
+    if let Some(whole) = with_whole_letters(message)
+        && let Ok(message) = serde_json::from_slice(&whole)
+    {
+        return Some(message);
+    }
     let it: Answer = serde_json::from_slice(message).ok()?;
     let why = format_args!("the server's answer cannot be read: {why}");
     it.method.is_none().then(|| answer(it.id, why))
+}
+
+/// The same text where every escape of half a letter has its other half, or is one of a letter
+/// that stands for what is lost; nothing where that changes nothing.
+fn with_whole_letters(message: &[u8]) -> Option<Vec<u8>> {
+    const ESCAPE: usize = r"\uXXXX".len();
+    const LOST: &[u8] = br"\ufffd";
+    let unit = |at: usize| {
+        let digits = message.get(at..at + ESCAPE)?.strip_prefix(br"\u")?;
+        u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut whole = Vec::with_capacity(message.len());
+    let (mut at, mut is_changed) = (0, false);
+    while let Some(&byte) = message.get(at) {
+        let (kept, length) = match unit(at) {
+            Some(0xd800..=0xdbff) if matches!(unit(at + ESCAPE), Some(0xdc00..=0xdfff)) => {
+                (&message[at..at + 2 * ESCAPE], 2 * ESCAPE)
+            }
+            Some(0xd800..=0xdfff) => (LOST, ESCAPE),
+            // What is escaped begins no escape.
+            _ if byte == b'\\' => (&message[at..message.len().min(at + 2)], 2),
+            _ => (&message[at..=at], 1),
+        };
+        is_changed |= kept == LOST && length == ESCAPE && message[at..at + ESCAPE] != *LOST;
+        whole.extend_from_slice(kept);
+        at += length;
+    }
+    is_changed.then_some(whole)
 }
 
 /// What there is to say of an answer that was made here.
@@ -52,6 +85,21 @@ mod tests {
         let error = serde_json::from_slice::<RxJsonRpcMessage<RoleClient>>(message).unwrap_err();
         let shown = String::from_utf8_lossy(message);
         assert_eq!(instead_of(message, &error).is_some(), is_answer, "{shown}");
+    }
+
+    #[test]
+    fn half_a_letter_costs_no_answer() {
+        for (text, expected) in [
+            (r"a\ud83d", "a\u{fffd}"),
+            (r"\ud83d\ud83d\ude00\ude00", "\u{fffd}\u{1f600}\u{fffd}"),
+            (r"\\ud83d \udcff", "\\ud83d \u{fffd}"),
+            (r"\ud83dx\n", "\u{fffd}x\n"),
+        ] {
+            let message = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{text}"}}}}"#);
+            let error = serde_json::from_str::<RxJsonRpcMessage<RoleClient>>(&message).unwrap_err();
+            let heard = serde_json::to_value(instead_of(message.as_bytes(), &error)).unwrap();
+            assert_eq!(heard["result"]["text"], expected, "{text}");
+        }
     }
 
     #[test]
