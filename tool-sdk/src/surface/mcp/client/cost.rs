@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::schema::walk;
 
 /// The most meetings of a part of a schema with a part of a value: a fraction of a second.
-const MOST: f64 = 1_000_000.0;
+const MOST: f64 = 2_000_000.0;
 
 /// How far one meeting may lead to the next, all inside one another.
 const MOST_DEPTH: usize = 1_000;
