@@ -280,21 +280,17 @@ impl Door {
         if head.method == Method::GET && head.headers.contains_key(again::LAST) {
             return Box::pin(self.again(head, body, owner)).await;
         }
-        let session = head.headers.get(SESSION).filter(|_| head.method == Method::POST).cloned();
-        let answer = self.single(head, body, owner.clone(), now).await?;
-        Ok(match session.filter(|_| is_stream(&answer)) {
-            Some(id) => answer.map(|body| self.tapes.keep(id.as_bytes(), owner, body)),
-            None => answer,
-        })
+        self.single(head, body, owner, now, true).await
     }
 
-    /// Answers one message.
+    /// Answers one message; `keeps` the answer for whoever loses it.
     async fn single(
         self: &Arc<Self>,
         mut head: Parts,
         body: Bytes,
         owner: Owner,
         now: Instant,
+        keeps: bool,
     ) -> Result<Answer, Answer> {
         let ticket = match self.directly(&head, &body, now).await {
             Told::Whole(answer) => return Ok(told(StatusCode::OK, answer.into(), JSON)),
@@ -305,11 +301,20 @@ impl Door {
             Told::Nothing => self.ticket(&head, &body).map_err(|fault| wrong(&fault))?,
         };
         // Apart, so that requests that need no rmcp have no room for it.
-        let answer = Box::pin(self.pass(head, body, owner)).await?;
-        Ok(match ticket {
-            Some(ticket) => answer.map(|body| until_its_end(body, ticket)),
-            None => answer,
+        Box::pin(async move {
+            let is_kept = keeps && head.method == Method::POST;
+            let session = head.headers.get(SESSION).filter(|_| is_kept).cloned();
+            let answer = self.pass(head, body, owner.clone()).await?;
+            let answer = match ticket {
+                Some(ticket) => answer.map(|body| until_its_end(body, ticket)),
+                None => answer,
+            };
+            Ok(match session.filter(|_| is_stream(&answer)) {
+                Some(id) => answer.map(|body| self.tapes.keep(id.as_bytes(), owner, body)),
+                None => answer,
+            })
         })
+        .await
     }
 
     /// Lets rmcp answer.

@@ -45,7 +45,10 @@ impl Door {
                         Some(id) if !open.has_room() || answers.bytes > batch::MOST_BYTES => {
                             Err(wrong(&Fault::crowded(Some(id))))
                         }
-                        _ => Box::pin(self.single(head.clone(), body, owner.clone(), now)).await,
+                        _ => {
+                            Box::pin(self.single(head.clone(), body, owner.clone(), now, false))
+                                .await
+                        }
                     };
                     (answer, is_request)
                 }
