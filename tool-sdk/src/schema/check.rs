@@ -15,7 +15,13 @@ pub(super) const MAX_DEPTH: usize = 64;
 
 /// Checks that `schema` can describe the parameters of a tool.
 pub(super) fn parameters(schema: Value) -> Result<Map<String, Value>, SchemaError> {
-    let root = modern_root(schema, PARAMETERS)?;
+    let says_object = |ty: &Value| *ty == "object" || *ty == Value::from(vec!["object"]);
+    let is_object = schema.get("type").is_some_and(says_object);
+    let mut root = modern_root(schema, "parameters")?;
+    if is_object {
+        // Arguments are an object, whether that counts beside a reference or not.
+        root.shift_insert(0, "type".to_owned(), "object".into());
+    }
     if root.get("type").and_then(Value::as_str) != Some("object") {
         let found = root.get("type").map_or("nothing".to_owned(), Value::to_string);
         return Err(SchemaError::new(
@@ -201,17 +207,11 @@ pub(super) fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value
         return Err(SchemaError::new("", problem));
     };
     let draft = Draft::of(&root);
-    let is_object =
-        root.get("type").is_some_and(|ty| ty == "object" || *ty == Value::from(vec!["object"]));
     let rename = root.contains_key("definitions") && !root.contains_key("$defs");
     if rename && let Some(definitions) = root.shift_remove("definitions") {
         root.insert("$defs".to_owned(), definitions);
     }
     modern(&mut root, rename, draft, 0);
-    if is_object && what == PARAMETERS {
-        // Arguments are an object, whether that counts or not.
-        root.shift_insert(0, "type".to_owned(), "object".into());
-    }
     if let Cow::Owned(told) = localized(&root) {
         root = told;
     }
@@ -267,9 +267,6 @@ impl Draft {
 /// What says nothing of a value, or holds what is referred to.
 const BESIDE_REFERENCES: [&str; 7] =
     ["$ref", "$defs", "definitions", "description", "title", "default", "examples"];
-
-/// What [`parameters`] are called in errors.
-const PARAMETERS: &str = "parameters";
 
 fn modern(schema: &mut Map<String, Value>, renamed: bool, draft: Draft, depth: usize) {
     if draft < Draft::Newest {

@@ -1,7 +1,8 @@
 //! `debug_mcp_server`: how the servers are, of which tools are used.
 
-use serde_json::json;
 use std::fmt::Write as _;
+
+use serde_json::json;
 use tool_sdk::mcp::{Status, Upstreams};
 use tool_sdk::{Output, State, ToolError, tool};
 

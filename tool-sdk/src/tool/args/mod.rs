@@ -7,6 +7,7 @@
 //!
 //! **Invariant:** no text runs a tool unless all of it was understood.
 
+mod alternatives;
 mod check;
 mod fault;
 mod json;

@@ -13,7 +13,7 @@ use serde_json::{Number, Value};
 
 use super::fault::{Fault, FaultKind, Faults, Place, closest};
 use super::json::{Brief, Json, shortened};
-use super::node::{Node, Targets, kind_of, types, with_article};
+use super::node::{Node, Targets, kind_of};
 use super::numeral::Numeral;
 
 /// The members of an object.
@@ -391,166 +391,12 @@ impl Node {
             node.missing(name, self.description(name), &Place::root(), faults);
         }
     }
-
-    fn check_alternatives(
-        &self,
-        value: &Json<'_>,
-        place: &Place<'_>,
-        faults: &mut Faults,
-        check: &Check<'_>,
-    ) {
-        for node in &self.all_of {
-            node.check(value, place, faults, check);
-        }
-        if !self.any_of.is_empty() {
-            let _ = Self::one_fits(&self.any_of, &self.words, value, place, faults, check);
-        }
-        if !self.one_of.is_empty()
-            && Self::one_fits(&self.one_of, &self.words, value, place, faults, check) > 1
-        {
-            faults.add(FaultKind::Constraint, place, "fits more than one of its allowed forms");
-        }
-    }
-
-    /// Counts the branches that fit; reports the faults of the one that was meant, when none
-    /// does.
-    fn one_fits(
-        branches: &[Node],
-        words: &str,
-        value: &Json<'_>,
-        place: &Place<'_>,
-        faults: &mut Faults,
-        check: &Check<'_>,
-    ) -> usize {
-        let mut fitting = 0;
-        let mut meant: Option<Faults> = None;
-        let mut others: Vec<Faults> = Vec::new();
-        for branch in branches {
-            let mut found = Faults::default();
-            branch.check(value, place, &mut found, check);
-            if found.is_empty() {
-                fitting += 1;
-            } else if fitting == 0 && meant.is_none() {
-                match branch.is_meant(value) {
-                    true => meant = Some(found),
-                    false => others.push(found),
-                }
-            }
-        }
-        if fitting > 0 {
-            return fitting;
-        }
-        if let Some(found) = meant {
-            faults.append(found);
-            return 0;
-        }
-        let sensitive = branches.iter().any(|node| node.sensitive);
-        let here = place.pointer();
-        // A branch for another kind of value says nothing of this one.
-        others.retain(|found| !found.is_about_kind(&here));
-        match others.as_slice() {
-            [] => {
-                let said = Said { value, sensitive };
-                let words = kinds(branches, check).unwrap_or_else(|| words.to_owned());
-                faults.add(FaultKind::Type, place, format_args!("{said}, but must be {words}"));
-            }
-            [_] => others.drain(..).for_each(|only| faults.append(only)),
-            several => match needed(several, &here) {
-                Some(names) => {
-                    faults.add(FaultKind::Missing, place, format_args!("must have {names}"));
-                }
-                None => {
-                    let words = first_words(several);
-                    faults.add(
-                        FaultKind::Constraint,
-                        place,
-                        format_args!("fits none of its allowed forms: {words}"),
-                    );
-                }
-            },
-        }
-        0
-    }
-
-    /// Whether `value` carries this branch's tag, or is the only kind of value it takes.
-    fn is_meant(&self, value: &Json<'_>) -> bool {
-        let Json::Object(_) = value else {
-            return self.types != types::ANY && self.types & kind_of(value) != 0;
-        };
-        let mut tags =
-            self.properties.iter().filter(|(_, _, node)| node.tag().is_some()).peekable();
-        if tags.peek().is_some() {
-            return tags.all(|(name, _, node)| {
-                value
-                    .member(name)
-                    .is_some_and(|member| node.tag().is_some_and(|tag| member.equals(tag)))
-            });
-        }
-        // An externally tagged variant: its one required member names it.
-        self.properties.iter().any(|(name, required, _)| *required && value.member(name).is_some())
-    }
-}
-
-/// The most branches that a message tells of.
-const MAX_TOLD: usize = 4;
-
-/// What the branches are, where one of them says so elsewhere or nowhere.
-fn kinds(branches: &[Node], check: &Check<'_>) -> Option<String> {
-    let told = |node: &Node| node.reference.is_none() && node.is_told();
-    if branches.iter().all(told) {
-        return None;
-    }
-    let mut kinds: Vec<&str> = Vec::new();
-    for branch in branches {
-        let node = check.target(branch).unwrap_or(branch);
-        if !told(node) {
-            return Some("one of the allowed forms".to_owned());
-        }
-        if !kinds.contains(&node.words.as_str()) {
-            kinds.push(&node.words);
-        }
-    }
-    Some(with_article(&kinds.join(" or ")))
-}
-
-/// What would do, where every branch lacks nothing but names: "`a`, or `b` and `c`".
-fn needed(branches: &[Faults], here: &str) -> Option<String> {
-    let names = |found: &Faults| -> Option<String> {
-        let names = found.missing_names(here)?;
-        Some(format!("`{}`", names.join("` and `")))
-    };
-    let mut choices: Vec<String> = Vec::new();
-    for found in branches {
-        let names = names(found)?;
-        if !choices.contains(&names) {
-            choices.push(names);
-        }
-    }
-    choices.truncate(MAX_TOLD * 2);
-    Some(choices.join(", or "))
-}
-
-/// What each branch finds first.
-fn first_words(branches: &[Faults]) -> String {
-    let mut all: Vec<&str> = Vec::new();
-    for words in branches.iter().filter_map(Faults::first_message) {
-        if !all.contains(&words) {
-            all.push(words);
-        }
-    }
-    let more = all.len().saturating_sub(MAX_TOLD);
-    all.truncate(MAX_TOLD);
-    let told = all.join("; or ");
-    match more {
-        0 => told,
-        more => format!("{told}; or {more} more"),
-    }
 }
 
 /// What a value is, in words.
-struct Said<'v> {
-    value: &'v Json<'v>,
-    sensitive: bool,
+pub(super) struct Said<'v> {
+    pub(super) value: &'v Json<'v>,
+    pub(super) sensitive: bool,
 }
 
 impl fmt::Display for Said<'_> {

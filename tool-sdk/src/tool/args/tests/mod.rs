@@ -2,6 +2,7 @@
 
 #[cfg(feature = "mcp")]
 mod agree;
+mod by_schema;
 
 use proptest::prelude::*;
 use schemars::JsonSchema;
@@ -561,120 +562,4 @@ fn whole_numbers_may_be_written_in_any_way() {
         i128: "-170141183460469231731687303715884105728.0" "170141183460469231731687303715884105727";
         u128: "340282366920938463463374607431768211455.0" "340282366920938463463374607431768211455";
     }
-}
-
-// The same holds where only a schema describes the arguments.
-#[test]
-fn a_schema_alone_goes_by_the_value_too() {
-    let schema = Schema::from_json(
-        r#"{"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}"#,
-    );
-    let checks = Checks::of_schema(schema.unwrap(), &[]);
-    let take = |text| take_value("one", &checks, &RawArgs::new(text));
-    assert_eq!(take(r#"{"n": 9.0}"#).unwrap().0["n"].as_i64(), Some(9));
-    assert_eq!(take(r#"{"n": -0}"#).unwrap().0["n"].as_i64(), Some(0));
-    assert!(take(r#"{"n": 10.0}"#).is_err() && take(r#"{"n": 8.5}"#).is_err());
-}
-
-/// The faults of `arguments` of which only `schema` speaks.
-#[track_caller]
-fn faults_by_schema(schema: Value, arguments: &str) -> Vec<String> {
-    let checks = Checks::of_schema(Schema::from_value(schema).unwrap(), &[]);
-    let error = take_value("one", &checks, &RawArgs::new(arguments)).unwrap_err();
-    error.faults().iter().map(|fault| fault.message.clone()).collect()
-}
-
-// F38: where there are several forms, what is wrong with each, and never against itself.
-#[test]
-fn alternatives_say_what_to_send() {
-    use serde_json::json;
-    let either = json!({ "type": "object", "anyOf": [
-        { "required": ["a"] }, { "required": ["b", "c"] },
-    ] });
-    let root = |arguments| faults_by_schema(either.clone(), arguments);
-    assert_eq!(root("{}"), ["the arguments must have `a`, or `b` and `c`"]);
-    assert_eq!(root(r#"{"b": 1}"#), ["the arguments must have `a`, or `c`"]);
-    let within = |x: Value, arguments| {
-        let x = json!({ "type": "object", "properties": { "x": x },
-            "$defs": { "T": { "type": "string" }, "L": { "items": { "type": "integer" } } } });
-        faults_by_schema(x, arguments)
-    };
-    assert_eq!(
-        within(
-            json!({ "oneOf": [
-            { "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] },
-            { "type": "object", "properties": { "b": { "type": "string" } }, "required": ["b"] },
-        ] }),
-            r#"{"x": {}}"#
-        ),
-        ["`x` must have `a`, or `b`"]
-    );
-    assert_eq!(
-        within(
-            json!({ "oneOf": [{ "$ref": "#/$defs/T" }, { "type": "integer" }] }),
-            r#"{"x": []}"#
-        ),
-        ["`x` is a list, but must be a string or integer"]
-    );
-    assert_eq!(
-        within(
-            json!({ "anyOf": [{ "minLength": 3 }, { "const": 7 }, { "pattern": "^z" }] }),
-            r#"{"x": "b"}"#
-        ),
-        ["`x` fits none of its allowed forms: `x` has 1 character, but must have at least 3; or \
-          `x` is the string \"b\", but must be 7; or `x` is the string \"b\", but must match \
-          the pattern ^z"]
-    );
-    assert_eq!(
-        within(json!({ "anyOf": [{ "type": "string" }, { "minProperties": 1 }] }), r#"{"x": {}}"#),
-        ["`x` has 0 members, but must have at least 1"]
-    );
-    let many =
-        json!({ "type": "object", "minProperties": 1, "oneOf": [{}, { "maxProperties": 2 }] });
-    assert_eq!(
-        faults_by_schema(many, "{}"),
-        [
-            "the arguments have 0 members, but must have at least 1",
-            "the arguments fit more than one of their allowed forms",
-        ]
-    );
-}
-
-// What a reference stands for is held against a value once, however many ways lead there.
-#[test]
-fn the_work_is_bounded() {
-    use serde_json::json;
-    let twice = json!({
-        "type": "object",
-        "properties": { "x": { "$ref": "#/$defs/t" } },
-        "$defs": { "t": { "type": ["array", "integer"], "allOf": [
-            { "items": { "$ref": "#/$defs/t" } }, { "items": { "$ref": "#/$defs/t" } },
-        ] } },
-    });
-    let nested = |inner: &str| format!(r#"{{"x": {}{inner}{}}}"#, "[".repeat(60), "]".repeat(60));
-    let checks = Checks::of_schema(Schema::from_value(twice.clone()).unwrap(), &[]);
-    assert!(take_value("one", &checks, &RawArgs::new(nested("1"))).is_ok());
-    let faults = faults_by_schema(twice, &nested("\"a\""));
-    assert!(faults[0].contains("but must be a list or integer"), "{faults:?}");
-
-    // Neither schema nor value is deep; both together are.
-    let many = (0..12).fold(json!({ "$ref": "#/$defs/t" }), |inner, _| json!({ "allOf": [inner] }));
-    let deep = json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/t" } },
-        "$defs": { "t": { "items": many } } });
-    assert_eq!(
-        faults_by_schema(deep, &nested("1")),
-        ["the arguments have too many alternatives to check; send less, or less deep"]
-    );
-
-    // Where no reference bounds it, the steps do.
-    let mut deep = json!({ "minLength": 1 });
-    for _ in 0..30 {
-        deep = json!({ "allOf": [{ "unevaluatedProperties": false, "anyOf": [deep] }],
-                       "unevaluatedProperties": false });
-    }
-    let deep = json!({ "type": "object", "properties": { "x": deep } });
-    assert_eq!(
-        faults_by_schema(deep, r#"{"x": {"a": 1}}"#),
-        ["the arguments have too many alternatives to check; send less, or less deep"]
-    );
 }

@@ -46,7 +46,7 @@ pub(super) fn instead_of(
 /// The same text where every escape of half a letter has its other half, or is one of a letter
 /// that stands for what is lost; nothing where that changes nothing.
 fn with_whole_letters(message: &[u8]) -> Option<Vec<u8>> {
-    const ESCAPE: usize = r"\uXXXX".len();
+    const ESCAPE: usize = r"\u0000".len();
     const LOST: &[u8] = br"\ufffd";
     let unit = |at: usize| {
         let digits = message.get(at..at + ESCAPE)?.strip_prefix(br"\u")?;
