@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::walk;
 
@@ -45,6 +45,17 @@ fn has_names(schema: &Map<String, Value>, depth: usize) -> bool {
         }
     });
     found
+}
+
+/// Refers to a place, beside another one where `schema` refers to one already.
+fn refer(schema: &mut Map<String, Value>, place: String) {
+    if !schema.contains_key("$ref") {
+        schema.insert("$ref".to_owned(), place.into());
+    } else if let Value::Array(all) =
+        schema.entry("allOf").or_insert_with(|| Value::Array(Vec::new()))
+    {
+        all.push(json!({ "$ref": place }));
+    }
 }
 
 /// Where what has a name stands, as pointers.
@@ -92,18 +103,27 @@ impl Names {
         {
             *reference = place;
         }
+        let mut places = Vec::new();
         for keyword in ["$dynamicRef", "$recursiveRef"] {
             if let Some(Value::String(reference)) = schema.get(keyword)
-                && !schema.contains_key("$ref")
                 && self.is_always_the_same(keyword, reference)
                 && let Some(place) = self.place(&base, reference)
             {
                 schema.shift_remove(keyword);
-                schema.insert("$ref".to_owned(), place.into());
+                places.push(place);
             }
         }
-        for keyword in ["$anchor", "$dynamicAnchor", "$recursiveAnchor", "$id"] {
+        for keyword in ["$anchor", "$id"] {
             schema.shift_remove(keyword);
+        }
+        // What leads elsewhere by another way still needs to find it.
+        if let Some(Value::String(name)) = schema.get("$dynamicAnchor")
+            && self.is_one(name)
+        {
+            schema.shift_remove("$dynamicAnchor");
+        }
+        if self.resources.len() == 1 {
+            schema.shift_remove("$recursiveAnchor");
         }
         walk::each_mut(schema, &mut |_, inner| {
             if let Value::Object(inner) = inner
@@ -112,15 +132,21 @@ impl Names {
                 self.say(inner, &base, depth + 1);
             }
         });
+        places.into_iter().for_each(|place| refer(schema, place));
     }
 
     /// Whether a reference leads to one place, whichever way a check came to it.
     fn is_always_the_same(&self, keyword: &str, reference: &str) -> bool {
         match (keyword, reference.split_once('#')) {
             ("$recursiveRef", _) => self.resources.len() == 1,
-            (_, Some((_, name))) => self.dynamic.get(name).is_none_or(|count| *count == 1),
+            (_, Some((_, name))) => self.is_one(name),
             _ => true,
         }
+    }
+
+    /// Whether no two schemas have this anchor.
+    fn is_one(&self, name: &str) -> bool {
+        self.dynamic.get(name).is_none_or(|count| *count == 1)
     }
 
     /// Where `reference` leads from a schema whose address is `base`.
@@ -245,6 +271,35 @@ mod tests {
         check(
             &json!({ "$recursiveAnchor": true, "items": { "$recursiveRef": "#" } }),
             &json!({ "items": { "$ref": "#" } }),
+        );
+    }
+
+    #[test]
+    fn what_depends_on_the_way_keeps_its_anchors() {
+        let tree = json!({
+            "$id": "https://e.com/tree", "$dynamicAnchor": "n", "items": { "$dynamicRef": "#n" },
+        });
+        let strict = json!({
+            "$dynamicAnchor": "n", "$ref": "https://e.com/tree", "$defs": { "tree": tree },
+        });
+        check(
+            &strict,
+            &json!({
+                "$dynamicAnchor": "n", "$ref": "#/$defs/tree",
+                "$defs": { "tree": { "$dynamicAnchor": "n", "items": { "$dynamicRef": "#n" } } },
+            }),
+        );
+        check(
+            &json!({
+                "$defs": { "a": { "$id": "a", "$ref": "#/not", "$dynamicRef": "#b", "not": {
+                    "$dynamicAnchor": "b",
+                } } },
+            }),
+            &json!({
+                "$defs": { "a": { "$ref": "#/$defs/a/not", "not": {}, "allOf": [
+                    { "$ref": "#/$defs/a/not" },
+                ] } },
+            }),
         );
     }
 

@@ -9,8 +9,10 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use super::suspicion::{self, WORDS};
+use super::validator::{Judge, Verdict};
 use crate::permission::spelt;
 use crate::redact::{Redactor, is_secret_key};
+use crate::schema::Schema;
 
 /// More is no form that anybody fills in.
 const MOST_FIELDS: usize = 32;
@@ -23,7 +25,7 @@ static SECRETS: LazyLock<Redactor> = LazyLock::new(Redactor::from_env);
 pub(super) struct Form {
     pub(super) message: String,
     pub(super) schema: Value,
-    validator: jsonschema::Validator,
+    judge: Judge,
 }
 
 impl Form {
@@ -57,9 +59,9 @@ impl Form {
         if hides(&schema) {
             return Err("something in it does not show");
         }
-        let validator =
-            jsonschema::validator_for(&schema).map_err(|_| "its schema is not usable")?;
-        Ok(Self { message: suspicion::readable(message), schema, validator })
+        let judge =
+            Judge::of(&schema, Schema::from_value).map_err(|_| "its schema is not usable")?;
+        Ok(Self { message: suspicion::readable(message), schema, judge })
     }
 
     /// What goes back of what somebody filled in. A field that was left out has the value that
@@ -81,7 +83,7 @@ impl Form {
             return Err("it holds more than was asked for");
         }
         let answer = Value::Object(answer);
-        if !self.validator.is_valid(&answer) {
+        if !matches!(self.judge.judge(&answer, 0, |_| ()), Verdict::Fits) {
             return Err("it is not what was asked for");
         }
         let mut redacted = answer.clone();

@@ -17,6 +17,7 @@ pub(super) const MOST_BYTES: usize = 256 << 10;
 const MOST_BACKTRACKING: usize = 20_000;
 
 /// A schema that judges.
+#[derive(Debug)]
 pub(super) struct Judge {
     validator: Validator,
     /// The schema in the words of today.
@@ -56,8 +57,8 @@ impl Judge {
         let told = read(readable.clone())
             .or_else(|error| followable(readable).and_then(&read).map_err(|_| error))
             .map_err(|error| wrong(&error))?;
-        if !cost::is_written_out_in_time(told.as_map()) {
-            return Err("what it refers to stands for too much".to_owned());
+        if !cost::is_made_in_time(told.as_map()) {
+            return Err("it stands for too much".to_owned());
         }
         let patterns = PatternOptions::fancy_regex().backtrack_limit(MOST_BACKTRACKING);
         let options = jsonschema::options().with_pattern_options(patterns);

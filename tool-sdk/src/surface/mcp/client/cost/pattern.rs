@@ -1,0 +1,291 @@
+//! What it costs to hold a text against a pattern, told from the pattern alone.
+//!
+//! Most patterns are followed through a text once, with as many places in the pattern at a time
+//! as it has. One that looks around or refers back is followed by going back and looking again,
+//! unless it looks around only where it begins.
+
+/// How many places of a pattern are followed through one byte of a text at the cost of one
+/// meeting.
+const AT_ONCE: f64 = 32.0;
+
+/// What going back and looking again costs in a short text; the validator ends it there.
+const LOOKS_AGAIN: f64 = 3_000.0;
+
+/// A text that is as long again costs as much again, where parts of it are looked through anew.
+const LOOKED_THROUGH: f64 = 64.0;
+
+/// In a text that is no longer than this, there is not much to go back to.
+const SHORT: usize = 8;
+
+/// A pattern, as far as its cost goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pattern {
+    /// How many places it has.
+    places: f64,
+    looks_again: bool,
+}
+
+impl Pattern {
+    pub(super) fn of(text: &str) -> Self {
+        Self { places: places(text), looks_again: !is_followed_once(text) }
+    }
+
+    /// How many places it has when it is made.
+    pub(super) fn places(self) -> f64 {
+        self.places
+    }
+
+    /// What `count` texts cost that are `length` bytes long together.
+    pub(super) fn cost(self, count: usize, length: usize) -> f64 {
+        let (count, length) = (count as f64, length as f64);
+        let once = 4.0 * count + self.places * length / AT_ONCE;
+        if self.looks_again && length > SHORT as f64 * count {
+            once + LOOKS_AGAIN * (count + length / LOOKED_THROUGH)
+        } else {
+            once
+        }
+    }
+}
+
+/// Whether one pass over a text is enough: nothing refers back, and it looks around only where
+/// it begins, at something simple.
+fn is_followed_once(text: &str) -> bool {
+    let Some(mut rest) = text.strip_prefix('^') else { return is_simple(text) };
+    while let Some(inside) = AHEAD.iter().find_map(|start| rest.strip_prefix(start)) {
+        let Some(end) = closing(inside) else { return false };
+        if !is_simple(&inside[..end]) {
+            return false;
+        }
+        rest = &inside[end + 1..];
+    }
+    // What is repeated, or one of several, would be looked at again.
+    is_simple(rest) && !rest.starts_with(['*', '+', '?', '{']) && !has_branches(rest)
+}
+
+/// How a look at what comes begins.
+const AHEAD: &[&str] = &["(?=", "(?!"];
+
+/// Whether it neither looks around nor refers back.
+fn is_simple(text: &str) -> bool {
+    const AROUND: &[&str] = &["(?=", "(?!", "(?<=", "(?<!", "(?>", "(?("];
+    let back = |two: &[u8]| matches!(two, [b'\\', b'1'..=b'9' | b'k' | b'g' | b'G' | b'K']);
+    !AROUND.iter().any(|it| text.contains(it)) && !text.as_bytes().windows(2).any(back)
+}
+
+/// Where the bracket is closed in which `text` begins.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    each(text, |at, kind| {
+        match kind {
+            Kind::Open => depth += 1,
+            Kind::Close if depth == 0 => return Some(at),
+            Kind::Close => depth -= 1,
+            _ => {}
+        }
+        None
+    })
+}
+
+/// Whether it is one of several things outside of all brackets.
+fn has_branches(text: &str) -> bool {
+    let mut depth = 0_usize;
+    let found = each(text, |_, kind| {
+        match kind {
+            Kind::Open => depth += 1,
+            Kind::Close => depth = depth.saturating_sub(1),
+            Kind::Branch if depth == 0 => return Some(()),
+            _ => {}
+        }
+        None
+    });
+    found.is_some()
+}
+
+/// How many places a pattern has, where what is repeated so many times stands there so many
+/// times.
+fn places(text: &str) -> f64 {
+    // What stands in each open bracket, and the last of it, which may be repeated.
+    let mut open = vec![(0.0, 0.0)];
+    let never: Option<()> = each(text, |_, kind| {
+        match kind {
+            Kind::Open => open.push((1.0, 0.0)),
+            Kind::Close if open.len() > 1 => {
+                let (sum, last) = open.pop().unwrap_or_default();
+                put(&mut open, sum + last);
+            }
+            Kind::Close | Kind::Branch => put(&mut open, 1.0),
+            Kind::One(places) => put(&mut open, places),
+            Kind::Times(times) => {
+                if let Some((_, last)) = open.last_mut() {
+                    *last *= times;
+                }
+            }
+        }
+        None
+    });
+    debug_assert!(never.is_none(), "all of it is looked at");
+    open.into_iter().map(|(sum, last)| sum + last).sum()
+}
+
+fn put(open: &mut [(f64, f64)], places: f64) {
+    if let Some((sum, last)) = open.last_mut() {
+        *sum += *last;
+        *last = places;
+    }
+}
+
+/// A piece of a pattern.
+enum Kind {
+    Open,
+    Close,
+    Branch,
+    /// Something of so many places.
+    One(f64),
+    /// What comes before, so many times.
+    Times(f64),
+}
+
+/// A class of letters, of all there are.
+const CLASS: f64 = 16.0;
+const WIDE_CLASS: f64 = 64.0;
+
+/// Calls `visit` with each piece, until it gives something.
+fn each<T>(text: &str, mut visit: impl FnMut(usize, Kind) -> Option<T>) -> Option<T> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let (kind, length) = match byte {
+            b'\\' => match bytes.get(at + 1) {
+                Some(b'p' | b'P') => (Kind::One(WIDE_CLASS), 2 + named(&bytes[at + 2..])),
+                Some(b'w' | b'W' | b'd' | b'D' | b's' | b'S') => (Kind::One(CLASS), 2),
+                _ => (Kind::One(1.0), 2),
+            },
+            b'[' => {
+                let length = class(&bytes[at..]);
+                let wide =
+                    bytes[at..at + length].windows(2).any(|two| matches!(two, b"\\p" | b"\\P"));
+                (Kind::One(if wide { WIDE_CLASS } else { CLASS }), length)
+            }
+            b'(' => (Kind::Open, 1),
+            b')' => (Kind::Close, 1),
+            b'|' => (Kind::Branch, 1),
+            b'{' => match times(&bytes[at..]) {
+                Some((times, length)) => (Kind::Times(times), length),
+                None => (Kind::One(1.0), 1),
+            },
+            _ => (Kind::One(1.0), 1),
+        };
+        if let Some(found) = visit(at, kind) {
+            return Some(found);
+        }
+        at += length;
+    }
+    None
+}
+
+/// How long the name of a class is, with its braces.
+fn named(bytes: &[u8]) -> usize {
+    match bytes.first() {
+        Some(b'{') => bytes.iter().position(|&it| it == b'}').map_or(0, |end| end + 1),
+        _ => 0,
+    }
+}
+
+/// How long a class in square brackets is.
+fn class(bytes: &[u8]) -> usize {
+    // The first may be a bracket that closes nothing.
+    let mut at = if bytes.get(1) == Some(&b'^') { 3 } else { 2 };
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b']' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// How many times at most, and how long that is.
+fn times(bytes: &[u8]) -> Option<(f64, usize)> {
+    let end = bytes.iter().position(|&it| it == b'}')?;
+    let said = str::from_utf8(&bytes[1..end]).ok()?;
+    let (least, most) = said.split_once(',').unwrap_or((said, said));
+    let least: f64 = least.trim().parse().ok()?;
+    let most = most.trim().parse().unwrap_or(least + 1.0);
+    Some((least.max(most).max(1.0), end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_repeated_counts_as_often() {
+        for (text, expected) in [
+            ("abc", 3.0),
+            (r"^\d{4}-\d{2}$", 2.0 + 64.0 + 1.0 + 32.0),
+            ("(ab|c){10}", 10.0 * 5.0),
+            ("((a{10}){10}){10}", 1110.0),
+            ("[]a]{3}", 48.0),
+            (r"[^\]]x{2,}", 16.0 + 4.0),
+            (r"\p{L}{5}", 320.0),
+            ("a{", 2.0),
+            (r"\{2}", 3.0),
+        ] {
+            assert_eq!(places(text).round(), f64::round(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_pass_is_known_from_many() {
+        for text in [
+            "a+b*",
+            r"^(?!\s*$).+",
+            r"^(?=.*[A-Z])(?=.*\d)[^(]{8,}$",
+            r"^(?=[)])a(b|c)",
+            "(a|b)*c$",
+        ] {
+            assert!(is_followed_once(text), "{text}");
+        }
+        for text in [
+            r"(?!\s*$).+",
+            "^(a+)+(?=b)",
+            r"^(a)\1$",
+            "^(?=(?=a)b)c",
+            "^(?=a)+b",
+            "^(?=a)b|(c+)+d",
+            "^(?=a",
+        ] {
+            assert!(!is_followed_once(text), "{text}");
+        }
+    }
+
+    // The first branch fails in as many ways as there are, and the second is the right one.
+    #[test]
+    fn the_validator_follows_once_what_is_said_to_be() {
+        let is_found = |pattern: &str| {
+            let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(20_000);
+            let options = jsonschema::options().with_pattern_options(patterns);
+            let validator = options.build(&serde_json::json!({ "pattern": pattern })).unwrap();
+            validator.is_valid(&serde_json::json!("ab".repeat(40) + "d"))
+        };
+        for (pattern, is_once) in [
+            ("((a|b|ab)*c|(a|b|ab)*d)$", true),
+            ("^(?=a)(?:(a|b|ab)*c|(a|b|ab)*d)$", true),
+            ("^(?!(?:(a|b|ab)*c|(a|b|ab)*e)$)(?=.*b).*$", true),
+            ("^(?=a)(?:(a|b|ab)*(?=c)c|(a|b|ab)*d)$", false),
+        ] {
+            assert_eq!(is_followed_once(pattern), is_once, "{pattern}");
+            assert_eq!(is_found(pattern), is_once, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn long_texts_cost_their_length() {
+        let plain = Pattern::of("^[a-z]+$");
+        assert!(plain.cost(1, 20) < 30.0 && plain.cost(1, 4 << 20) > 1_000_000.0);
+        let again = Pattern::of("^(?=a)(?=(a+)+b)(a+)+$(?<=c)");
+        assert!(again.cost(1, 8) < 40.0 && again.cost(1, 17) > 3_000.0);
+        assert!(again.cost(1, 1 << 20) > 10_000_000.0);
+    }
+}
