@@ -340,19 +340,21 @@ async fn an_answer_of_http_that_is_no_answer_is_told_at_once() {
         "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "not like this" },
     })
     .to_string();
-    let json = |status: &str| {
+    let body = |status: &str, body: &str| {
         let kind = "Content-Type: application/json\r\nConnection: close";
-        Reply::Raw(format!(
-            "{status}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{refusal}",
-            refusal.len()
-        ))
+        Reply::Raw(format!("{status}\r\n{kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
     };
+    let json = |status: &str| body(status, &refusal);
+    let to_another = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":1,"message":"no"}}"#;
+    let of_another = r#"{"jsonrpc":"2.0","id":4711,"result":{"content":[]}}"#;
     for (reply, words) in [
         (json("200 OK"), "the server says no (-32600): not like this"),
         (json("400 Bad Request"), "the server says no (-32600): not like this"),
         (json("500 Internal Server Error"), "the server says no (-32600): not like this"),
         (events(&refusal), "the server says no (-32600): not like this"),
         (events(&format!("[{refusal}]")), "the server says no (-32600): not like this"),
+        (body("200 OK", to_another), "the server says no (1): no"),
+        (body("200 OK", of_another), "gives a result of something else"),
         (status("202 Accepted"), "gives no answer"),
         (status("204 No Content"), "gives no answer"),
         (status("200 OK"), "no message of the protocol"),

@@ -71,7 +71,7 @@ impl StreamableHttpClient for Attentive {
                 StreamableHttpPostResponse::Sse(readable(events, id, longest), session)
             }
             StreamableHttpPostResponse::Json(answer, session) => {
-                StreamableHttpPostResponse::Json(named(answer, id.as_ref()), session)
+                StreamableHttpPostResponse::Json(own(answer, id), session)
             }
             StreamableHttpPostResponse::Accepted => match id {
                 Some(id) => {
@@ -186,6 +186,19 @@ fn named(mut answer: ServerJsonRpcMessage, id: Option<&RequestId>) -> ServerJson
         && error.id.is_none()
     {
         error.id = id.cloned();
+    }
+    answer
+}
+
+/// The one message that answers the request with this `id`: a no is always to it, whatever it
+/// names, and a result of something else is none.
+fn own(mut answer: ServerJsonRpcMessage, id: Option<RequestId>) -> ServerJsonRpcMessage {
+    match (&mut answer, id) {
+        (JsonRpcMessage::Error(error), Some(id)) => error.id = Some(id),
+        (JsonRpcMessage::Response(result), Some(id)) if result.id != id => {
+            return unread::answer(id, "the server gives a result of something else");
+        }
+        _ => {}
     }
     answer
 }
