@@ -25,7 +25,7 @@ use serde::Deserialize;
 
 use super::config::Part;
 use super::exit::{Failure, Result};
-use super::{Io, input};
+use super::{Io, input, style};
 use crate::surface::mcp::{Http, Principal, Token};
 use crate::toolset::Toolset;
 
@@ -74,9 +74,13 @@ pub(super) fn principals(serve: Part<'_, '_>) -> Principals {
 
 fn principal((name, part): (String, Part<'_, '_>)) -> Option<(String, Entry)> {
     let is_nobody = name.trim().is_empty();
+    // It stands in prompts and in logs.
+    let is_plain =
+        name.trim() == name && style::escaped(&name) == name && !name.contains(char::is_control);
     let one_token =
         move |entry: Entry| match entry.token_env.is_some() == entry.token_file.is_some() {
             _ if is_nobody => Err("somebody without a name is nobody"),
+            _ if !is_plain => Err("a name has no blanks at its ends and no hidden characters"),
             true => Err("it needs either `token_env` or `token_file`"),
             false => Ok(entry),
         };
@@ -103,7 +107,7 @@ fn origin(text: String) -> Checked {
 }
 
 fn is_host(text: &str) -> bool {
-    !text.is_empty() && !text.contains(['/', '@', ' '])
+    !text.is_empty() && !text.contains(|it: char| "/@*?#".contains(it) || it <= ' ')
 }
 
 impl Principals {
@@ -139,9 +143,10 @@ pub(super) fn reached_as(own: &Principals, address: SocketAddr) -> Option<String
     }
 }
 
-/// Lets all of them in. An agent that `tools` does not know would have every tool there is.
+/// Lets all of them in, beside whoever has the token `general`. An agent that `tools` does not know would have every tool there is.
 pub(super) fn admit(
     mut http: Http,
+    general: &Token,
     Principals { principals, .. }: &Principals,
     tools: &Toolset,
     io: &Io<'_>,
@@ -154,6 +159,11 @@ pub(super) fn admit(
                 .hint(format_args!("write `[agents.{agent}]`, or name one that is there")));
         }
         let token = entry.token(name, io)?;
+        if token.reveal() == general.reveal() {
+            return Err(Failure::config(format_args!(
+                "`{name}` has the token that is nobody's in particular"
+            )));
+        }
         if let Some((_, other)) = known.iter().find(|(secret, _)| secret == token.reveal()) {
             return Err(Failure::config(format_args!("`{other}` and `{name}` have one token")));
         }
@@ -240,6 +250,10 @@ mod tests {
         check(&ada("token_env = 'A'\ntoken_file = 'b'"), "needs either");
         // What stands in the file may be read by whoever reads the file.
         check(&ada("token = '0123456789abcdef0123456789abcdef'"), "unknown field `token`");
+        check("[serve.mcp.principals.\"a\\n\"]\ntoken_env = 'A'\n", "no blanks at its ends");
+        check("[serve.mcp.principals.\"a\\u202e\"]\ntoken_env = 'A'\n", "no hidden characters");
+        check("hosts = ['*']\n", "`*` is no host");
+        check("origins = ['https://*.example.com']\n", "is no origin");
         check("[serve.mcp.principals.'']\ntoken_env = 'A'\n", "without a name is nobody");
         check("[serve.mpc]\n", "unknown key `mpc`; did you mean `mcp`?");
     }

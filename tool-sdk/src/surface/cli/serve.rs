@@ -81,7 +81,7 @@ pub(super) fn run(
             let own = config::load(&[top, matches], io)?.principals;
             let token = token(address, own.is_empty(), keep(&[top, matches], io), io)?;
             let (http, tools) = (Http::new(token.as_token().clone()), pipeline.toolset());
-            let http = principals::admit(http, &own, tools, io)?;
+            let http = principals::admit(http, token.as_token(), &own, tools, io)?;
             // What one adds is there for all, and who comes in here is not one.
             if !own.register_servers {
                 hide_registration(tools);
@@ -273,5 +273,17 @@ mod tests {
         let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
         assert_eq!(ran.code, 2, "{}", ran.err);
         assert!(ran.err.contains("`ada` is to be the agent `raeder`"), "{}", ran.err);
+    }
+    // F130: whose token it is would depend on who is asked first.
+    #[test]
+    fn one_token_is_nobodys_and_somebodys_at_once_for_nobody() {
+        let mut setting = Setting::default();
+        let token = "0123456789abcdef0123456789abcdef";
+        setting.env.extend([("ADA_TOKEN", token.to_owned()), ("TOOL_SDK_TOKEN", token.to_owned())]);
+        let config =
+            setting.file("c.toml", "[serve.mcp.principals.ada]\ntoken_env = \"ADA_TOKEN\"\n");
+        let ran = setting.run(&["--config", &config, "serve", "mcp", "--http", "127.0.0.1:0"]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("`ada` has the token that is nobody's"), "{}", ran.err);
     }
 }

@@ -74,19 +74,19 @@ impl Guard {
         Self { tokens, hosts, origins: http.origins.clone() }
     }
 
-    /// Whether the name and the site are known. Browsers ask that much without a token.
-    pub(super) fn knows(&self, head: &Head<'_>) -> Result<(), Refused> {
-        let one_of = |field: Field<'_>, list: &[String]| {
-            let is_known = |value: &str| {
-                list.iter().any(|known| known == value)
-                    || list.iter().any(|known| known.eq_ignore_ascii_case(value))
-            };
-            field.text().is_some_and(is_known)
+    /// Whether the names and the site are known; `target` is the name in the first line, which
+    /// counts as well where there is one (RFC 9112, 3.2.2). Browsers ask that much without a
+    /// token.
+    pub(super) fn knows(&self, head: &Head<'_>, target: Option<&str>) -> Result<(), Refused> {
+        let one_of = |value: &str, list: &[String]| {
+            list.iter().any(|known| known == value)
+                || list.iter().any(|known| known.eq_ignore_ascii_case(value))
         };
-        if !one_of(head.host, &self.hosts) {
+        let is_known = |field: Field<'_>, list| field.text().is_some_and(|it| one_of(it, list));
+        if !is_known(head.host, &self.hosts) || !target.is_none_or(|it| one_of(it, &self.hosts)) {
             return Err(Refused::Host);
         }
-        if head.origin.is_there() && !one_of(head.origin, &self.origins) {
+        if head.origin.is_there() && !is_known(head.origin, &self.origins) {
             return Err(Refused::Origin);
         }
         Ok(())
@@ -126,6 +126,15 @@ mod tests {
 
     #[track_caller]
     fn check(headers: &[(&'static str, &str)], expected: Result<(), Refused>) {
+        check_at(None, headers, expected);
+    }
+
+    #[track_caller]
+    fn check_at(
+        target: Option<&str>,
+        headers: &[(&'static str, &str)],
+        expected: Result<(), Refused>,
+    ) {
         let http = Http::new(TOKEN.parse().unwrap())
             .allow_host("Tools.example.com")
             .allow_origin("https://example.com");
@@ -135,7 +144,7 @@ mod tests {
             map.append(*name, value.parse().unwrap());
         }
         let head = Head::of(&map);
-        let entered = guard.knows(&head).and_then(|()| guard.admit(&head).map(drop));
+        let entered = guard.knows(&head, target).and_then(|()| guard.admit(&head).map(drop));
         assert_eq!(entered, expected, "{headers:?}");
     }
 
@@ -165,7 +174,12 @@ mod tests {
         check(&[host, ("authorization", &bearer[..bearer.len() - 1])], Err(Refused::Token));
         check(&[host, token, token], Err(Refused::Token));
         check(&[host, ("authorization", &bearer.replace("Bearer", "bearer"))], Ok(()));
+
+        check_at(Some("localhost:8000"), &[host, token], Ok(()));
+        check_at(Some("evil.example"), &[host, token], Err(Refused::Host));
+        check_at(Some("localhost:8000"), &[token], Err(Refused::Host));
     }
+
     // F130
     #[test]
     fn a_token_says_who_it_is() {

@@ -31,6 +31,7 @@ use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::HeaderMap;
 use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
@@ -227,7 +228,8 @@ impl Door {
         let now = Instant::now();
         let (site, admitted) = {
             let head = Head::of(request.headers());
-            if let Err(refused) = self.guard.knows(&head) {
+            let target = request.uri().authority().map(Authority::as_str);
+            if let Err(refused) = self.guard.knows(&head, target) {
                 return refuse(refused);
             }
             let admitted = match cors::is_preflight(request.method(), request.headers()) {
