@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 pub use self::error::StoreError;
 
@@ -65,6 +65,26 @@ pub(crate) fn replace(
     };
     finish().inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
     place::flush_folder(&folder)
+}
+
+/// Gives a file that nobody understands another name, and says which. Who does this holds the
+/// lock, so that nobody writes into it meanwhile.
+pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = folder_of(path);
+    let now = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    let names = (0..1000).map(|nth| match nth {
+        0 => format!("{name}.corrupt-{now}"),
+        nth => format!("{name}.corrupt-{now}-{nth}"),
+    });
+    for aside in names.map(|name| folder.join(name)) {
+        if place::look(&aside)?.is_none() {
+            fs::rename(path, &aside).map_err(StoreError::io("set aside", path))?;
+            place::flush_folder(&folder).map_err(StoreError::io("write", &folder))?;
+            return Ok(aside);
+        }
+    }
+    Err(StoreError::Full { path: path.to_owned() })
 }
 
 /// Removes what dead processes did not finish of the file at `path`. Those alive hold the

@@ -5,10 +5,10 @@
 //! file takes the old one's place. A process that dies on the way leaves the old file, the new
 //! one, or a last line that is not finished, which nobody reads and the next one cuts off.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::format::{self, MOST_BYTES};
 use super::identity::{Stamp, Version};
@@ -115,7 +115,7 @@ impl<'f> Writer<'f> {
                 Ok(Newest { approvals, corrupt: None, finished: Some(finished) })
             }
             Found::Corrupt(why) => {
-                let aside = self.set_aside()?;
+                let aside = store::set_aside(&path(self.folder))?;
                 let corrupt = Some(StoreError::Corrupt { aside, why });
                 Ok(Newest { corrupt, ..Newest::default() })
             }
@@ -160,23 +160,6 @@ impl<'f> Writer<'f> {
         let write = |file: &mut File| file.write_all(text.as_bytes());
         store::replace(&path, write).map_err(StoreError::io("write", &path))
     }
-
-    fn set_aside(&self) -> Result<PathBuf, StoreError> {
-        let path = path(self.folder);
-        let now = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-        let names = (0..1000).map(|nth| match nth {
-            0 => format!("{NAME}.corrupt-{now}"),
-            nth => format!("{NAME}.corrupt-{now}-{nth}"),
-        });
-        for aside in names.map(|name| self.folder.join(name)) {
-            if place::look(&aside)?.is_none() {
-                fs::rename(&path, &aside).map_err(StoreError::io("set aside", &path))?;
-                place::flush_folder(self.folder).map_err(StoreError::io("write", self.folder))?;
-                return Ok(aside);
-            }
-        }
-        Err(StoreError::Full { path })
-    }
 }
 
 /// What was added and is not flushed yet.
@@ -197,6 +180,8 @@ impl Added {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::store::PATIENCE;
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
-use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE};
+use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE, with_cause};
 use super::super::guard::{Answers, Guard};
 use super::super::{App, Io, config, grammar, place, style};
 use super::entry::Entry;
 use super::file::Document;
-use super::{Foreign, Need};
+use super::{Foreign, Need, pins};
 use crate::error::ToolError;
 use crate::permission::spelt;
 use crate::registry::Registry;
@@ -250,6 +250,11 @@ fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
         return Err(Failure::new(USAGE, ToolError::not_found(words))
             .hint(format_args!("{} names them", path.display())));
     }
+    // Who writes the same entry again is asked again.
+    pins(levels, io).forget(server).map_err(|error| {
+        let error = ToolError::unavailable(with_cause(&error));
+        Failure::new(FAILED, error).hint("it is removed, but its tools would not be new")
+    })?;
     io.say(format_args!("removed {server}"));
     Ok(0)
 }

@@ -11,6 +11,7 @@ mod file;
 #[cfg(unix)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,12 +101,8 @@ impl Foreign {
         levels: &[&ArgMatches],
         io: &Io<'_>,
     ) -> Result<Self> {
-        let roots = place::roots(levels, io);
-        let pins = place::state_dir(levels, io).map_or_else(Pins::in_memory, |dir| {
-            Pins::in_folder(dir.join("mcp")).not_inside(&roots)
-        });
-        let known =
-            Upstreams::new(Arc::new(Toolset::new(crate::registry::Registry::default())), pins);
+        let toolset = Toolset::new(crate::registry::Registry::default());
+        let known = Upstreams::new(Arc::new(toolset), pins(levels, io));
         let names = upstreams.iter().map(|one| one.name().to_owned()).collect();
         for upstream in upstreams {
             known.add(upstream).map_err(Failure::config)?;
@@ -240,6 +237,13 @@ async fn last_words(runtime: &Handle) {
     };
     // A server that does not listen has had its time.
     let _ = tokio::time::timeout(LAST_WORDS, said).await;
+}
+
+/// What was seen of the servers' tools.
+fn pins(levels: &[&ArgMatches], io: &Io<'_>) -> Pins {
+    let roots = place::roots(levels, io);
+    let kept = |dir: PathBuf| Pins::in_folder(dir.join("mcp")).not_inside(&roots);
+    place::state_dir(levels, io).map_or_else(Pins::in_memory, kept)
 }
 
 fn names(servers: &Servers) -> Vec<String> {

@@ -101,6 +101,13 @@ fn a_server_comes_is_used_and_goes() {
     assert_eq!(shelf.run(&["mcp", "remove", "greeter"]).code, 0);
     assert_eq!(shelf.run(&["mcp", "list"]).err, "no servers are configured\n");
     assert_eq!(shelf.run(&call).code, 2, "there is no such tool any more");
+
+    // MC2: the same entry is nothing that anybody has seen.
+    let script = shelf.setting.file("server.sh", &greeter());
+    let entry = format!("[mcp.servers.greeter]\ncommand = \"sh\"\nargs = [{script:?}]\n");
+    shelf.setting.file("config.toml", &entry);
+    let again = shelf.run(&[&["--no-input", "--allow", "mcp(greeter/*)"][..], &call].concat());
+    assert_eq!(again.code, 3, "{}", again.out);
 }
 
 // MC7: who sits at the terminal is asked, where the configuration lets the server ask.

@@ -52,22 +52,41 @@ impl Folder {
     pub(super) fn update(&self, change: impl FnOnce(&mut Seen)) -> Result<Seen, StoreError> {
         let folder = self.0.create()?;
         let _lock = store::lock(&folder.join(LOCK), PATIENCE)?;
-        let mut seen = read(&folder.join(NAME)).unwrap_or_default();
+        let before = newest(&folder.join(NAME))?;
+        let mut seen = before.clone();
         change(&mut seen);
-        replace(&folder, &seen)?;
+        if seen != before {
+            replace(&folder, &seen)?;
+        }
         Ok(seen)
     }
 }
 
+/// What a writer finds. What nobody understands is set aside, never written over: a later
+/// version of the program may understand it.
+fn newest(path: &Path) -> Result<Seen, StoreError> {
+    read(path).or_else(|error| match error {
+        StoreError::Io { ref source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+            let aside = store::set_aside(path)?;
+            tracing::warn!(%error, aside = %aside.display(), "what was seen was set aside");
+            Ok(Seen::default())
+        }
+        error => Err(error),
+    })
+}
+
 fn read(path: &Path) -> Result<Seen, StoreError> {
+    let not_understood = |why: String| {
+        StoreError::io("understand", path)(io::Error::new(io::ErrorKind::InvalidData, why))
+    };
     let Some(file) = place::open_private(path)? else { return Ok(Seen::default()) };
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(StoreError::io("read", path))?;
-    let written: Written = serde_json::from_slice(&bytes)
-        .map_err(|error| StoreError::io("understand", path)(error.into()))?;
+    let written: Written =
+        serde_json::from_slice(&bytes).map_err(|error| not_understood(error.to_string()))?;
     match written.version {
         VERSION => Ok(written.seen),
-        _ => Err(StoreError::io("understand", path)(io::ErrorKind::InvalidData.into())),
+        other => Err(not_understood(format!("it is of version {other}"))),
     }
 }
 

@@ -362,4 +362,20 @@ mod tests {
         fs::write(&path, "{").unwrap();
         assert!(diff_of(&Pins::in_folder(&folder), &now).is_some(), "no JSON");
     }
+    #[test]
+    fn what_nobody_understands_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("mcp");
+        let now = sight("Reads.", "a");
+        for later in ["{", r#"{"version":2,"servers":{}}"#] {
+            let pins = Pins::in_folder(&folder);
+            pins.pin(None, ("s", "t"), &now).unwrap();
+            std::fs::write(folder.join("pins.json"), later).unwrap();
+            Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
+            assert_eq!(diff_of(&Pins::in_folder(&folder), &now), None);
+            let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+            let mut kept = files.map(|file| std::fs::read_to_string(file).unwrap());
+            assert!(kept.any(|text| text == later), "{later}");
+        }
+    }
 }
