@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use super::cost::Allowance;
 use super::suspicion::{self, WORDS};
 use super::validator::{Judge, Verdict};
 use crate::permission::spelt;
@@ -59,8 +60,8 @@ impl Form {
         if hides(&schema) {
             return Err("something in it does not show");
         }
-        let judge =
-            Judge::of(&schema, Schema::from_value).map_err(|_| "its schema is not usable")?;
+        let judge = Judge::of(&schema, Schema::from_value, &mut Allowance::default())
+            .map_err(|_| "its schema is not usable")?;
         Ok(Self { message: suspicion::readable(message), schema, judge })
     }
 
@@ -88,19 +89,32 @@ impl Form {
         }
         let mut redacted = answer.clone();
         SECRETS.redact_value(&mut redacted);
-        if redacted != answer {
+        let begins_a_key = |text: &str| text.contains("PRIVATE KEY-----");
+        if redacted != answer || fields_of(&answer).any(begins_a_key) {
             return Err("it holds a secret");
         }
         Ok(answer)
     }
 }
 
+/// The texts that were filled in.
+fn fields_of(answer: &Value) -> impl Iterator<Item = &str> {
+    let values = answer.as_object().into_iter().flat_map(Map::values);
+    values
+        .flat_map(|one| one.as_array().map_or(std::slice::from_ref(one), Vec::as_slice))
+        .filter_map(Value::as_str)
+}
+
 /// Whether the words for people speak of a secret, or a field is one that hides what is typed.
 fn asks_for_secrets(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(key, one)| match one {
-            Value::String(text) if WORDS.contains(&key.as_str()) => speaks_of_secrets(text),
-            Value::String(text) => key == "format" && text == "password",
+            Value::String(text) if key == "format" => text == "password",
+            Value::String(text) => WORDS.contains(&key.as_str()) && speaks_of_secrets(text),
+            // Choices are read by people as well.
+            Value::Array(choices) if CHOICES.contains(&key.as_str()) => {
+                choices.iter().filter_map(Value::as_str).any(speaks_of_secrets)
+            }
             one => asks_for_secrets(one),
         }),
         Value::Array(items) => items.iter().any(asks_for_secrets),
@@ -108,12 +122,31 @@ fn asks_for_secrets(schema: &Value) -> bool {
     }
 }
 
-/// Whether a word, or two of them together, name a secret.
+/// Lists of texts that are choices.
+const CHOICES: &[&str] = &["enum", "enumNames"];
+
+/// What people call a secret in a form, beside what is one wherever it stands.
+const SECRETS_OF_PEOPLE: &[&str] = &[
+    "kennwort",
+    "motdepasse",
+    "onetime",
+    "otp",
+    "passcode",
+    "passwort",
+    "pin",
+    "pincode",
+    "authenticator",
+];
+
+/// Whether a word, or a few of them together, name a secret.
 fn speaks_of_secrets(text: &str) -> bool {
     let words: Vec<&str> =
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    words.iter().any(|word| is_secret_key(word))
-        || words.windows(2).any(|pair| is_secret_key(&pair.concat()))
+    let is_secret = |word: &str| {
+        is_secret_key(word) || SECRETS_OF_PEOPLE.iter().any(|it| it.eq_ignore_ascii_case(word))
+    };
+    words.iter().any(|word| is_secret(word))
+        || [2, 3].iter().any(|&many| words.windows(many).any(|words| is_secret(&words.concat())))
 }
 
 /// Spells out what does not show in the words for people.
@@ -168,6 +201,10 @@ mod tests {
             (json!({ "x": { "type": "string", "description": "The API key of ada." } }), "secret"),
             (json!({ "x": { "type": "string", "description": "pass\u{200b}word" } }), "secret"),
             (json!({ "x": { "type": "string", "format": "password" } }), "secret"),
+            (json!({ "x": { "enum": ["a"], "enumNames": ["The password"] } }), "secret"),
+            (json!({ "x": { "enum": ["PIN code", "b"] } }), "secret"),
+            (json!({ "x": { "type": "string", "title": "One-time code" } }), "secret"),
+            (json!({ "x": { "type": "string", "title": "Mot de passe" } }), "secret"),
             (json!({ "a\u{200b}": { "type": "string" } }), "does not show"),
             (json!({ "a": { "type": "string", "enum": ["x\u{202e}"] } }), "does not show"),
             (json!({ "a": { "type": "string", "description": "x".repeat(MOST_BYTES) } }), "read"),
@@ -199,6 +236,7 @@ mod tests {
             json!({ "name": 3 }),
             json!({ "name": "ada", "more": "x" }),
             json!({ "name": "Authorization: Bearer 3x4mpl3" }),
+            json!({ "name": "-----BEGIN PRIVATE KEY-----\nMIIE" }),
         ] {
             assert!(filled(wrong.clone()).is_err(), "{wrong}");
         }
