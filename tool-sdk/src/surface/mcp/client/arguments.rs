@@ -9,6 +9,7 @@ use jsonschema::ValidationError;
 use serde_json::{Map, Value};
 
 use super::super::message::outside_strings;
+use super::cost::Allowance;
 use super::validator::{Judge, Verdict};
 use crate::call::{Note, RawArgs};
 use crate::schema::Schema;
@@ -30,12 +31,17 @@ impl Contract {
     /// # Errors
     ///
     /// Says why nothing could be checked by this schema.
-    pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
-        let judge = Judge::of(schema, Schema::from_value)
+    pub(super) fn of(schema: &Value, allowance: &mut Allowance) -> Result<(Self, Schema), String> {
+        let judge = Judge::of(schema, Schema::from_value, allowance)
             .map_err(|why| format!("its schema cannot be used: {why}"))?;
         let told = judge.told().clone();
         let checks = Checks::of_schema(told.clone(), &[]);
         Ok((Self { judge, checks }, told))
+    }
+
+    /// What is odd about the schema.
+    pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
+        self.judge.oddities()
     }
 
     /// Takes arguments that the schema accepts.
@@ -137,7 +143,7 @@ mod tests {
     use super::*;
 
     fn take(schema: Value, arguments: &str) -> Result<Map<String, Value>, String> {
-        let (contract, _) = Contract::of(&schema)?;
+        let (contract, _) = Contract::of(&schema, &mut Allowance::default())?;
         let taken = contract.take("mcp__s__t", &RawArgs::new(arguments));
         taken.map(|(arguments, _)| arguments).map_err(|error| error.to_string())
     }
@@ -215,7 +221,8 @@ mod tests {
     // What is told keeps to what the server means, also where others read it as of today.
     #[test]
     fn what_is_told_of_an_earlier_draft_means_the_same() {
-        let told = |schema: Value| Contract::of(&schema).unwrap().1.to_value();
+        let told =
+            |schema: Value| Contract::of(&schema, &mut Allowance::default()).unwrap().1.to_value();
         assert_eq!(
             told(json!({
                 "$schema": "http://json-schema.org/draft-07/schema#",
@@ -260,7 +267,7 @@ mod tests {
             let error = take(schema.clone(), r#"{"x": "a"}"#).unwrap_err();
             let words = "- `x` is the string \"a\", but must be an integer";
             assert!(error.contains(words), "{schema} {error}");
-            let (_, told) = Contract::of(&schema).unwrap();
+            let (_, told) = Contract::of(&schema, &mut Allowance::default()).unwrap();
             assert!(told.property("x").unwrap()["$ref"].as_str().unwrap().starts_with("#/$defs/"));
         }
     }
@@ -272,7 +279,7 @@ mod tests {
             let schema = json!({
                 "$schema": draft, "type": "object", "properties": { "x": { "$ref": d7 } },
             });
-            let (_, told) = Contract::of(&schema).unwrap();
+            let (_, told) = Contract::of(&schema, &mut Allowance::default()).unwrap();
             assert_eq!(told.property("x"), Some(&json!({ "type": ["object", "boolean"] })));
             assert!(take(schema.clone(), r#"{"x": {"type": "string"}}"#).is_ok());
             assert!(take(schema.clone(), r#"{"x": 1}"#).is_err());
@@ -306,7 +313,41 @@ mod tests {
             json!(true),
             json!({ "type": "object", "description": "x".repeat(256 << 10) }),
         ] {
-            assert!(Contract::of(&bad).is_err(), "{:.80}", bad.to_string());
+            assert!(
+                Contract::of(&bad, &mut Allowance::default()).is_err(),
+                "{:.80}",
+                bad.to_string()
+            );
+        }
+    }
+    // A pattern as it is written in the language of the web, and not here.
+    #[test]
+    fn a_pattern_that_cannot_be_read_takes_no_tool_away() {
+        let mail = r"^[\w-\.]+@[\w-]+$";
+        let schema = json!({ "type": "object", "properties": {
+            "to": { "type": "string", "pattern": mail }, "n": { "type": "integer" },
+        } });
+        let (contract, _) = Contract::of(&schema, &mut Allowance::default()).unwrap();
+        let odd: Vec<_> = contract.oddities().collect();
+        assert!(odd.len() == 1 && odd[0].contains("is not checked"), "{odd:?}");
+        let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
+        assert!(takes(r#"{"to":"nobody","n":1}"#) && !takes(r#"{"to":"nobody","n":"x"}"#));
+    }
+
+    // Formats are remarks in every draft: the server knows what it means by them.
+    #[test]
+    fn formats_are_for_the_server_to_check() {
+        for draft in [
+            "http://json-schema.org/draft-07/schema#",
+            "https://json-schema.org/draft/2020-12/schema",
+        ] {
+            let schema = json!({ "$schema": draft, "type": "object", "properties": {
+                "at": { "type": "string", "format": "date-time" },
+                "of": { "type": "string", "contentMediaType": "application/json" },
+            } });
+            let (contract, _) = Contract::of(&schema, &mut Allowance::default()).unwrap();
+            let text = r#"{"at":"2024-01-01T00:00:00","of":"{"}"#;
+            assert!(contract.take("t", &RawArgs::new(text)).is_ok(), "{draft}");
         }
     }
 }

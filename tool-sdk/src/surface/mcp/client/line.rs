@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::cost::Allowance;
 use super::pins::Pins;
 use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
@@ -438,6 +439,8 @@ impl Line {
         let (mut tools, mut warnings) = (Vec::<ForeignTool>::new(), Vec::new());
         let wanted = |tool: &&RemoteTool| self.upstream.admits(&tool.name) && tool.is_for_models();
         let listed: Vec<&RemoteTool> = listed.iter().filter(wanted).collect();
+        let before = self.state().tools.clone();
+        let mut allowance = Allowance::default();
         let names = name::names(self.name(), listed.iter().map(|tool| tool.name.as_str()));
         for tool in listed {
             let raw = tool.name.escape_debug().take(80).collect::<String>();
@@ -453,7 +456,7 @@ impl Line {
                 warnings.push(format!("only {MOST_TOOLS} of its tools count"));
                 break;
             }
-            match ForeignTool::new(self, called.clone(), tool) {
+            match ForeignTool::new(self, called.clone(), tool, &before, &mut allowance) {
                 Ok(tool) => tools.push(tool),
                 Err(why) => warnings.push(format!("{raw}: left out, {why}")),
             }

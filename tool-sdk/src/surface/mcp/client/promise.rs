@@ -6,6 +6,7 @@
 use jsonschema::ValidationError;
 use serde_json::Value;
 
+use super::cost::Allowance;
 use super::validator::{Judge, Verdict};
 use crate::schema::Schema;
 
@@ -18,13 +19,18 @@ impl Promise {
     /// # Errors
     ///
     /// Says why no result could be judged by this schema.
-    pub(super) fn of(schema: &Value) -> Result<Self, String> {
-        Judge::of(schema, Schema::result_from_value).map(Self)
+    pub(super) fn of(schema: &Value, allowance: &mut Allowance) -> Result<Self, String> {
+        Judge::of(schema, Schema::result_from_value, allowance).map(Self)
     }
 
     /// What peers are told.
     pub(super) fn told(&self) -> &Schema {
         self.0.told()
+    }
+
+    /// What is odd about it.
+    pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
+        self.0.oddities()
     }
 
     /// How a result breaks the promise, if it does.
@@ -65,7 +71,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &Value, result: Option<Value>, expected: Option<&str>) {
-        let promise = Promise::of(schema).unwrap();
+        let promise = Promise::of(schema, &mut Allowance::default()).unwrap();
         assert_eq!(promise.broken_by(result.as_ref()).as_deref(), expected);
     }
 
@@ -108,7 +114,11 @@ mod tests {
             json!({ "$ref": "https://example.com/x" }),
             json!({ "description": "x".repeat(256 << 10) }),
         ] {
-            assert!(Promise::of(&bad).is_err(), "{:.80}", bad.to_string());
+            assert!(
+                Promise::of(&bad, &mut Allowance::default()).is_err(),
+                "{:.80}",
+                bad.to_string()
+            );
         }
     }
 }

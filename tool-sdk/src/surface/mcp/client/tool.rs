@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Contract;
+use super::cost::Allowance;
 use super::line::Line;
 use super::name::Called;
 use super::pins::{Difference, Sight};
@@ -24,6 +25,7 @@ use crate::content::Output;
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
+use crate::schema::Schema;
 use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
 
 /// The permission of every foreign tool, beside its own name.
@@ -38,8 +40,7 @@ pub(super) struct ForeignTool(Arc<Inner>);
 
 struct Inner {
     definition: Definition,
-    contract: Contract,
-    promise: Option<Promise>,
+    schemas: Arc<Schemas>,
     /// The server's own name of the tool.
     raw: String,
     sight: Sight,
@@ -55,16 +56,48 @@ impl fmt::Debug for ForeignTool {
     }
 }
 
+/// What is made of a tool's schemas, once for as long as the server says the same of it.
+struct Schemas {
+    contract: Contract,
+    parameters: Schema,
+    /// What it promises, or why that is left out.
+    promise: Option<Result<Promise, String>>,
+}
+
+impl Schemas {
+    fn of(tool: &RemoteTool, allowance: &mut Allowance) -> Result<Self, String> {
+        let (contract, parameters) = Contract::of(&tool.input_schema, allowance)?;
+        let promise = tool.output_schema.as_ref().map(|schema| Promise::of(schema, allowance));
+        Ok(Self { contract, parameters, promise })
+    }
+
+    fn promise(&self) -> Option<&Promise> {
+        self.promise.as_ref()?.as_ref().ok()
+    }
+}
+
 impl ForeignTool {
-    /// Takes a tool in.
+    /// Takes a tool in, with what is left of the server's `allowance` where it is not as it was
+    /// `before`.
     ///
     /// # Errors
     ///
     /// Says why it cannot be called.
-    pub(super) fn new(line: &Arc<Line>, called: Called, tool: &RemoteTool) -> Result<Self, String> {
-        let (contract, parameters) = Contract::of(&tool.input_schema)?;
+    pub(super) fn new(
+        line: &Arc<Line>,
+        called: Called,
+        tool: &RemoteTool,
+        before: &[Self],
+        allowance: &mut Allowance,
+    ) -> Result<Self, String> {
         let server = line.name();
-        let mut definition = Definition::new(called.name, suspicion::description(tool), parameters)
+        let sight = Sight::of(&line.identity(), tool);
+        let schemas = match before.iter().find(|it| it.0.raw == tool.name && it.0.sight == sight) {
+            Some(known) => Arc::clone(&known.0.schemas),
+            None => Arc::new(Schemas::of(tool, allowance)?),
+        };
+        let description = suspicion::description(tool);
+        let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
             .risk(risk(tool))
             .timeout(line.longest());
         definition.also = called.also;
@@ -72,27 +105,18 @@ impl ForeignTool {
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());
         let (mut warnings, names) = (suspicion::warnings(tool), suspicion::names(tool));
-        let promise = tool.output_schema.as_ref().map(Promise::of).transpose();
-        let promise = promise.unwrap_or_else(|why| {
-            warnings.push(format!("its output schema is left out: {why}"));
-            None
-        });
-        definition.output = promise.as_ref().map(|it| it.told().clone());
+        warnings.extend(schemas.contract.oddities());
+        match &schemas.promise {
+            Some(Ok(promise)) => warnings.extend(promise.oddities()),
+            Some(Err(why)) => warnings.push(format!("its output schema is left out: {why}")),
+            None => {}
+        }
+        definition.output = schemas.promise().map(|it| it.told().clone());
         definition.source = Source::Mcp { server: server.to_owned() };
-        let sight = Sight::of(&line.identity(), tool);
         definition.revision = Some(line.pins().revision((server, &tool.name), &sight));
         let raw = tool.name.clone();
         let line = Arc::clone(line);
-        Ok(Self(Arc::new(Inner {
-            definition,
-            contract,
-            promise,
-            raw,
-            sight,
-            warnings,
-            names,
-            line,
-        })))
+        Ok(Self(Arc::new(Inner { definition, schemas, raw, sight, warnings, names, line })))
     }
 
     /// The server's own name of it.
@@ -153,7 +177,8 @@ impl Tool for ForeignTool {
     }
 
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
-        let (arguments, notes) = self.0.contract.take(self.0.definition.name.as_str(), args)?;
+        let (arguments, notes) =
+            self.0.schemas.contract.take(self.0.definition.name.as_str(), args)?;
         Ok(Box::new(PreparedCall { tool: self.clone(), arguments, notes }))
     }
 }
@@ -239,7 +264,7 @@ async fn call(
         }
     };
     let failed = result.is_error;
-    let promise = tool.0.promise.as_ref();
+    let promise = tool.0.schemas.promise();
     let broken = promise.and_then(|it| it.broken_by(result.structured_content.as_ref()));
     let structured = failed.then(|| result.structured_content.clone()).flatten();
     if failed && broken.is_some() {

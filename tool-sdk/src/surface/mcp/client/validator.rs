@@ -7,7 +7,8 @@ use std::fmt;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::{cost, suspicion};
+use super::cost::{self, Allowance};
+use super::suspicion;
 use crate::schema::{Schema, SchemaError, followable, is_standard, walk};
 
 /// The longest schema that is looked at, in bytes.
@@ -16,12 +17,17 @@ pub(super) const MOST_BYTES: usize = 256 << 10;
 /// How far a pattern may go back and look again.
 const MOST_BACKTRACKING: usize = 20_000;
 
+/// How large a pattern may become, in bytes (RX1).
+const MOST_COMPILED: usize = 1 << 20;
+
 /// A schema that judges.
 #[derive(Debug)]
 pub(super) struct Judge {
     validator: Validator,
     /// The schema in the words of today.
     told: Schema,
+    /// Patterns in a dialect that is not known here; whoever wrote them checks them.
+    unread: Vec<String>,
 }
 
 /// What a schema says of a value.
@@ -38,6 +44,8 @@ pub(super) enum Verdict<T> {
 impl Judge {
     /// Takes a schema, of which models and peers are told what `read` makes of it.
     ///
+    /// What that takes is taken from the `allowance` of the server.
+    ///
     /// The server may refer to the standard's own schemas, which nobody else has to know: they
     /// judge all the same, and what is told leaves them out.
     ///
@@ -47,6 +55,7 @@ impl Judge {
     pub(super) fn of(
         schema: &Value,
         read: impl Fn(Value) -> Result<Schema, SchemaError>,
+        allowance: &mut Allowance,
     ) -> Result<Self, String> {
         let length = schema.to_string().len();
         if length > MOST_BYTES {
@@ -57,16 +66,24 @@ impl Judge {
         let told = read(readable.clone())
             .or_else(|error| followable(readable).and_then(&read).map_err(|_| error))
             .map_err(|error| wrong(&error))?;
-        if !cost::is_made_in_time(told.as_map()) {
-            return Err("it stands for too much".to_owned());
-        }
-        let patterns = PatternOptions::fancy_regex().backtrack_limit(MOST_BACKTRACKING);
-        let options = jsonschema::options().with_pattern_options(patterns);
-        let validator = options
-            .build(schema)
-            .or_else(|error| options.build(&of_one_draft(schema)).map_err(|_| error))
-            .map_err(|error| wrong(&error))?;
-        Ok(Self { validator, told })
+        allowance.spend(told.as_map(), length)?;
+        let (validator, unread) = match build(schema) {
+            Ok(validator) => (validator, Vec::new()),
+            Err(error) => {
+                let (readable, unread) = without_unreadable(schema);
+                let again = if unread.is_empty() { Err(error) } else { build(&readable) };
+                (again.map_err(|error| wrong(&error))?, unread)
+            }
+        };
+        Ok(Self { validator, told, unread })
+    }
+
+    /// What is odd about it.
+    pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
+        self.unread.iter().map(|pattern| {
+            let pattern = pattern.escape_debug().take(80).collect::<String>();
+            format!("the pattern `{pattern}` cannot be read here, and is not checked")
+        })
     }
 
     /// What models and peers are told.
@@ -96,6 +113,44 @@ impl Judge {
             }
         }
     }
+}
+
+/// Makes a validator, within limits. Formats are remarks, as the standard has it since 2019,
+/// and what a text holds is not looked into.
+fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(MOST_BACKTRACKING)
+        .size_limit(MOST_COMPILED)
+        .dfa_size_limit(8 * MOST_COMPILED);
+    let options = jsonschema::options()
+        .with_pattern_options(patterns)
+        .should_validate_formats(false)
+        .without_content_media_type_support("application/json")
+        .without_content_encoding_support("base64");
+    let made = options.build(schema);
+    made.or_else(|error| options.build(&of_one_draft(schema)).map_err(|_| error))
+}
+
+/// The schema without patterns that cannot be read here, and those.
+fn without_unreadable(schema: &Value) -> (Value, Vec<String>) {
+    fn leave_out(schema: &mut Map<String, Value>, unread: &mut Vec<String>) {
+        if let Some(Value::String(pattern)) = schema.get("pattern")
+            && build(&json!({ "pattern": pattern })).is_err()
+        {
+            unread.push(pattern.clone());
+            schema.remove("pattern");
+        }
+        walk::each_mut(schema, &mut |_, inner| {
+            if let Value::Object(inner) = inner {
+                leave_out(inner, unread);
+            }
+        });
+    }
+    let (mut schema, mut unread) = (schema.clone(), Vec::new());
+    if let Value::Object(schema) = &mut schema {
+        leave_out(schema, &mut unread);
+    }
+    (schema, unread)
 }
 
 /// A schema that refers to the standard's own schemas of another draft, which the validator does

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-pub(super) use self::made::is_made_in_time;
+pub(super) use self::made::Allowance;
 use self::own::Known;
 use crate::schema::walk;
 
