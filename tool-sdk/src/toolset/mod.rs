@@ -341,6 +341,16 @@ impl Toolset {
         self.registry.iter().chain(&self.read().additions).cloned().collect()
     }
 
+    /// The same for an audience that sees every tool.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a command line looks"))]
+    pub(crate) fn unfiltered(self) -> Self {
+        let all = vec!["*".to_owned()];
+        self.refiltered(|filter| {
+            let hooks = std::mem::take(&mut filter.hooks);
+            *filter = Filter { experimental: all, hooks, ..Filter::default() };
+        })
+    }
+
     /// What this audience sees now.
     #[must_use]
     pub fn view(&self) -> Arc<View> {

@@ -218,6 +218,13 @@ impl App {
         self.shape.iter().fold(tools, |tools, shape| shape(tools))
     }
 
+    /// The same, with all of them where only that has `tool`: which are there is decided once the
+    /// options behind its name are known.
+    pub(super) fn with(&self, tool: &str) -> Toolset {
+        let (shaped, all) = (self.shaped(), self.shaped().unfiltered());
+        if shaped.get(tool).is_none() && all.get(tool).is_some() { all } else { shaped }
+    }
+
     /// What the program lends to calls.
     pub(super) fn equip(&self, session: Session) -> Session {
         self.lend.iter().fold(session, |session, lend| lend(session))
@@ -256,6 +263,7 @@ mod tests {
     use super::*;
     use crate::context::{Context, FromContext as _, Settings, State};
     use crate::tool::DynamicTool;
+    use crate::toolset::Variants;
 
     /// A tool that tells what it is lent.
     fn borrower() -> Registry {
@@ -305,6 +313,27 @@ mod tests {
             toy::Setting::default().run_app(&App::new(borrower()), &["--yes", "call", "tell"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
         assert!(ran.err.contains("cause: no `alloc::string::String` was lent"), "{}", ran.err);
+    }
+
+    // F108: which tools there are is also said by options behind the name of one.
+    #[test]
+    fn what_is_chosen_can_be_called_and_nothing_else() {
+        let voices = Variants::new("voice").variant("loud", ["echo"]).variant("low", ["kinds"]);
+        let app = App::new(toy::registry()).shaping(move |it| it.with_variants(voices.clone()));
+        let setting = toy::Setting::default();
+        let low = setting.file("low.toml", "[variants]\nvoice = \"low\"\n");
+        for (args, code) in [
+            (&["check", "echo", "--text", "x"][..], 0),
+            (&["check", "kinds"], 2),
+            (&["--config", &low, "check", "kinds"], 0),
+            (&["check", "kinds", "--config", &low], 0),
+            (&["call", "kinds", "--yes", "--config", &low], 0),
+            (&["call", "echo", "--text", "x", "--config", &low], 2),
+        ] {
+            let ran = setting.run_app(&app, args);
+            assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
+            assert_eq!(ran.err.contains("there is no tool"), code == 2, "{args:?}: {}", ran.err);
+        }
     }
 
     #[test]

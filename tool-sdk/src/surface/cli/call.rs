@@ -49,7 +49,7 @@ fn attempt(
     id: &CallId,
     io: &mut Io<'_>,
 ) -> exit::Result<(String, Outcome)> {
-    let own = app.shaped();
+    let own = app.with(request.name);
     let (foreign, need) = (Foreign::beyond(&own, request, io)?, Need::Tool(request.name));
     let known = foreign.beside(own, need, io);
     let parsed = request.parse(program, &known, io)?;

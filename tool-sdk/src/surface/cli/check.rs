@@ -24,7 +24,7 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> exit::Result {
     let request = Request::of(program, Verb::Check, top, matches)?;
-    let own = app.shaped();
+    let own = app.with(request.name);
     let (foreign, need) = (Foreign::beyond(&own, &request, io)?, Need::Tool(request.name));
     let known = foreign.beside(own, need, io);
     let parsed = request.parse(program, &known, io)?;
