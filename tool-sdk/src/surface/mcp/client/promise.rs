@@ -106,6 +106,23 @@ mod tests {
         check(&twice, Some(deep), Some(expected));
     }
 
+    // F10: the standard's own schemas are not seen from here, and are work all the same.
+    #[test]
+    fn a_result_that_is_held_against_the_standard_costs_what_that_costs() {
+        let standard = json!({ "$ref": "https://json-schema.org/draft/2020-12/schema" });
+        let promised =
+            |many: usize| json!({ "properties": { "v": { "anyOf": vec![&standard; many] } } });
+        let properties = |many: u32| {
+            (0..many).map(|at| (at.to_string(), json!({ "type": "integer" }))).collect::<Value>()
+        };
+        let told = |schema: &Value, many: u32| {
+            let result = json!({ "v": { "properties": properties(many) } });
+            Promise::of(schema, &mut Allowance::default()).unwrap().broken_by(Some(&result))
+        };
+        assert_eq!(told(&promised(1), 20), None);
+        assert!(told(&promised(500), 2_000).unwrap().contains("too long"));
+    }
+
     #[test]
     fn a_schema_that_judges_nothing_is_told() {
         for bad in [

@@ -26,6 +26,8 @@ pub(super) struct Judge {
     validator: Validator,
     /// The schema in the words of today.
     told: Schema,
+    /// The same with what its references to the standard's own schemas cost, where it has some.
+    counted: Option<Schema>,
     /// Patterns in a dialect that is not known here; whoever wrote them checks them.
     unread: Vec<String>,
 }
@@ -63,9 +65,14 @@ impl Judge {
         }
         let wrong = |what: &dyn fmt::Display| format!("it is not usable: {what}");
         let readable = suspicion::readable_schema(schema);
-        let told = read(readable.clone())
-            .or_else(|error| followable(readable).and_then(&read).map_err(|_| error))
-            .map_err(|error| wrong(&error))?;
+        let (told, counted) = match read(readable.clone()) {
+            Ok(told) => (told, None),
+            Err(error) => {
+                let counted = followable(cost::marked(&readable)).and_then(&read);
+                let told = followable(readable).and_then(&read).map_err(|_| wrong(&error))?;
+                (told, counted.ok())
+            }
+        };
         allowance.spend(told.as_map(), length)?;
         let (validator, unread) = match build(schema) {
             Ok(validator) => (validator, Vec::new()),
@@ -75,7 +82,7 @@ impl Judge {
                 (again.map_err(|error| wrong(&error))?, unread)
             }
         };
-        Ok(Self { validator, told, unread })
+        Ok(Self { validator, told, counted, unread })
     }
 
     /// What is odd about it.
@@ -93,7 +100,11 @@ impl Judge {
 
     /// Whether it can be found out in time what is to be said of a value.
     pub(super) fn is_bounded(&self, value: &Value) -> bool {
-        cost::work(self.told.as_map(), value).is_bounded()
+        self.work(value).is_bounded()
+    }
+
+    fn work(&self, value: &Value) -> cost::Work {
+        cost::work(self.counted.as_ref().unwrap_or(&self.told).as_map(), value)
     }
 
     /// Judges a value; of what is wrong with it `most` reasons are given, each as `fault` makes it.
@@ -103,7 +114,7 @@ impl Judge {
         most: usize,
         fault: impl Fn(ValidationError<'_>) -> T,
     ) -> Verdict<T> {
-        let work = cost::work(self.told.as_map(), value);
+        let work = self.work(value);
         match () {
             () if !work.is_bounded() => Verdict::TooMuch,
             () if self.validator.is_valid(value) => Verdict::Fits,

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 pub(super) use self::made::Allowance;
 use self::own::Known;
+pub(super) use self::own::marked;
 use crate::schema::walk;
 
 /// The most meetings of a part of a schema with a part of a value: a fraction of a second.

@@ -5,10 +5,35 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::pattern::Pattern;
+use crate::schema::{is_standard, walk};
 
 /// What is compared, or passed over, at the cost of one meeting.
 const NAMES: f64 = 8.0;
 const BYTES: f64 = 64.0;
+
+/// Stands where a schema refers to one of the standard's own, which have a lot to do with each
+/// part of a value.
+const STANDARD: &str = "x-standard";
+const STANDARD_COST: f64 = 200.0;
+
+/// The schema with a mark wherever it refers to one of the standard's own.
+pub(in super::super) fn marked(schema: &Value) -> Value {
+    fn mark(schema: &mut Map<String, Value>) {
+        if schema.get("$ref").and_then(Value::as_str).is_some_and(is_standard) {
+            schema.insert(STANDARD.to_owned(), true.into());
+        }
+        walk::each_mut(schema, &mut |_, inner| {
+            if let Value::Object(inner) = inner {
+                mark(inner);
+            }
+        });
+    }
+    let mut schema = schema.clone();
+    if let Value::Object(schema) = &mut schema {
+        mark(schema);
+    }
+    schema
+}
 
 /// What was found out about values and patterns, by their addresses.
 #[derive(Default)]
@@ -35,6 +60,7 @@ impl Known {
                     let each = choices.len() as f64 * self.size(value);
                     choices.len() as f64 / NAMES + each.min(self.size(held))
                 }
+                (STANDARD, ..) => STANDARD_COST * self.size(value),
                 ("const", ..) => self.size(held).min(self.size(value)),
                 ("uniqueItems", Value::Bool(true), Value::Array(_)) => NAMES * self.size(value),
                 ("required", Value::Array(names), Value::Object(_)) => names.len() as f64 / NAMES,
