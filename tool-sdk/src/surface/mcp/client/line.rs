@@ -495,13 +495,13 @@ impl Line {
         if tools.len() != shown.len() || !tools.iter().all(is_shown) {
             return Ok(false);
         }
-        tools.iter().try_for_each(|tool| tool.pin(None)).map(|()| true)
+        tools.iter().try_for_each(ForeignTool::pin).map(|()| true)
     }
 
     /// Takes everything that the server offers now as seen.
     pub(super) fn pin_all(&self) -> Result<(), crate::error::ToolError> {
         let tools = self.state().tools.clone();
-        tools.iter().try_for_each(|tool| tool.pin(None))
+        tools.iter().try_for_each(ForeignTool::pin)
     }
 
     pub(super) fn status(&self) -> Status {

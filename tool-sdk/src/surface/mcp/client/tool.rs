@@ -15,7 +15,7 @@ use super::arguments::Contract;
 use super::cost::Allowance;
 use super::line::Line;
 use super::name::Called;
-use super::pins::{Difference, Sight};
+use super::pins::Sight;
 use super::promise::Promise;
 use super::questions::Answers;
 use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
@@ -26,6 +26,7 @@ use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
 use crate::schema::Schema;
+use crate::store::StoreError;
 use crate::tool::{Approved, Definition, InvalidArgs, Prepared, Running, Source, Subject, Tool};
 
 /// The permission of every foreign tool, beside its own name.
@@ -137,31 +138,23 @@ impl ForeignTool {
         self.0.raw == other.0.raw && self.0.sight == other.0.sight
     }
 
-    /// Whether neither the host nor this user has let it run as it is now.
-    fn is_unseen(&self, user: Option<&str>) -> bool {
-        self.difference(user).is_some()
-    }
-
-    fn difference(&self, user: Option<&str>) -> Option<Difference> {
-        let Inner { line, raw, sight, .. } = &*self.0;
-        line.pins().difference(user, (line.name(), raw), sight)
-    }
-
     /// Everything that is taken as seen of it, as people read it.
     #[cfg(feature = "cli")]
     pub(super) fn text(&self) -> String {
         self.0.sight.text()
     }
 
-    /// Takes the tool as seen, by the host where it is no user.
-    pub(super) fn pin(&self, user: Option<&str>) -> Result<(), ToolError> {
+    /// Takes the tool as seen, for the host.
+    pub(super) fn pin(&self) -> Result<(), ToolError> {
         let Inner { line, raw, sight, .. } = &*self.0;
-        line.pins().pin(user, (line.name(), raw), sight).map_err(|error| {
-            ToolError::config("what was allowed could not be written down, so it did not run")
-                .hint("the folder for what is kept must be private, writable, and outside of what tools may write")
-                .source(error)
-        })
+        line.pins().pin(None, (line.name(), raw), sight).map_err(not_written)
     }
+}
+
+fn not_written(error: StoreError) -> ToolError {
+    ToolError::config("what was allowed could not be written down, so it did not run")
+        .hint("the folder for what is kept must be private, writable, and outside of what tools may write")
+        .source(error)
 }
 
 /// What running it can do: a stranger can do anything, whatever it says.
@@ -201,16 +194,18 @@ impl Prepared for PreparedCall {
     }
 
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
-        let Inner { line, raw, .. } = &*self.tool.0;
+        let Inner { line, raw, sight, .. } = &*self.tool.0;
         let name = format!("{}/{raw}", line.name());
-        let is_unseen = self.tool.is_unseen(cx.session().seer());
-        let unseen = is_unseen.then(|| Subject::new(name.clone()).under(DEFINITION));
+        let is_seen = line.pins().is_seen(cx.session().seer(), (line.name(), raw), sight);
+        let unseen = (!is_seen).then(|| Subject::new(name.clone()).under(DEFINITION));
         Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
     }
 
     fn preview(&self, cx: &Context) -> Option<Value> {
-        let difference = self.tool.difference(cx.session().seer())?;
-        let warnings = self.tool.oddities(&self.tool.0.line.strangers());
+        let Inner { line, raw, sight, .. } = &*self.tool.0;
+        line.pins().shown((line.name(), raw), sight);
+        let difference = line.pins().difference(cx.session().seer(), (line.name(), raw), sight)?;
+        let warnings = self.tool.oddities(&line.strangers());
         let about = if difference.is_first {
             "nobody has let this tool run before; this is all that its server says of it"
         } else {
@@ -240,9 +235,7 @@ async fn call(
     }
     // Whoever let this run has seen it.
     let user = cx.session().seer();
-    if tool.is_unseen(user) {
-        tool.pin(user)?;
-    }
+    line.pins().let_run(user, (line.name(), raw), &tool.0.sight).map_err(not_written)?;
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();
     let report = |done, total, message| cx.progress(done, total, message);

@@ -5,8 +5,9 @@
 //! long as both stay the same, rules and approvals hold; when they change, whoever is asked
 //! sees the difference first.
 //!
-//! What the host takes as seen holds for everybody, and what one of several users let run for
-//! that user alone.
+//! What the host takes as seen holds for everybody who has let nothing run of their own, and
+//! what one of several users let run for that user alone: what they saw last is what a change
+//! is a change of.
 //!
 //! **Invariant:** where anything is wrong with what was kept, nothing was seen.
 
@@ -14,7 +15,7 @@ mod file;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -54,38 +55,69 @@ pub(super) struct Seen {
     servers: Servers,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     users: BTreeMap<String, Servers>,
-    /// How often each tool became another one for whoever let it run. It only grows, so that
-    /// what was approved before is void also when the tool goes back to what it was (MC2).
+    /// How often each tool that somebody had let run became another one, whoever was asked
+    /// about it or let it run then. It only grows, so that what was approved before is void
+    /// also when the tool goes back to what it was (MC2).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     turns: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The digest of what each tool was after its last turn. Files of older versions say none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    last: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Servers, their tools, and what each said.
 type Servers = BTreeMap<String, BTreeMap<String, Value>>;
 
+/// A server, and a tool of it by the server's own name.
+type Id<'a> = (&'a str, &'a str);
+
 impl Seen {
-    /// What was said of a tool.
-    fn of<'s>(servers: &'s Servers, server: &str, tool: &str) -> Option<&'s Value> {
-        servers.get(server)?.get(tool)
+    /// What this user saw of a tool, or the host where the user saw nothing of it.
+    fn by(&self, user: Option<&str>, (server, tool): Id<'_>) -> Option<&Value> {
+        let own = user.and_then(|user| self.users.get(user)?.get(server)?.get(tool));
+        own.or_else(|| self.servers.get(server)?.get(tool))
     }
 
-    /// The turn of a tool, once somebody lets it run as it is now.
-    fn turn(&self, (server, tool): (&str, &str), now: &Sight) -> u64 {
-        let all = || std::iter::once(&self.servers).chain(self.users.values());
-        let seen = || all().filter_map(|servers| Self::of(servers, server, tool));
-        let is_new = seen().next().is_some() && !seen().any(|before| *before == now.0);
+    /// Whether a tool that somebody had let run is another one now.
+    fn has_turned(&self, (server, tool): Id<'_>, now: &Sight) -> bool {
+        match self.last.get(server).and_then(|tools| tools.get(tool)) {
+            Some(last) => *last != now.digest,
+            None => {
+                let all = std::iter::once(&self.servers).chain(self.users.values());
+                let mut seen = all.filter_map(|servers| servers.get(server)?.get(tool));
+                seen.any(|before| *before != now.said)
+            }
+        }
+    }
+
+    /// The turn of a tool, once somebody is asked about it as it is now, or lets it run.
+    fn turn(&self, (server, tool): Id<'_>, now: &Sight) -> u64 {
         let turn = self.turns.get(server).and_then(|tools| tools.get(tool)).copied();
-        turn.unwrap_or_default() + u64::from(is_new)
+        turn.unwrap_or_default() + u64::from(self.has_turned((server, tool), now))
+    }
+
+    /// Notes what a tool is now.
+    fn note(&mut self, (server, tool): Id<'_>, now: &Sight) {
+        let turn = self.turn((server, tool), now);
+        if turn > 0 {
+            self.turns.entry(server.to_owned()).or_default().insert(tool.to_owned(), turn);
+        }
+        let last = self.last.entry(server.to_owned()).or_default();
+        last.insert(tool.to_owned(), now.digest.clone());
     }
 }
 
 /// Everything that a server says of a tool, with how the server is reached.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sight(Value);
+pub(super) struct Sight {
+    said: Value,
+    /// What no other sight has: approvals are tied to it.
+    digest: String,
+}
 
 impl Sight {
     pub(super) fn of(identity: &Value, tool: &RemoteTool) -> Self {
-        Self(json!({
+        let said = json!({
             "server": identity,
             "name": tool.name,
             "title": tool.title,
@@ -93,18 +125,15 @@ impl Sight {
             "inputSchema": tool.input_schema,
             "outputSchema": tool.output_schema,
             "annotations": tool.annotations,
-        }))
+        });
+        let digest = format!("{:x}", Sha256::digest(lines(&said)));
+        Self { said, digest }
     }
 
     /// The whole of it, as people read it.
     #[cfg(feature = "cli")]
     pub(super) fn text(&self) -> String {
-        lines(&self.0)
-    }
-
-    /// What no other sight has: approvals are tied to it.
-    pub(super) fn digest(&self) -> String {
-        format!("{:x}", Sha256::digest(lines(&self.0)))
+        lines(&self.said)
     }
 }
 
@@ -140,59 +169,77 @@ impl Pins {
         self
     }
 
-    /// How the tool differs from what was seen of it, by the host or by this user; nothing when
-    /// it is the same.
+    /// Whether this is what the user saw of the tool last, or the host where the user saw
+    /// nothing of it.
+    pub(super) fn is_seen(&self, user: Option<&str>, id: Id<'_>, now: &Sight) -> bool {
+        self.with(|seen| seen.by(user, id) == Some(&now.said))
+    }
+
+    /// How the tool differs from what this user saw of it last, or the host where the user saw
+    /// nothing of it; nothing when it is the same.
     pub(super) fn difference(
         &self,
         user: Option<&str>,
-        (server, tool): (&str, &str),
+        id: Id<'_>,
         now: &Sight,
     ) -> Option<Difference> {
-        let before = self.with(|seen| {
-            let own = user.and_then(|user| seen.users.get(user));
-            let own = own.and_then(|own| Seen::of(own, server, tool));
-            let all = [own, Seen::of(&seen.servers, server, tool)];
-            // What the user saw last is what a change is a change of.
-            let same = all.into_iter().flatten().find(|before| **before == now.0);
-            same.or_else(|| all.into_iter().flatten().next()).cloned()
-        });
-        if before.as_ref() == Some(&now.0) {
+        if self.is_seen(user, id, now) {
             return None;
         }
-        let (old, new) = (before.as_ref().map(lines).unwrap_or_default(), lines(&now.0));
+        let before = self.with(|seen| seen.by(user, id).cloned());
+        let (old, new) = (before.as_ref().map(lines).unwrap_or_default(), lines(&now.said));
         let diff = TextDiff::from_lines(&old, &new);
         let diff = diff.unified_diff().context_radius(2).header("seen before", "now").to_string();
         Some(Difference { is_first: before.is_none(), diff })
     }
 
     /// What tells the tool as it is now from all that it was while somebody let it run.
-    pub(super) fn revision(&self, (server, tool): (&str, &str), now: &Sight) -> String {
-        let digest = now.digest();
-        match self.with(|seen| seen.turn((server, tool), now)) {
-            0 => digest,
-            turn => format!("{digest}.{turn}"),
+    pub(super) fn revision(&self, id: Id<'_>, now: &Sight) -> String {
+        match self.with(|seen| seen.turn(id, now)) {
+            0 => now.digest.clone(),
+            turn => format!("{}.{turn}", now.digest),
         }
+    }
+
+    /// Notes that somebody is asked about the tool as it is now. Whatever they answer, nothing
+    /// that was approved of what it was before counts any more.
+    pub(super) fn shown(&self, id: Id<'_>, now: &Sight) {
+        if !self.with(|seen| seen.has_turned(id, now)) {
+            return;
+        }
+        if let Err(error) = self.change(|seen| seen.note(id, now)) {
+            tracing::warn!(%error, "that a tool of another server changed is not written down");
+            self.lock().get_or_insert_default().note(id, now);
+        }
+    }
+
+    /// Takes the tool as seen by whoever lets it run, unless that is known.
+    pub(super) fn let_run(
+        &self,
+        user: Option<&str>,
+        id: Id<'_>,
+        now: &Sight,
+    ) -> Result<(), StoreError> {
+        let is_known = self.is_seen(user, id, now) && !self.with(|seen| seen.has_turned(id, now));
+        if is_known { Ok(()) } else { self.pin(user, id, now) }
     }
 
     /// Takes the tool as seen, by the host where it is no user.
     pub(super) fn pin(
         &self,
         user: Option<&str>,
-        (server, tool): (&str, &str),
+        (server, tool): Id<'_>,
         now: &Sight,
     ) -> Result<(), StoreError> {
-        let add = |seen: &mut Seen| {
-            let turn = seen.turn((server, tool), now);
-            if turn > 0 {
-                seen.turns.entry(server.to_owned()).or_default().insert(tool.to_owned(), turn);
-            }
+        self.change(|seen| {
+            seen.note((server, tool), now);
             let servers = match user {
                 Some(user) => seen.users.entry(user.to_owned()).or_default(),
                 None => &mut seen.servers,
             };
-            servers.entry(server.to_owned()).or_default().insert(tool.to_owned(), now.0.clone());
-        };
-        self.change(add)
+            let tools = servers.entry(server.to_owned()).or_default();
+            tools.insert(tool.to_owned(), now.said.clone());
+        })
     }
 
     /// Forgets the tools of a server, whoever saw them.
@@ -208,7 +255,7 @@ impl Pins {
     }
 
     fn change(&self, change: impl FnOnce(&mut Seen)) -> Result<(), StoreError> {
-        let mut kept = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.lock();
         match &self.0.folder {
             // What other programs saw meanwhile stays seen.
             Some(folder) => *kept = Some(folder.update(change)?),
@@ -218,9 +265,13 @@ impl Pins {
     }
 
     fn with<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
-        let mut kept = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.lock();
         let load = || self.0.folder.as_ref().map(Folder::load).unwrap_or_default();
         look(kept.get_or_insert_with(load))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Seen>> {
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -285,8 +336,9 @@ mod tests {
         assert_eq!(is_new(Some("ada"), &second), Some(false));
 
         pins.pin(None, tool, &second).unwrap();
-        assert_eq!((is_new(Some("bob"), &second), is_new(Some("ada"), &second)), (None, None));
-        let shown = pins.difference(Some("ada"), tool, &sight("Writes.", "a")).unwrap().diff;
+        assert_eq!(is_new(Some("bob"), &second), None, "the host has seen it for everybody");
+        assert_eq!(is_new(Some("ada"), &second), Some(false), "ada saw something else last");
+        let shown = pins.difference(Some("ada"), tool, &second).unwrap().diff;
         assert!(shown.contains("-  \"description\": \"Reads.\""), "what ada saw: {shown}");
 
         pins.forget("s").unwrap();
@@ -314,12 +366,81 @@ mod tests {
         assert_ne!(again.revision(tool, &first), before, "and what is forgotten is not undone");
     }
 
+    // F130, MC2: neither what the host saw nor what somebody else did undoes a change.
+    #[test]
+    fn whoever_holds_the_other_one_no_change_is_the_same_as_before() {
+        for others in [&[None][..], &[Some("bob")], &[None, Some("bob")]] {
+            let pins = Pins::in_memory();
+            let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+            for user in others {
+                pins.pin(*user, tool, &first).unwrap();
+            }
+            pins.let_run(Some("ada"), tool, &first).unwrap();
+            let mut revisions = vec![pins.revision(tool, &first)];
+            pins.let_run(Some("carol"), tool, &second).unwrap();
+            for now in [&first, &second, &first, &second] {
+                let revision = pins.revision(tool, now);
+                assert!(!revisions.contains(&revision), "{others:?}: {revisions:?}");
+                pins.let_run(Some("ada"), tool, now).unwrap();
+                assert_eq!(pins.revision(tool, now), revision, "it was let run as it was listed");
+                assert_eq!(pins.difference(Some("ada"), tool, now), None);
+                revisions.push(revision);
+            }
+            assert!(pins.difference(Some("ada"), tool, &first).is_some(), "{others:?}");
+        }
+    }
+
+    // MC2: whatever is answered.
+    #[test]
+    fn what_is_shown_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let pins = || Pins::in_folder(folder.path().join("mcp"));
+        let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+        pins().shown(tool, &first);
+        assert!(!folder.path().join("mcp").exists(), "nobody has let it run");
+        pins().pin(Some("ada"), tool, &first).unwrap();
+        let before = pins().revision(tool, &first);
+        pins().shown(tool, &first);
+        assert_eq!(pins().revision(tool, &first), before);
+        pins().shown(tool, &second);
+        assert_ne!(pins().revision(tool, &first), before);
+        assert_eq!(pins().difference(Some("ada"), tool, &first), None, "ada let it run");
+
+        // Where it cannot be written down, it counts for as long as the program runs.
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let nowhere = Pins::in_folder(folder.path().join("file"));
+        nowhere.lock().get_or_insert_default().note(tool, &first);
+        nowhere.shown(tool, &second);
+        assert_ne!(nowhere.revision(tool, &first), before);
+    }
+
+    // MC2: what older versions wrote down holds, and so do approvals of what did not change.
+    #[test]
+    fn files_without_turns_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("mcp");
+        let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+        Pins::in_folder(&folder).pin(None, tool, &first).unwrap();
+        let path = folder.join("pins.json");
+        let old: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let mut old = old.as_object().unwrap().clone();
+        assert!(old.remove("last").is_some());
+        std::fs::write(&path, Value::Object(old).to_string()).unwrap();
+
+        let pins = Pins::in_folder(&folder);
+        assert_eq!(diff_of(&pins, &first), None);
+        assert_eq!(pins.revision(tool, &first), first.digest);
+        assert_eq!(pins.revision(tool, &second), format!("{}.1", second.digest));
+        pins.shown(tool, &second);
+        assert_eq!(pins.revision(tool, &first), format!("{}.2", first.digest));
+    }
+
     #[test]
     fn every_change_is_another_digest() {
-        let seen = sight("Reads.", "a").digest();
-        assert_eq!(seen, sight("Reads.", "a").digest());
-        let long = |end: &str| sight(&("x".repeat(10_000) + end), "a").digest();
-        let others = [sight("Reads all.", "a").digest(), sight("Reads.", "b").digest(), long("")];
+        let seen = sight("Reads.", "a").digest;
+        assert_eq!(seen, sight("Reads.", "a").digest);
+        let long = |end: &str| sight(&("x".repeat(10_000) + end), "a").digest;
+        let others = [sight("Reads all.", "a").digest, sight("Reads.", "b").digest, long("")];
         assert!(!others.contains(&seen) && long("a") != long("b"));
     }
 

@@ -171,6 +171,37 @@ async fn what_one_user_let_run_another_is_asked_about() {
     assert_eq!(approver.asked().len(), 3, "the host has seen it for everybody");
 }
 
+// F130, MC2: what was approved before a change is void after it, whoever else still holds the
+// other tool for seen, and also where the change was refused.
+#[tokio::test]
+async fn a_tool_that_goes_to_and_fro_is_asked_about_each_time() {
+    let version = Arc::new(AtomicUsize::new(1));
+    let session = || Reply::Session { patterns: vec!["s/echo".to_owned()] };
+    let replies = [session(), Reply::Once, session(), Reply::Once, session()];
+    let approver = Arc::new(Scripted::new(replies));
+    let setting = asking(&approver, &[], changing(Arc::clone(&version)));
+    setting.connect().await;
+    setting.upstreams.trust("s").unwrap();
+    let ada = Session::new("t").with_user("ada");
+    let mut changes = setting.pipeline.toolset().changes();
+    // Which version, and how often ada has been asked after two or three calls.
+    for (now, asked) in [(1, 1), (2, 3), (1, 5), (2, 6), (1, 7)] {
+        if version.swap(now, Ordering::Relaxed) != now {
+            changes.mark_unchanged();
+            let changed = "notifications/tools/list_changed";
+            setting.script.say(json!({ "jsonrpc": "2.0", "method": changed }));
+            changes.changed().await.unwrap();
+        }
+        for _ in 0..3 {
+            let call = Call::new("mcp__s__echo", "{}");
+            if setting.pipeline.call(&ada, call).await.result.is_err() {
+                break;
+            }
+        }
+        assert_eq!(approver.asked().len(), asked, "version {now}");
+    }
+}
+
 /// A hook that forbids all it sees, or allows it.
 struct Says(Opinion);
 
