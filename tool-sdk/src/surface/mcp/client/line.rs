@@ -9,7 +9,7 @@
 
 #[cfg(feature = "cli")]
 use std::collections::BTreeMap;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use super::cost::Allowance;
 use super::pins::Pins;
 use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
-use super::roster::Roster;
+use super::roster::{Roster, Strangers};
 use super::tool::ForeignTool;
 use super::upstream::{Reach, Upstream};
 use super::{name, wire};
@@ -466,7 +466,7 @@ impl Line {
 
     /// The names of all tools there are that are not the server's own: those of the host and
     /// of other servers, as models call them and as their servers do.
-    pub(super) fn strangers(&self) -> BTreeSet<String> {
+    pub(super) fn strangers(&self) -> Strangers {
         let own = name::namespace(self.name());
         let names = self.toolset().map(|toolset| {
             let view = toolset.view();

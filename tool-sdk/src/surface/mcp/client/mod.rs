@@ -4,7 +4,7 @@
 //! Upstreams ─▶ line: one server ─▶ wire: rmcp over stdio and HTTP ─┐
 //!     │           │            └──────── a host's own Remote ──────┤
 //!     │           ├▶ name · suspicion · pins: what is believed     │
-//!     │           └▶ roster: which tools others have               │
+//!     │           └▶ roster: which tools others have · mentions    │
 //!     └─▶ Toolset ─▶ tool ─▶ arguments ─────▶ Remote::call ────────┘─▶ promise ─▶ result
 //!                                                  └▶ questions ─▶ form: what it asks meanwhile
 //! ```
@@ -19,6 +19,7 @@ mod arguments;
 mod cost;
 mod form;
 mod line;
+mod mentions;
 mod name;
 mod pins;
 mod promise;

@@ -6,6 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::mentions::JOINED_BY;
+
+/// Names of tools that are not a server's own, under all that a text may call them by, in lower
+/// case.
+pub(super) type Strangers = BTreeMap<String, String>;
+
 /// The tools of all servers; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roster(Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>);
@@ -21,14 +27,24 @@ impl Roster {
         self.servers().remove(server);
     }
 
-    /// Adds to `names` the tools of all other servers; what the server has as well is its own.
-    pub(super) fn strangers(&self, server: &str, mut names: BTreeSet<String>) -> BTreeSet<String> {
+    /// The `names` and the tools of all other servers, alone and with their servers. What the
+    /// server has as well is its own, unless it is said whose it is.
+    pub(super) fn strangers(&self, server: &str, names: BTreeSet<String>) -> Strangers {
         let servers = self.servers();
-        let others = servers.iter().filter(|(name, _)| **name != server);
-        names.extend(others.flat_map(|(_, tools)| tools.iter().cloned()));
-        let own = servers.get(server);
-        names.retain(|name| !own.is_some_and(|own| own.contains(name)));
-        names
+        let others = || servers.iter().filter(|(name, _)| **name != server);
+        let others_tools = others().flat_map(|(_, tools)| tools.iter().cloned());
+        let mut strangers: Strangers =
+            names.into_iter().chain(others_tools).map(|name| (name.to_lowercase(), name)).collect();
+        for tool in servers.get(server).into_iter().flatten() {
+            strangers.remove(&tool.to_lowercase());
+        }
+        for (other, tools) in others() {
+            for tool in tools {
+                let joined = JOINED_BY.map(|by| format!("{other}{by}{tool}").to_lowercase());
+                strangers.extend(joined.map(|name| (name, format!("{other}/{tool}"))));
+            }
+        }
+        strangers
     }
 
     fn servers(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<String>>> {
@@ -48,10 +64,21 @@ mod tests {
     fn strangers_are_the_tools_that_only_others_have() {
         let roster = Roster::default();
         roster.set("a", set(&["get_page", "put_page"]));
-        roster.set("b", set(&["put_page", "log_in"]));
-        assert_eq!(roster.strangers("b", set(&["log_in", "x"])), set(&["get_page", "x"]));
+        roster.set("b", set(&["Put_Page", "log_in"]));
+        let strangers = |server: &str, names: &[&str]| {
+            let mut told: Vec<String> =
+                roster.strangers(server, set(names)).into_values().collect();
+            told.sort();
+            told.dedup();
+            told
+        };
+        assert_eq!(strangers("b", &["log_in", "x"]), ["a/get_page", "a/put_page", "get_page", "x"]);
         roster.remove("a");
-        assert_eq!(roster.strangers("b", set(&["x"])), set(&["x"]));
-        assert_eq!(roster.strangers("c", set(&[])), set(&["log_in", "put_page"]));
+        assert_eq!(strangers("b", &["x"]), ["x"]);
+        assert_eq!(strangers("c", &[]), ["Put_Page", "b/Put_Page", "b/log_in", "log_in"]);
+        let spellings = roster.strangers("c", set(&[]));
+        for name in ["b/put_page", "b:put_page", "b::put_page", "b.put_page", "b__put_page"] {
+            assert_eq!(spellings[name], "b/Put_Page");
+        }
     }
 }

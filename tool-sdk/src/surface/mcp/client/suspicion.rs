@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::mentions;
 use super::remote::RemoteTool;
+use super::roster::Strangers;
 use crate::permission::spelt;
 
 /// The most that a model is told about one tool.
@@ -89,25 +91,40 @@ pub(super) fn warnings(tool: &RemoteTool) -> Vec<String> {
 
 /// The words that a server uses about its tool and that may be names of tools, in lower case.
 ///
-/// A word of everyday language counts where it is set off as a name is.
+/// A word of everyday language counts where it is set off as a name is, and where it is a
+/// whole value.
 pub(super) fn names(tool: &RemoteTool) -> BTreeSet<String> {
     let said = serde_json::to_value(tool).unwrap_or_default();
     let mut texts = Vec::new();
     collect(&said, &mut texts);
-    texts.into_iter().flat_map(words).map(str::to_lowercase).collect()
+    let mut names = BTreeSet::new();
+    texts.into_iter().for_each(|text| mentions::add(text, &mut names));
+    let mut values = Vec::new();
+    let schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()];
+    schemas.into_iter().flatten().for_each(|schema| collect_values(schema, &mut values));
+    values.into_iter().for_each(|text| mentions::add_whole(text, &mut names));
+    names
 }
 
-/// Which of these tools `names` speak of.
-pub(super) fn spoken_of<'s>(
-    names: &'s BTreeSet<String>,
-    strangers: &'s BTreeSet<String>,
-) -> impl Iterator<Item = &'s String> {
-    strangers.iter().filter(|name| names.contains(&name.to_lowercase()))
-}
+/// How many tools of others are told that one tool speaks of.
+const MOST_MENTIONS: usize = 20;
 
-/// What is odd about speaking of a tool.
-pub(super) fn mention(stranger: &str) -> String {
-    format!("it speaks of `{stranger}`, which is not its own tool")
+/// Says which of the `strangers` these names speak of.
+pub(super) fn spoken_of(names: &BTreeSet<String>, strangers: &Strangers) -> Vec<String> {
+    let found: BTreeSet<&str> = if names.len() <= strangers.len() {
+        names.iter().filter_map(|name| Some(strangers.get(name)?.as_str())).collect()
+    } else {
+        let found = strangers.iter().filter(|(name, _)| names.contains(*name));
+        found.map(|(_, it)| it.as_str()).collect()
+    };
+    // Where it is said whose tool it is, its name is said as well.
+    let is_twice = |it: &str| it.split_once('/').is_some_and(|(_, tool)| found.contains(tool));
+    let told: Vec<&str> = found.iter().copied().filter(|it| !is_twice(it)).collect();
+    let rest = told.len().saturating_sub(MOST_MENTIONS);
+    let rest = (rest > 0).then(|| format!("it speaks of {rest} more tools that are not its own"));
+    let told = told.iter().take(MOST_MENTIONS);
+    let told = told.map(|it| format!("it speaks of `{it}`, which is not its own tool"));
+    told.chain(rest).collect()
 }
 
 /// How long the longest text under this key is, anywhere.
@@ -138,47 +155,28 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// How many parts a name with dots may have and still be found in a longer word.
-const MOST_PARTS: usize = 8;
-
-/// What joins the parts of a name, and is put around words as well.
-const JOINTS: [char; 3] = ['_', '-', '.'];
-
-/// The words of a text that may be names: each whole, without what is put around it, and in
-/// every part between its dots, for a dot belongs to a name, ends a sentence or stands between
-/// an object and its method.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_part = |c: char| c.is_alphanumeric() || JOINTS.contains(&c);
-    let mut rest = 0;
-    std::iter::from_fn(move || {
-        let start = rest + text[rest..].find(is_part)?;
-        let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |at| start + at);
-        rest = end;
-        let before = text[..start].chars().next_back();
-        let is_set_off =
-            before.is_some_and(|c| matches!(c, '`' | '"' | '\'')) || text[end..].starts_with('(');
-        Some((&text[start..end], is_set_off))
-    })
-    .flat_map(|(word, is_set_off)| {
-        let bare = word.trim_matches(JOINTS);
-        [word, bare].into_iter().flat_map(parts).filter(move |it| is_set_off || is_telling(it))
-    })
-}
-
-/// Whether no word of everyday language is written so.
-fn is_telling(word: &str) -> bool {
-    let is_camel = |two: &[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
-    word.contains(JOINTS) || word.as_bytes().windows(2).any(is_camel)
-}
-
-/// The parts of a word between its dots, alone and with those behind them.
-fn parts(word: &str) -> impl Iterator<Item = &str> {
-    let starts = std::iter::once(0).chain(word.match_indices('.').map(|(dot, _)| dot + 1));
-    starts.flat_map(move |start| {
-        let rest = &word[start..];
-        let dots = rest.match_indices('.').map(|(dot, _)| dot);
-        dots.chain([rest.len()]).take(MOST_PARTS).map(move |end| &rest[..end])
-    })
+/// The texts of a schema that are values, as they are or in a list.
+fn collect_values<'v>(schema: &'v Value, texts: &mut Vec<&'v str>) {
+    match schema {
+        Value::Object(members) => {
+            for (key, one) in members {
+                let is_in = |keys: &[&str]| keys.contains(&key.as_str());
+                match one {
+                    Value::Object(schemas) if is_in(NAMED) => {
+                        schemas.values().for_each(|it| collect_values(it, texts));
+                    }
+                    Value::String(text) if is_in(VALUES) => texts.push(text),
+                    Value::Array(values) if is_in(VALUES) => {
+                        texts.extend(values.iter().filter_map(Value::as_str));
+                    }
+                    _ if is_in(VALUES) => {}
+                    one => collect_values(one, texts),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_values(item, texts)),
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -231,32 +229,39 @@ mod tests {
         assert!(warnings(&long).contains(&"its description is 5000 bytes long".to_owned()));
     }
 
+    // MC4
     #[test]
-    fn names_are_told_from_words() {
-        let words = "Before it, call find_book and mcp__git__log. Or books.find-all, fetchPage, \
-            _send_mail_, SEND_FAX, `search`, look(1).\n-press_flower";
-        let names = names(&tool(words));
-        for name in [
-            "find_book",
-            "mcp__git__log",
-            "find-all",
-            "books.find-all",
-            "fetchpage",
-            "send_mail",
-            "send_fax",
-            "search",
-            "look",
-            "press_flower",
-        ] {
+    fn a_value_that_is_a_name_is_one() {
+        let mut odd = tool("Adds.");
+        odd.input_schema["properties"]["x"] = json!({
+            "type": "string", "enum": ["search", "the rest"], "default": "List",
+            "properties": { "const": { "const": "write" } },
+        });
+        let names = names(&odd);
+        for name in ["search", "list", "write"] {
             assert!(names.contains(name), "{name}: {names:?}");
         }
-        for word in ["call", "find", "book", "git", "find_books", "or", "before", "page"] {
+        for word in ["string", "object", "rest", "const", "x", "type"] {
             assert!(!names.contains(word), "{word}: {names:?}");
         }
-        let strangers = ["fetchPage", "find"].map(str::to_owned).into();
-        assert_eq!(spoken_of(&names, &strangers).collect::<Vec<_>>(), ["fetchPage"]);
-        let many = "a.".repeat(200_000);
-        assert!(super::names(&tool(&many)).len() < 20, "no work for each pair of dots");
+    }
+
+    #[test]
+    fn what_is_spoken_of_is_told_once_and_no_list_is_endless() {
+        let strangers = |names: &[&str]| -> Strangers {
+            names.iter().map(|name| (name.to_lowercase(), (*name).to_owned())).collect()
+        };
+        let told =
+            |words: &str, others: &[&str]| spoken_of(&names(&tool(words)), &strangers(others));
+        let one = "it speaks of `fetchPage`, which is not its own tool";
+        assert_eq!(told("Not fetch, page or find.", &["fetchPage", "find"]), [""; 0]);
+        assert_eq!(told("Not `FETCHPAGE`; fetchPage.", &["fetchPage", "find"]), [one]);
+        assert_eq!(told("As in t/fetchPage.", &["fetchPage", "t/fetchPage"]), [one]);
+        let many: Vec<String> = (0..1000).map(|nth| format!("tool_{nth}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let told = told(&many.join(" "), &many);
+        assert_eq!(told.len(), MOST_MENTIONS + 1);
+        assert_eq!(told[MOST_MENTIONS], "it speaks of 980 more tools that are not its own");
     }
 
     #[test]

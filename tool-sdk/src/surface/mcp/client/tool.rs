@@ -19,6 +19,7 @@ use super::pins::Sight;
 use super::promise::Promise;
 use super::questions::Answers;
 use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
+use super::roster::Strangers;
 use super::{result, suspicion};
 use crate::call::{Note, RawArgs};
 use crate::content::Output;
@@ -127,9 +128,8 @@ impl ForeignTool {
 
     /// What is odd about what its server says of it, where `strangers` are the tools that are
     /// not the server's own.
-    pub(super) fn oddities(&self, strangers: &BTreeSet<String>) -> Vec<String> {
-        let spoken_of = suspicion::spoken_of(&self.0.names, strangers);
-        let mentions = spoken_of.map(|name| suspicion::mention(name));
+    pub(super) fn oddities(&self, strangers: &Strangers) -> Vec<String> {
+        let mentions = suspicion::spoken_of(&self.0.names, strangers);
         self.0.warnings.iter().cloned().chain(mentions).collect()
     }
 

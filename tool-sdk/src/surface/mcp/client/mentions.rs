@@ -1,0 +1,302 @@
+//! Which words of a text may be names of tools.
+//!
+//! A word counts that everyday language does not write so, such as `fetch_page`, and any word
+//! that is set off as a name is: in quotes, as code, by emphasis, as a call, or by what stands
+//! around it.
+//!
+//! **Invariant:** which tools there are is not known here, and the work is as long as the text.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// What stands between a server and its tool where a name says both.
+pub(super) const JOINED_BY: [&str; 5] = ["/", ":", "::", ".", "__"];
+
+/// The longest name of a tool, with that of its server.
+const LONGEST: usize = 32 + 2 + 128;
+
+/// How many parts a name with dots may have and still be found in a longer word.
+const MOST_PARTS: usize = 8;
+
+/// What joins the parts of a name, and is put around words as well.
+const JOINTS: [char; 3] = ['_', '-', '.'];
+
+/// Marks behind which a name begins, unless they end a word or are a part of it, as in `don't`.
+const OPENING: &str = "\"'<@#\u{2018}\u{2019}\u{201a}\u{201c}\u{201d}\u{201e}«»‹›「『《【";
+
+/// Marks of which a name has one on either side, and may have blanks within.
+const AROUND: [(char, char); 4] = [('[', ']'), ('{', '}'), ('«', '»'), ('‹', '›')];
+
+/// What emphasis is made of.
+const EMPHASIS: [char; 2] = ['*', '~'];
+
+/// Words after which a name stands as it is.
+const CALLING: [&str; 6] = ["call", "calls", "calling", "invoke", "invokes", "invoking"];
+
+/// Words after which a name stands behind a colon or an equals sign.
+const NAMING: [&str; 6] = ["tool", "tools", "name", "function", "tool_name", "toolname"];
+
+/// What stands in brackets behind a word of everyday language, and makes no call of it.
+const ENDINGS: [&str; 8] = ["s", "es", "d", "ed", "n", "r", "er", "ing"];
+
+/// Adds the words of a text that may be names, in lower case.
+pub(super) fn add(text: &str, names: &mut BTreeSet<String>) {
+    let text = unescaped(text);
+    let mut add = |name: &str| {
+        if name.len() <= LONGEST {
+            names.insert(name.to_lowercase());
+        }
+    };
+    for word in words(&text) {
+        let is_set_off = word.is_set_off();
+        let bare = word.text.trim_matches(JOINTS);
+        for part in [word.text, bare].into_iter().flat_map(parts) {
+            if is_set_off || is_telling(part) {
+                add(part);
+            }
+        }
+        if let Some(joined) = word.joined() {
+            add(&joined);
+        }
+    }
+}
+
+/// Adds the whole of a text that may be a name, in lower case.
+pub(super) fn add_whole(text: &str, names: &mut BTreeSet<String>) {
+    let text = text.trim();
+    if text.len() <= LONGEST && !text.contains(char::is_whitespace) {
+        names.insert(text.to_lowercase());
+    }
+}
+
+/// A text without the backslashes that Markdown writes within names.
+fn unescaped(text: &str) -> Cow<'_, str> {
+    JOINTS.into_iter().fold(Cow::Borrowed(text), |text, joint| {
+        let escaped = format!("\\{joint}");
+        if text.contains(&escaped) {
+            text.replace(&escaped, joint.encode_utf8(&mut [0; 4])).into()
+        } else {
+            text
+        }
+    })
+}
+
+/// A word of a text, with what stands around it.
+struct Word<'t> {
+    text: &'t str,
+    /// The word before it.
+    before: &'t str,
+    /// What stands between the two.
+    gap: &'t str,
+    /// The text behind it.
+    rest: &'t str,
+    /// Whether code has begun and not ended.
+    is_code: bool,
+}
+
+/// The words of a text. A dot belongs to a name, ends a sentence or stands between an object
+/// and its method, so that it is a part of a word.
+fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
+    let is_part = |c: char| c.is_alphanumeric() || JOINTS.contains(&c);
+    let (mut before, mut last, mut is_code) = ("", 0, false);
+    std::iter::from_fn(move || {
+        let start = last + text[last..].find(is_part)?;
+        let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |at| start + at);
+        let (gap, rest) = (&text[last..start], &text[end..]);
+        is_code ^= runs_of_ticks(gap) % 2 == 1;
+        let word = Word { text: &text[start..end], before, gap, rest, is_code };
+        (before, last) = (word.text, end);
+        Some(word)
+    })
+}
+
+fn runs_of_ticks(gap: &str) -> usize {
+    let ticks = gap.bytes().map(|byte| byte == b'`');
+    ticks.fold((0, false), |(runs, within), tick| (runs + usize::from(tick && !within), tick)).0
+}
+
+impl Word<'_> {
+    /// Whether it is written as a name is, whatever word it is.
+    fn is_set_off(&self) -> bool {
+        self.is_opened()
+            || self.is_enclosed()
+            || self.is_called()
+            || self.begins_code()
+            || self.is_announced()
+    }
+
+    /// Whether a mark stands before it that opens something.
+    fn is_opened(&self) -> bool {
+        let mut marks = self.gap.chars().rev();
+        let Some(mark) = marks.next() else { return false };
+        let before = marks.next().or_else(|| self.before.chars().next_back());
+        mark == '`' || (OPENING.contains(mark) && !before.is_some_and(char::is_alphanumeric))
+    }
+
+    /// Whether marks stand around it.
+    fn is_enclosed(&self) -> bool {
+        let inner = self.text.trim_matches(['.', '-']);
+        let is_emphasis = |c| self.gap.ends_with(c) && self.rest.starts_with(c);
+        let is_within = |(open, close): (char, char)| {
+            self.gap.trim_end().ends_with(open) && self.rest.trim_start().starts_with(close)
+        };
+        (inner.starts_with('_') && inner.ends_with('_'))
+            || EMPHASIS.into_iter().any(is_emphasis)
+            || AROUND.into_iter().any(is_within)
+    }
+
+    /// Whether arguments follow.
+    fn is_called(&self) -> bool {
+        let Some(arguments) = self.rest.strip_prefix('(') else { return false };
+        let is_ending =
+            |end| arguments.strip_prefix(end).is_some_and(|behind: &str| behind.starts_with(')'));
+        !ENDINGS.into_iter().any(is_ending)
+    }
+
+    /// Whether it is the first word of code.
+    fn begins_code(&self) -> bool {
+        self.is_code && self.gap.trim_end().ends_with('`')
+    }
+
+    /// Whether the words around it say that it is a name.
+    fn is_announced(&self) -> bool {
+        let is_before =
+            |words: &[&str]| words.iter().any(|it| self.before.eq_ignore_ascii_case(it));
+        match self.gap.trim() {
+            "" if self.gap.is_empty() => false,
+            "" => {
+                let is_tool = || {
+                    let next = self.rest.trim_start();
+                    let next = next.split(|c: char| !c.is_alphanumeric()).next();
+                    next.is_some_and(|it| it == "tool" || it == "tools")
+                };
+                is_before(&CALLING) || (is_before(&["the"]) && is_tool())
+            }
+            ":" | "=" => is_before(&NAMING),
+            _ => false,
+        }
+    }
+
+    /// The word with the one before it, where they may be a server and its tool.
+    fn joined(&self) -> Option<String> {
+        let is_joined = !self.before.is_empty() && JOINED_BY.contains(&self.gap);
+        is_joined.then(|| format!("{}{}{}", self.before, self.gap, self.text.trim_matches(JOINTS)))
+    }
+}
+
+/// Whether no word of everyday language is written so.
+fn is_telling(word: &str) -> bool {
+    let is_camel = |two: &[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
+    word.contains(JOINTS) || word.as_bytes().windows(2).any(is_camel)
+}
+
+/// The parts of a word between its dots, alone and with those behind them.
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    let starts = std::iter::once(0).chain(word.match_indices('.').map(|(dot, _)| dot + 1));
+    starts.flat_map(move |start| {
+        let rest = &word[start..];
+        let dots = rest.match_indices('.').map(|(dot, _)| dot);
+        dots.chain([rest.len()]).take(MOST_PARTS).map(move |end| &rest[..end])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        add(text, &mut names);
+        names
+    }
+
+    #[test]
+    fn names_are_told_from_words() {
+        let words = "Before it, call find_book and mcp__git__log. Or books.find-all, fetchPage, \
+            _send_mail_, SEND_FAX, `search`, look(1).\n-press_flower";
+        let names = names(words);
+        for name in [
+            "find_book",
+            "mcp__git__log",
+            "find-all",
+            "books.find-all",
+            "fetchpage",
+            "send_mail",
+            "send_fax",
+            "search",
+            "look",
+            "press_flower",
+        ] {
+            assert!(names.contains(name), "{name}: {names:?}");
+        }
+        for word in ["call", "find", "book", "git", "find_books", "or", "before", "page"] {
+            assert!(!names.contains(word), "{word}: {names:?}");
+        }
+    }
+
+    // MC4: however a name is set off.
+    #[test]
+    fn a_word_that_is_set_off_may_be_a_name() {
+        for text in [
+            "**search** first",
+            "*search*",
+            "_search_.",
+            "~~search~~",
+            "“search”",
+            "‘search’ it",
+            "„search“",
+            "«search»",
+            "« search »",
+            "<search>",
+            "<tool name=search>",
+            "[search](#it)",
+            "{search}",
+            "@search",
+            "see #search",
+            "tool=search",
+            "Tool: search",
+            "` search `",
+            "See `a` and ` search `",
+            "```\nsearch q\n```",
+            "use the search tool",
+            "Call search",
+            "don't invoke\nsearch",
+            "It's 'search' that",
+            "{\"tool\":\"search\"}",
+            "search(q)",
+            "Call Search",
+        ] {
+            assert!(names(text).contains("search"), "{text}: {:?}", names(text));
+        }
+        for name in ["t/search", "t:search", "t::search", "t.search", "t__search"] {
+            let found = names(&format!("Before it {name}."));
+            assert!(found.contains(name) && !found.contains("search"), "{found:?}");
+        }
+        assert!(names("use fetch\\_page").contains("fetch_page"));
+    }
+
+    #[test]
+    fn a_word_that_is_not_is_none() {
+        for (text, word) in [
+            ("It can search, too. (search) A search tool; search tools.", "search"),
+            ("search(s), search(es) and search(ing)", "search"),
+            ("don't, don’t", "t"),
+            ("`path` search `it`", "search"),
+            ("*search first*, [search more](it), 2 * search * 3", "search"),
+            ("read/search access: search", "search"),
+            ("mail@search.example", "search"),
+            ("recall search", "search"),
+        ] {
+            assert!(!names(text).contains(word), "{text}: {:?}", names(text));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_endless_work() {
+        assert!(names(&"a.".repeat(200_000)).len() < 200, "no work for each pair of dots");
+        assert!(names(&"x".repeat(1_000).repeat(1_000)).is_empty());
+        let long = format!("`{}.{}`", "x".repeat(1 << 20), "y".repeat(1 << 20));
+        assert!(names(&long).is_empty(), "no tool has such a name");
+        assert!(names(&"the ` ".repeat(100_000)).len() < 10);
+    }
+}
