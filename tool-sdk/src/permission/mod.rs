@@ -37,7 +37,7 @@ pub use self::prompt::Prompt;
 #[cfg(feature = "cli")]
 pub(crate) use self::prompt::framed;
 #[cfg(feature = "mcp")]
-pub(crate) use self::prompt::spelt;
+pub(crate) use self::prompt::{mixed, spelt};
 pub use self::rule::{Action, InvalidRule, Rule, Scope};
 pub(crate) use self::ruleset::Names;
 pub use self::ruleset::Ruleset;

@@ -25,17 +25,18 @@ pub(super) fn warnings(text: &str) -> Vec<String> {
     let mixed = NAME
         .captures_iter(text)
         .filter_map(|found| found.name("host").or_else(|| found.name("word")))
-        .map(|name| name.as_str())
-        .filter(|name| !name.is_ascii() && is_mixed(name))
-        .map(|name| format!("letters of different scripts in one name: {}", spelt(name)));
+        .filter_map(|name| mixed(name.as_str()));
     let punycode = PUNYCODE.is_match(text).then(|| {
         "a host in punycode (`xn--`): it stands for letters that are not shown".to_owned()
     });
     mixed.chain(punycode).collect()
 }
 
-fn is_mixed(name: &str) -> bool {
-    SCRIPTS.iter().filter(|script| script.is_match(name)).count() > 1
+/// What to say about a name in which letters of different scripts stand.
+pub(crate) fn mixed(name: &str) -> Option<String> {
+    let is_mixed = |name| SCRIPTS.iter().filter(|script| script.is_match(name)).count() > 1;
+    (!name.is_ascii() && is_mixed(name))
+        .then(|| format!("letters of different scripts in one name: {}", spelt(name)))
 }
 
 /// The start of a name with every letter past ASCII by its number.

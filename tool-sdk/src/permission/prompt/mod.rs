@@ -13,6 +13,8 @@ mod visible;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+#[cfg(feature = "mcp")]
+pub(crate) use self::lookalike::mixed;
 use self::page::Page;
 #[cfg(feature = "mcp")]
 pub(crate) use self::visible::spelt;

@@ -19,7 +19,7 @@ const LONGEST: usize = 32 + 2 + 128;
 const MOST_PARTS: usize = 8;
 
 /// What joins the parts of a name, and is put around words as well.
-const JOINTS: [char; 3] = ['_', '-', '.'];
+pub(super) const JOINTS: [char; 3] = ['_', '-', '.'];
 
 /// Marks behind which a name begins, unless they end a word or are a part of it, as in `don't`.
 const OPENING: &str = "\"'<@#\u{2018}\u{2019}\u{201a}\u{201c}\u{201d}\u{201e}«»‹›「『《【";

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::mentions;
+use super::mentions::{self, JOINTS};
 use super::remote::RemoteTool;
 use super::roster::Strangers;
-use crate::permission::spelt;
+use crate::permission::{mixed, spelt};
 
 /// The most that a model is told about one tool.
 const MOST_BYTES: usize = 4 << 10;
@@ -104,6 +104,16 @@ pub(super) fn names(tool: &RemoteTool) -> BTreeSet<String> {
     schemas.into_iter().flatten().for_each(|schema| collect_values(schema, &mut values));
     values.into_iter().for_each(|text| mentions::add_whole(text, &mut names));
     names
+}
+
+/// What is odd about the names themselves: letters that can be taken for others.
+pub(super) fn lookalikes(names: &BTreeSet<String>) -> Vec<String> {
+    let odd: BTreeSet<String> = names
+        .iter()
+        .filter_map(|name| mixed(name.trim_matches(JOINTS)))
+        .take(MOST_MENTIONS)
+        .collect();
+    odd.into_iter().collect()
 }
 
 /// How many tools of others are told that one tool speaks of.
@@ -244,6 +254,17 @@ mod tests {
         for word in ["string", "object", "rest", "const", "x", "type"] {
             assert!(!names.contains(word), "{word}: {names:?}");
         }
+    }
+
+    // MC4
+    #[test]
+    fn letters_that_can_be_taken_for_others_are_told() {
+        let told = |words: &str| lookalikes(&names(&tool(words)));
+        let odd = "letters of different scripts in one name: fetch_p\\u{430}ge";
+        assert_eq!(told("Call fetch_p\u{430}ge, _fetch_p\u{430}ge_."), [odd]);
+        let odd = "letters of different scripts in one name: s\\u{435}arch";
+        assert_eq!(told("Before it, `s\u{435}arch`."), [odd]);
+        assert_eq!(told("Читает `файл`, größe_2, Δt and fetch_page."), [""; 0]);
     }
 
     #[test]

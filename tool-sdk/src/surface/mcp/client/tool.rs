@@ -107,6 +107,7 @@ impl ForeignTool {
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());
         let (mut warnings, names) = (suspicion::warnings(tool), suspicion::names(tool));
+        warnings.extend(suspicion::lookalikes(&names));
         warnings.extend(schemas.contract.oddities());
         match &schemas.promise {
             Some(Ok(promise)) => warnings.extend(promise.oddities()),
