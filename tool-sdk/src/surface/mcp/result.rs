@@ -57,6 +57,8 @@ fn attachments(output: &Output) -> impl Iterator<Item = ContentBlock> {
 
 fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
     let mime = &attachment.mime;
+    // A type that says no more than that there are bytes is left out, as where nobody said one.
+    let is_known = mime != "application/octet-stream";
     let name = attachment.name.clone().unwrap_or_else(|| format!("attachment-{}", at + 1));
     match &attachment.data {
         // Only a resource has room for its address.
@@ -70,10 +72,11 @@ fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
             let own = || format!("attachment:{}", percent_encoded(&name));
             let uri = attachment.origin.clone().unwrap_or_else(own);
             let blob = ResourceContents::blob(STANDARD.encode(bytes), uri);
-            ContentBlock::resource(blob.with_mime_type(mime))
+            ContentBlock::resource(if is_known { blob.with_mime_type(mime) } else { blob })
         }
         Data::Uri(uri) => {
-            let mut link = Resource::new(uri, name).with_mime_type(mime);
+            let mut link = Resource::new(uri, name);
+            link.mime_type = is_known.then(|| mime.clone());
             (link.title, link.description) =
                 (attachment.title.clone(), attachment.description.clone());
             link.size = attachment.size;
@@ -143,6 +146,17 @@ mod tests {
                 { "type": "resource", "resource": {
                     "uri": "mem://b", "mimeType": "font/ttf", "blob": "BA==",
                 } },
+            ])
+        );
+        let unknown = "application/octet-stream";
+        let output = Output::default()
+            .attach(Attachment::bytes(unknown, vec![1]).named("b"))
+            .attach(Attachment::uri(unknown, "mem://c").named("c"));
+        assert_eq!(
+            json!(content(&output)),
+            json!([
+                { "type": "resource", "resource": { "uri": "attachment:b", "blob": "AQ==" } },
+                { "type": "resource_link", "uri": "mem://c", "name": "c" },
             ])
         );
         assert_eq!(json!(content(&Output::default())), json!([{ "type": "text", "text": "" }]));

@@ -7,10 +7,12 @@
 //! **Invariant:** nothing hides in what is read, and nothing is endless. A text that is too
 //! long is cut where all texts are; what is too much beside it is left out, and that is told.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
-use base64::alphabet::STANDARD;
+use base64::alphabet::{Alphabet, STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::remote::RemoteResult;
 use crate::content::{Attachment, Output};
@@ -23,12 +25,21 @@ const MOST_BYTES: usize = 4 << 20;
 const MOST_ATTACHMENTS: usize = 1000;
 
 /// Base64 as it is written in the wild, with padding or without.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new()
+const fn base64(alphabet: &Alphabet) -> GeneralPurpose {
+    let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
+        .with_decode_allow_trailing_bits(true);
+    GeneralPurpose::new(alphabet, config)
+}
+
+const BASE64: GeneralPurpose = base64(&STANDARD);
+const BASE64_OF_URLS: GeneralPurpose = base64(&URL_SAFE);
+
+/// The type of bytes of which nobody said one (RFC 2046, 4.5.1).
+const UNKNOWN: &str = "application/octet-stream";
+
+/// What programs are told of blocks beside the attachments.
+const BESIDE: [&str; 3] = ["annotations", "icons", "_meta"];
 
 /// The result as an output, whether the tool failed or not. A structured value that is
 /// `promised` to programs is there however long it is.
@@ -77,7 +88,27 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
     if let Some(meta) = meta.filter(|meta| length(meta) <= MOST_BYTES) {
         output = output.metadata("_meta", meta);
     }
+    let beside: Vec<Value> = result.content.iter().enumerate().filter_map(beside).collect();
+    let beside = (!beside.is_empty()).then(|| Value::Array(beside));
+    if let Some(beside) = beside.filter(|it| length(it) <= MOST_BYTES) {
+        output = output.metadata("blocks", beside);
+    }
     attachments.into_iter().fold(output, Output::attach)
+}
+
+/// What a server says of a block and of the resource in it, for programs.
+fn beside((at, block): (usize, &Value)) -> Option<Value> {
+    let said = |of: &Value| -> Map<String, Value> {
+        let said = BESIDE.iter().filter_map(|key| Some(((*key).to_owned(), of.get(key)?.clone())));
+        said.collect()
+    };
+    let mut all = said(block);
+    let resource = block.get("resource").map(said).filter(|said| !said.is_empty());
+    all.extend(resource.map(|said| ("resource".to_owned(), Value::Object(said))));
+    (!all.is_empty()).then(|| {
+        all.insert("block".to_owned(), at.into());
+        Value::Object(all)
+    })
 }
 
 /// Where an attachment stood.
@@ -127,36 +158,70 @@ fn name(block: &Value) -> Option<&str> {
 /// What goes beside the text. Bytes that are no base64 are no attachment.
 fn attachment(block: &Value) -> Option<Attachment> {
     let field = |path: &str| block.pointer(path).and_then(Value::as_str);
-    let bytes = |path| {
-        let text = field(path)?;
-        // Some break it into lines.
-        match text.contains(|c: char| c.is_ascii_whitespace()) {
-            true => BASE64.decode(text.split_ascii_whitespace().collect::<String>()).ok(),
-            false => BASE64.decode(text).ok(),
-        }
-    };
     match field("/type")? {
         kind @ ("image" | "audio") => {
-            let mime = field("/mimeType").map_or_else(|| format!("{kind}/*"), str::to_owned);
-            Some(Attachment::bytes(mime, bytes("/data")?))
+            let (said, bytes) = bytes(field("/data")?)?;
+            let mime = field("/mimeType").or(said).or_else(|| image(&bytes));
+            let mime = mime.map_or_else(|| format!("{kind}/*"), str::to_owned);
+            Some(Attachment::bytes(mime, bytes))
         }
         "resource" => {
-            let mime = field("/resource/mimeType").unwrap_or("application/octet-stream");
-            let uri = field("/resource/uri")?;
-            let copy = Attachment::bytes(mime, bytes("/resource/blob")?);
-            Some(copy.copied_from(uri).named(readable(uri)))
+            let (said, bytes) = bytes(field("/resource/blob")?)?;
+            let mime = field("/resource/mimeType").or(said).unwrap_or(UNKNOWN);
+            let copy = Attachment::bytes(mime, bytes);
+            Some(match field("/resource/uri") {
+                Some(uri) => copy.copied_from(uri).named(readable(uri)),
+                None => copy,
+            })
         }
         "resource_link" => {
-            let mime = field("/mimeType").unwrap_or("application/octet-stream");
+            let mime = field("/mimeType").unwrap_or(UNKNOWN);
             let mut link = Attachment::uri(mime, field("/uri")?);
             link.name = field("/name").map(readable);
             link.title = field("/title").map(readable);
             link.description = field("/description").map(readable);
-            link.size = block.get("size").and_then(Value::as_u64);
+            link.size = block.get("size").and_then(whole);
             Some(link)
         }
         _ => None,
     }
+}
+
+/// Bytes in base64, and their type where the text is an address that says it.
+fn bytes(text: &str) -> Option<(Option<&str>, Vec<u8>)> {
+    let (said, text) = match text.strip_prefix("data:").and_then(|it| it.split_once(";base64,")) {
+        Some((said, text)) => (said.split(';').next().filter(|said| !said.is_empty()), text),
+        None => (None, text),
+    };
+    // Some break it into lines.
+    let text: Cow<'_, str> = match text.contains(|c: char| c.is_ascii_whitespace()) {
+        true => text.split_ascii_whitespace().collect::<String>().into(),
+        false => text.into(),
+    };
+    let is_of_urls = text.contains(['-', '_']);
+    let engine = if is_of_urls { BASE64_OF_URLS } else { BASE64 };
+    Some((said, engine.decode(text.as_bytes()).ok()?))
+}
+
+/// The type of an image of which nobody said it, as every one of that type begins.
+fn image(bytes: &[u8]) -> Option<&'static str> {
+    const BEGINNINGS: [(&[u8], &str); 4] = [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF87a", "image/gif"),
+        (b"GIF89a", "image/gif"),
+    ];
+    let found = BEGINNINGS.iter().find(|(beginning, _)| bytes.starts_with(beginning));
+    let is_webp = || bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
+    found.map(|(_, mime)| *mime).or_else(|| is_webp().then_some("image/webp"))
+}
+
+/// A whole number, also where it is written as `7.0`.
+fn whole(value: &Value) -> Option<u64> {
+    /// From here on not every whole number has a form of its own.
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    let written = || value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..MOST).contains(it));
+    value.as_u64().or_else(|| written().map(|it| it as u64))
 }
 
 #[cfg(test)]
@@ -238,13 +303,56 @@ mod tests {
     #[test]
     fn base64_is_read_as_it_is_written() {
         for (data, expected) in
-            [("AQID", 3), ("AQI=", 2), ("AQI", 2), ("AQ\r\nID\n", 3), ("AQJ", 2)]
+            [("AQID", 3), ("AQI=", 2), ("AQI", 2), ("AQ\r\nID\n", 3), ("AQJ", 2), ("-_8=", 2)]
         {
             let image = json!({ "type": "image", "data": data, "mimeType": "image/png" });
             let output = read(json!({ "content": [image] }));
             let Data::Bytes(bytes) = &output.attachments()[0].data else { panic!("{data}") };
             assert_eq!(bytes.len(), expected, "{data}");
         }
+    }
+
+    // F8
+    #[test]
+    fn what_is_said_of_bytes_in_another_place_is_found() {
+        for (block, expected) in [
+            (json!({ "type": "image", "data": "data:image/webp;q=1;base64,AQ==" }), "image/webp"),
+            (json!({ "type": "image", "data": "data:;base64,AQ==" }), "image/*"),
+            (json!({ "type": "image", "data": "iVBORw0KGgo=" }), "image/png"),
+            (json!({ "type": "audio", "data": "AQ==" }), "audio/*"),
+            (json!({ "type": "resource", "resource": { "blob": "AQ==" } }), UNKNOWN),
+            (
+                json!({ "type": "resource", "resource": { "mimeType": "a/b", "blob": "AQ==" } }),
+                "a/b",
+            ),
+        ] {
+            let output = read(json!({ "content": [block] }));
+            let [one] = output.attachments() else { panic!("{block}") };
+            assert!(matches!(&one.data, Data::Bytes(_)), "{block}");
+            assert_eq!((one.mime.as_str(), output.as_text()), (expected, ""), "{block}");
+            assert_eq!(one.origin, None);
+        }
+    }
+
+    // F8
+    #[test]
+    fn what_is_said_of_blocks_is_there_for_programs() {
+        let output = read(json!({ "content": [
+            { "type": "text", "text": "plain" },
+            { "type": "text", "text": "hi", "annotations": { "audience": ["user"] } },
+            { "type": "resource_link", "uri": "a:b", "name": "n", "icons": [{ "src": "a:c" }] },
+            { "type": "resource", "resource": { "uri": "a:b", "text": "x", "_meta": { "k": 1 } } },
+        ] }));
+        assert_eq!(
+            output.metadata_map().unwrap()["blocks"],
+            json!([
+                { "block": 1, "annotations": { "audience": ["user"] } },
+                { "block": 2, "icons": [{ "src": "a:c" }] },
+                { "block": 3, "resource": { "_meta": { "k": 1 } } },
+            ])
+        );
+        let long = json!({ "type": "text", "text": "", "_meta": { "x": "y".repeat(MOST_BYTES) } });
+        assert_eq!(read(json!({ "content": [long] })).metadata_map(), None);
     }
 
     #[test]
@@ -258,6 +366,16 @@ mod tests {
             (Some("n"), Some("T"), Some("D."), Some(7))
         );
         assert_eq!(output.as_text(), "T: D.");
+        for (size, expected) in [
+            (json!(7.0), Some(7)),
+            (json!(u64::MAX), Some(u64::MAX)),
+            (json!(7.5), None),
+            (json!(-1.0), None),
+            (json!(1e300), None),
+        ] {
+            let link = json!({ "type": "resource_link", "uri": "a:b", "name": "n", "size": size });
+            assert_eq!(read(json!({ "content": [link] })).attachments()[0].size, expected);
+        }
     }
 
     #[test]
