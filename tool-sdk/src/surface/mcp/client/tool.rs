@@ -260,10 +260,17 @@ async fn call(
     let failed = result.is_error;
     let promise = tool.0.schemas.promise();
     let broken = promise.and_then(|it| it.broken_by(result.structured_content.as_ref()));
-    let structured = failed.then(|| result.structured_content.clone()).flatten();
-    if failed && broken.is_some() {
-        // A failure promises nothing; but who reads the schema takes it for what it is not.
-        result.structured_content = None;
+    if failed || broken.is_some() {
+        let structured = result.structured_content.clone();
+        structured.into_iter().for_each(|value| cx.metadata("structured", value));
+    }
+    if broken.is_some()
+        && let Some(value) = result.structured_content.take()
+        && result.content.is_empty()
+    {
+        // A failure promises nothing; but who reads the schema takes the value for what it is
+        // not, so that it goes on as words only.
+        result.content.push(json!({ "type": "text", "text": value.to_string() }));
     }
     let output = result::output(result, promise.is_some());
     if let Some(how) = broken.filter(|_| !failed) {
@@ -276,9 +283,6 @@ async fn call(
     }
     if !failed {
         return Ok(output);
-    }
-    if let Some(value) = structured {
-        cx.metadata("structured", value);
     }
     let words = Some(output.as_text()).filter(|text| !text.trim().is_empty());
     let failed = ToolError::failed(words.unwrap_or("the tool failed and did not say why"));
