@@ -87,7 +87,8 @@ pub(super) fn names<'t>(
         *alike.entry(plain(tool).to_ascii_lowercase()).or_default() += 1;
     }
     let name = |tool: &'t str| {
-        let is_shared = alike.get(&plain(tool).to_ascii_lowercase()).is_some_and(|&n| n > 1);
+        let is_shared = alike.get(&plain(tool).to_ascii_lowercase()).is_some_and(|&n| n > 1)
+            || ends_in_digits(tool);
         let [name, other] = [is_shared, !is_shared].map(|it| model_name(server, tool, it));
         let also = (name != other).then(|| ToolName::new(other).ok()).flatten();
         let name = ToolName::new(name).ok()?;
@@ -104,6 +105,14 @@ fn model_name(server: &str, tool: &str, is_shared: bool) -> String {
         name.push_str(&digits(server, tool));
     }
     name
+}
+
+/// Whether a name ends as those do that have a hash: another tool could be called so here.
+fn ends_in_digits(name: &str) -> bool {
+    let digits = name.len().checked_sub(DIGITS + 1).and_then(|at| name.get(at..));
+    digits.is_some_and(|end| {
+        plain(end).starts_with('_') && end[1..].bytes().all(|c| c.is_ascii_hexdigit())
+    })
 }
 
 /// The start of a hash over both names as they were given.
@@ -210,6 +219,20 @@ mod tests {
         let [alone, shared] = [&names("s", ["a-b"])["a-b"], &pair["a-b"]];
         assert_eq!(shared.name.as_str(), "mcp__s__a_b_ed3867d6ec2b");
         assert_eq!((&alone.name, &shared.name), (&shared.also[0], &alone.also[0]));
+    }
+
+    // F118: a server cannot give a tool the name that another one has here.
+    #[test]
+    fn the_name_that_another_tool_has_is_not_given_twice() {
+        let clash = "delete_bee4270b087b";
+        let names = names("s", ["delete", "Delete", clash, "DELETE-BEE4270B087B", "x"]);
+        let given: BTreeSet<String> =
+            names.values().map(|it| it.name.as_str().to_ascii_lowercase()).collect();
+        assert_eq!((names.len(), given.len()), (5, 5), "{given:?}");
+        assert_eq!(names["delete"].name.as_str(), format!("mcp__s__{clash}"));
+        assert!(names[clash].name.as_str().starts_with(&format!("mcp__s__{clash}_")));
+        // Nor does that depend on who else is there.
+        assert_eq!(self::names("s", [clash])[clash].name, names[clash].name);
     }
 
     proptest! {
