@@ -76,6 +76,8 @@ struct State {
     added: Vec<Arc<dyn Tool>>,
     attempts: VecDeque<Instant>,
     last_error: Option<String>,
+    /// Why there is no connection, where that is known.
+    gone_by: Option<String>,
     complaints: String,
     /// Which of its tools are left out, and why.
     warnings: Vec<String>,
@@ -240,6 +242,7 @@ impl Line {
                 return Err(taken_away());
             }
             state.connection = Some(connection);
+            state.gone_by = None;
         }
         self.offer(&remote, &tools);
         let watch = watch(Arc::downgrade(self), Arc::clone(&remote));
@@ -258,9 +261,9 @@ impl Line {
         if count >= MOST_ATTEMPTS {
             let since = state.attempts.front().map_or(WINDOW, |at| now.duration_since(*at));
             let rest = WINDOW.saturating_sub(since).as_secs();
-            let last = state.last_error.as_deref().unwrap_or("it went away");
+            let why = state.gone_by.as_deref().unwrap_or("it went away");
             return Err(RemoteError::connection(format_args!(
-                "it was started {count} times in five minutes and is left alone for {rest} s: {last}"
+                "it was started {count} times in five minutes and is left alone for {rest} s: {why}"
             )));
         }
         state.attempts.push_back(now);
@@ -279,6 +282,10 @@ impl Line {
         let mut state = self.state();
         if class != ErrorClass::Aborted {
             state.last_error = Some(told.message.clone().into_owned());
+            let is_there = state.connection.as_ref().is_some_and(|it| !it.remote.is_closed());
+            if class == ErrorClass::Connection || !is_there {
+                state.gone_by = state.last_error.clone();
+            }
         }
         if let Some(connection) = state.connection.clone() {
             state.complaints = connection.remote.complaints();

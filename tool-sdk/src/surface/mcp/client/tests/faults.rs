@@ -301,6 +301,28 @@ async fn a_lost_connection_is_made_again() {
     assert_eq!(setting.script.begun(), 2);
 }
 
+// MC5: why it is left alone is why it is gone, not what went wrong while it was there.
+#[tokio::test(start_paused = true)]
+async fn what_a_call_failed_by_is_not_why_a_server_went_away() {
+    let setting =
+        Setting::trusting(calls(|message| match message["params"]["arguments"]["text"].as_str() {
+            Some("fail") => vec![Act::Refuse(-32000, "out of paper")],
+            _ => [echo(message), vec![Act::Leave]].concat(),
+        }));
+    setting.connect().await;
+    let error = setting.call("echo", r#"{"text": "fail"}"#).await.result.unwrap_err();
+    assert!(error.message().contains("out of paper"), "{error}");
+    for _ in 0..100 {
+        if let Err(error) = setting.call("echo", "{}").await.result
+            && error.message().contains("left alone")
+        {
+            assert!(!error.message().contains("out of paper"), "{error}");
+            return;
+        }
+    }
+    panic!("it was never left alone");
+}
+
 // F10: hangs.
 #[tokio::test]
 async fn one_that_hangs_at_its_start_is_given_up() {
