@@ -221,8 +221,12 @@ impl App {
     /// The same, with all of them where only that has `tool`: which are there is decided once the
     /// options behind its name are known.
     pub(super) fn with(&self, tool: &str) -> Toolset {
-        let (shaped, all) = (self.shaped(), self.shaped().unfiltered());
-        if shaped.get(tool).is_none() && all.get(tool).is_some() { all } else { shaped }
+        let shaped = self.shaped();
+        if shaped.get(tool).is_some() {
+            return shaped;
+        }
+        let all = shaped.clone().unfiltered();
+        if all.get(tool).is_some() { all } else { shaped }
     }
 
     /// What the program lends to calls.
