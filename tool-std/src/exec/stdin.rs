@@ -4,6 +4,7 @@
 //! other program nobody knows what it makes of it: an interpreter runs it, a question takes it
 //! for an answer. So somebody is asked, and rules that forbid see it as a script all the same.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -120,10 +121,19 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
     if chars == INTERRUPT {
         return done(process.type_from(chars, None, opened_from).await);
     }
-    let hides = edits(chars) || process.alters(chars);
-    if hides && shells::may_read(process) {
-        return Err(ToolError::denied("keys that edit a line hide what a shell gets in the end")
-            .hint("type whole lines, or Ctrl-C or Ctrl-D alone; `stty sane` makes all other keys plain"));
+    let hides = if edits(chars) {
+        Some("keys that edit a line hide what a shell gets in the end")
+    } else if process.alters(chars) {
+        Some("the terminal was told to take some of it for keys that edit a line")
+    } else {
+        // It may do so only when more was typed.
+        sets_keys(Judged::script(lines(chars)).understood())
+            .then_some("other keys that edit a line would hide what is typed later")
+    };
+    if let Some(why) = hides.filter(|_| shells::may_read(process)) {
+        return Err(ToolError::denied(why).hint(
+            "type whole lines, or Ctrl-C or Ctrl-D alone; `stty sane` makes all other keys plain",
+        ));
     }
     let typed = process.typed();
     let open = going_on(&typed[opened_from(&typed)..], process);
@@ -223,11 +233,22 @@ fn judge(text: String) -> Judged<'static> {
 
 /// Whether a text that is typed later may say something else than it does now.
 fn rebinds(understood: &Understood) -> bool {
-    understood.commands.iter().any(|command| {
-        let Some((program, words)) = command.argv.split_first() else { return false };
-        let sets_keys = || words.iter().any(|word| is_of_keys(word));
-        let name = bare_name(program);
-        (REBINDING.contains(&&*name) && !words.is_empty()) || (name == "stty" && sets_keys())
+    let renames =
+        |(name, words): (Cow<'_, str>, &[String])| REBINDING.contains(&&*name) && !words.is_empty();
+    named(understood).any(renames) || sets_keys(understood)
+}
+
+/// Whether it tells the terminal what its keys are.
+fn sets_keys(understood: &Understood) -> bool {
+    named(understood)
+        .any(|(name, words)| name == "stty" && words.iter().any(|word| is_of_keys(word)))
+}
+
+/// The names of its programs, with their words.
+fn named(understood: &Understood) -> impl Iterator<Item = (Cow<'_, str>, &[String])> {
+    understood.commands.iter().filter_map(|command| {
+        let (program, words) = command.argv.split_first()?;
+        Some((bare_name(program), words))
     })
 }
 

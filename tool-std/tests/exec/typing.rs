@@ -128,6 +128,9 @@ async fn keys_that_the_terminal_was_told_to_take_do_not_reach_a_shell() {
         typist.is_refused(&[text], "keys that edit").await;
         typist.types("\u{3}").await.unwrap();
     }
+    // Who types ahead does so before the terminal was told.
+    let typist = Typist::new(Mode::Bypass, &[]);
+    typist.is_refused(&["true; stty erase x\n"], "keys that edit").await;
     // Others are none of its concern.
     let typist = Typist::new(Mode::Bypass, DENIED);
     typist.prepare("stty erase ^H kill ^X").await;
