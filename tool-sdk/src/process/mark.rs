@@ -97,7 +97,7 @@ impl Mark {
 pub(super) use self::linux::{ignores_interrupts, is_alone, of_session};
 
 /// The programs of a session: here nobody tells.
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn of_session(_session: i32) -> Option<Vec<super::kept::Attached>> {
     None
 }
