@@ -506,31 +506,55 @@ mod ended {
     }
 }
 
-// SH4: a program that somebody put into the workspace is not one that only looks.
+/// What is decided about `cmd` where `program` of the workspace is found before all others, or
+/// where it is not.
 #[cfg(unix)]
-#[test]
-fn a_program_of_the_workspace_is_asked_about() {
+fn decided_beside(program: &str, cmd: &str, is_first: bool) -> String {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = tempfile::tempdir().expect("a folder");
     let bin = folder.path().join("bin");
     std::fs::create_dir(&bin).expect("it is made");
-    std::fs::write(bin.join("cat"), "#!/bin/sh\n").expect("it is written");
-    std::fs::set_permissions(bin.join("cat"), std::fs::Permissions::from_mode(0o755))
+    std::fs::write(bin.join(program), "#!/bin/sh\n").expect("it is written");
+    std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755))
         .expect("it may be run");
     let path = std::env::var("PATH").expect("there is a path");
-    for (first, expected) in [(Some(&bin), "ask"), (None, "allow")] {
-        let first = first.map(|bin| format!("{}:", bin.display())).unwrap_or_default();
-        let checked = Command::new(env!("CARGO_BIN_EXE_tool-std"))
-            .arg("--root")
-            .arg(folder.path())
-            .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
-            .args(["check", "exec_command", "--cmd", "cat notes", "--json"])
-            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
-            .env("PATH", format!("{first}{path}"))
-            .stdin(Stdio::null())
-            .output()
-            .expect("the program runs");
-        assert_eq!(json(&checked)["decision"], expected, "{}", out(&checked));
+    let path = if is_first { format!("{}:{path}", bin.display()) } else { path };
+    let checked = Command::new(env!("CARGO_BIN_EXE_tool-std"))
+        .arg("--root")
+        .arg(folder.path())
+        .args(["--state-dir", env!("CARGO_TARGET_TMPDIR")])
+        .args(["--allow", "exec_command(make *)"])
+        .args(["check", "exec_command", "--cmd", cmd, "--json"])
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env("PATH", path)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program runs");
+    json(&checked)["decision"].as_str().expect("a decision").to_owned()
+}
+
+// SH4: a program that somebody put into the workspace is not one that only looks.
+#[cfg(unix)]
+#[test]
+fn a_program_of_the_workspace_is_asked_about() {
+    for (is_first, expected) in [(true, "ask"), (false, "allow")] {
+        assert_eq!(decided_beside("cat", "cat notes", is_first), expected);
+    }
+}
+
+// SH8: what was judged is read by bash; what a program of that name makes of it nobody knows.
+#[cfg(unix)]
+#[test]
+fn a_bash_of_the_workspace_is_asked_about() {
+    for (cmd, is_first, expected) in [
+        ("ls -d . ; pwd", true, "ask"),
+        ("make a && make b", true, "ask"),
+        ("ls -d . ; pwd", false, "allow"),
+        // No shell reads it.
+        ("pwd -P", true, "allow"),
+        ("make a", true, "allow"),
+    ] {
+        assert_eq!(decided_beside("bash", cmd, is_first), expected, "{cmd}");
     }
 }

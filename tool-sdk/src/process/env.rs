@@ -175,6 +175,12 @@ impl ChildEnv {
         folders(path).map(|folder| folder.join(program)).find(|file| is_program(file))
     }
 
+    /// The folders in which a child with these variables looks for programs, in that order.
+    #[cfg(unix)]
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.0.get(OsStr::new("PATH")).into_iter().flat_map(|path| folders(path))
+    }
+
     pub(super) fn vars(&self) -> &BTreeMap<OsString, OsString> {
         &self.0
     }

@@ -94,7 +94,13 @@ impl Mark {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::{ignores_interrupts, is_alone};
+pub(super) use self::linux::{ignores_interrupts, is_alone, of_session};
+
+/// The programs of a session: here nobody tells.
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) fn of_session(_session: i32) -> Option<Vec<super::kept::Attached>> {
+    None
+}
 
 /// Whether the process that leads a group is all that lives of it: here nobody tells.
 #[cfg(not(target_os = "linux"))]
@@ -130,12 +136,15 @@ enum Ending {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::HashMap;
+    use std::ffi::OsStr;
     use std::fs::{self, File};
-    use std::io::Read as _;
+    use std::io::{ErrorKind, Read as _};
+    use std::os::unix::ffi::OsStrExt as _;
 
     use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
-    use super::super::start::group_of;
+    use super::super::kept::Attached;
+    use super::super::start::{group_of, session_of};
     use super::{Ending, Mark, NAME};
 
     /// The longest environment that is looked through.
@@ -161,6 +170,25 @@ mod linux {
         // To ask for its group takes a tenth of reading all that is told of a process.
         let of_group = numbers().into_iter().filter(|pid| group_of(*pid) == Some(group));
         of_group.filter(|pid| Process::of(*pid).is_some()).eq([group])
+    }
+
+    /// The programs of a session.
+    pub(in crate::process) fn of_session(session: i32) -> Option<Vec<Attached>> {
+        let of_session = numbers().into_iter().filter(|pid| session_of(*pid) == Some(session));
+        Some(of_session.filter_map(attached).collect())
+    }
+
+    /// What runs as `pid`; nothing where that has ended.
+    fn attached(pid: i32) -> Option<Attached> {
+        let program = match fs::read_link(format!("/proc/{pid}/exe")) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            program => program.ok(),
+        };
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = line.strip_suffix(b"\0").unwrap_or(&line);
+        let words = line.split(|&byte| byte == 0);
+        let words = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
+        Some(Attached { program, words })
     }
 
     /// Whether one of a group ignores it when it is interrupted.

@@ -46,7 +46,7 @@ pub use self::env::{ChildEnv, ForbiddenName};
 #[cfg(unix)]
 pub use self::harden::harden_process;
 #[cfg(unix)]
-pub use self::kept::{Look, Process, Processes, Spawn, Turn, TypeError};
+pub use self::kept::{Attached, Look, Process, Processes, Spawn, Turn, TypeError};
 pub use self::limits::Limits;
 use self::mark::Mark;
 #[cfg(feature = "mcp")]

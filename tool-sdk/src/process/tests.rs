@@ -237,6 +237,10 @@ async fn nothing_outlives_a_host_that_is_killed() {
             Path::new(&folder).join("ready").display(),
         );
         let kept = Processes::default();
+        // A child that forgot its mark at once, and left one of its own behind.
+        let bare = format!("exec 3>'{}'; (sleep 300 &); sleep 300", pipe.display());
+        let spawn = Spawn::exec("env", ["-i", "PATH=/usr/bin:/bin", "sh", "-c", &bare]);
+        kept.start(&spawn).unwrap();
         let spawn = Spawn::exec("sh", ["-c", &line]);
         kept.start(&spawn.terminal(std::env::var_os("TERMINAL").is_some())).unwrap();
         let _ = run(Run::exec("sleep", ["300"]).timeout(HANGS * 10)).await;

@@ -21,6 +21,12 @@ use super::scripts;
 /// How much of each script is read.
 const MOST_READ: u64 = 256 << 10;
 
+/// How many programs are looked at.
+const MOST_PROGRAMS: usize = 256;
+
+/// In how many folders a command is looked for.
+const MOST_FOLDERS: usize = 8;
+
 /// What is looked at of a command.
 pub(super) struct Facts<'a> {
     pub(super) judged: &'a Judged<'a>,
@@ -35,19 +41,28 @@ impl Facts<'_> {
     /// Each by its name.
     pub(super) fn list(&self, cx: &Context) -> Vec<(&'static str, String)> {
         let Some(folder) = &self.folder else { return Vec::new() };
-        let mut facts = vec![("folder", folder.display().to_string())];
+        // A link may lead elsewhere later.
+        let place = folder.canonicalize().unwrap_or_default();
+        let mut facts = vec![("folder", format!("{} {}", folder.display(), place.display()))];
         facts.extend(self.shell.and_then(|shell| self.locate(folder, shell)).map(program));
-        let mut seen = HashSet::new();
-        for Placed { folder, argv } in self.commands() {
-            facts.extend(self.locate(&folder, &argv[0]).map(program));
-            for file in scripts::named(argv).map(|word| folder.join(word)) {
-                // Most words are no files, and to see that takes less than to look for one.
-                if file.symlink_metadata().is_ok() && !seen.contains(&file) {
-                    facts.extend(script(&file, cx));
-                    seen.insert(file);
+        let understood = self.judged.understood();
+        let (mut programs, mut files) = (HashSet::new(), HashSet::new());
+        for Placed { folders, argv } in self.commands() {
+            for folder in &folders {
+                let Some(file) = self.locate(folder, &argv[0]) else { continue };
+                if programs.len() < MOST_PROGRAMS && programs.insert(file.clone()) {
+                    facts.push(program(file));
                 }
             }
+            for word in scripts::named(argv).chain(scripts::given(understood, argv)) {
+                files.extend(folders.iter().map(|folder| folder.join(&*word)));
+            }
         }
+        // Most words are no files, and to see that takes less than to look for one.
+        let mut files: Vec<PathBuf> =
+            files.into_iter().filter(|file| file.symlink_metadata().is_ok()).collect();
+        files.sort_unstable();
+        facts.extend(files.iter().filter_map(|file| script(file, cx)));
         facts
     }
 
@@ -55,21 +70,30 @@ impl Facts<'_> {
     pub(super) fn shown(&self) -> Option<Value> {
         let folder = self.folder.as_ref()?;
         let commands = self.commands().into_iter();
-        let located = commands.filter_map(|it| self.locate(&it.folder, &it.argv[0]));
+        let located = commands.filter_map(|it| self.locate(it.folders.last()?, &it.argv[0]));
         let mut programs: Vec<String> = located.map(|it| it.display().to_string()).collect();
         programs.dedup();
         Some(json!({ "folder": folder.display().to_string(), "programs": programs }))
     }
 
-    /// The commands that are seen, each where it runs.
+    /// The commands that are seen, each where it may run.
     fn commands(&self) -> Vec<Placed<'_>> {
-        let Some(mut folder) = self.folder.clone() else { return Vec::new() };
+        let Some(folder) = self.folder.clone() else { return Vec::new() };
+        let mut folders = vec![folder];
         let mut placed = Vec::new();
         for command in scripts::commands(self.judged.understood()) {
-            match command.argv.as_slice() {
-                [] => {}
-                [head, into] if head == "cd" => folder = folder.join(into),
-                argv => placed.push(Placed { folder: folder.clone(), argv }),
+            let argv = command.argv.as_slice();
+            match scripts::entered(argv) {
+                // It may fail, or be undone by the end of a bracket.
+                Some(into) => {
+                    let entered: Vec<PathBuf> =
+                        folders.iter().map(|folder| folder.join(into)).collect();
+                    folders.retain(|folder| !entered.contains(folder));
+                    folders.extend(entered);
+                    folders.drain(..folders.len().saturating_sub(MOST_FOLDERS));
+                }
+                None if argv.is_empty() => {}
+                None => placed.push(Placed { folders: folders.clone(), argv }),
             }
         }
         placed
@@ -84,9 +108,9 @@ impl Facts<'_> {
     }
 }
 
-/// A command, and the folder in which it runs.
+/// A command, and the folders in one of which it runs, the likeliest last.
 struct Placed<'a> {
-    folder: PathBuf,
+    folders: Vec<PathBuf>,
     /// There is always a program.
     argv: &'a [String],
 }
@@ -113,6 +137,11 @@ fn script(file: &Path, cx: &Context) -> Option<(&'static str, String)> {
     let mut fact = format!("{} {} ", file.display(), metadata.len);
     for byte in Sha256::digest(&read) {
         let _ = write!(fact, "{byte:02x}");
+    }
+    if metadata.len > MOST_READ {
+        // What comes behind it cannot be changed without a trace in this.
+        let it = file.metadata().ok()?;
+        let _ = write!(fact, " {}:{} {}.{}", it.dev(), it.ino(), it.ctime(), it.ctime_nsec());
     }
     Some(("script", fact))
 }

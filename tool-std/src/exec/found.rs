@@ -3,16 +3,54 @@
 //! A name says which program it is only as long as nobody else puts one of that name before
 //! it.
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
 
 /// Whether `program` is found below one of `roots` by a child with these variables.
 pub(super) fn is_below(program: &str, env: &ChildEnv, roots: &[&Path]) -> bool {
     // A path says itself where it leads.
-    let file = if program.contains('/') { None } else { env.find(program) };
-    let Some(folder) = file.as_deref().and_then(Path::parent) else { return false };
-    let place = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if program.contains('/') || !leads_below(env, roots) {
+        return false;
+    }
+    let Some(file) = env.find(program) else { return false };
+    file.parent().is_some_and(|folder| is_in(folder, roots))
+}
+
+/// What was found of folders in which programs are looked for.
+struct Known {
+    folders: Vec<PathBuf>,
+    roots: Vec<PathBuf>,
+    leads_below: bool,
+}
+
+thread_local! {
+    /// What was found last: every command asks, and both mostly stay the same.
+    static LAST: RefCell<Option<Known>> = const { RefCell::new(None) };
+}
+
+/// Whether a folder in which programs are looked for lies below one of `roots`.
+///
+/// To let one lead there later, somebody has to change what is outside of them.
+fn leads_below(env: &ChildEnv, roots: &[&Path]) -> bool {
+    let is_of = |known: &&mut Known| env.folders().eq(&known.folders) && roots == known.roots;
+    LAST.with_borrow_mut(|last| match last.as_mut().filter(is_of) {
+        Some(known) => known.leads_below,
+        None => {
+            let folders: Vec<PathBuf> = env.folders().map(Path::to_owned).collect();
+            let roots_of = roots.iter().map(|root| root.to_path_buf()).collect();
+            let leads_below = folders.iter().any(|folder| is_in(folder, roots));
+            *last = Some(Known { folders, roots: roots_of, leads_below });
+            leads_below
+        }
+    })
+}
+
+/// Whether a folder lies below one of `roots`, or will when it is made.
+fn is_in(folder: &Path, roots: &[&Path]) -> bool {
+    let there = folder.ancestors().find_map(|there| there.canonicalize().ok());
+    let place = there.as_deref().unwrap_or(folder);
     roots.iter().any(|root| place.starts_with(root) || folder.starts_with(root))
 }
 
@@ -34,11 +72,15 @@ mod tests {
             fs::set_permissions(folder.join("cat"), Permissions::from_mode(0o755)).unwrap();
         }
         let (own, system) = (own.path(), system.path());
+        let later = system.join("later");
+        std::os::unix::fs::symlink(&bin, &later).unwrap();
         for (program, folders, expected) in [
             ("cat", [bin.as_path(), system], true),
             ("cat", [system, &bin], false),
             ("rg", [&bin, system], false),
             ("/bin/cat", [&bin, system], false),
+            ("cat", [&later, system], true),
+            ("cat", [system, system], false),
         ] {
             let path = format!("{}:{}", folders[0].display(), folders[1].display());
             let env = ChildEnv::of([("PATH", path)]);

@@ -32,6 +32,8 @@ mod looked;
 #[cfg(unix)]
 mod once;
 #[cfg(unix)]
+mod open;
+#[cfg(unix)]
 mod patch;
 #[cfg(unix)]
 mod plain;
@@ -41,6 +43,8 @@ mod program;
 mod report;
 #[cfg(unix)]
 mod scripts;
+#[cfg(unix)]
+mod shells;
 #[cfg(unix)]
 mod stdin;
 mod variants;

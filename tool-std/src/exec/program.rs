@@ -70,10 +70,25 @@ impl<'a> Line<'a> {
 
     /// What it touches, when it is run in `base`.
     pub(super) fn subjects(&self, base: &Base<'_>) -> Vec<Subject> {
-        let mut subjects = self.judged().subjects(base);
+        let mut subjects = self.judged_in(base).subjects(base);
         let refused = self.refusal(base.folder.as_deref());
         subjects.extend(refused.map(|error| Subject::new(self.script).refused(&error)));
         subjects
+    }
+
+    /// A bash that may be anybody's makes of its words what it likes.
+    fn judged_in(&self, base: &Base<'_>) -> Judged<'a> {
+        let judged = self.judged();
+        let is_started_by_name = self.shell.is_none_or(|shell| shell == BASH);
+        match is_started_by_name && self.direct(&judged).is_none() && base.is_own_program(BASH) {
+            true => judged.doubted(Some(Why::OtherShell)).unsure(),
+            false => judged,
+        }
+    }
+
+    /// The words of the only command, where they are run without a shell.
+    fn direct<'j>(&self, judged: &'j Judged<'_>) -> Option<&'j [String]> {
+        judged.understood().direct().filter(|_| !self.login && self.shell.is_none())
     }
 
     /// Why it would not be started in `folder`, whoever allows it.
@@ -99,11 +114,10 @@ impl<'a> Line<'a> {
     /// What to start.
     pub(super) fn spawn(&self) -> Result<Spawn, ToolError> {
         patch::refuse(self.script)?;
-        let is_plain = !self.login && self.shell.is_none();
         let judged = self.judged();
         judged.whole()?;
         let env = environment(self.env)?;
-        let spawn = match judged.understood().direct().filter(|_| is_plain) {
+        let spawn = match self.direct(&judged) {
             Some([program, args @ ..]) => Spawn::exec(program, args),
             _ => self.by_shell(&env),
         };

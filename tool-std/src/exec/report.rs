@@ -48,7 +48,7 @@ impl Chunk<'_> {
             let _ = writeln!(report, "What was waited for {has} come");
         }
         let _ = writeln!(report, "Original token count: {}", tokens(&self.look.output));
-        report.push_str("Output:\n");
+        begin_output(&mut report, &self.confinement);
         let heading = report.len();
         report.push_str(&text);
         remark(&mut report, &self.confinement, self.look.exit, &text);
@@ -90,15 +90,24 @@ pub(super) fn once(
         let lines = lines - look.output.mark().matches('\n').count();
         let _ = writeln!(report, "Total output lines: {lines}");
     }
-    report.push_str("Output:\n");
+    begin_output(&mut report, confinement);
     let heading = report.len();
     report.push_str(if text.is_empty() { "(no output)" } else { &text });
     remark(&mut report, confinement, look.exit, &text);
     finished(report, &text, look, title, exit, wall, confinement).heading(heading)
 }
 
+/// Ends what is said of a command. How far it was confined stands there, where nothing that it
+/// writes can stand.
+fn begin_output(report: &mut String, confinement: &Confinement) {
+    if let Some(line) = confinement.line() {
+        let _ = writeln!(report, "{line}");
+    }
+    report.push_str("Output:\n");
+}
+
 fn remark(report: &mut String, confinement: &Confinement, exit: Option<Exit>, output: &str) {
-    let remarks = [confinement.line(), confinement.remark(exit, output), confinement.warning()];
+    let remarks = [confinement.remark(exit, output), confinement.warning()];
     for remark in remarks.into_iter().flatten() {
         // What the command wrote ends with its own line.
         let _ = write!(report, "{}{remark}", if report.ends_with('\n') { "" } else { "\n" });

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** nothing here looks at a file.
 
+use std::borrow::Cow;
+
 use crate::shell::{Simple, Understood, bare_name};
 
 /// Programs that run what a file says that they are given.
@@ -10,24 +12,64 @@ const READERS: &[&str] = &[
     "pwsh", "python", "ruby", "sh", "source", "tclsh", "tcsh", "zsh",
 ];
 
-/// How many commands are looked at.
-const MOST_COMMANDS: usize = 32;
+/// Programs that do so behind `-f`.
+const READERS_OF_FILES: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed"];
 
 /// How many words of them may name a script: each is looked for.
 const MOST_WORDS: usize = 1024;
 
 /// The commands whose scripts are looked at.
 pub(super) fn commands(of: &Understood) -> impl Iterator<Item = &Simple> {
-    of.commands.iter().filter(|command| !command.hidden).take(MOST_COMMANDS)
+    of.commands.iter().filter(|command| !command.hidden)
+}
+
+/// The folder that a command enters, where it does.
+pub(super) fn entered(argv: &[String]) -> Option<&str> {
+    let (head, words) = argv.split_first()?;
+    let is_one = matches!(head.as_str(), "cd" | "pushd");
+    is_one.then(|| words.iter().rfind(|word| !word.starts_with('-')).map_or("", String::as_str))
 }
 
 /// The words of a command that may name a script.
-pub(super) fn named(argv: &[String]) -> impl Iterator<Item = &str> {
+pub(super) fn named(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
     let (head, operands) = argv.split_at(argv.len().min(1));
     let own = head.iter().filter(|head| head.contains('/'));
-    let reads = head.iter().any(|head| reads_scripts(head));
+    let reads = head.iter().any(|head| is_of(head, READERS));
     let read = operands.iter().filter(move |word| reads && !word.starts_with('-'));
-    own.chain(read).map(String::as_str)
+    let is_file = head.iter().any(|head| is_of(head, READERS_OF_FILES));
+    let files = words_behind("-f", operands).filter(move |_| is_file);
+    let modules = words_behind("-m", operands).filter(move |_| reads).flat_map(|module| {
+        let path = module.replace('.', "/");
+        [format!("{path}.py"), format!("{path}/__main__.py")]
+    });
+    let plain = own.chain(read).map(|word| Cow::Borrowed(word.as_str()));
+    plain.chain(files.map(Cow::Borrowed)).chain(modules.map(Cow::Owned))
+}
+
+/// What stands behind an option of one letter, in the same word or in the next.
+fn words_behind<'a>(option: &'a str, words: &'a [String]) -> impl Iterator<Item = &'a str> {
+    words.iter().enumerate().filter_map(move |(at, word)| {
+        let rest = word.strip_prefix(option).or_else(|| word.strip_prefix("--file="))?;
+        if rest.is_empty() { words.get(at + 1).map(String::as_str) } else { Some(rest) }
+    })
+}
+
+/// What a program of the line may be given as a script by others: files that are redirected to
+/// it, and those that the command `argv` may write to it.
+pub(super) fn given<'a>(
+    of: &'a Understood,
+    argv: &'a [String],
+) -> impl Iterator<Item = Cow<'a, str>> {
+    let is_read = commands(of).any(|command| reads_input(&command.argv));
+    let words = argv.iter().skip(1).filter(|word| !word.starts_with('-')).chain(&of.reads);
+    words.filter(move |_| is_read).map(|word| Cow::Borrowed(word.as_str()))
+}
+
+/// Whether it runs what it is given to read.
+fn reads_input(argv: &[String]) -> bool {
+    let Some((head, words)) = argv.split_first() else { return false };
+    let is_one = is_of(head, READERS) && !matches!(head.as_str(), "." | "source");
+    is_one && words.iter().all(|word| word.starts_with('-'))
 }
 
 /// Whether there are too many to look for each.
@@ -35,10 +77,10 @@ pub(super) fn are_too_many(of: &Understood) -> bool {
     commands(of).flat_map(|command| named(&command.argv)).nth(MOST_WORDS).is_some()
 }
 
-fn reads_scripts(program: &str) -> bool {
+fn is_of(program: &str, names: &[&str]) -> bool {
     let name = bare_name(program);
     let is_version = |c: char| c.is_ascii_digit() || c == '.';
-    READERS.contains(&&*name) || READERS.contains(&name.trim_end_matches(is_version))
+    names.contains(&&*name) || names.contains(&name.trim_end_matches(is_version))
 }
 
 #[cfg(test)]
@@ -53,6 +95,9 @@ mod tests {
             ("python3.12 -W a b c", &["a", "b", "c"]),
             ("/bin/sh a", &["/bin/sh", "a"]),
             ("cat a", &[]),
+            ("awk -f a b", &["a"]),
+            ("sed -fa --file=b c", &["a", "b"]),
+            ("python3 -m a.b c", &["a.b", "c", "a/b.py", "a/b/__main__.py"]),
         ] {
             let understood = understand(script);
             assert_eq!(named(&understood.commands[0].argv).collect::<Vec<_>>(), expected);
@@ -61,5 +106,7 @@ mod tests {
         assert!(!are_too_many(&with(MOST_WORDS - 1)));
         assert!(are_too_many(&with(MOST_WORDS)));
         assert!(!are_too_many(&understand(&format!("cat{}", " a".repeat(MOST_WORDS + 1)))));
+        let late = format!("{}perl{}", "true; ".repeat(40), " a".repeat(MOST_WORDS + 1));
+        assert!(are_too_many(&understand(&late)));
     }
 }

@@ -4,6 +4,7 @@
 //! other program nobody knows what it makes of it: an interpreter runs it, a question takes it
 //! for an answer. So somebody is asked, and rules that forbid see it as a script all the same.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,15 +18,27 @@ use super::files::Base;
 use super::judged::Judged;
 use super::report::Chunk;
 use super::wait::wait;
-use crate::shell::Why;
+use super::{open, shells};
+use crate::shell::{Understood, Why, bare_name};
 
 /// Where the shell lies whose scripts are understood.
 const SHELLS: &[&str] =
     &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
 
-/// Programs that read lines, which the terminal or they themselves let people edit.
-const READERS: &[&str] =
-    &["ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "sh", "tcsh", "zsh"];
+/// Programs that change what the terminal or the shell makes of what is typed later.
+const REBINDING: &[&str] = &["alias", "bind", "enable", "hash", "shopt"];
+
+/// Words of `stty` that do so: keys, and whatever says many things at once.
+const KEYS: &[&str] = &[
+    "discard", "eof", "eol", "eol2", "erase", "igncr", "intr", "istrip", "iuclc", "kill", "lcase",
+    "lnext", "quit", "rprnt", "start", "stop", "susp", "swtch", "werase",
+];
+
+/// How much is kept of what stands open: more than is judged.
+const MOST_KEPT: usize = 256 << 10;
+
+/// With how many lines of what stands open a text is judged.
+const MOST_OPEN: usize = 8;
 
 /// What Ctrl-C types, and what Ctrl-D types.
 const INTERRUPT: &str = "\u{3}";
@@ -76,7 +89,6 @@ pub async fn write_stdin(
     let started = Instant::now();
     // What has ended reads nothing; the rest of its output is still to be had.
     if process.exit().is_none() && !chars.is_empty() {
-        Judged::script(&*chars).whole()?;
         type_in(&process, &chars, cx).await?;
     }
     let range = if chars.is_empty() { EMPTY } else { AFTER_TYPING };
@@ -106,50 +118,80 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
         process.interrupt();
         return Ok(());
     }
-    if edits(chars) && may_be_shell(process) {
-        return Err(ToolError::denied("keys that edit a line hide what a shell gets in the end")
-            .hint("type whole lines, or Ctrl-C or Ctrl-D alone"));
+    if chars == INTERRUPT {
+        return done(process.type_from(chars, None, opened_from).await);
     }
-    let line = process.typed() + chars;
-    if line.len() > chars.len() && chars != INTERRUPT {
-        continued(&line, chars, cx).await?;
+    let hides = if edits(chars) {
+        Some("keys that edit a line hide what a shell gets in the end")
+    } else if process.alters(chars) {
+        Some("the terminal was told to take some of it for keys that edit a line")
+    } else {
+        // It may do so only when more was typed.
+        sets_keys(Judged::script(lines(chars)).understood())
+            .then_some("other keys that edit a line would hide what is typed later")
+    };
+    if let Some(why) = hides.filter(|_| shells::may_read(process)) {
+        return Err(ToolError::denied(why).hint(
+            "type whole lines, or Ctrl-C or Ctrl-D alone; `stty sane` makes all other keys plain",
+        ));
     }
-    match process.type_in(chars).await {
+    let typed = process.typed();
+    let open = going_on(&typed[opened_from(&typed)..], process);
+    let whole = lines(&format!("{open}{chars}"));
+    Judged::script(&*whole).whole()?;
+    if !open.is_empty() {
+        is_named_at_once(&whole, open, chars)?;
+    }
+    done(process.type_from(chars, Some(cx.call()), opened_from).await)
+}
+
+fn done(typed: Result<(), TypeError>) -> Result<(), ToolError> {
+    match typed {
         // It has just ended: what it wrote says why.
         Ok(()) | Err(TypeError::Gone(_)) => Ok(()),
         Err(error @ TypeError::Stuck) => Err(ToolError::failed(error)),
+        Err(error @ TypeError::Changed) => Err(ToolError::conflict(error)),
         Err(_) => Err(closed()),
     }
 }
 
-/// Judges a line of which a part was typed before: only together they say what is run.
-async fn continued(line: &str, last: &str, cx: &Context) -> Result<(), ToolError> {
-    let (whole, part) = (Judged::script(line), Judged::script(last));
-    let (whole, part) = (whole.understood(), part.understood());
-    if whole.writes != part.writes || whole.reads != part.reads {
-        return Err(ToolError::denied("the name of a file was typed in parts")
-            .hint("interrupt with `\\u0003`, and type the whole line at once"));
+/// Fails where the name of a file was typed in parts, none of which names it.
+fn is_named_at_once(whole: &str, before: &str, last: &str) -> Result<(), ToolError> {
+    let [whole, before, last] = [whole, before, last].map(|text| Judged::script(lines(text)));
+    let [whole, before, last] = [&whole, &before, &last].map(Judged::understood);
+    let is_in = |path, one: &[String], other: &[String]| one.contains(path) || other.contains(path);
+    let is_named = whole.writes.iter().all(|path| is_in(path, &before.writes, &last.writes))
+        && whole.reads.iter().all(|path| is_in(path, &before.reads, &last.reads));
+    match is_named {
+        true => Ok(()),
+        false => Err(ToolError::denied("the name of a file was typed in parts")
+            .hint("interrupt with `\\u0003`, and type the whole line at once")),
     }
-    for command in &whole.commands {
-        for text in std::iter::once(command.text.clone()).chain(command.bare()) {
-            if !cx.ask("exec_command", text).await {
-                return Err(ToolError::denied(format_args!("`{line}` may not be typed")));
-            }
-        }
-    }
-    Ok(())
+}
+
+/// Where the part of what was typed begins that stands open.
+fn opened_from(typed: &str) -> usize {
+    // What is longer is refused, wherever it begins.
+    let most = (typed.len().saturating_sub(MOST_KEPT)..).find(|at| typed.is_char_boundary(*at));
+    open::start(&lines(typed)).max(most.unwrap_or_default())
+}
+
+/// The part of it that what reads now may go on with: only a shell waits for the end of what it
+/// understands, any other program for that of a line.
+fn going_on<'t>(open: &'t str, process: &Process) -> &'t str {
+    let line = open.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    if line > 0 && shells::is_none(process) { &open[line..] } else { open }
+}
+
+/// A text with the line ends that bash knows: a terminal takes both for one.
+fn lines(text: &str) -> String {
+    text.replace('\r', "\n")
 }
 
 /// Whether some of it changes what was typed before it.
 fn edits(chars: &str) -> bool {
     let is_key = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     chars != INTERRUPT && chars != END && chars.contains(is_key)
-}
-
-/// Whether a shell reads what is typed, or nobody knows what does.
-fn may_be_shell(process: &Process) -> bool {
-    let name = process.reader().and_then(|path| Some(path.file_name()?.to_str()?.to_owned()));
-    name.is_none_or(|name| READERS.contains(&&*name))
 }
 
 pub(super) fn unknown(session: u32) -> ToolError {
@@ -163,39 +205,103 @@ fn closed() -> ToolError {
     )
 }
 
-fn judged(args: &WriteStdinArgs) -> Option<Judged<'_>> {
-    let chars = args.chars.as_str();
-    if chars.is_empty() || chars == INTERRUPT {
-        return None;
-    }
+/// Whether nothing has to be judged: whoever started it may look at it and stop it.
+fn only_looks(args: &WriteStdinArgs) -> bool {
+    args.chars.is_empty() || args.chars == INTERRUPT
+}
+
+/// What is typed, as a script of its own.
+fn judged(args: &WriteStdinArgs) -> Option<Judged<'static>> {
+    (!only_looks(args)).then(|| judge(lines(&args.chars)))
+}
+
+fn judge(text: String) -> Judged<'static> {
     // How a line goes on that is not ended yet nobody knows, nor what an interactive shell
     // makes of a part of an earlier one, or completes a word to.
-    let recalls =
-        chars.contains(['!', '\t']) || chars.split(['\n', '\r']).any(|line| line.starts_with('^'));
-    let why = match chars.ends_with(['\n', '\r']) {
-        false => Some(Why::Unclosed),
-        true => recalls.then_some(Why::Expansion),
+    let recalls = text.contains(['!', '\t']) || text.lines().any(|line| line.starts_with('^'));
+    let is_ended = text.ends_with('\n');
+    let judged = Judged::script(text);
+    let why = if !is_ended {
+        Some(Why::Unclosed)
+    } else if recalls {
+        Some(Why::Expansion)
+    } else {
+        rebinds(judged.understood()).then_some(Why::Declares)
     };
-    Some(Judged::script(chars.replace('\r', "\n")).doubted(why))
+    judged.doubted(why)
+}
+
+/// Whether a text that is typed later may say something else than it does now.
+fn rebinds(understood: &Understood) -> bool {
+    let renames =
+        |(name, words): (Cow<'_, str>, &[String])| REBINDING.contains(&&*name) && !words.is_empty();
+    named(understood).any(renames) || sets_keys(understood)
+}
+
+/// Whether it tells the terminal what its keys are.
+fn sets_keys(understood: &Understood) -> bool {
+    named(understood)
+        .any(|(name, words)| name == "stty" && words.iter().any(|word| is_of_keys(word)))
+}
+
+/// The names of its programs, with their words.
+fn named(understood: &Understood) -> impl Iterator<Item = (Cow<'_, str>, &[String])> {
+    understood.commands.iter().filter_map(|command| {
+        let (program, words) = command.argv.split_first()?;
+        Some((bare_name(program), words))
+    })
+}
+
+fn is_of_keys(word: &str) -> bool {
+    KEYS.contains(&word.trim_start_matches('-'))
+        || word.contains([':', '=', '$', '`', '*', '?', '['])
 }
 
 fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
-    match judged(args) {
-        // Whoever started it may look at it and stop it.
-        None => vec![Subject::new("*").class(RiskClass::Read)],
-        Some(judged) => {
-            let why = (!is_read_by_bash(args.session_id, cx)).then_some(Why::OtherShell);
-            // What a name stands for may have been changed in that very shell, and so may its
-            // folder have been.
-            judged.doubted(why).unsure().subjects(&Base::new(cx, None))
+    if only_looks(args) {
+        return vec![Subject::new("*").class(RiskClass::Read)];
+    }
+    let process = session_of(args.session_id, cx);
+    let is_bash = process.as_ref().is_some_and(|process| is_read_by_bash(process));
+    let open = process.map(|it| lines(going_on(&it.open_for(cx.call(), opened_from), &it)));
+    let open = open.unwrap_or_default();
+    let base = Base::new(cx, None);
+    let mut subjects: Vec<Subject> = Vec::new();
+    for before in beginnings(&open) {
+        let why = if !is_bash {
+            Some(Why::OtherShell)
+        } else {
+            (before.lines().count() > MOST_OPEN).then_some(Why::Unclosed)
+        };
+        // What a name stands for may have been changed in that very shell, and so may its folder
+        // have been.
+        let judged = judge(format!("{before}{}", lines(&args.chars))).doubted(why).unsure();
+        for subject in judged.subjects(&base) {
+            let is_told = before.is_empty() || !subject.is_opaque();
+            let subject = if is_told { subject } else { subject.because(GOES_ON) };
+            if !subjects.contains(&subject) {
+                subjects.push(subject);
+            }
         }
     }
+    subjects
 }
 
-/// Whether a bash of the system reads what is typed into the session now.
-fn is_read_by_bash(session: u32, cx: &Context) -> bool {
-    let reader = session_of(session, cx).and_then(|process| process.reader());
-    reader.is_some_and(|reader| SHELLS.iter().any(|shell| reader == Path::new(shell)))
+/// Why nobody knows what a text is.
+const GOES_ON: &str =
+    "it goes on with what was typed before and has not ended (`\\u0003` drops that)";
+
+/// What may stand before a text of all that stands open: where bash makes a mistake of a line, or
+/// another program has read it, it begins anew with the next.
+fn beginnings(open: &str) -> impl Iterator<Item = &str> {
+    let ends = open.match_indices('\n').map(|(at, _)| at + 1);
+    let starts = std::iter::once(0).chain(ends).filter(|at| *at < open.len());
+    starts.take(MOST_OPEN).chain([open.len()]).map(|at| &open[at..])
+}
+
+/// Whether a bash of the system reads what is typed into it now.
+fn is_read_by_bash(process: &Process) -> bool {
+    process.reader().is_some_and(|reader| SHELLS.iter().any(|shell| reader == Path::new(shell)))
 }
 
 /// The process, without counting as a use of it.

@@ -41,11 +41,21 @@ async fn a_script_that_changes_while_somebody_is_asked_does_not_run() {
         ("exec_command", json!({ "cmd": "cd sub && ./s.sh" })),
         ("exec_command", json!({ "cmd": ". sub/s.sh" })),
         ("exec_command", json!({ "cmd": "timeout 5 sh sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "(cd other); sh sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "cd other | true; sh sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "cd nope; sh sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "cd -P -- sub && sh s.sh" })),
+        ("exec_command", json!({ "cmd": "pushd sub && sh s.sh" })),
+        ("exec_command", json!({ "cmd": "sh < sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "cat sub/s.sh | sh" })),
+        ("exec_command", json!({ "cmd": "awk -f sub/s.sh" })),
+        ("exec_command", json!({ "cmd": format!("{}sh sub/s.sh", "true; ".repeat(40)) })),
         ("shell_command", json!({ "command": "./sub/s.sh" })),
         ("shell", json!({ "command": ["./sub/s.sh"] })),
     ] {
         let mut host = Host::new(Mode::Auto, &[]);
         fs::create_dir(host.folder.path().join("sub")).unwrap();
+        fs::create_dir(host.folder.path().join("other")).unwrap();
         let script = host.folder.path().join("sub/s.sh");
         write_script(&script, "#!/bin/sh\necho shown >> ran\n");
         host.pipeline = host.pipeline.approver(Swaps(script));
@@ -55,6 +65,38 @@ async fn a_script_that_changes_while_somebody_is_asked_does_not_run() {
         for ran in ["ran", "sub/ran"] {
             assert!(!host.folder.path().join(ran).exists(), "{arguments}");
         }
+    }
+}
+
+/// Says yes, after something else was done.
+struct After<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Approver for After<F> {
+    fn ask(&self, _: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        self.0();
+        Box::pin(ready(Some(Reply::Once)))
+    }
+}
+
+// F91: a link is where it leads, and a long script is all of it.
+#[tokio::test]
+async fn a_folder_or_a_long_script_that_changes_while_somebody_is_asked_counts() {
+    for arguments in [json!({ "cmd": "make", "workdir": "w" }), json!({ "cmd": "sh long.sh" })] {
+        let mut host = Host::new(Mode::Auto, &[]);
+        let root = host.folder.path().to_owned();
+        for folder in ["a", "b"] {
+            fs::create_dir(root.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink("a", root.join("w")).unwrap();
+        let long = format!("echo shown >> ran\n#{}\n", "x".repeat(300 << 10));
+        fs::write(root.join("long.sh"), format!("{long}true\n")).unwrap();
+        host.pipeline = host.pipeline.approver(After(move || {
+            fs::remove_file(root.join("w")).unwrap();
+            std::os::unix::fs::symlink("b", root.join("w")).unwrap();
+            fs::write(root.join("long.sh"), format!("{long}rm x\n")).unwrap();
+        }));
+        let error = host.error("exec_command", arguments.clone()).await;
+        assert!(error.message().contains("changed while somebody was asked"), "{error}");
     }
 }
 

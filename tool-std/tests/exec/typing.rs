@@ -1,9 +1,11 @@
-//! What whoever is asked about typing is shown.
+//! What is typed into a shell is judged as what it gets in the end, and shown to whoever is asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
-use tool_sdk::{Approver, Mode, Reply, Scripted};
+use tool_sdk::process::{Process, Processes, Spawn};
+use tool_sdk::{Approver, Mode, Reply, Scripted, ToolError};
 
 use crate::support::{Host, session_of};
 
@@ -19,4 +21,183 @@ async fn an_ask_about_typing_shows_the_session() {
     host.error("write_stdin", json!({ "session_id": session, "chars": "x\n" })).await;
     let preview = asked.asked()[0].preview.clone();
     assert_eq!(preview, Some(json!({ "session": "cat", "sandbox": "off" })));
+}
+
+/// A kept bash of a host that asks somebody who says yes to everything, and where only `touch` is
+/// forbidden.
+struct Typist {
+    host: Host,
+    bash: Arc<Process>,
+}
+
+impl Typist {
+    fn new(mode: Mode, rules: &[&str]) -> Self {
+        let host = Host::new(mode, rules);
+        let yes: Arc<dyn Approver> = Arc::new(Scripted::always(Reply::Once));
+        let host = Host { session: host.session.clone().with_shared_approver(yes), ..host };
+        let words = ["--default-signal=INT", "bash", "--noprofile", "--norc", "-i"];
+        let bash = Spawn::exec("env", words).terminal(true).folder(host.folder.path());
+        let bash = Processes::of(&host.session).start(&bash).unwrap();
+        Self { host, bash }
+    }
+
+    /// Types behind everybody's back, and waits until that was read.
+    async fn prepare(&self, line: &str) {
+        self.bash.type_in(&format!("{line}; echo rea''dy\n")).await.unwrap();
+        let mut heard = String::new();
+        for _ in 0..600 {
+            heard += &self.bash.look(Duration::from_millis(50), |_| {}).await.output.text();
+            if heard.contains("ready\r") {
+                return;
+            }
+        }
+        panic!("it never answered: {heard}");
+    }
+
+    async fn types(&self, chars: &str) -> Result<(), ToolError> {
+        let typed = json!({ "session_id": self.bash.id(), "chars": chars });
+        self.host.outcome("write_stdin", &typed).await.result.map(drop)
+    }
+
+    /// Types texts, of which only the last is refused.
+    async fn is_refused(&self, texts: &[&str], expected: &str) {
+        let (last, before) = texts.split_last().unwrap();
+        for text in before {
+            self.types(text).await.unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        }
+        let Err(error) = self.types(last).await else { panic!("{texts:?} were typed") };
+        assert!(error.message().contains(expected), "{texts:?}: {error}");
+        assert!(!self.host.folder.path().join("victim").exists(), "{texts:?}");
+    }
+}
+
+const DENIED: &[&str] = &["deny exec_command(touch *)"];
+
+// SH9, SH10: what stands open of what was typed before says what a text is.
+#[tokio::test]
+async fn what_stands_open_is_judged_with_what_comes() {
+    for texts in [
+        ["echo '\n", "echo '; touch victim #'\n"],
+        ["echo \"\n", "echo \"; touch victim #\"\n"],
+        ["cat <<'X'\n", "echo '\nX\ntouch victim #'\n"],
+        ["x=(a '\n", "echo '); touch victim #'\n"],
+        ["echo ) '\n", "touch victim #'\n"],
+        // What `read` reads opens no quote.
+        ["read x\n'\n", "touch victim #'\n"],
+        ["tou", "ch victim\n"],
+        // A terminal takes both ends of a line for one.
+        ["tou\\\r", "ch victim\r"],
+        ["tou\\\n", "ch victim\n"],
+    ] {
+        Typist::new(Mode::Bypass, DENIED).is_refused(&texts, "touch").await;
+    }
+    // Ctrl-C drops it.
+    let typist = Typist::new(Mode::Bypass, DENIED);
+    for text in ["echo '\n", "\u{3}", "echo '; touch victim #'\n"] {
+        typist.types(text).await.unwrap();
+    }
+}
+
+// SH9: a narrow rule covers a text only with what it goes on with.
+#[tokio::test]
+async fn a_rule_covers_no_text_that_goes_on() {
+    let host = Host::new(Mode::Auto, &["allow exec_command(echo *)"]);
+    let words = ["--noprofile", "--norc", "-i"];
+    let bash = Spawn::exec("bash", words).terminal(true).folder(host.folder.path());
+    let bash = Processes::of(&host.session).start(&bash).unwrap();
+    let typist = Typist { host, bash };
+    typist.types("echo a\n").await.unwrap();
+    let open = |typed: &str| typed.find('\'').map_or(typed.len(), |at| at.saturating_sub(5));
+    typist.bash.type_from("echo '\n", None, open).await.unwrap();
+    typist.is_refused(&["echo '; touch victim #'\n"], "touch").await;
+}
+
+// SH9: the terminal, and a shell that asks it, take other keys for those that edit.
+#[tokio::test]
+async fn keys_that_the_terminal_was_told_to_take_do_not_reach_a_shell() {
+    for (line, text) in [
+        ("stty erase x", "qxtouch victim\n"),
+        ("stty kill x", "echo hixtouch victim\n"),
+        ("stty werase x", "echo xtouch victim\n"),
+        ("stty intr x", "echo 'xtouch victim\n"),
+        ("stty iuclc", "echo A\n"),
+        ("stty igncr", "t\rouch victim\n"),
+    ] {
+        let typist = Typist::new(Mode::Bypass, DENIED);
+        typist.prepare(line).await;
+        typist.is_refused(&[text], "keys that edit").await;
+        typist.types("\u{3}").await.unwrap();
+    }
+    // Who types ahead does so before the terminal was told.
+    let typist = Typist::new(Mode::Bypass, &[]);
+    typist.is_refused(&["true; stty erase x\n"], "keys that edit").await;
+    // Others are none of its concern.
+    let typist = Typist::new(Mode::Bypass, DENIED);
+    typist.prepare("stty erase ^H kill ^X").await;
+    typist.types("echo x X\n").await.unwrap();
+}
+
+// SH9, SH10: what changes the meaning of later texts cannot be held against what is forbidden.
+#[tokio::test]
+async fn what_rebinds_words_or_keys_is_asked_about() {
+    for text in ["alias x='tou''ch'\n", "bind x:accept-line\n", "stty lnext x\n", "stty $X\n"] {
+        let host = Host::new(Mode::Bypass, DENIED);
+        let bash = Spawn::exec("bash", ["--noprofile", "--norc", "-i"]).terminal(true);
+        let bash = Processes::of(&host.session).start(&bash).unwrap();
+        let typist = Typist { host, bash };
+        typist.is_refused(&[text], "").await;
+        typist.types("stty -echo cols 100\n").await.unwrap();
+    }
+}
+
+// SH9: a shell gets what is typed ahead, too.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn keys_that_edit_are_refused_while_something_stands_before_a_shell() {
+    for text in ["q\u{7f}touch victim\n", "echo hi\u{15}touch victim\n", "\u{10}\n"] {
+        let typist = Typist::new(Mode::Bypass, DENIED);
+        typist.bash.type_in("echo rea''dy; exec 3<> /dev/null; tail -f /dev/null\n").await.unwrap();
+        let mut is_in_front = false;
+        for _ in 0..600 {
+            typist.bash.look(Duration::from_millis(50), |_| {}).await;
+            is_in_front = typist.bash.reader().is_some_and(|reader| reader.ends_with("tail"));
+            if is_in_front {
+                break;
+            }
+        }
+        assert!(is_in_front);
+        typist.is_refused(&[text], "keys that edit").await;
+    }
+    // A shell that was told what to run reads nothing.
+    let host = Host::open();
+    let cmd = json!({ "cmd": "cd . && cat -; true", "tty": true, "yield_time_ms": 250 });
+    let session = session_of(&host.call("exec_command", cmd).await);
+    host.call("write_stdin", json!({ "session_id": session, "chars": "a\u{7f}b\n" })).await;
+}
+
+// SH9: nobody who may type is kept from typing line by line.
+#[tokio::test]
+async fn lines_that_belong_together_may_be_typed_one_by_one() {
+    let typist = Typist::new(Mode::Bypass, &[]);
+    for text in [
+        "for i in 1 2; do\n",
+        "echo $i > out$i\n",
+        "done\n",
+        "cat > text <<'EOF'\n",
+        "it's\n",
+        "EOF\n",
+        "case x in\n",
+        "x) echo x;;\n",
+        "esac\n",
+    ] {
+        typist.types(text).await.unwrap_or_else(|error| panic!("{text:?}: {error}"));
+    }
+    let text = typist.host.folder.path().join("text");
+    for _ in 0..600 {
+        if std::fs::read_to_string(&text).is_ok_and(|text| text == "it's\n") {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it was not written");
 }

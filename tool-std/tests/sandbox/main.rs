@@ -173,10 +173,10 @@ fn what_is_protected_stays_in_a_folder_that_may_be_written() {
 
     let (text, _) =
         confined(&root, &required, "echo x > new && mkdir -p a/b && mv new a/b && ls a/b");
-    // SB2: how it was confined is told with every result.
+    // SB2: how it was confined is told with every result, where no command can write.
     let status =
         "Sandbox: required, workspace_write: filesystem full, network full, processes full";
-    assert!(text.ends_with(&format!("Output:\nnew\n{status}")), "{text}");
+    assert!(text.ends_with(&format!("\n{status}\nOutput:\nnew\n")), "{text}");
 }
 
 // SB3: what is not there yet does not come, also not from what a command left running.

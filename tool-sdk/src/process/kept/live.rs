@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** output is given out once, and a wait that is dropped takes nothing.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -33,6 +34,8 @@ use super::super::start::{Held, INTERRUPT, Reader, Streams, Terminal, Writer};
 use super::super::tree::Tree;
 use super::super::{Captured, DRAIN, Exit, RunError, planted};
 use super::Spawn;
+use super::typed::{OpenFrom, Typed, line_start};
+use crate::call::CallId;
 
 /// A running or ended program, with the output that nobody took yet.
 pub struct Process {
@@ -42,7 +45,7 @@ pub struct Process {
     group: Option<Group>,
     input: tokio::sync::Mutex<Option<Writer>>,
     terminal: Option<Terminal>,
-    typed: Mutex<Vec<u8>>,
+    typed: Mutex<Typed>,
     shared: Arc<Shared>,
     kill: CancellationToken,
     driver: JoinHandle<()>,
@@ -73,6 +76,16 @@ pub struct Look {
     pub exit: Option<Exit>,
 }
 
+/// A program that has a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attached {
+    /// The file that runs.
+    pub program: Option<PathBuf>,
+    /// What it was started with, its own name first.
+    pub words: Vec<OsString>,
+}
+
 /// Why nothing could be typed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -83,6 +96,9 @@ pub enum TypeError {
     /// It has ended, or reads no more.
     #[error("the process reads no more")]
     Gone(#[source] io::Error),
+    /// Others have typed what it would go on with, since it was judged.
+    #[error("something else was typed meanwhile; look at it, and type again")]
+    Changed,
     /// It runs and does not read, and the terminal takes no more. A part may have been typed.
     #[error("the process does not read what is typed; wait until it does, or interrupt it")]
     Stuck,
@@ -214,6 +230,44 @@ impl Process {
         let _ = ended.wait_for(Option::is_some).await;
     }
 
+    /// Whether the terminal makes something else of `text` than it says before it is read: a
+    /// character of it removes others, or letters become small ones.
+    ///
+    /// Where that cannot be found out, it does.
+    #[must_use]
+    pub fn alters(&self, text: &str) -> bool {
+        self.terminal.as_ref().is_none_or(|terminal| terminal.alters(text))
+    }
+
+    /// The programs that have its terminal, each with its words; nothing where the system does
+    /// not tell. Of one that may not be looked at, there is no file.
+    #[must_use]
+    pub fn attached(&self) -> Option<Vec<Attached>> {
+        mark::of_session(self.terminal.as_ref()?.session()?)
+    }
+
+    /// What was typed and goes on with what is typed next, from where `open_from` says, for
+    /// whoever judges `call` by it: see [`type_from`](Self::type_from).
+    pub fn open_for(&self, call: &CallId, open_from: impl Fn(&str) -> usize + Sync) -> String {
+        self.has().seen_by(call, &open_from)
+    }
+
+    /// The same as [`type_in`](Self::type_in), but `open_from` says where of what was typed the
+    /// part begins that goes on. A call that was [judged](Self::open_for) by another one types
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails then, and where `type_in` does.
+    pub async fn type_from(
+        &self,
+        text: &str,
+        judged: Option<&CallId>,
+        open_from: impl Fn(&str) -> usize + Sync,
+    ) -> Result<(), TypeError> {
+        self.type_as_seen(text, judged, &open_from).await
+    }
+
     /// Types `text` into its terminal. Where Ctrl-C interrupts, it does so at once: what stands
     /// before it and was not read by then is gone.
     ///
@@ -221,8 +275,27 @@ impl Process {
     ///
     /// Fails when it has no terminal, has ended, or reads nothing for a second.
     pub async fn type_in(&self, text: &str) -> Result<(), TypeError> {
+        self.type_as_seen(text, None, &line_start).await
+    }
+
+    async fn type_as_seen(
+        &self,
+        text: &str,
+        call: Option<&CallId>,
+        open_from: OpenFrom<'_>,
+    ) -> Result<(), TypeError> {
+        // Until it is typed, nobody else types.
         let mut input = self.input.lock().await;
         let input = input.as_mut().ok_or(TypeError::Closed)?;
+        if call.is_some_and(|call| !self.has().is_as_seen(call, open_from)) {
+            return Err(TypeError::Changed);
+        }
+        let typed = self.type_all(input, text).await;
+        self.has().settle(open_from);
+        typed
+    }
+
+    async fn type_all(&self, input: &mut Writer, text: &str) -> Result<(), TypeError> {
         for part in text.split_inclusive(INTERRUPT) {
             let before = part.trim_end_matches(INTERRUPT);
             let typed = self.write(input, before, true).await;
@@ -250,25 +323,22 @@ impl Process {
             // At once: whoever waits for the rest may give up.
             let (written, left) = rest.split_at(count);
             if counts {
-                self.has_typed(written);
+                self.has().push(written);
             }
             rest = left;
         }
         Ok(())
     }
 
-    fn has_typed(&self, bytes: &[u8]) {
-        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
-        typed.extend_from_slice(bytes);
-        let ended = line_start(&typed);
-        typed.drain(..ended);
-    }
-
-    /// The start of a line that was typed and not yet ended.
+    /// What was typed and goes on: after [`type_in`](Self::type_in), the start of a line that was
+    /// not ended.
     #[must_use]
     pub fn typed(&self) -> String {
-        let typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&typed).into_owned()
+        self.has().text()
+    }
+
+    fn has(&self) -> MutexGuard<'_, Typed> {
+        self.typed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Interrupts it, as Ctrl-C does.
@@ -372,24 +442,6 @@ fn keeps_line(terminal: &Terminal) -> bool {
     terminal.interrupt_key().is_some_and(|key| {
         key != INTERRUPT || terminal.foreground().is_none_or(mark::ignores_interrupts)
     })
-}
-
-/// Where the line starts that has not ended: behind a backslash the next one belongs to it,
-/// and Ctrl-D only hands over what there is of it.
-fn line_start(typed: &[u8]) -> usize {
-    let mut start = 0;
-    for (at, byte) in typed.iter().enumerate() {
-        let is_end = match byte {
-            0x3 => true,
-            0x4 => at == start,
-            b'\n' | b'\r' => !typed[start..at].ends_with(b"\\"),
-            _ => false,
-        };
-        if is_end {
-            start = at + 1;
-        }
-    }
-    start
 }
 
 /// Looks after a process until it has ended; `held` is what it writes to.

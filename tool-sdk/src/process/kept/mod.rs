@@ -7,6 +7,7 @@
 
 mod live;
 mod spawn;
+mod typed;
 
 use std::collections::HashMap;
 use std::io;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use self::live::{Look, Process, TypeError};
+pub use self::live::{Attached, Look, Process, TypeError};
 pub use self::spawn::Spawn;
 use super::RunError;
 use super::mark::Mark;

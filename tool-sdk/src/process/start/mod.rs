@@ -19,10 +19,10 @@ pub(super) mod wires;
 
 use std::io;
 
-#[cfg(target_os = "linux")]
-pub(super) use self::terminal::group_of;
 #[cfg(unix)]
 pub(super) use self::terminal::{INTERRUPT, Terminal};
+#[cfg(target_os = "linux")]
+pub(super) use self::terminal::{group_of, session_of};
 #[cfg(not(target_os = "linux"))]
 pub(super) use tokio::process::Child;
 

@@ -10,8 +10,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
-    LocalModes, QueueSelector, SpecialCodeIndex, Winsize, tcflush, tcgetattr, tcgetpgrp,
-    tcsetwinsize,
+    InputModes, LocalModes, QueueSelector, SpecialCodeIndex, Termios, Winsize, tcflush, tcgetattr,
+    tcgetpgrp, tcgetsid, tcsetwinsize,
 };
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -35,6 +35,21 @@ impl Terminal {
         tcgetpgrp(self.0.get_ref()).ok().map(|group| group.as_raw_nonzero().get())
     }
 
+    /// The number of the session that it belongs to.
+    pub(in crate::process) fn session(&self) -> Option<i32> {
+        tcgetsid(self.0.get_ref()).ok().map(|session| session.as_raw_nonzero().get())
+    }
+
+    /// Whether it makes something else of a text than that says, or nobody knows. Line ends count
+    /// as the same.
+    pub(in crate::process) fn alters(&self, text: &str) -> bool {
+        let Ok(modes) = tcgetattr(self.0.get_ref()) else { return true };
+        let is_end = text == END && code(&modes, SpecialCodeIndex::VEOF) == Some(END_KEY);
+        let is_key = |key: u8| text.as_bytes().contains(&key);
+        let has_key = KEYS.iter().any(|index| code(&modes, *index).is_some_and(is_key));
+        (has_key && !is_end) || changes_letters(&modes, text)
+    }
+
     /// The character that interrupts, where one does.
     pub(in crate::process) fn interrupt_key(&self) -> Option<char> {
         let modes = tcgetattr(self.0.get_ref()).ok()?;
@@ -53,6 +68,45 @@ impl Terminal {
     }
 }
 
+/// What Ctrl-D types, which hands over what there is of a line.
+const END: &str = "\u{4}";
+const END_KEY: u8 = 4;
+
+/// The characters that mean something else than themselves.
+const KEYS: &[SpecialCodeIndex] = &[
+    SpecialCodeIndex::VEOF,
+    SpecialCodeIndex::VEOL,
+    SpecialCodeIndex::VEOL2,
+    SpecialCodeIndex::VERASE,
+    SpecialCodeIndex::VINTR,
+    SpecialCodeIndex::VKILL,
+    SpecialCodeIndex::VLNEXT,
+    SpecialCodeIndex::VQUIT,
+    SpecialCodeIndex::VREPRINT,
+    SpecialCodeIndex::VSTART,
+    SpecialCodeIndex::VSTOP,
+    SpecialCodeIndex::VSUSP,
+    SpecialCodeIndex::VWERASE,
+];
+
+/// The character of a kind, where there is one.
+fn code(modes: &Termios, index: SpecialCodeIndex) -> Option<u8> {
+    // Some systems say so with the last character.
+    Some(modes.special_codes[index]).filter(|code| !matches!(code, 0 | 0xff))
+}
+
+/// Whether characters that mean themselves arrive as others.
+fn changes_letters(modes: &Termios, text: &str) -> bool {
+    let has = |mode| modes.input_modes.contains(mode);
+    #[cfg(target_os = "linux")]
+    let lowers = has(InputModes::IUCLC) && text.chars().any(|c| !c.is_ascii() || c.is_uppercase());
+    #[cfg(not(target_os = "linux"))]
+    let lowers = false;
+    lowers
+        || has(InputModes::ISTRIP) && !text.is_ascii()
+        || has(InputModes::IGNCR) && text.contains('\r')
+}
+
 /// The group that a process belongs to; nothing where there is no such process, or it is one of
 /// the system's own.
 #[cfg(target_os = "linux")]
@@ -61,6 +115,15 @@ pub(in crate::process) fn group_of(pid: i32) -> Option<i32> {
     // SAFETY: it takes a number and gives one.
     let group = unsafe { libc::getpgid(pid) };
     (group > 0).then_some(group)
+}
+
+/// The session that a process belongs to, in the same way.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the safe call takes it that every process has a session")]
+pub(in crate::process) fn session_of(pid: i32) -> Option<i32> {
+    // SAFETY: it takes a number and gives one.
+    let session = unsafe { libc::getsid(pid) };
+    (session > 0).then_some(session)
 }
 
 /// Opens a terminal, with the child's end of it.

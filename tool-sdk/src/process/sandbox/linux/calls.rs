@@ -62,6 +62,9 @@ const REFUSED: &[libc::c_long] = &[
 /// Requests that put words into the mouth of whoever sits at a terminal.
 const TYPING: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
 
+/// What asks for users of its own.
+const USERS: u64 = libc::CLONE_NEWUSER.unsigned_abs() as u64;
+
 /// Takes the calls away from this process and everything that it starts.
 pub(super) fn confine(order: &Order) -> std::result::Result<(), String> {
     load(order).map_err(|error| error.to_string())
@@ -73,6 +76,7 @@ fn load(order: &Order) -> Result<()> {
     // A call of another architecture ends the process.
     let filter = SeccompFilter::new(rules(order)?, SeccompAction::Allow, refuse, arch)?;
     apply_filter(&BpfProgram::try_from(filter)?)?;
+    apply_filter(&BpfProgram::try_from(without_clone3(arch)?)?)?;
     if matches!(arch, TargetArch::x86_64) {
         apply_filter(&not_x32())?;
     }
@@ -90,6 +94,10 @@ fn rules(order: &Order) -> Result<Rules> {
     rules.insert(libc::SYS_ioctl, typing?);
     // Limits of others end them, or keep them from working.
     rules.insert(libc::SYS_prlimit64, vec![is(0, SeccompCmpOp::Ne, 0)?]);
+    // Whoever makes users of its own has every right over what else it makes.
+    for call in [libc::SYS_clone, libc::SYS_unshare] {
+        rules.insert(call, vec![is(0, SeccompCmpOp::MaskedEq(USERS), USERS)?]);
+    }
     if !order.unix_sockets {
         rules.insert(libc::SYS_socketpair, pairs_that_reach_out()?);
     }
@@ -107,6 +115,14 @@ fn rules(order: &Order) -> Result<Rules> {
         }
     }
     Ok(rules)
+}
+
+/// Says that there is no `clone3`: what it is asked for lies in memory, where no filter looks.
+/// Whoever is told so uses `clone`.
+fn without_clone3(arch: TargetArch) -> Result<SeccompFilter> {
+    let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    Ok(SeccompFilter::new(rules, SeccompAction::Allow, missing, arch)?)
 }
 
 /// Pairs of sockets without a connection: each end can send to any socket that has a name.

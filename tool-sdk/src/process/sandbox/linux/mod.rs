@@ -21,6 +21,7 @@ mod steps;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -74,9 +75,25 @@ pub(super) fn helper(policy: &Policy) -> Result<OsString, &'static str> {
 
 /// Where programs keep files for a short time.
 pub(super) fn temporary() -> Vec<PathBuf> {
-    let folders = [std::env::temp_dir(), PathBuf::from("/dev/shm")];
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let own = std::env::temp_dir().canonicalize().ok();
+    let own = own.filter(|folder| is_temporary(folder, home.as_deref()));
+    let folders = [own.unwrap_or_else(|| PathBuf::from("/tmp")), PathBuf::from("/dev/shm")];
     // Links are followed here and nowhere later.
     folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect()
+}
+
+/// Whether a folder that is said to be for temporary files can be one: what may be written below
+/// it must be nothing that somebody keeps.
+fn is_temporary(folder: &Path, home: Option<&Path>) -> bool {
+    const SYSTEM: &[&str] =
+        &["/bin", "/boot", "/etc", "/lib", "/lib64", "/opt", "/proc", "/sbin", "/sys", "/usr"];
+    const STICKY: u32 = 0o1000;
+    let is_shared = || folder.metadata().is_ok_and(|it| it.mode() & STICKY != 0);
+    let is_deep = folder.components().count() > 2;
+    (is_deep || is_shared())
+        && !home.is_some_and(|home| home.starts_with(folder))
+        && !SYSTEM.iter().any(|system| folder.starts_with(system))
 }
 
 /// Does as it is told; what it gives back is the exit code when nothing was started.
@@ -166,4 +183,23 @@ fn drop_rights() -> io::Result<()> {
     clear_ambient_capability_set()?;
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // SB3: a variable of the host does not open all that the user has.
+    #[test]
+    fn folders_that_people_keep_files_in_are_not_temporary() {
+        let home = Path::new("/home/ada");
+        for folder in ["/", "/etc", "/home", "/home/ada", "/usr/lib/x", "/root"] {
+            assert!(!is_temporary(Path::new(folder), Some(home)), "{folder}");
+        }
+        for folder in
+            ["/tmp", "/tmp/user/1000", "/var/tmp", "/home/ada/.cache/tmp", "/run/user/1000"]
+        {
+            assert!(is_temporary(Path::new(folder), Some(home)), "{folder}");
+        }
+    }
 }

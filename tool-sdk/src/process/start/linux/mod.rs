@@ -21,6 +21,7 @@ use tokio::io::unix::AsyncFd;
 pub(in crate::process) use self::ends::{hear_of_children, hears_of_children};
 use self::enter::{Plan, enter};
 use super::super::env::folders;
+use super::super::guardian::{self, Told};
 use super::super::mark::{self, Mark};
 use super::super::program::Program;
 use super::wires::{Ends, wires};
@@ -42,6 +43,8 @@ pub(in crate::process) struct Child {
     handle: Option<AsyncFd<Handle>>,
     status: Option<ExitStatus>,
     number: i32,
+    /// Until it has ended.
+    told: Option<Told>,
 }
 
 /// The process itself, which keeps its number until it is waited for.
@@ -154,15 +157,16 @@ fn executable(file: &Path) -> io::Result<()> {
 impl Child {
     fn new(handle: Handle) -> io::Result<Self> {
         let number = handle.number;
+        let told = guardian::tell(number);
         // SAFETY: a handle owns its descriptor, and nobody replaces or closes it before.
         #[expect(unsafe_code, reason = "what is waited for must be this very descriptor")]
         let registered = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
         match registered {
-            Ok(handle) => Ok(Self { handle: Some(handle), status: None, number }),
+            Ok(handle) => Ok(Self { handle: Some(handle), status: None, number, told: Some(told) }),
             Err(error) => {
                 let (handle, error) = error.into_parts();
                 handle.kill();
-                wait_elsewhere(handle);
+                wait_elsewhere(handle, Some(told));
                 Err(error)
             }
         }
@@ -194,7 +198,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         let Some(handle) = self.handle.take().map(AsyncFd::into_inner) else { return };
         if let Ok(None) = handle.status(WaitIdOptions::NOHANG) {
-            wait_elsewhere(handle);
+            wait_elsewhere(handle, self.told.take());
         }
     }
 }
@@ -228,9 +232,10 @@ impl std::os::fd::AsRawFd for Handle {
 }
 
 /// Waits for what nobody waits for any more, so that no zombie stays.
-fn wait_elsewhere(handle: Handle) {
+fn wait_elsewhere(handle: Handle, told: Option<Told>) {
     // Without a thread for it, the zombie stays until this process ends.
     let _ = std::thread::Builder::new().name("reaper".to_owned()).spawn(move || {
         let _ = handle.status(WaitIdOptions::empty());
+        drop(told);
     });
 }

@@ -23,8 +23,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde::{Deserialize, Serialize};
 
 use self::tries::{
-    I386, call_i386, called, have_capability, hide, i386, limits_of_parent, pipe, reach_memory,
-    see_others, seize, truncate, write_temporary, x32,
+    I386, call_i386, called, clone3, have_capability, hide, i386, limits_of_parent, pipe,
+    reach_memory, see_others, seize, thread, truncate, write_temporary, x32,
 };
 use super::super::confine::{self, Confined};
 use super::super::status::{Attempt, Enforced, SelfTest, Support};
@@ -82,6 +82,7 @@ const ATTEMPTS: &[(&str, By, Try)] = &[
     ("write to /dev/null", By::Nobody, |_| fs::write("/dev/null", "x")),
     ("read outside", By::Nobody, |at| fs::read(at.outside.join("file")).map(drop)),
     ("fork, exec and pipe", By::Nobody, pipe),
+    ("start a thread", By::Nobody, |_| thread()),
     ("start what hides from its parents", By::Nobody, hide),
     ("pair of sockets", By::Nobody, |_| UnixStream::pair().map(drop)),
     ("write outside", By::Writes, |at| fs::write(at.outside.join("new"), "x")),
@@ -127,6 +128,9 @@ const ATTEMPTS: &[(&str, By, Try)] = &[
     ("io_uring", By::Filter, |_| called(libc::SYS_io_uring_setup)),
     ("userfaultfd", By::Filter, |_| called(libc::SYS_userfaultfd)),
     ("keyctl", By::Filter, |_| called(libc::SYS_keyctl)),
+    ("users of its own", By::Filter, |_| called(libc::SYS_unshare)),
+    ("a process with users of its own", By::Filter, |_| called(libc::SYS_clone)),
+    ("clone3", By::Filter, |_| clone3()),
     ("a call of x32", By::Filter, |_| x32()),
     ("a call of i386", By::Filter, |_| i386()),
     ("have a capability", By::Writes, |_| have_capability()),

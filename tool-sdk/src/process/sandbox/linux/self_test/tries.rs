@@ -91,6 +91,23 @@ pub(super) fn called(call: libc::c_long) -> io::Result<()> {
     }
 }
 
+/// Asks for a process by the call that no filter can look into.
+pub(super) fn clone3() -> io::Result<()> {
+    #[expect(unsafe_code, reason = "no crate has a call that must fail")]
+    // SAFETY: an order of no length starts nothing.
+    let done = unsafe { libc::syscall(libc::SYS_clone3, std::ptr::null::<u8>(), 0) };
+    match io::Error::last_os_error() {
+        error if done == -1 && error.raw_os_error() == Some(libc::ENOSYS) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Starts a thread, as every library has to be able to.
+pub(super) fn thread() -> io::Result<()> {
+    let thread = std::thread::Builder::new().spawn(|| ())?;
+    thread.join().map_err(|_| io::Error::other("it did not run"))
+}
+
 /// Asks for the number of this process as x32 does.
 pub(super) fn x32() -> io::Result<()> {
     match std::env::consts::ARCH {
