@@ -136,6 +136,12 @@ impl Lenient {
 }
 
 impl<'a> RawArgs<'a> {
+    /// The same, for as long as somebody wants them.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only other threads keep them"))]
+    pub(crate) fn kept(&self) -> RawArgs<'static> {
+        RawArgs { text: self.text.to_string().into(), lenient: self.lenient, digested: false }
+    }
+
     /// Arguments as JSON text.
     #[must_use]
     pub fn new(text: impl Into<Cow<'a, str>>) -> Self {

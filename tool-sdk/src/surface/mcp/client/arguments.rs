@@ -9,7 +9,6 @@ use jsonschema::ValidationError;
 use serde_json::{Map, Value};
 
 use super::super::message::outside_strings;
-use super::cost::Allowance;
 use super::validator::{Judge, Verdict};
 use crate::call::{Note, RawArgs};
 use crate::schema::Schema;
@@ -31,8 +30,8 @@ impl Contract {
     /// # Errors
     ///
     /// Says why nothing could be checked by this schema.
-    pub(super) fn of(schema: &Value, allowance: &mut Allowance) -> Result<(Self, Schema), String> {
-        let judge = Judge::of(schema, Schema::from_value, allowance)
+    pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
+        let judge = Judge::of(schema, Schema::from_value)
             .map_err(|why| format!("its schema cannot be used: {why}"))?;
         let told = judge.told().clone();
         let checks = Checks::of_schema(told.clone(), &[]);
@@ -42,6 +41,17 @@ impl Contract {
     /// What is odd about the schema.
     pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
         self.judge.oddities()
+    }
+
+    /// Whether that is found out in no time.
+    pub(super) fn is_quick(&self, raw: &RawArgs<'_>) -> bool {
+        let is_quick = |arguments| self.judge.is_quick(&arguments);
+        serde_json::from_str(raw.text()).is_ok_and(is_quick)
+    }
+
+    /// What is said where it would take too long to find out.
+    pub(super) fn too_long(&self, tool: &str) -> InvalidArgs {
+        InvalidArgs::found(tool.to_owned(), too_much(), &self.checks)
     }
 
     /// Takes arguments that the schema accepts.
@@ -143,7 +153,7 @@ mod tests {
     use super::*;
 
     fn take(schema: Value, arguments: &str) -> Result<Map<String, Value>, String> {
-        let (contract, _) = Contract::of(&schema, &mut Allowance::default())?;
+        let (contract, _) = Contract::of(&schema)?;
         let taken = contract.take("mcp__s__t", &RawArgs::new(arguments));
         taken.map(|(arguments, _)| arguments).map_err(|error| error.to_string())
     }
@@ -221,8 +231,7 @@ mod tests {
     // What is told keeps to what the server means, also where others read it as of today.
     #[test]
     fn what_is_told_of_an_earlier_draft_means_the_same() {
-        let told =
-            |schema: Value| Contract::of(&schema, &mut Allowance::default()).unwrap().1.to_value();
+        let told = |schema: Value| Contract::of(&schema).unwrap().1.to_value();
         assert_eq!(
             told(json!({
                 "$schema": "http://json-schema.org/draft-07/schema#",
@@ -267,7 +276,7 @@ mod tests {
             let error = take(schema.clone(), r#"{"x": "a"}"#).unwrap_err();
             let words = "- `x` is the string \"a\", but must be an integer";
             assert!(error.contains(words), "{schema} {error}");
-            let (_, told) = Contract::of(&schema, &mut Allowance::default()).unwrap();
+            let (_, told) = Contract::of(&schema).unwrap();
             assert!(told.property("x").unwrap()["$ref"].as_str().unwrap().starts_with("#/$defs/"));
         }
     }
@@ -279,7 +288,7 @@ mod tests {
             let schema = json!({
                 "$schema": draft, "type": "object", "properties": { "x": { "$ref": d7 } },
             });
-            let (_, told) = Contract::of(&schema, &mut Allowance::default()).unwrap();
+            let (_, told) = Contract::of(&schema).unwrap();
             assert_eq!(told.property("x"), Some(&json!({ "type": ["object", "boolean"] })));
             assert!(take(schema.clone(), r#"{"x": {"type": "string"}}"#).is_ok());
             assert!(take(schema.clone(), r#"{"x": 1}"#).is_err());
@@ -313,11 +322,7 @@ mod tests {
             json!(true),
             json!({ "type": "object", "description": "x".repeat(256 << 10) }),
         ] {
-            assert!(
-                Contract::of(&bad, &mut Allowance::default()).is_err(),
-                "{:.80}",
-                bad.to_string()
-            );
+            assert!(Contract::of(&bad).is_err(), "{:.80}", bad.to_string());
         }
     }
     // A pattern as it is written in the language of the web, and not here.
@@ -327,9 +332,9 @@ mod tests {
         let schema = json!({ "type": "object", "properties": {
             "to": { "type": "string", "pattern": mail }, "n": { "type": "integer" },
         } });
-        let (contract, _) = Contract::of(&schema, &mut Allowance::default()).unwrap();
+        let (contract, _) = Contract::of(&schema).unwrap();
         let odd: Vec<_> = contract.oddities().collect();
-        assert!(odd.len() == 1 && odd[0].contains("is not checked"), "{odd:?}");
+        assert!(odd.len() == 1 && odd[0].contains("is left to the server"), "{odd:?}");
         let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
         assert!(takes(r#"{"to":"nobody","n":1}"#) && !takes(r#"{"to":"nobody","n":"x"}"#));
     }
@@ -345,7 +350,7 @@ mod tests {
                 "at": { "type": "string", "format": "date-time" },
                 "of": { "type": "string", "contentMediaType": "application/json" },
             } });
-            let (contract, _) = Contract::of(&schema, &mut Allowance::default()).unwrap();
+            let (contract, _) = Contract::of(&schema).unwrap();
             let text = r#"{"at":"2024-01-01T00:00:00","of":"{"}"#;
             assert!(contract.take("t", &RawArgs::new(text)).is_ok(), "{draft}");
         }

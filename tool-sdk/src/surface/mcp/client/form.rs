@@ -8,7 +8,6 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::cost::Allowance;
 use super::suspicion::{self, WORDS};
 use super::validator::{Judge, Verdict};
 use crate::permission::spelt;
@@ -60,8 +59,8 @@ impl Form {
         if hides(&schema) {
             return Err("something in it does not show");
         }
-        let judge = Judge::of(&schema, Schema::from_value, &mut Allowance::default())
-            .map_err(|_| "its schema is not usable")?;
+        let judge =
+            Judge::of(&schema, Schema::from_value).map_err(|_| "its schema is not usable")?;
         Ok(Self { message: suspicion::readable(message), schema, judge })
     }
 

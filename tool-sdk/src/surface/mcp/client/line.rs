@@ -19,12 +19,12 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::cost::Allowance;
+use super::apart::{self, Wanted};
 use super::pins::Pins;
 use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
 use super::roster::{Roster, Strangers};
-use super::tool::ForeignTool;
+use super::tool::{ForeignTool, Schemas};
 use super::upstream::{Reach, Upstream};
 use super::{name, wire};
 use crate::permission::spelt;
@@ -228,11 +228,12 @@ impl Line {
             let remote = open(&self.upstream).await?;
             let listed = remote.tools().await;
             let tools = listed.map_err(|error| error.complaining(remote.complaints()))?;
-            Ok((remote, tools))
+            let made = self.made(&tools).await?;
+            Ok((remote, made))
         };
         let connected = timeout(patience, connected).await;
         attempt.counts();
-        let (remote, tools) = connected.map_err(late)??;
+        let (remote, made) = connected.map_err(late)??;
         let gone = CancellationToken::new();
         let connection =
             Connection { remote: Arc::clone(&remote), _guard: Arc::new(gone.clone().drop_guard()) };
@@ -244,7 +245,7 @@ impl Line {
             state.connection = Some(connection);
             state.gone_by = None;
         }
-        self.offer(&remote, &tools);
+        self.offer(&remote, made);
         let watch = watch(Arc::downgrade(self), Arc::clone(&remote));
         tokio::spawn(gone.run_until_cancelled_owned(watch));
         Ok(remote)
@@ -382,11 +383,24 @@ async fn watch(line: Weak<Line>, remote: Arc<dyn Remote>) {
         };
         let listed = within(patience, remote.tools()).await;
         let Some(line) = line.upgrade() else { return };
-        match listed {
-            Ok(tools) => line.offer(&remote, &tools),
+        let made = match listed {
+            Ok(tools) => line.made(&tools).await,
+            Err(error) => Err(error),
+        };
+        match made {
+            Ok(made) => line.offer(&remote, made),
             Err(error) => drop(line.failed(error)),
         }
     }
+}
+
+/// Of so few tools that are quick to take in, nobody has to wait for any.
+const FEW_TOOLS: usize = 32;
+
+/// A tool that a server lists, and what was made of its schemas, or why it cannot be called.
+struct Made {
+    tool: RemoteTool,
+    schemas: Result<Arc<Schemas>, String>,
 }
 
 /// What the server offers.
@@ -410,9 +424,40 @@ impl Line {
         self.toolset.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
+    /// What is made of the tools that are wanted of these; of those that are as they were, it is
+    /// made already.
+    async fn made(&self, listed: &[RemoteTool]) -> Result<Vec<Made>, RemoteError> {
+        let wanted = |tool: &&RemoteTool| self.upstream.admits(&tool.name) && tool.is_for_models();
+        // Two of one name count once.
+        let listed: Vec<RemoteTool> =
+            listed.iter().filter(wanted).take(2 * MOST_TOOLS).cloned().collect();
+        let known: BTreeMap<String, Arc<Schemas>> = {
+            let state = self.state();
+            let each = state.tools.iter();
+            each.map(|tool| (tool.raw().to_owned(), Arc::clone(tool.schemas()))).collect()
+        };
+        let is_quick = listed.len() <= FEW_TOOLS && listed.iter().all(Schemas::is_quick);
+        let make = move |waiting: &Wanted| {
+            let of = |tool: RemoteTool| {
+                let same = known.get(&tool.name).filter(|schemas| schemas.is_of(&tool));
+                let schemas = match same {
+                    Some(schemas) => Ok(Arc::clone(schemas)),
+                    None => Schemas::of(&tool).map(Arc::new),
+                };
+                Made { tool, schemas }
+            };
+            listed.into_iter().take_while(|_| !waiting.is_over()).map(of).collect()
+        };
+        if is_quick {
+            return Ok(make(&Wanted::default()));
+        }
+        let made = apart::run(self.upstream.startup_timeout, make).await;
+        made.ok_or_else(|| RemoteError::timeout("its tools could not be taken in in time"))
+    }
+
     /// Puts these tools in the place of those that the server offered before. What an earlier
     /// connection listed counts for nothing any more.
-    fn offer(self: &Arc<Self>, remote: &Arc<dyn Remote>, listed: &[RemoteTool]) {
+    fn offer(self: &Arc<Self>, remote: &Arc<dyn Remote>, listed: Vec<Made>) {
         let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let is_now = |now: &Connection| Arc::ptr_eq(&now.remote, remote);
         if !self.state().connection.as_ref().is_some_and(is_now) {
@@ -442,14 +487,11 @@ impl Line {
     }
 
     /// The tools that can be called, and why the others cannot.
-    fn take_in(self: &Arc<Self>, listed: &[RemoteTool]) -> (Vec<ForeignTool>, Vec<String>) {
+    fn take_in(self: &Arc<Self>, listed: Vec<Made>) -> (Vec<ForeignTool>, Vec<String>) {
         let (mut tools, mut warnings) = (Vec::<ForeignTool>::new(), Vec::new());
-        let wanted = |tool: &&RemoteTool| self.upstream.admits(&tool.name) && tool.is_for_models();
-        let listed: Vec<&RemoteTool> = listed.iter().filter(wanted).collect();
-        let before = self.state().tools.clone();
-        let mut allowance = Allowance::default();
-        let names = name::names(self.name(), listed.iter().map(|tool| tool.name.as_str()));
-        for tool in listed {
+        let names = listed.iter().map(|made| made.tool.name.clone()).collect::<Vec<_>>();
+        let names = name::names(self.name(), names.iter().map(String::as_str));
+        for Made { tool, schemas } in listed {
             let raw = tool.name.escape_debug().take(80).collect::<String>();
             let Some(called) = names.get(tool.name.as_str()) else {
                 warnings.push(format!("{raw}: left out, its name is not of a form that is taken"));
@@ -463,8 +505,8 @@ impl Line {
                 warnings.push(format!("only {MOST_TOOLS} of its tools count"));
                 break;
             }
-            match ForeignTool::new(self, called.clone(), tool, &before, &mut allowance) {
-                Ok(tool) => tools.push(tool),
+            match schemas {
+                Ok(schemas) => tools.push(ForeignTool::new(self, called.clone(), &tool, schemas)),
                 Err(why) => warnings.push(format!("{raw}: left out, {why}")),
             }
         }

@@ -15,12 +15,14 @@
 //! **Invariant:** nothing that a server says makes anything allowed.
 
 mod address;
+mod apart;
 mod arguments;
 mod cost;
 mod form;
 mod line;
 mod mentions;
 mod name;
+mod patterns;
 mod pins;
 mod promise;
 mod questions;

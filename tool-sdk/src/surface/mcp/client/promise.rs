@@ -6,9 +6,12 @@
 use jsonschema::ValidationError;
 use serde_json::Value;
 
-use super::cost::Allowance;
 use super::validator::{Judge, Verdict};
 use crate::schema::Schema;
+
+/// What is said of a result where it cannot be found out in time whether it keeps the promise.
+pub(super) const TOO_LONG: &str =
+    "it would take too long to hold its structured value against its own output schema";
 
 /// What a server promises of the structured result of a tool.
 pub(super) struct Promise(Judge);
@@ -19,8 +22,8 @@ impl Promise {
     /// # Errors
     ///
     /// Says why no result could be judged by this schema.
-    pub(super) fn of(schema: &Value, allowance: &mut Allowance) -> Result<Self, String> {
-        Judge::of(schema, Schema::result_from_value, allowance).map(Self)
+    pub(super) fn of(schema: &Value) -> Result<Self, String> {
+        Judge::of(schema, Schema::result_from_value).map(Self)
     }
 
     /// What peers are told.
@@ -31,6 +34,11 @@ impl Promise {
     /// What is odd about it.
     pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
         self.0.oddities()
+    }
+
+    /// Whether that is found out in no time.
+    pub(super) fn is_quick(&self, result: &Value) -> bool {
+        self.0.is_quick(result)
     }
 
     /// How a result breaks the promise, if it does.
@@ -45,10 +53,7 @@ impl Promise {
                     "its structured value breaks its own output schema".to_owned()
                 }))
             }
-            Verdict::TooMuch => Some(
-                "it would take too long to hold its structured value against its own output schema"
-                    .to_owned(),
-            ),
+            Verdict::TooMuch => Some(TOO_LONG.to_owned()),
         }
     }
 }
@@ -71,7 +76,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &Value, result: Option<Value>, expected: Option<&str>) {
-        let promise = Promise::of(schema, &mut Allowance::default()).unwrap();
+        let promise = Promise::of(schema).unwrap();
         assert_eq!(promise.broken_by(result.as_ref()).as_deref(), expected);
     }
 
@@ -117,7 +122,7 @@ mod tests {
         };
         let told = |schema: &Value, many: u32| {
             let result = json!({ "v": { "properties": properties(many) } });
-            Promise::of(schema, &mut Allowance::default()).unwrap().broken_by(Some(&result))
+            Promise::of(schema).unwrap().broken_by(Some(&result))
         };
         assert_eq!(told(&promised(1), 20), None);
         assert!(told(&promised(500), 2_000).unwrap().contains("too long"));
@@ -131,11 +136,7 @@ mod tests {
             json!({ "$ref": "https://example.com/x" }),
             json!({ "description": "x".repeat(256 << 10) }),
         ] {
-            assert!(
-                Promise::of(&bad, &mut Allowance::default()).is_err(),
-                "{:.80}",
-                bad.to_string()
-            );
+            assert!(Promise::of(&bad).is_err(), "{:.80}", bad.to_string());
         }
     }
 }

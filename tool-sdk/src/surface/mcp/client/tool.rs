@@ -7,16 +7,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::apart::{self, Wanted};
 use super::arguments::Contract;
-use super::cost::Allowance;
 use super::line::Line;
 use super::name::Called;
 use super::pins::Sight;
-use super::promise::Promise;
+use super::promise::{Promise, TOO_LONG};
 use super::questions::Answers;
 use super::remote::{ErrorClass, RemoteCall, RemoteError, RemoteTool};
 use super::roster::Strangers;
@@ -35,6 +36,12 @@ pub(super) const PERMISSION: &str = "mcp";
 
 /// The permission to run a tool whose definition nobody has seen yet.
 pub(super) const DEFINITION: &str = "mcp_definition";
+
+/// How long a result may take to be judged.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long arguments may, while nothing else goes on here.
+const STANDSTILL: Duration = Duration::from_secs(1);
 
 /// A tool of another server.
 #[derive(Clone)]
@@ -59,7 +66,9 @@ impl fmt::Debug for ForeignTool {
 }
 
 /// What is made of a tool's schemas, once for as long as the server says the same of it.
-struct Schemas {
+pub(super) struct Schemas {
+    input: Value,
+    output: Option<Value>,
     contract: Contract,
     parameters: Schema,
     /// What it promises, or why that is left out.
@@ -67,10 +76,31 @@ struct Schemas {
 }
 
 impl Schemas {
-    fn of(tool: &RemoteTool, allowance: &mut Allowance) -> Result<Self, String> {
-        let (contract, parameters) = Contract::of(&tool.input_schema, allowance)?;
-        let promise = tool.output_schema.as_ref().map(|schema| Promise::of(schema, allowance));
-        Ok(Self { contract, parameters, promise })
+    /// Makes all of it, which may take long.
+    ///
+    /// # Errors
+    ///
+    /// Says why the tool cannot be called.
+    pub(super) fn of(tool: &RemoteTool) -> Result<Self, String> {
+        let (contract, parameters) = Contract::of(&tool.input_schema)?;
+        let promise = tool.output_schema.as_ref().map(Promise::of);
+        let (input, output) = (tool.input_schema.clone(), tool.output_schema.clone());
+        Ok(Self { input, output, contract, parameters, promise })
+    }
+
+    /// Whether that takes no time, so that nobody has to wait for it.
+    pub(super) fn is_quick(tool: &RemoteTool) -> bool {
+        const SHORT: usize = 4 << 10;
+        /// Is in every keyword that has one.
+        const PATTERN: &str = "attern";
+        let all = std::iter::once(&tool.input_schema).chain(&tool.output_schema);
+        let mut texts = all.map(Value::to_string);
+        texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
+    }
+
+    /// Whether it is what would be made of this tool.
+    pub(super) fn is_of(&self, tool: &RemoteTool) -> bool {
+        self.input == tool.input_schema && self.output == tool.output_schema
     }
 
     fn promise(&self) -> Option<&Promise> {
@@ -79,25 +109,15 @@ impl Schemas {
 }
 
 impl ForeignTool {
-    /// Takes a tool in, with what is left of the server's `allowance` where it is not as it was
-    /// `before`.
-    ///
-    /// # Errors
-    ///
-    /// Says why it cannot be called.
+    /// Takes a tool in, of whose schemas that was made.
     pub(super) fn new(
         line: &Arc<Line>,
         called: Called,
         tool: &RemoteTool,
-        before: &[Self],
-        allowance: &mut Allowance,
-    ) -> Result<Self, String> {
+        schemas: Arc<Schemas>,
+    ) -> Self {
         let server = line.name();
         let sight = Sight::of(&line.identity(), tool);
-        let schemas = match before.iter().find(|it| it.0.raw == tool.name && it.0.sight == sight) {
-            Some(known) => Arc::clone(&known.0.schemas),
-            None => Arc::new(Schemas::of(tool, allowance)?),
-        };
         let description = suspicion::description(tool);
         let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
             .risk(risk(tool))
@@ -119,7 +139,12 @@ impl ForeignTool {
         definition.revision = Some(line.pins().revision((server, &tool.name), &sight));
         let raw = tool.name.clone();
         let line = Arc::clone(line);
-        Ok(Self(Arc::new(Inner { definition, schemas, raw, sight, warnings, names, line })))
+        Self(Arc::new(Inner { definition, schemas, raw, sight, warnings, names, line }))
+    }
+
+    /// What was made of its schemas.
+    pub(super) fn schemas(&self) -> &Arc<Schemas> {
+        &self.0.schemas
     }
 
     /// The server's own name of it.
@@ -171,8 +196,17 @@ impl Tool for ForeignTool {
     }
 
     fn prepare(&self, args: &RawArgs<'_>) -> Result<Box<dyn Prepared>, InvalidArgs> {
-        let (arguments, notes) =
-            self.0.schemas.contract.take(self.0.definition.name.as_str(), args)?;
+        let (name, schemas) = (self.0.definition.name.as_str(), &self.0.schemas);
+        let (arguments, notes) = match schemas.contract.is_quick(args) {
+            true => schemas.contract.take(name, args)?,
+            false => {
+                let (schemas, args) = (Arc::clone(schemas), args.kept());
+                let (tool, contract) = (name.to_owned(), &self.0.schemas.contract);
+                let taken = move || schemas.contract.take(&tool, &args);
+                apart::stand_by(STANDSTILL, taken)
+                    .unwrap_or_else(|| Err(contract.too_long(name)))?
+            }
+        };
         Ok(Box::new(PreparedCall { tool: self.clone(), arguments, notes }))
     }
 }
@@ -220,6 +254,17 @@ impl Prepared for PreparedCall {
     }
 }
 
+/// How a result breaks what its tool promises, if it does.
+async fn broken(schemas: &Arc<Schemas>, result: Option<&Value>) -> Option<String> {
+    let promise = schemas.promise()?;
+    let Some(value) = result.filter(|value| !promise.is_quick(value)) else {
+        return promise.broken_by(result);
+    };
+    let (schemas, value) = (Arc::clone(schemas), value.clone());
+    let judged = move |_: &Wanted| schemas.promise()?.broken_by(Some(&value));
+    apart::run(PATIENCE, judged).await.unwrap_or_else(|| Some(TOO_LONG.to_owned()))
+}
+
 async fn call(
     tool: ForeignTool,
     arguments: Map<String, Value>,
@@ -259,7 +304,7 @@ async fn call(
     };
     let failed = result.is_error;
     let promise = tool.0.schemas.promise();
-    let broken = promise.and_then(|it| it.broken_by(result.structured_content.as_ref()));
+    let broken = broken(&tool.0.schemas, result.structured_content.as_ref()).await;
     if failed || broken.is_some() {
         let structured = result.structured_content.clone();
         structured.into_iter().for_each(|value| cx.metadata("structured", value));

@@ -2,13 +2,14 @@
 //!
 //! **Invariant:** nothing is fetched, and neither schema, pattern nor value takes endless work.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::cost::{self, Allowance};
-use super::suspicion;
+use super::cost::{self, Places};
+use super::{patterns, suspicion};
 use crate::schema::{Schema, SchemaError, followable, is_standard, walk};
 
 /// The longest schema that is looked at, in bytes.
@@ -28,7 +29,7 @@ pub(super) struct Judge {
     told: Schema,
     /// The same with what its references to the standard's own schemas cost, where it has some.
     counted: Option<Schema>,
-    /// Patterns in a dialect that is not known here; whoever wrote them checks them.
+    /// Patterns that are left to the server.
     unread: Vec<String>,
 }
 
@@ -46,8 +47,6 @@ pub(super) enum Verdict<T> {
 impl Judge {
     /// Takes a schema, of which models and peers are told what `read` makes of it.
     ///
-    /// What that takes is taken from the `allowance` of the server.
-    ///
     /// The server may refer to the standard's own schemas, which nobody else has to know: they
     /// judge all the same, and what is told leaves them out.
     ///
@@ -57,7 +56,6 @@ impl Judge {
     pub(super) fn of(
         schema: &Value,
         read: impl Fn(Value) -> Result<Schema, SchemaError>,
-        allowance: &mut Allowance,
     ) -> Result<Self, String> {
         let length = schema.to_string().len();
         if length > MOST_BYTES {
@@ -73,15 +71,29 @@ impl Judge {
                 (told, counted.ok())
             }
         };
-        allowance.spend(told.as_map(), length)?;
-        let (validator, unread) = match build(schema) {
-            Ok(validator) => (validator, Vec::new()),
-            Err(error) => {
-                let (readable, unread) = without_unreadable(schema);
-                let again = if unread.is_empty() { Err(error) } else { build(&readable) };
-                (again.map_err(|error| wrong(&error))?, unread)
-            }
+        if !cost::is_written_out_in_time(told.as_map()) {
+            return Err("what it refers to stands for too much".to_owned());
+        }
+        let mut places = Places::default();
+        let has_no_room = |pattern: &str| !cost::is_known(pattern) || !places.take(pattern);
+        let mut unread = Vec::new();
+        let mut leave = |schema: &mut Cow<'_, Value>, left: Option<(Value, Vec<String>)>| {
+            let Some((rest, patterns)) = left else { return false };
+            unread.extend(patterns);
+            *schema = Cow::Owned(rest);
+            true
         };
+        let mut judging = Cow::Borrowed(schema);
+        leave(&mut judging, patterns::without(schema, has_no_room));
+        let mut validator = build(&judging);
+        if validator.is_err() {
+            let is_unreadable = |pattern: &str| build(&json!({ "pattern": pattern })).is_err();
+            let left = patterns::without(&judging, is_unreadable);
+            if leave(&mut judging, left) {
+                validator = build(&judging);
+            }
+        }
+        let validator = validator.map_err(|error| wrong(&error))?;
         Ok(Self { validator, told, counted, unread })
     }
 
@@ -89,13 +101,18 @@ impl Judge {
     pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
         self.unread.iter().map(|pattern| {
             let pattern = pattern.escape_debug().take(80).collect::<String>();
-            format!("the pattern `{pattern}` cannot be read here, and is not checked")
+            format!("the pattern `{pattern}` is left to the server")
         })
     }
 
     /// What models and peers are told.
     pub(super) fn told(&self) -> &Schema {
         &self.told
+    }
+
+    /// Whether that is found out in no time, so that nobody has to wait for it.
+    pub(super) fn is_quick(&self, value: &Value) -> bool {
+        cost::is_little(self.counted.as_ref().unwrap_or(&self.told).as_map(), value)
     }
 
     /// Whether it can be found out in time what is to be said of a value.
@@ -140,28 +157,6 @@ fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
         .without_content_encoding_support("base64");
     let made = options.build(schema);
     made.or_else(|error| options.build(&of_one_draft(schema)).map_err(|_| error))
-}
-
-/// The schema without patterns that cannot be read here, and those.
-fn without_unreadable(schema: &Value) -> (Value, Vec<String>) {
-    fn leave_out(schema: &mut Map<String, Value>, unread: &mut Vec<String>) {
-        if let Some(Value::String(pattern)) = schema.get("pattern")
-            && build(&json!({ "pattern": pattern })).is_err()
-        {
-            unread.push(pattern.clone());
-            schema.remove("pattern");
-        }
-        walk::each_mut(schema, &mut |_, inner| {
-            if let Value::Object(inner) = inner {
-                leave_out(inner, unread);
-            }
-        });
-    }
-    let (mut schema, mut unread) = (schema.clone(), Vec::new());
-    if let Value::Object(schema) = &mut schema {
-        leave_out(schema, &mut unread);
-    }
-    (schema, unread)
 }
 
 /// A schema that refers to the standard's own schemas of another draft, which the validator does

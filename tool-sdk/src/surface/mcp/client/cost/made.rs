@@ -13,67 +13,33 @@ const MOST_WRITTEN: usize = 5_000;
 /// The longest pattern, in bytes (RX1).
 const MOST_PATTERN: usize = 4 << 10;
 
-/// The most places of all patterns of a schema.
-const MOST_PLACES: f64 = 50_000.0;
+/// The most places of all patterns of a schema together.
+const MOST_PLACES: f64 = 100_000.0;
 
-/// What validators may take to be made for all that one server says: of its schemas the length,
-/// of their patterns the places.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Allowance {
-    bytes: usize,
-    places: f64,
+/// Whether a validator is made in time: it writes out all that may speak of a value beside a
+/// keyword that asks what nothing else speaks of.
+pub(in super::super) fn is_written_out_in_time(schema: &Map<String, Value>) -> bool {
+    let mut writing = Writing { root: schema, left: MOST_WRITTEN, followed: Vec::new() };
+    writing.each(schema).is_some()
 }
 
-impl Default for Allowance {
+/// The room that there is for the patterns of a schema.
+#[derive(Debug)]
+pub(in super::super) struct Places(f64);
+
+impl Default for Places {
     fn default() -> Self {
-        Self { bytes: 8 << 20, places: 4.0 * MOST_PLACES }
+        Self(MOST_PLACES)
     }
 }
 
-impl Allowance {
-    /// Takes away what the validator of a schema takes that is `length` bytes long.
-    ///
-    /// # Errors
-    ///
-    /// Says why it is not made.
-    pub(in super::super) fn spend(
-        &mut self,
-        schema: &Map<String, Value>,
-        length: usize,
-    ) -> Result<(), &'static str> {
-        // It writes out all that may speak of a value beside a keyword that asks what nothing
-        // else speaks of.
-        let mut writing = Writing { root: schema, left: MOST_WRITTEN, followed: Vec::new() };
-        let mut places = Some(0.0);
-        schema.iter().for_each(|held| patterns(held, &mut places));
-        match places {
-            _ if writing.each(schema).is_none() => return Err("what it refers to is too much"),
-            None => return Err("a pattern in it is too long"),
-            Some(places) if places > MOST_PLACES => return Err("its patterns stand for too much"),
-            Some(places) => self.places -= places,
-        }
-        let left = self.bytes.checked_sub(length).filter(|_| self.places >= 0.0);
-        self.bytes = left.ok_or("the schemas of its server are too much together")?;
-        Ok(())
-    }
-}
-
-/// Adds the places of all patterns in what stands under a keyword, wherever a reference may find
-/// them; `None` stands for a pattern that is too long.
-fn patterns((keyword, held): (&String, &Value), places: &mut Option<f64>) {
-    let mut add = |text: &String| {
-        let made = (text.len() <= MOST_PATTERN).then(|| pattern::made(text));
-        *places = places.zip(made).map(|(sum, made)| sum + made);
-    };
-    match (keyword.as_str(), held) {
-        ("pattern", Value::String(text)) => add(text),
-        ("patternProperties", Value::Object(patterns)) => patterns.keys().for_each(add),
-        _ => {}
-    }
-    match held {
-        Value::Object(members) => members.iter().for_each(|it| patterns(it, places)),
-        Value::Array(items) => items.iter().for_each(|it| patterns((keyword, it), places)),
-        _ => {}
+impl Places {
+    /// Takes the room that a pattern needs; says whether there was as much.
+    pub(in super::super) fn take(&mut self, pattern: &str) -> bool {
+        let made = pattern::made(pattern);
+        let fits = pattern.len() <= MOST_PATTERN && made <= self.0;
+        self.0 -= if fits { made } else { 0.0 };
+        fits
     }
 }
 
@@ -127,10 +93,6 @@ mod tests {
 
     use super::*;
 
-    fn spend(schema: &Value) -> Result<(), &'static str> {
-        Allowance::default().spend(schema.as_object().unwrap(), 0)
-    }
-
     #[test]
     fn a_validator_that_would_never_be_made_is_not_begun() {
         let mut chain = json!({ "$ref": "#/$defs/d0", "$defs": {} });
@@ -138,7 +100,7 @@ mod tests {
             let next = json!({ "$ref": format!("#/$defs/d{}", at + 1) });
             chain["$defs"][format!("d{at}")] = json!({ "anyOf": [next, next] });
         }
-        let is_made = |schema: &Value| spend(schema).is_ok();
+        let is_made = |schema: &Value| is_written_out_in_time(schema.as_object().unwrap());
         assert!(is_made(&chain));
         chain["unevaluatedProperties"] = json!(false);
         assert!(!is_made(&chain));
@@ -149,29 +111,10 @@ mod tests {
 
     // RX1
     #[test]
-    fn patterns_that_stand_for_much_are_not_made() {
-        let with = |patterns: Vec<String>| {
-            let all: Vec<_> = patterns.iter().map(|it| json!({ "pattern": it })).collect();
-            json!({ "$defs": { "x": { "allOf": all } } })
-        };
-        let is_made = |patterns: Vec<String>| spend(&with(patterns)).is_ok();
-        assert!(is_made((0..300).map(|at| format!("^[a-z_]{{1,64}}{at}$")).collect()));
-        assert!(!is_made((0..10).map(|at| format!("\\p{{L}}{{60}}{at}")).collect()));
-        assert!(!is_made(vec!["x".repeat(MOST_PATTERN + 1)]));
-    }
-
-    // F10: what one schema may, a thousand may not together.
-    #[test]
-    fn all_schemas_of_a_server_have_one_allowance() {
-        let schema = json!({ "pattern": "\\p{L}{100}" });
-        let mut allowance = Allowance::default();
-        let made = (0..1_000)
-            .take_while(|_| allowance.spend(schema.as_object().unwrap(), 20).is_ok())
-            .count();
-        assert!((5..50).contains(&made), "{made}");
-        let long = (0..1_000)
-            .scan(Allowance::default(), |left, _| Some(left.spend(&Map::new(), 256 << 10)))
-            .filter(Result::is_ok);
-        assert_eq!(long.count(), 32);
+    fn patterns_that_stand_for_much_have_no_room() {
+        let mut places = Places::default();
+        assert!((0..300).all(|at| places.take(&format!("^[a-z_]{{1,64}}{at}$"))));
+        assert!(!places.take("\\p{L}{600}") && places.take("^.{0,2500}$"));
+        assert!(!places.take(&"x".repeat(MOST_PATTERN + 1)));
     }
 }

@@ -15,13 +15,17 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-pub(super) use self::made::Allowance;
+pub(super) use self::made::{Places, is_written_out_in_time};
 use self::own::Known;
 pub(super) use self::own::marked;
+pub(super) use self::pattern::is_known;
 use crate::schema::walk;
 
-/// The most meetings of a part of a schema with a part of a value: a fraction of a second.
-const MOST: f64 = 2_000_000.0;
+/// The most meetings of a part of a schema with a part of a value: some seconds.
+const MOST: f64 = 50_000_000.0;
+
+/// So many of them nobody has to wait for: some milliseconds.
+const FEW: f64 = 50_000.0;
 
 /// How far one meeting may lead to the next, all inside one another.
 const MOST_DEPTH: usize = 1_000;
@@ -49,12 +53,21 @@ impl Work {
 
 /// How much work it is to judge `value` by `schema`.
 pub(super) fn work(schema: &Map<String, Value>, value: &Value) -> Work {
-    let mut count = Count::new(schema);
+    let mut count = Count::new(schema, MOST);
     let meetings = count.of(schema, value);
     Work { meetings, depth: count.deepest }
 }
 
+/// Whether it is so little that nobody has to wait for it.
+pub(super) fn is_little(schema: &Map<String, Value>, value: &Value) -> bool {
+    let mut count = Count::new(schema, FEW);
+    let meetings = count.of(schema, value);
+    meetings * (count.deepest as f64) <= FEW
+}
+
 struct Count<'s> {
+    /// As far as is counted.
+    most: f64,
     root: &'s Map<String, Value>,
     /// By the addresses of both.
     known: HashMap<(usize, usize), f64>,
@@ -70,8 +83,9 @@ struct Count<'s> {
 }
 
 impl<'s> Count<'s> {
-    fn new(root: &'s Map<String, Value>) -> Self {
+    fn new(root: &'s Map<String, Value>, most: f64) -> Self {
         Self {
+            most,
             root,
             known: HashMap::new(),
             own: Known::default(),
@@ -85,7 +99,7 @@ impl<'s> Count<'s> {
 
     fn of(&mut self, schema: &'s Map<String, Value>, value: &Value) -> f64 {
         self.steps += 1.0;
-        if self.steps > MOST || self.depth > MOST_DEPTH {
+        if self.steps > self.most || self.depth > MOST_DEPTH {
             return f64::INFINITY;
         }
         let key = (std::ptr::from_ref(schema).addr(), std::ptr::from_ref(value).addr());
@@ -272,7 +286,7 @@ mod tests {
         };
         for keyword in ["allOf", "anyOf", "oneOf"] {
             assert!(of(&twice(keyword), &nested(10)).is_bounded());
-            for depth in [22, 60, 100] {
+            for depth in [30, 60, 100] {
                 assert!(!of(&twice(keyword), &nested(depth)).is_bounded(), "{keyword} {depth}");
             }
         }
@@ -315,7 +329,7 @@ mod tests {
     #[test]
     fn long_values_are_work_for_each_that_meets_them() {
         let many = |one: Value| {
-            let all = vec![json!({ "$ref": "#/$defs/t" }); 1_000];
+            let all = vec![json!({ "$ref": "#/$defs/t" }); 20_000];
             json!({ "properties": { "v": { "anyOf": all } }, "$defs": { "t": one } })
         };
         let text = json!({ "v": "ab".repeat(200_000) });
@@ -348,8 +362,8 @@ mod tests {
         assert!(of(&schema, &nested(10)).is_bounded());
         assert!(!of(&schema, &nested(60)).is_bounded());
         schema["items"] = json!({ "pattern": "^(?=a)(a+)+(?=$)" });
-        assert!(!of(&schema, &json!(vec!["aaaaaaaaaaaaaaaa!"; 600])).is_bounded());
-        assert!(of(&schema, &json!(vec!["aaaaaaaaaaaaaaaa!"; 400])).is_bounded());
+        assert!(!of(&schema, &json!(vec!["aaaaaaaaaaaaaaaa!"; 20_000])).is_bounded());
+        assert!(of(&schema, &json!(vec!["aaaaaaaaaaaaaaaa!"; 5_000])).is_bounded());
         assert!(of(&schema, &json!(vec!["a"; 2_000])).is_bounded());
         schema["items"] = json!({ "pattern": "^\\d{4}-\\d{2}$" });
         assert!(of(&schema, &json!(vec!["a"; 20_000])).is_bounded());

@@ -14,8 +14,10 @@ const LOOKS_AGAIN: f64 = 3_000.0;
 /// A text that is as long again costs as much again, where parts of it are looked through anew.
 const LOOKED_THROUGH: f64 = 64.0;
 
-/// In a text that is no longer than this, there is not much to go back to.
-const SHORT: usize = 8;
+/// In a text that is no longer than this there are fewer ways than there might be: for each
+/// letter so many times as many.
+const SHORT: f64 = 16.0;
+const WAYS: f64 = 4.0;
 
 /// A pattern, as far as its cost goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,12 +41,27 @@ impl Pattern {
     pub(super) fn cost(self, count: usize, length: usize) -> f64 {
         let (count, length) = (count as f64, length as f64);
         let once = 4.0 * count + self.places * length / AT_ONCE;
-        if self.looks_again && length > SHORT as f64 * count {
-            once + LOOKS_AGAIN * (count + length / LOOKED_THROUGH)
+        if !self.looks_again || count == 0.0 {
+            return once;
+        }
+        let usual = length / count;
+        once + if usual <= SHORT {
+            count * (self.places * WAYS.powf(usual) / AT_ONCE).min(LOOKS_AGAIN)
         } else {
-            once
+            LOOKS_AGAIN * (count + length / LOOKED_THROUGH)
         }
     }
+}
+
+/// Whether it is written as schemas write patterns: those of other languages may change what
+/// the rest of them means, and are not understood.
+pub(in super::super) fn is_known(text: &str) -> bool {
+    let is_flagged = |start: &str| {
+        let flags = start.trim_start_matches('-');
+        let rest = flags.trim_start_matches(|it: char| it.is_ascii_alphabetic());
+        rest.len() < flags.len() && rest.starts_with([')', ':', '-'])
+    };
+    !text.split("(?").skip(1).any(is_flagged)
 }
 
 /// Whether one pass over a text is enough: nothing refers back, and it looks around only where
@@ -191,7 +208,8 @@ fn each<T>(text: &str, mut visit: impl FnMut(usize, Kind) -> Option<T>) -> Optio
 fn named(bytes: &[u8]) -> usize {
     match bytes.first() {
         Some(b'{') => bytes.iter().position(|&it| it == b'}').map_or(0, |end| end + 1),
-        _ => 0,
+        Some(_) => 1,
+        None => 0,
     }
 }
 
@@ -252,8 +270,19 @@ mod tests {
     }
 
     #[test]
+    fn what_another_language_says_is_not_known() {
+        for text in [r"(?x)\p{L} {60}", r"(?u)\w{60}", "a(?-u:b)", "(?i:a)", "(?s-i)a"] {
+            assert!(!is_known(text), "{text}");
+        }
+        for text in ["^(?!a)(?=b)(?:c)(?<name>d)(?<=e)$", "a(?", "(?P<n>a)"] {
+            assert!(is_known(text), "{text}");
+        }
+    }
+
+    #[test]
     fn letters_of_a_script_are_many_to_make() {
         assert_eq!(made(r"[\p{L}_]{60}"), 60.0 * SCRIPT);
+        assert_eq!(made(r"\pL{60}"), 60.0 * SCRIPT);
         assert!(made("^[a-zA-Z0-9_-]{1,64}$") < 150.0);
     }
 
@@ -306,7 +335,8 @@ mod tests {
         let plain = Pattern::of("^[a-z]+$");
         assert!(plain.cost(1, 20) < 30.0 && plain.cost(1, 4 << 20) > 500_000.0);
         let again = Pattern::of("^(?=a)(?=(a+)+b)(a+)+$(?<=c)");
-        assert!(again.cost(1, 8) < 40.0 && again.cost(1, 17) > 3_000.0);
+        assert!(again.cost(1, 2) < 40.0 && again.cost(1, 8) > 2_000.0);
+        assert!(again.cost(1, 17) > 3_000.0);
         assert!(again.cost(1, 1 << 20) > 10_000_000.0);
     }
 }

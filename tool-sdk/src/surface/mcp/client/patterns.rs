@@ -1,0 +1,146 @@
+//! Patterns that are left to the server: they are in a language that is not known here, or
+//! stand for too much.
+//!
+//! The server checks them itself, so a schema without them lets more through and never less.
+//! Where less of one part means more of the whole, as below `not`, all of that goes.
+//!
+//! **Invariant:** what the schema accepts is accepted without them too.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::schema::walk;
+
+/// What counts for the opposite of what is said in it, or for how much of it fits.
+const TURNS: &[(&str, &[&str])] = &[
+    ("not", &[]),
+    ("if", &["then", "else"]),
+    ("oneOf", &[]),
+    ("contains", &["minContains", "maxContains"]),
+];
+
+/// What asks what nothing else spoke of, which is more where less is said.
+const REST: &[&str] = &["unevaluatedProperties", "unevaluatedItems"];
+
+/// The schema without the patterns that `is_left` names, and those; nothing where it has none.
+pub(super) fn without(
+    schema: &Value,
+    mut is_left: impl FnMut(&str) -> bool,
+) -> Option<(Value, Vec<String>)> {
+    let mut all = BTreeMap::new();
+    collect(schema, &mut all);
+    all.retain(|pattern, ()| is_left(pattern));
+    if all.is_empty() {
+        return None;
+    }
+    let left = Left(all.into_keys().map(str::to_owned).collect());
+    let mut schema = schema.clone();
+    if let Value::Object(schema) = &mut schema {
+        left.leave_out(schema);
+    }
+    Some((schema, left.0))
+}
+
+fn collect<'s>(schema: &'s Value, found: &mut BTreeMap<&'s str, ()>) {
+    let Value::Object(schema) = schema else { return };
+    if let Some(Value::String(pattern)) = schema.get("pattern") {
+        found.insert(pattern, ());
+    }
+    if let Some(Value::Object(named)) = schema.get("patternProperties") {
+        found.extend(named.keys().map(|pattern| (pattern.as_str(), ())));
+    }
+    walk::each(schema, &mut |_, _, inner| collect(inner, found));
+}
+
+/// The patterns, sorted.
+struct Left(Vec<String>);
+
+impl Left {
+    fn has(&self, pattern: &str) -> bool {
+        self.0.binary_search_by(|known| known.as_str().cmp(pattern)).is_ok()
+    }
+
+    fn leave_out(&self, schema: &mut Map<String, Value>) {
+        for (keyword, beside) in TURNS {
+            if schema.get(*keyword).is_some_and(|inner| self.is_in(inner)) {
+                schema.remove(*keyword);
+                beside.iter().for_each(|beside| drop(schema.remove(*beside)));
+            }
+        }
+        REST.iter().for_each(|rest| drop(schema.remove(*rest)));
+        if schema.get("pattern").and_then(Value::as_str).is_some_and(|it| self.has(it)) {
+            schema.remove("pattern");
+        }
+        if let Some(Value::Object(named)) = schema.get_mut("patternProperties") {
+            let before = named.len();
+            named.retain(|pattern, _| !self.has(pattern));
+            if named.len() < before {
+                schema.remove("additionalProperties");
+            }
+        }
+        walk::each_mut(schema, &mut |_, inner| {
+            if let Value::Object(inner) = inner {
+                self.leave_out(inner);
+            }
+        });
+    }
+
+    /// Whether one of them is in there, or may be where it refers to.
+    fn is_in(&self, value: &Value) -> bool {
+        match value {
+            Value::Object(members) => members.iter().any(|(key, one)| {
+                let is_one = key == "pattern" && one.as_str().is_some_and(|it| self.has(it));
+                let refers = matches!(key.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef");
+                is_one || refers || self.has(key) || self.is_in(one)
+            }),
+            Value::Array(items) => items.iter().any(|one| self.is_in(one)),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: &Value, expected: &Value) {
+        let (rest, left) = without(schema, |pattern| pattern == "bad").unwrap();
+        assert_eq!((&rest, left.as_slice()), (expected, &["bad".to_owned()][..]));
+    }
+
+    #[test]
+    fn what_is_left_out_lets_more_through_and_never_less() {
+        let bad = json!({ "pattern": "bad", "minLength": 1 });
+        check(
+            &json!({ "properties": { "a": bad } }),
+            &json!({ "properties": { "a": { "minLength": 1 } } }),
+        );
+        check(
+            &json!({ "anyOf": [bad, { "pattern": "good" }] }),
+            &json!({ "anyOf": [{ "minLength": 1 }, { "pattern": "good" }] }),
+        );
+        check(&json!({ "type": "string", "not": bad }), &json!({ "type": "string" }));
+        check(
+            &json!({ "oneOf": [bad, { "type": "null" }], "title": "x" }),
+            &json!({ "title": "x" }),
+        );
+        check(
+            &json!({ "if": bad, "then": { "type": "null" }, "else": false, "items": bad }),
+            &json!({ "items": { "minLength": 1 } }),
+        );
+        check(&json!({ "contains": bad, "maxContains": 1, "unevaluatedItems": false }), &json!({}));
+        check(
+            &json!({ "not": { "$ref": "#/$defs/a" }, "$defs": { "a": bad } }),
+            &json!({ "$defs": { "a": { "minLength": 1 } } }),
+        );
+        check(
+            &json!({ "patternProperties": { "bad": false, "good": true }, "additionalProperties": false }),
+            &json!({ "patternProperties": { "good": true } }),
+        );
+        assert!(without(&json!({ "pattern": "good" }), |pattern| pattern == "bad").is_none());
+    }
+}
