@@ -75,6 +75,19 @@ fn wrappers_hide_nothing() {
         ("xargs --replace=cat cat -rf x", "xargs * + cat *", Ask, Ask),
         ("gxargs -I cat cat x", "gxargs * + cat *", Ask, Ask),
         ("xargs -I{} {} x", "xargs *", Ask, Ask),
+        ("xargs -I{} timeout 5 {} cat", "xargs * + timeout *", Ask, Ask),
+        ("xargs -I{} env {} cat", "xargs * + env *", Ask, Ask),
+        ("xargs -I{} bash -c {} true", "xargs * + bash *", Ask, Ask),
+        ("xargs -I{} sh -c {}", "xargs * + sh *", Ask, Ask),
+        ("xargs -I % stdbuf -oL % cat", "xargs * + stdbuf *", Ask, Ask),
+        ("xargs -J % timeout 5 % cat", "xargs * + timeout *", Ask, Ask),
+        ("xargs -I{} mv {} x", "xargs * + mv *", Allow, Allow),
+        ("xargs -I{} git {} x", "xargs * + git *", Ask, Ask),
+        ("xargs git", "xargs * + git *", Ask, Ask),
+        ("find y -exec timeout 5 {} x ';'", "?*", Ask, Ask),
+        ("find rm -exec git {} x ';'", "?*", Ask, Ask),
+        ("fd . -x timeout 5 {/} x", "?*", Ask, Ask),
+        ("fd . -x timeout 5", "?*", Ask, Ask),
         ("xargs env", "xargs * + env *", Ask, Ask),
         ("xargs sudo", "xargs * + sudo *", Ask, Ask),
         ("xargs timeout 5", "xargs * + timeout *", Ask, Ask),
@@ -501,4 +514,24 @@ fn code_that_is_given_as_input_is_looked_into() {
         ("gawk -oout '{print}'", "gawk *", Ask, Ask),
         ("awk -W exec=evil.awk x", "awk *", Ask, Ask),
     ]);
+}
+
+// SH7, SH10: what a command does that only its input names is seen by no rule against it.
+#[test]
+fn an_action_that_comes_as_input_is_asked_about() {
+    let rules = Rules::new(&["*"], &["git push *", "docker compose rm *"]);
+    for (script, expected) in [
+        ("xargs git", Ask),
+        ("xargs -I{} git {} x", Ask),
+        ("xargs docker compose", Ask),
+        ("find push -exec git {} x ';'", Ask),
+        ("find push -exec git {} ';'", Ask),
+        ("xargs git add", Allow),
+        ("xargs -I{} git add {}", Allow),
+        ("xargs touch", Allow),
+        ("find . -name '*.rs' -exec sed -n 1,5p {} +", Allow),
+        ("find src -exec grep -l x {} ';'", Allow),
+    ] {
+        assert_eq!(rules.script(script), expected, "{script}");
+    }
 }

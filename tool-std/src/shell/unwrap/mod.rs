@@ -27,8 +27,8 @@ pub(super) struct Layer {
     pub(super) inner: Vec<Range<usize>>,
     /// Whether it is only possible that commands stand there.
     pub(super) is_guess: bool,
-    /// Words of inner commands that stand for what is not known.
-    pub(super) placeholder: Option<String>,
+    /// What stands in inner commands for what is not known.
+    pub(super) placeholder: Option<Placeholder>,
     /// Whether more words may come at the end.
     pub(super) open_end: bool,
     /// Texts that a shell reads, and whether it reads them as bash does.
@@ -43,6 +43,51 @@ pub(super) struct Layer {
     pub(super) stays: bool,
     /// Whether it waits for a command that is not there.
     pub(super) is_bare: bool,
+}
+
+/// What stands in the words of a command for something that is put there when it runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Placeholder {
+    /// A text that is chosen, and what comes from the input in its place.
+    Line(String),
+    /// `{}`, or a part of that path such as `{/}`: the path of a file that was found.
+    Path,
+}
+
+impl Placeholder {
+    /// Whether it is all of a word.
+    pub(super) fn is(&self, word: &Word) -> bool {
+        match self {
+            Self::Line(text) => word.value == *text,
+            Self::Path => word.value == "{}",
+        }
+    }
+
+    /// Whether it is in a word.
+    pub(super) fn is_in(&self, word: &Word) -> bool {
+        match self {
+            Self::Line(text) => word.value.contains(&**text),
+            Self::Path => ["{}", "{.}", "{/"].iter().any(|part| word.value.contains(part)),
+        }
+    }
+
+    /// The word, with what is not known of it.
+    pub(super) fn open(&self, mut word: Word) -> Word {
+        if !self.is_in(&word) {
+            return word;
+        }
+        // A path begins with the folder in which it was searched for, but not a part of it.
+        let leads = match self {
+            Self::Line(text) => word.value.starts_with(&**text),
+            Self::Path => word.value.starts_with("{/"),
+        };
+        word.unknown = true;
+        word.leads |= leads || word.value.starts_with('-');
+        if self.is(&word) {
+            word.shown.clone_from(&word.value);
+        }
+        word
+    }
 }
 
 /// Who reads a script.
@@ -239,13 +284,13 @@ fn unknown_option(words: &[Word], at: usize) -> Layer {
 }
 
 /// What `xargs -I {}` replaces.
-fn placeholder(options: &[Word]) -> Option<String> {
+fn placeholder(options: &[Word]) -> Option<Placeholder> {
     let at = options.iter().position(|word| word.value.starts_with("-I"))?;
     let value = match options[at].value.strip_prefix("-I")? {
         "" => options.get(at + 1)?.value.as_str(),
         attached => attached,
     };
-    Some(value.to_owned())
+    Some(Placeholder::Line(value.to_owned()))
 }
 
 fn is_uncertain(name: &str, words: &[Word]) -> bool {
@@ -263,7 +308,7 @@ fn is_bisect(name: &str, words: &[Word]) -> bool {
 
 /// `find -exec command ;`, `fd -x command`
 fn search(words: &[Word]) -> Layer {
-    let mut layer = Layer { placeholder: Some("{}".to_owned()), ..Layer::default() };
+    let mut layer = Layer { placeholder: Some(Placeholder::Path), ..Layer::default() };
     let mut at = 1;
     while at < words.len() {
         if is_exec(&words[at].value) {
@@ -272,6 +317,9 @@ fn search(words: &[Word]) -> Layer {
             let end = words[start..].iter().position(is_end).map_or(words.len(), |end| start + end);
             if start < end {
                 layer.inner.push(start..end);
+                // Where no word stands for the path, `fd` puts it behind them.
+                let has_place = |word: &Word| word.value.contains('{');
+                layer.open_end |= !words[start..end].iter().any(has_place);
             }
             layer.asks = Some(Why::Argument);
             at = end;

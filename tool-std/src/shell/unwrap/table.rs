@@ -99,7 +99,6 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "-a",
             "-E",
             "-s",
-            "-J",
             "-R",
             "--max-args",
             "--max-procs",
