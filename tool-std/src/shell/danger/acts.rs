@@ -5,7 +5,7 @@
 
 /// What is dangerous among the arguments of some programs.
 #[derive(Debug)]
-struct Acts {
+pub(super) struct Acts {
     names: &'static [&'static str],
     /// Options of one letter, also among others behind one dash.
     letters: &'static str,
@@ -155,17 +155,16 @@ const ACTS: &[Acts] = &[
     acts(&["tree"], "Ro", &[]),
 ];
 
-/// Whether one of the arguments is dangerous to a program of this name.
-pub(super) fn has_one<'w>(program: &str, mut arguments: impl Iterator<Item = &'w str>) -> bool {
+/// What is known of a program of this name.
+pub(super) fn of(program: &str) -> Option<&'static Acts> {
     // `gcc-14` is `gcc` too.
     let family = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let is_named = |acts: &&Acts| acts.names.contains(&program) || acts.names.contains(&family);
-    let Some(acts) = ACTS.iter().find(is_named) else { return false };
-    arguments.any(|argument| acts.object_to(argument))
+    ACTS.iter().find(|acts| acts.names.contains(&program) || acts.names.contains(&family))
 }
 
 impl Acts {
-    fn object_to(&self, argument: &str) -> bool {
+    /// Whether an argument is dangerous to it.
+    pub(super) fn object_to(&self, argument: &str) -> bool {
         let cluster = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         cluster.is_some_and(|cluster| cluster.contains(|c| self.letters.contains(c)))
             || self.begins.iter().any(|begin| argument.starts_with(begin))
@@ -175,7 +174,11 @@ impl Acts {
 
 #[cfg(test)]
 mod tests {
-    use super::has_one;
+    use super::of;
+
+    fn has_one<'w>(program: &str, mut arguments: impl Iterator<Item = &'w str>) -> bool {
+        of(program).is_some_and(|acts| arguments.any(|argument| acts.object_to(argument)))
+    }
 
     // SH6
     #[test]

@@ -30,11 +30,14 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         let names_one = words[1..].iter().any(|word| names_variable(&word.value));
         return names_one || name == "printf" && counts(&words[1..]);
     }
+    let is_open =
+        || open_end || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at));
     let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
-        return acts::has_one(&name, words[1..].iter().map(|word| &*word.value));
+        return acts::of(&name).is_some_and(|acts| {
+            is_open() || words[1..].iter().any(|word| acts.object_to(&word.value))
+        });
     };
-    open_end
-        || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
+    is_open()
         || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
             "awk" => awk_programs(words).any(|word| word.unknown || awk_acts(&word.value)),
