@@ -164,14 +164,15 @@ const READS_INPUT: &[&str] = &[
 /// Names of what a program gets as its input.
 const INPUT: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
-/// Whether it reads code from what it gets as input.
+/// Whether it reads code from what it gets as input, or through a pipe that it is given.
 pub(super) fn reads_code(words: &[Word]) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
     let name = bare_name(&head.value);
     let is_no_file =
         |word: &Word| word.value.starts_with('-') || INPUT.contains(&word.value.as_str());
-    let is_alone = interpreter(&name).is_some() && rest.iter().all(is_no_file);
-    is_alone || READS_INPUT.contains(&family(&name)) || is_elsewhere(&name, rest)
+    let is_given = rest.iter().all(is_no_file) || rest.iter().any(|word| word.pipe);
+    let is_code = is_given && interpreter(&name).is_some();
+    is_code || READS_INPUT.contains(&family(&name)) || is_elsewhere(&name, rest)
 }
 
 fn interpreter(name: &str) -> Option<&'static Interpreter> {
