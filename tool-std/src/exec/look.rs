@@ -51,6 +51,8 @@ impl Look<'_> {
             Given::Value(path) if self.is_there(path) => self.path(path),
             Given::Value(_) => Vec::new(),
             Given::Tracked(path) => self.tracked(path),
+            Given::Entries(path) if self.is_folder(path) => unknown(path, false),
+            Given::Entries(_) => Vec::new(),
             Given::Pattern(pattern) => self.matching(pattern),
             Given::Unknown(words) => unknown(words, false),
             Given::Here if self.folders.is_empty() => unknown(".", false),
@@ -112,11 +114,22 @@ impl Look<'_> {
     }
 
     fn is_there(&self, path: &str) -> bool {
-        let is_there = |file: PathBuf| file.symlink_metadata().is_ok();
-        match Path::new(path).is_absolute() {
-            true => is_there(path.into()),
-            false => self.folders.iter().any(|folder| is_there(folder.join(path))),
-        }
+        self.places(path).any(|file| file.symlink_metadata().is_ok())
+    }
+
+    /// Whether a path is a folder, or nobody knows what it is.
+    fn is_folder(&self, path: &str) -> bool {
+        let is_own = !path.starts_with(['/', '~']);
+        path.starts_with('~')
+            || is_own && self.folders.is_empty()
+            || self.places(path).any(|file| file.is_dir())
+    }
+
+    /// Where a path may lie.
+    fn places(&self, path: &str) -> impl Iterator<Item = PathBuf> {
+        let is_absolute = Path::new(path).is_absolute();
+        let from = if is_absolute { &[PathBuf::new()][..] } else { self.folders };
+        from.iter().map(|folder| folder.join(path)).collect::<Vec<_>>().into_iter()
     }
 
     /// What a pattern may stand for: all that begins and ends like it.

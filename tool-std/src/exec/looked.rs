@@ -39,6 +39,8 @@ pub(super) enum Given<'a> {
     Value(&'a str),
     /// A path of a repository, now or at some time.
     Tracked(&'a str),
+    /// What lies in a folder, and what the links lead to that lie there.
+    Entries(&'a str),
     /// The files that fit a pattern.
     Pattern(&'a str),
     /// Files that nobody knows.
@@ -79,6 +81,9 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
             Known::Literal | Known::One | Known::Pipe => {}
         }
     }
+    if name == "diff" {
+        compared(&mut given);
+    }
     if command.open_end {
         given.push(Given::Unknown(&command.text));
     }
@@ -111,6 +116,17 @@ fn follows(name: &str, rest: &[String]) -> bool {
         None => false,
     };
     rest.iter().any(is_told)
+}
+
+/// Of a folder, each file is compared with one of the same name, and links are followed.
+fn compared(given: &mut Vec<Given<'_>>) {
+    for at in 0..given.len() {
+        match given[at] {
+            Given::Path(path) | Given::Value(path) => given.push(Given::Entries(path)),
+            Given::Pattern(pattern) => given.push(Given::Unknown(pattern)),
+            _ => {}
+        }
+    }
 }
 
 /// The values in the word of an option that may name files.
@@ -157,7 +173,7 @@ fn looks_here(name: &str, rest: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Given::{Here, Path, Pattern, Tracked, Unknown, Value};
+    use super::Given::{Entries, Here, Path, Pattern, Tracked, Unknown, Value};
     use super::*;
     use crate::shell::understand;
 
@@ -185,12 +201,19 @@ mod tests {
             ("git diff ':(top)a'", &[Path("diff"), Path(":(top)a"), Tracked("a")]),
             ("git diff ':!a'", &[Path("diff"), Path(":!a")]),
             ("git diff --no-index / a", &[Path("diff"), Path("/"), Path("a")]),
-            ("diff --to-file=/ a", &[Value("/"), Value("/"), Path("a")]),
+            ("diff a*", &[Pattern("a*"), Unknown("a*")]),
+            (
+                "diff --to-file=b a",
+                &[Value("b"), Path("a"), Entries("b"), Entries("a")],
+            ),
             ("grep a b /dev/null", &[Path("b")]),
             ("grep -R a b", &[Path("b"), Here, Unknown("grep -R a b")]),
             ("grep --deref a b", &[Path("b"), Here, Unknown("grep --deref a b")]),
             ("rg -nL a", &[Here, Unknown("rg -nL a")]),
-            ("diff -ur a b", &[Path("a"), Path("b"), Unknown("diff -ur a b")]),
+            (
+                "diff -ur a b",
+                &[Path("a"), Path("b"), Entries("a"), Entries("b"), Unknown("diff -ur a b")],
+            ),
             ("grep -R -e --no-d a", &[Path("a"), Here, Unknown("grep -R -e --no-d a")]),
             ("find -L a", &[Path("a"), Here, Unknown("find -L a")]),
             ("find -Lx a", &[Path("a"), Here]),
