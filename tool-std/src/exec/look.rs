@@ -171,6 +171,11 @@ fn matches(folder: &Path, pattern: &str) -> Option<Vec<String>> {
             found.push(format!("{below}{name}"));
         }
     }
+    // Before bash 5.2, `.*` stands for these too.
+    let is_dotted = start.starts_with('.') && !["[!.]", "[^.]"].iter().any(|it| open.starts_with(it));
+    let dots = [".", ".."].into_iter().filter(|_| is_dotted);
+    let fitting = dots.filter(|name| name.starts_with(start) && name.ends_with(end));
+    found.extend(fitting.map(|name| format!("{below}{name}")));
     Some(found)
 }
 
@@ -187,6 +192,9 @@ mod tests {
         for (pattern, expected) in [
             ("*", Some(&["a.rs", "b.rs", "c.md"][..])),
             (".e*", Some(&[".env"])),
+            (".*", Some(&[".", "..", ".env"])),
+            ("./.?*", Some(&["./.", "./..", "./.env"])),
+            (".[!.]*", Some(&[".env"])),
             ("*.rs", Some(&["a.rs", "b.rs"])),
             ("[ab].rs", Some(&["a.rs", "b.rs", "c.md"])),
             ("./?.md", Some(&["./c.md"])),
