@@ -95,7 +95,7 @@ pub(super) const PROFILES: &[Profile] = &[
             points-at porcelain pretty prune push quiet quit raw rebase recurse-submodules \
             reflog regexp-ignore-case relative relative-date remotes reset-author reuse-message \
             reverse root set-upstream set-upstream-to shallow-since short shortstat show-current \
-            show-prefix show-signature show-stash show-toplevel signoff simplify-by-decoration \
+            show-prefix show-stash show-toplevel signoff simplify-by-decoration \
             since single-branch skip soft sort source squash stage staged stat stat-width \
             submodule summary symbolic-full-name tags text theirs topo-order track unified \
             unmerged unshallow until untracked untracked-files update verbose verify version \
