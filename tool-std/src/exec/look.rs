@@ -172,7 +172,8 @@ fn matches(folder: &Path, pattern: &str) -> Option<Vec<String>> {
         }
     }
     // Before bash 5.2, `.*` stands for these too.
-    let is_dotted = start.starts_with('.') && !["[!.]", "[^.]"].iter().any(|it| open.starts_with(it));
+    let is_dotted =
+        start.starts_with('.') && !["[!.]", "[^.]"].iter().any(|it| open.starts_with(it));
     let dots = [".", ".."].into_iter().filter(|_| is_dotted);
     let fitting = dots.filter(|name| name.starts_with(start) && name.ends_with(end));
     found.extend(fitting.map(|name| format!("{below}{name}")));

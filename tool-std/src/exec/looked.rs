@@ -202,10 +202,7 @@ mod tests {
             ("git diff ':!a'", &[Path("diff"), Path(":!a")]),
             ("git diff --no-index / a", &[Path("diff"), Path("/"), Path("a")]),
             ("diff a*", &[Pattern("a*"), Unknown("a*")]),
-            (
-                "diff --to-file=b a",
-                &[Value("b"), Path("a"), Entries("b"), Entries("a")],
-            ),
+            ("diff --to-file=b a", &[Value("b"), Path("a"), Entries("b"), Entries("a")]),
             ("grep a b /dev/null", &[Path("b")]),
             ("grep -R a b", &[Path("b"), Here, Unknown("grep -R a b")]),
             ("grep --deref a b", &[Path("b"), Here, Unknown("grep --deref a b")]),

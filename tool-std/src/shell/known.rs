@@ -4,7 +4,7 @@
 
 use super::unwrap::Layer;
 use super::word::{Word, bare_name, has_bare_name, is_assignment};
-use super::{Simple, Why, danger, hidden, names, safe, suggest};
+use super::{Simple, Why, alias, danger, hidden, names, safe, suggest};
 
 /// Folders whose programs are what their names say.
 const TRUSTED: &[&str] =
@@ -49,6 +49,7 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         hidden: false,
         known: words.iter().map(Word::known).collect(),
         is_nameless,
+        may_be_alias: alias::may_be(words),
         open_end,
         elsewhere: false,
     }
@@ -59,7 +60,8 @@ fn is_action_named(words: &[Word], open_end: bool) -> bool {
     let operands = || words[1..].iter().filter(|word| !word.value.starts_with('-'));
     let program = bare_name(&words[0].value);
     let first = operands().next().filter(|word| word.is_literal());
-    let name: Vec<&str> = std::iter::once(&*program).chain(first.map(|word| &*word.value)).collect();
+    let name: Vec<&str> =
+        std::iter::once(&*program).chain(first.map(|word| &*word.value)).collect();
     let named = suggest::arity(&name).saturating_sub(1);
     // Those that are not there yet may come at the end.
     let is_there = !open_end || operands().take(named).count() == named;

@@ -546,3 +546,28 @@ fn an_action_that_comes_as_input_is_asked_about() {
         assert_eq!(rules.script(script), expected, "{script}");
     }
 }
+
+// SH7, SH10: settings may say that a command is another one.
+#[test]
+fn an_alias_is_asked_about_where_a_command_is_forbidden() {
+    let (open, rules) =
+        (Rules::new(&["*"], &[]), Rules::new(&["*"], &["git push *", "cargo publish *"]));
+    for (script, expected) in [
+        ("git p", Ask),
+        ("git -C dir p", Ask),
+        ("git -c alias.p=push p", Ask),
+        ("git -c ALIAS.p=push log", Ask),
+        ("git -c include.path=x log", Ask),
+        ("GIT_CONFIG_GLOBAL=x git p", Ask),
+        ("cargo --config 'alias.p=\"publish\"' p", Ask),
+        ("CARGO_ALIAS_P=publish cargo p", Ask),
+        ("git -C dir status", Allow),
+        ("git -c user.name=x commit -m y", Allow),
+        ("git lfs pull", Allow),
+        ("cargo nextest run", Allow),
+        ("GIT_PAGER=cat git fetch", Allow),
+    ] {
+        assert_eq!(rules.script(script), expected, "{script}");
+        assert_eq!(open.script(script), Allow, "{script}");
+    }
+}

@@ -9,6 +9,7 @@ mod profiles;
 mod sed;
 
 use self::profiles::{PROFILES, Profile};
+use super::alias;
 use super::word::{Word, bare_name, is_listed};
 
 /// Whether something is known of the arguments of a program of this name.
@@ -30,8 +31,9 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         let names_one = words[1..].iter().any(|word| names_variable(&word.value));
         return names_one || name == "printf" && counts(&words[1..]);
     }
-    let is_open =
-        || open_end || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at));
+    let is_open = || {
+        open_end || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
+    };
     let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
         return acts::of(&name).is_some_and(|acts| {
             is_open() || words[1..].iter().any(|word| acts.object_to(&word.value))
@@ -69,6 +71,8 @@ pub(super) fn builds_commands(program: &str, text: &str) -> bool {
     match program {
         "sed" | "gsed" => true,
         "awk" | "gawk" | "mawk" | "nawk" => awk_runs(text),
+        // No program: a variable.
+        "" | "cargo" | "git" | "hg" | "jj" if alias::is_made(text) => true,
         // A shell reads it in the end.
         _ => text.contains(['$', '`']) || text.contains('/') && text.contains(['*', '?', '[']),
     }

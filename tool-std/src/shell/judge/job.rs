@@ -37,7 +37,8 @@ impl Job {
     pub(super) fn open(mut self, placeholder: Option<&Placeholder>) -> Self {
         let Some(placeholder) = placeholder else { return self };
         let words = &self.words[self.range.clone()];
-        self.is_found = *placeholder == Placeholder::Path && words.iter().any(|word| placeholder.is_in(word));
+        self.is_found =
+            *placeholder == Placeholder::Path && words.iter().any(|word| placeholder.is_in(word));
         // What comes at the end may as well be left out: more words come there.
         let is_more = |word: &&Word| placeholder.is(word);
         let more = words.iter().skip(1).rev().take_while(is_more).count();

@@ -269,6 +269,7 @@ impl Judge {
                     hidden: true,
                     known: Vec::new(),
                     is_nameless: false,
+                    may_be_alias: false,
                     open_end: false,
                     elsewhere: false,
                 });
