@@ -80,6 +80,8 @@ fn wrappers_hide_nothing() {
         ("xargs -I{} bash -c {} true", "xargs * + bash *", Ask, Ask),
         ("xargs -I{} sh -c {}", "xargs * + sh *", Ask, Ask),
         ("xargs -I % stdbuf -oL % cat", "xargs * + stdbuf *", Ask, Ask),
+        ("xargs -I{} -Iid env id", "xargs * + env *", Ask, Ask),
+        ("xargs -Iid -E -I{} timeout 5 id", "xargs * + timeout *", Ask, Ask),
         ("xargs -J % timeout 5 % cat", "xargs * + timeout *", Ask, Ask),
         ("xargs -I{} mv {} x", "xargs * + mv *", Allow, Allow),
         ("xargs -I{} git {} x", "xargs * + git *", Ask, Ask),

@@ -48,8 +48,8 @@ pub(super) struct Layer {
 /// What stands in the words of a command for something that is put there when it runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Placeholder {
-    /// A text that is chosen, and what comes from the input in its place.
-    Line(String),
+    /// Texts that are chosen, and what comes from the input in their place.
+    Line(Vec<String>),
     /// `{}`, or a part of that path such as `{/}`: the path of a file that was found.
     Path,
 }
@@ -58,7 +58,7 @@ impl Placeholder {
     /// Whether it is all of a word.
     pub(super) fn is(&self, word: &Word) -> bool {
         match self {
-            Self::Line(text) => word.value == *text,
+            Self::Line(texts) => texts.contains(&word.value),
             Self::Path => word.value == "{}",
         }
     }
@@ -66,7 +66,7 @@ impl Placeholder {
     /// Whether it is in a word.
     pub(super) fn is_in(&self, word: &Word) -> bool {
         match self {
-            Self::Line(text) => word.value.contains(&**text),
+            Self::Line(texts) => texts.iter().any(|text| word.value.contains(text)),
             Self::Path => ["{}", "{.}", "{/"].iter().any(|part| word.value.contains(part)),
         }
     }
@@ -78,7 +78,7 @@ impl Placeholder {
         }
         // A path begins with the folder in which it was searched for, but not a part of it.
         let leads = match self {
-            Self::Line(text) => word.value.starts_with(&**text),
+            Self::Line(texts) => texts.iter().any(|text| word.value.starts_with(text)),
             Self::Path => word.value.starts_with("{/"),
         };
         word.unknown = true;
@@ -283,14 +283,15 @@ fn unknown_option(words: &[Word], at: usize) -> Layer {
     Layer { scripts, ..Layer::guess(words, at, Why::Wrapper) }
 }
 
-/// What `xargs -I {}` replaces.
+/// What `xargs -I {}` replaces. With several options that is the last one, but what looks like
+/// one may be the value of another.
 fn placeholder(options: &[Word]) -> Option<Placeholder> {
-    let at = options.iter().position(|word| word.value.starts_with("-I"))?;
-    let value = match options[at].value.strip_prefix("-I")? {
-        "" => options.get(at + 1)?.value.as_str(),
-        attached => attached,
+    let value = |(at, word): (usize, &Word)| match word.value.strip_prefix("-I")? {
+        "" => options.get(at + 1).map(|word| word.value.clone()),
+        attached => Some(attached.to_owned()),
     };
-    Some(Placeholder::Line(value.to_owned()))
+    let values: Vec<String> = options.iter().enumerate().filter_map(value).collect();
+    (!values.is_empty()).then_some(Placeholder::Line(values))
 }
 
 fn is_uncertain(name: &str, words: &[Word]) -> bool {
