@@ -6,7 +6,8 @@
 //!
 //! **Invariant:** nothing here reads settings.
 
-use super::word::{Word, bare_name, is_listed};
+use super::program::known_name;
+use super::word::{Word, is_listed};
 
 /// Commands of git, which no setting makes into others, and well-known additions.
 const GIT: &str = "\
@@ -37,7 +38,7 @@ const VALUED: &str =
 /// Whether the settings may say which command of a program this is.
 pub(super) fn may_be(words: &[Word]) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
-    bare_name(&head.value) == "git" && command(rest).is_some_and(|it| !is_listed(GIT, it))
+    known_name(&head.value) == "git" && command(rest).is_some_and(|it| !is_listed(GIT, it))
 }
 
 /// The command of git among its words.

@@ -11,7 +11,8 @@ use std::borrow::Cow;
 
 use super::Why;
 use super::danger;
-use super::word::{Word, bare_name, is_assignment, quote};
+use super::program::known_name;
+use super::word::{Word, is_assignment, quote};
 
 /// How many words are listed of what may be a command.
 const WORDS: usize = 10;
@@ -99,6 +100,14 @@ const RUNS_NOTHING: &[&str] = &["curl", "rm", "wget"];
 /// Programs that run others, but none from a text among their arguments.
 const NO_TEXTS: &[&str] = &["find", "gfind"];
 
+/// The programs that are known to run texts.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let elsewhere = ELSEWHERE.iter().flat_map(|(names, _)| *names);
+    let readers = INTERPRETERS.iter().flat_map(|it| it.names).chain(READS_INPUT);
+    readers.chain(elsewhere).copied()
+}
+
 /// Whether all commands of a program together, or all of one of its actions, may run any text
 /// that they are given.
 pub(super) fn runs_texts(name: &str, action: Option<&&str>) -> bool {
@@ -116,7 +125,7 @@ pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
     if set > 0 {
         return &words[..set];
     }
-    let name = bare_name(&head.value);
+    let name = known_name(&head.value);
     let name = &*name;
     let has_commands = is_interpreter(name, rest)
         || is_elsewhere(name, rest)
@@ -131,7 +140,7 @@ pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
 /// says that it may do something.
 pub(super) fn evades(words: &[Word], asks: Why) -> bool {
     let program = words.first().filter(|head| !is_assignment(&head.value));
-    let name = program.map(|head| bare_name(&head.value)).unwrap_or_default();
+    let name = program.map(|head| known_name(&head.value)).unwrap_or_default();
     if RUNS_NOTHING.contains(&&*name) {
         return false;
     }
@@ -167,25 +176,16 @@ const INPUT: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 /// Whether it reads code from what it gets as input, or through a pipe that it is given.
 pub(super) fn reads_code(words: &[Word]) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
-    let name = bare_name(&head.value);
+    let name = known_name(&head.value);
     let is_no_file =
         |word: &Word| word.value.starts_with('-') || INPUT.contains(&word.value.as_str());
     let is_given = rest.iter().all(is_no_file) || rest.iter().any(|word| word.pipe);
     let is_code = is_given && interpreter(&name).is_some();
-    is_code || READS_INPUT.contains(&family(&name)) || is_elsewhere(&name, rest)
+    is_code || READS_INPUT.contains(&&*name) || is_elsewhere(&name, rest)
 }
 
 fn interpreter(name: &str) -> Option<&'static Interpreter> {
-    let family = Some(family(name)).filter(|family| *family != name);
-    let is_named = |it: &&Interpreter| {
-        it.names.contains(&name) || family.is_some_and(|family| it.names.contains(&family))
-    };
-    INTERPRETERS.iter().find(is_named)
-}
-
-/// The name without the digits of a version.
-fn family(name: &str) -> &str {
-    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
+    INTERPRETERS.iter().find(|it| it.names.contains(&name))
 }
 
 fn is_interpreter(name: &str, rest: &[Word]) -> bool {

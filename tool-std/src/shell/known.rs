@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** nothing here looks at other commands.
 
+use super::program::known_name;
 use super::unwrap::Layer;
 use super::word::{Word, bare_name, has_bare_name, is_assignment};
 use super::{Simple, Why, alias, danger, hidden, names, safe, suggest};
@@ -58,7 +59,7 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
 /// Whether the words are known that say which of its commands a program runs.
 fn is_action_named(words: &[Word], open_end: bool) -> bool {
     let operands = || words[1..].iter().filter(|word| !word.value.starts_with('-'));
-    let program = bare_name(&words[0].value);
+    let program = known_name(&words[0].value);
     let first = operands().next().filter(|word| word.is_literal());
     let name: Vec<&str> =
         std::iter::once(&*program).chain(first.map(|word| &*word.value)).collect();

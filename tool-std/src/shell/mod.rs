@@ -23,6 +23,7 @@ mod known;
 mod lex;
 mod names;
 mod places;
+mod program;
 mod rawcheck;
 mod rich;
 mod safe;

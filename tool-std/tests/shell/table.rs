@@ -39,6 +39,11 @@ fn check(cases: &[Case]) {
 fn wrappers_hide_nothing() {
     check(&[
         ("env rm x", "env *", Ask, Deny),
+        ("qemu-x86_64-static rm x", "qemu-x86_64-static *", Ask, Deny),
+        ("busybox-static rm x", "busybox-static *", Ask, Deny),
+        ("zsh5 -c 'rm x'", "?*", Ask, Deny),
+        ("mksh-static -c 'rm x'", "?*", Ask, Deny),
+        ("env.real cat x", "cat *", Ask, Ask),
         ("env -C dir rm x", "env *", Ask, Deny),
         ("env -S 'rm x'", "env *", Ask, Deny),
         ("env -vS 'rm x'", "env *", Ask, Deny),
@@ -381,6 +386,10 @@ fn arguments_hide_nothing() {
         ("split -l 10 y", "split *", Allow, Allow),
         ("gcc -wrapper rm,x y.c", "gcc *", Ask, Deny),
         ("gcc-14 -wrapper rm,x y.c", "gcc-14 *", Ask, Deny),
+        ("x86_64-linux-gnu-gcc-12 -wrapper rm,x y.c", "?*", Ask, Deny),
+        ("perl5.36-x86_64-linux-gnu -e 'system(qw(rm x))'", "*", Allow, Deny),
+        ("vim.basic -es -c '!rm x' -c q", "?*", Ask, Deny),
+        ("nc.openbsd -e 'rm x' y", "*", Allow, Deny),
         ("gcc -O2 -o rm y.c", "gcc *", Allow, Allow),
         ("xargs gcc", "xargs * + gcc *", Ask, Ask),
         ("xargs -I{} date {}", "xargs * + date *", Ask, Ask),

@@ -157,9 +157,12 @@ const ACTS: &[Acts] = &[
 
 /// What is known of a program of this name.
 pub(super) fn of(program: &str) -> Option<&'static Acts> {
-    // `gcc-14` is `gcc` too.
-    let family = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    ACTS.iter().find(|acts| acts.names.contains(&program) || acts.names.contains(&family))
+    ACTS.iter().find(|acts| acts.names.contains(&program))
+}
+
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    ACTS.iter().flat_map(|acts| acts.names).copied()
 }
 
 impl Acts {
@@ -175,9 +178,11 @@ impl Acts {
 #[cfg(test)]
 mod tests {
     use super::of;
+    use crate::shell::program::known_name;
 
     fn has_one<'w>(program: &str, mut arguments: impl Iterator<Item = &'w str>) -> bool {
-        of(program).is_some_and(|acts| arguments.any(|argument| acts.object_to(argument)))
+        of(&known_name(program))
+            .is_some_and(|acts| arguments.any(|argument| acts.object_to(argument)))
     }
 
     // SH6

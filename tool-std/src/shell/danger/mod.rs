@@ -10,12 +10,19 @@ mod sed;
 
 use self::profiles::{PROFILES, Profile};
 use super::alias;
-use super::word::{Word, bare_name, is_listed};
+use super::program::known_name;
+use super::word::{Word, is_listed};
 
 /// Whether something is known of the arguments of a program of this name.
 #[cfg(all(feature = "exec", unix))]
 pub(super) fn has_profile(program: &str) -> bool {
-    PROFILES.iter().any(|profile| profile.names.contains(&&*bare_name(program)))
+    PROFILES.iter().any(|profile| profile.names.contains(&&*known_name(program)))
+}
+
+/// The programs of which something is known.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().flat_map(|profile| profile.names).copied().chain(acts::names())
 }
 
 /// Whether an argument of a known program may run another one or write a file.
@@ -23,7 +30,7 @@ pub(super) fn has_profile(program: &str) -> bool {
 /// `open_end` says that more words may come, which nobody has seen.
 pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
     let Some(head) = words.first() else { return false };
-    let name = bare_name(&head.value);
+    let name = known_name(&head.value);
     if name == "wait" {
         return words[1..].iter().any(|word| word.value.starts_with('-'));
     }
@@ -61,7 +68,7 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
 
 /// Whether a text among the arguments may be a command, where an argument is dangerous.
 pub(super) fn may_run(words: &[Word]) -> bool {
-    let name = words.first().map(|head| bare_name(&head.value));
+    let name = words.first().map(|head| known_name(&head.value));
     !matches!(name.as_deref(), Some("sed" | "gsed")) || sed_acts(words)
 }
 
@@ -137,7 +144,7 @@ impl Profile {
 fn is_message(words: &[Word], at: usize) -> bool {
     let is_text = words.get(1).is_some_and(|word| matches!(&*word.value, "commit" | "tag"));
     is_text
-        && bare_name(&words[0].value) == "git"
+        && known_name(&words[0].value) == "git"
         && matches!(&*words[at - 1].value, "-m" | "-am" | "--message")
         && !words[at].splits
 }
@@ -292,7 +299,7 @@ const DESTROYERS: &str = "\
 /// Whether it removes by force, or destroys what cannot be brought back.
 pub(super) fn is_destructive(words: &[Word]) -> bool {
     let Some(head) = words.first() else { return false };
-    let name = bare_name(&head.value);
+    let name = known_name(&head.value);
     match &*name {
         "rm" => is_forced_removal(words),
         "dd" => words.iter().any(|word| word.value.starts_with("of=/dev/")),
@@ -303,7 +310,7 @@ pub(super) fn is_destructive(words: &[Word]) -> bool {
 /// The same of a text of words.
 pub(super) fn is_destructive_text(text: &str) -> bool {
     let is_one = |name: &str| name == "rm" || name == "dd" || is_destroyer(name);
-    let is_possible = text.split(' ').next().is_some_and(|program| is_one(&bare_name(program)));
+    let is_possible = text.split(' ').next().is_some_and(|program| is_one(&known_name(program)));
     is_possible && is_destructive(&text.split(' ').map(Word::literal).collect::<Vec<_>>())
 }
 

@@ -18,7 +18,16 @@ use self::table::{
     BASH, DECLARE, Kind, OTHER_SHELLS, UNCERTAIN, WINDOWS_SHELLS, WRAPPERS, Wrapper,
 };
 use super::Why;
-use super::word::{Word, bare_name, is_assignment};
+use super::program::{has_longer_name, known_name};
+use super::word::{Word, is_assignment};
+
+/// The programs that are known to run others.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let wrappers = WRAPPERS.iter().flat_map(|wrapper| wrapper.names);
+    let uncertain = UNCERTAIN.iter().flat_map(|(names, _)| *names);
+    wrappers.chain(uncertain).chain(BASH).chain(OTHER_SHELLS).chain(WINDOWS_SHELLS).copied()
+}
 
 /// What one command says about others.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -122,8 +131,16 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
     if is_assignment(&head.value) {
         return assignments(words);
     }
-    let name = bare_name(&head.value);
-    let name = &*name;
+    let layer = known(words, &known_name(&head.value));
+    if has_longer_name(&head.value) {
+        // It need not be what is known under the shorter name.
+        return Layer { is_transparent: false, stays: false, ..layer };
+    }
+    layer
+}
+
+/// The same for what is known of a program of this name.
+fn known(words: &[Word], name: &str) -> Layer {
     if BASH.contains(&name) || OTHER_SHELLS.contains(&name) {
         return shell(words, name);
     }

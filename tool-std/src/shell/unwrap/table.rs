@@ -259,7 +259,6 @@ pub(super) const BASH: &[&str] = &["bash", "sh"];
 /// Shells with a language of their own, but commands of the same form.
 pub(super) const OTHER_SHELLS: &[&str] = &[
     "ash",
-    "bash-static",
     "csh",
     "dash",
     "elvish",
