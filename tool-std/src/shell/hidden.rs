@@ -35,6 +35,9 @@ const fn reads(
     Interpreter { names, letters, words }
 }
 
+/// Stands for every word with more in it than a name.
+const CODE: &str = "(";
+
 const INTERPRETERS: &[Interpreter] = &[
     reads(&["python", "pypy", "py"], "cms", &[]),
     reads(&["perl"], "eEMm", &[]),
@@ -48,13 +51,31 @@ const INTERPRETERS: &[Interpreter] = &[
     reads(&["php"], "rBRE", &["--run"]),
     reads(&["osascript", "tclsh", "expect", "erl", "sbcl", "guile"], "ec", &["--eval", "-eval"]),
     reads(
-        &["sqlite", "psql", "mysql", "mariadb", "mongosh", "redis-cli"],
-        "ec",
+        &["psql", "mysql", "mariadb", "mongosh", "redis-cli"],
+        "eco",
         // A shell behind a backslash or a dot.
-        &["\\", ".", "--command", "--eval", "--execute"],
+        &["\\", ".", "--command", "--eval", "--execute", "--output", "--pager"],
     ),
+    // A statement may have functions that edit a text with a program.
+    reads(&["sqlite"], "", &["\\", ".", CODE]),
     reads(
-        &["gdb", "lldb", "vi", "vim", "nvim", "ex", "view", "ed", "emacs"],
+        &[
+            "gdb",
+            "lldb",
+            "vi",
+            "vim",
+            "nvim",
+            "ex",
+            "view",
+            "ed",
+            "emacs",
+            "editor",
+            "gview",
+            "gvim",
+            "rview",
+            "rvim",
+            "sensible-editor",
+        ],
         "ecxo",
         &["+", "--eval", "--ex", "-ex"],
     ),
@@ -63,6 +84,10 @@ const INTERPRETERS: &[Interpreter] = &[
         "ecsz",
         &["!", "--exec", "--sh-exec"],
     ),
+    reads(&["bpftrace", "irb", "rake"], "e", &["--execute"]),
+    reads(&["prename", "rename", "file-rename"], "", &[CODE]),
+    reads(&["mksquashfs"], "p", &[]),
+    reads(&["prove"], "e", &["--exe"]),
     reads(&["java"], "", &["-XX:OnError", "-XX:OnOutOfMemoryError"]),
     reads(&["gnuplot", "octave", "emacsclient"], "e", &["--eval"]),
     reads(&["ipython", "clickhouse-client", "duckdb", "racket", "raku"], "ce", &["--query"]),
@@ -94,8 +119,10 @@ const ELSEWHERE: &[(&[&str], &[&str])] = &[
     (&["socat"], &[]),
 ];
 
-/// Programs that run no others, whatever their arguments are.
-const RUNS_NOTHING: &[&str] = &["curl", "rm", "wget"];
+/// Programs that run no others, and the options of one letter and the beginnings of others with
+/// which they do.
+const RUNS_NOTHING: &[(&str, &str, &[&str])] =
+    &[("curl", "", &[]), ("rm", "", &[]), ("wget", "e", &["--conf", "--exe", "--use-a"])];
 
 /// Programs that run others, but none from a text among their arguments.
 const NO_TEXTS: &[&str] = &["find", "gfind"];
@@ -130,10 +157,21 @@ pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
     let has_commands = is_interpreter(name, rest)
         || is_elsewhere(name, rest)
         || asks == Some(Why::Argument)
-            && !RUNS_NOTHING.contains(&name)
+            && !runs_nothing(name, rest)
             && !NO_TEXTS.contains(&name)
             && danger::may_run(words);
     if has_commands { rest } else { &[] }
+}
+
+fn runs_nothing(name: &str, rest: &[Word]) -> bool {
+    let Some((_, letters, begins)) = RUNS_NOTHING.iter().find(|it| it.0 == name) else {
+        return false;
+    };
+    !rest.iter().any(|word| {
+        let cluster = word.value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        cluster.is_some_and(|it| it.contains(|c| letters.contains(c)))
+            || begins.iter().any(|begin| word.value.starts_with(begin))
+    })
 }
 
 /// Whether an argument or a variable may run a command that its words do not name, where `asks`
@@ -141,7 +179,7 @@ pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
 pub(super) fn evades(words: &[Word], asks: Why) -> bool {
     let program = words.first().filter(|head| !is_assignment(&head.value));
     let name = program.map(|head| known_name(&head.value)).unwrap_or_default();
-    if RUNS_NOTHING.contains(&&*name) {
+    if runs_nothing(&name, words) {
         return false;
     }
     let is_open = |text: &Word| !text.is_literal() || danger::builds_commands(&name, &text.value);
@@ -194,7 +232,10 @@ fn is_interpreter(name: &str, rest: &[Word]) -> bool {
         let value = word.value.as_str();
         let cluster = value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         cluster.is_some_and(|cluster| cluster.contains(|c| interpreter.letters.contains(c)))
-            || interpreter.words.iter().any(|word| value.starts_with(word))
+            || interpreter.words.iter().any(|word| match *word {
+                CODE => value.contains(|c: char| c.is_whitespace() || "({;".contains(c)),
+                word => value.starts_with(word),
+            })
     })
 }
 

@@ -148,6 +148,11 @@ const ACTS: &[Acts] = &[
             "llvm_a",
         ],
     ),
+    acts(&["prove"], "DMPae", &["--arc", "--exe", "--form", "--harn", "--mod", "--plug", "--rc"]),
+    acts(&["psql"], "Lo", &["--log-f", "--o"]),
+    acts(&["mariadb", "mysql"], "", &["--init-c", "--pag", "--plugin", "--tee"]),
+    // What stands in the list of files may be a command.
+    acts(&["mksquashfs"], "p", &["-pf"]),
     acts(&["ssh-add"], "DSs", &[]),
     acts(&["ssh-keygen"], "Dw", &[]),
     acts(&["svn"], "", &["--config", "--diff-c", "--diff3", "--editor"]),

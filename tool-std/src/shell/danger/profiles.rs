@@ -58,7 +58,7 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: false,
     },
     Profile {
-        names: &["find", "gfind"],
+        names: &["find", "gfind", "bfs"],
         letters: "f",
         harmless: "\
             E H L O1 O2 O3 P X a amin and anewer atime cmin cnewer ctime d daystart depth empty \
@@ -112,7 +112,7 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: true,
     },
     Profile {
-        names: &["less", "more", "most"],
+        names: &["less", "more", "most", "pager", "sensible-pager"],
         letters: "koOT",
         harmless: "chop-long-lines help ignore-case line-numbers quit-if-one-screen version",
         single_dash: false,
@@ -124,7 +124,22 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: false,
     },
     Profile {
-        names: &["vim", "ex", "nvim", "vi", "view", "vimdiff", "emacs", "ed"],
+        names: &[
+            "vim",
+            "editor",
+            "ex",
+            "gview",
+            "gvim",
+            "nvim",
+            "rview",
+            "rvim",
+            "sensible-editor",
+            "vi",
+            "view",
+            "vimdiff",
+            "emacs",
+            "ed",
+        ],
         letters: "SUVWcfilsuwx",
         harmless: "help version",
         single_dash: false,

@@ -10,7 +10,7 @@ mod table;
 use self::table::{ARITIES, BANNED, RUNS_CODE, WITH_COMMANDS};
 use super::program::known_name;
 use super::word::{bare_name, is_plain};
-use super::{Simple, Understood, Why, hidden};
+use super::{Simple, Understood, Why, hidden, unwrap};
 
 /// The most words of a prefix.
 const MAX_WORDS: usize = 2;
@@ -75,6 +75,7 @@ pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
         && prefix.iter().all(is_written_plainly)
         && !is_banned(prefix)
         && ![&*name, &*known, &*prefix.join(" ")].iter().any(|it| is_in(RUNS_CODE, it))
+        && !unwrap::runs_others(&known)
         && !hidden::runs_texts(&known, prefix.get(1));
     if names_command {
         patterns.push(format!("{} *", prefix.join(" ")));

@@ -21,6 +21,15 @@ use super::Why;
 use super::program::{has_longer_name, known_name};
 use super::word::{Word, is_assignment};
 
+/// Whether a program runs whatever others it is told, in all that it does.
+pub(super) fn runs_others(name: &str) -> bool {
+    let is_wrapper = WRAPPERS.iter().any(|it| it.then.is_empty() && it.names.contains(&name));
+    let is_uncertain =
+        UNCERTAIN.iter().any(|(names, then)| then.is_empty() && names.contains(&name));
+    let shells = [BASH, OTHER_SHELLS, WINDOWS_SHELLS];
+    is_wrapper || is_uncertain || shells.iter().any(|shells| shells.contains(&name))
+}
+
 /// The programs that are known to run others.
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
@@ -149,7 +158,7 @@ fn known(words: &[Word], name: &str) -> Layer {
     }
     match name {
         "." | "source" => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
-        "find" | "gfind" | "fd" | "fdfind" => search(words),
+        "find" | "gfind" | "fd" | "fdfind" | "bfs" => search(words),
         "trap" => trap(words),
         "su" | "script" => with_script_option(words, 1),
         // Without this it is `su`.
