@@ -121,11 +121,21 @@ const ELSEWHERE: &[(&[&str], &[&str])] = &[
 
 /// Programs that run no others, and the options of one letter and the beginnings of others with
 /// which they do.
-const RUNS_NOTHING: &[(&str, &str, &[&str])] =
-    &[("curl", "", &[]), ("rm", "", &[]), ("wget", "e", &["--conf", "--exe", "--use-a"])];
+const RUNS_NOTHING: &[(&str, &str, &[&str])] = &[
+    ("curl", "", &[]),
+    ("dmesg", "", &[]),
+    ("hostname", "", &[]),
+    ("iconv", "", &[]),
+    ("ptx", "", &[]),
+    ("rm", "", &[]),
+    ("shuf", "", &[]),
+    ("uniq", "", &[]),
+    ("wget", "e", &["--conf", "--exe", "--use-a"]),
+    ("xxd", "", &[]),
+];
 
 /// Programs that run others, but none from a text among their arguments.
-const NO_TEXTS: &[&str] = &["find", "gfind"];
+const NO_TEXTS: &[&str] = &["bfs", "find", "gfind"];
 
 /// The programs that are known to run texts.
 #[cfg(test)]

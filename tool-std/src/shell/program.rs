@@ -11,7 +11,7 @@ use super::word::{bare_name, is_listed};
 
 /// Names that end in a number or in the name of a machine, and mean themselves.
 const WHOLE: &str = "\
-    aarch64 base64 box64 box86 c8 c89 c99 f77 f95 i386 k3s ksh93 ld-linux-aarch64.so.1 ld-linux-x86-64.so.2 ld-linux.so.2 \
+    aarch64 base64 box64 box86 c8 c89 c99 diff3 f77 f95 i386 k3s ksh93 ld-linux-aarch64.so.1 ld-linux-x86-64.so.2 ld-linux.so.2 \
     ld-musl-x86_64.so.1 linux32 linux64 m4 p4 proxychains4 qemu-aarch64 qemu-i386 qemu-riscv64 \
     qemu-x86_64 run0 uname26 x86_64";
 

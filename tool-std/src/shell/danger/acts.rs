@@ -24,16 +24,32 @@ const fn acts(
 }
 
 const ACTS: &[Acts] = &[
+    Acts { within: &[":"], ..acts(&["cpio"], "", &["--rsh"]) },
     acts(&["ack", "ag", "bat", "batcat", "delta"], "", &["--ackrc", "--out", "--pager"]),
     acts(&["apt", "apt-get", "aptitude"], "co", &["--config-file", "--option"]),
     acts(
-        &["ar", "nm", "objcopy", "objdump", "ranlib", "size", "strings", "strip"],
+        &[
+            "ar",
+            "gcc-ar",
+            "gcc-nm",
+            "gcc-ranlib",
+            "nm",
+            "objcopy",
+            "objdump",
+            "ranlib",
+            "size",
+            "strings",
+            "strip",
+        ],
         "",
         &["--pl", "@"],
     ),
     acts(&["bazel", "bazelisk"], "", &["--bazelrc", "--run_under"]),
     acts(
-        &["c++", "cc", "clang", "clang++", "g++", "gcc", "gfortran"],
+        &[
+            "c++", "c89", "c99", "cc", "clang", "clang++", "cpp", "f77", "f95", "g++", "gcc",
+            "gdc", "gfortran", "gnat",
+        ],
         "",
         &[
             "--config",
@@ -59,6 +75,8 @@ const ACTS: &[Acts] = &[
     acts(&["cmake"], "", &["--toolchain", "-C", "-E", "-P"]),
     acts(&["ctest"], "S", &["--build-and-test", "--script"]),
     acts(&["date"], "", &["--s", "-Rs", "-Rus", "-s", "-uRs", "-us"]),
+    acts(&["diff3", "sdiff"], "o", &["--diff-p", "--o"]),
+    acts(&["dmesg"], "CDEcn", &["--cl", "--console-", "--read-c"]),
     acts(&["docker", "nerdctl", "podman"], "", &["--config"]),
     acts(&["dpkg"], "", &["--post-i", "--pre-i"]),
     acts(&["file"], "Cm", &["--co", "--mag"]),
@@ -99,6 +117,14 @@ const ACTS: &[Acts] = &[
     ),
     acts(&["helm", "kubectl", "oc"], "", &["--kubeconfig", "--post-renderer", "--profile"]),
     // It takes any beginning of an option that is no other's.
+    acts(&["hostname"], "Fb", &["--b", "--f"]),
+    acts(&["iconv"], "o", &["--o"]),
+    acts(&["install", "ginstall"], "", &["--strip-"]),
+    acts(
+        &["journalctl"],
+        "",
+        &["--cursor-f", "--flush", "--relinq", "--rot", "--setup", "--sync", "--update", "--vac"],
+    ),
     acts(&["hg"], "R", &["--con", "--cw", "--debugg", "--pager", "--rep"]),
     acts(&["jj"], "R", &["--config", "--repository"]),
     acts(&["just"], "cdf", &["--choose", "--command", "--justfile", "--shell", "--working-d"]),
@@ -121,6 +147,12 @@ const ACTS: &[Acts] = &[
         within: &[".lua"],
         ..acts(&["pandoc"], "FLd", &["--data", "--de", "--ext", "--fi", "--lua", "--pdf-engine"])
     },
+    acts(
+        &["pip", "pipx"],
+        "C",
+        &["--build-o", "--conf", "--edi", "--glo", "--install-o", "--log", "--py", "--rep"],
+    ),
+    acts(&["ptx"], "G", &["--tr"]),
     acts(&["pylint"], "", &["--init", "--load", "--output=", "--rc"]),
     // It empties that folder first.
     acts(&["pytest"], "", &["--baset"]),
@@ -153,6 +185,9 @@ const ACTS: &[Acts] = &[
     acts(&["mariadb", "mysql"], "", &["--init-c", "--pag", "--plugin", "--tee"]),
     // What stands in the list of files may be a command.
     acts(&["mksquashfs"], "p", &["-pf"]),
+    acts(&["reset", "tset"], "eik", &[]),
+    acts(&["shuf"], "o", &["--o"]),
+    acts(&["ss"], "DK", &["--di", "--k"]),
     acts(&["ssh-add"], "DSs", &[]),
     acts(&["ssh-keygen"], "Dw", &[]),
     acts(&["svn"], "", &["--config", "--diff-c", "--diff3", "--editor"]),

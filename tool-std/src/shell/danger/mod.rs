@@ -34,6 +34,9 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
     if name == "wait" {
         return words[1..].iter().any(|word| word.value.starts_with('-'));
     }
+    if name == "stty" {
+        return words[1..].iter().any(|word| !is_terminal_setting(&word.value));
+    }
     if matches!(&*name, "[" | "printf" | "test") {
         let names_one = words[1..].iter().any(|word| names_variable(&word.value));
         return names_one || name == "printf" && counts(&words[1..]);
@@ -41,7 +44,13 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
     let is_open = || {
         open_end || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
     };
+    if has_operand(&name, &words[1..], open_end) {
+        return true;
+    }
     let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
+        if let Some(module) = module(&name, words) {
+            return module.is_some_and(|module| has_argument(&module, open_end));
+        }
         return acts::of(&name).is_some_and(|acts| {
             is_open() || words[1..].iter().any(|word| acts.object_to(&word.value))
         });
@@ -50,7 +59,10 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
             "awk" => awk_programs(words).any(|word| word.unknown || awk_acts(&word.value)),
-            "cargo" => arguments(words, profile).iter().any(|word| cargo_acts(&word.value)),
+            "cargo" => {
+                arguments(words, profile).iter().any(|word| cargo_acts(&word.value))
+                    || clippy_acts(words)
+            }
             "curl" => words[1..].iter().any(|word| names_file(&word.value)),
             "git" => git_acts(words),
             "make" => words[1..].iter().any(|word| word.value.contains('=')),
@@ -61,9 +73,74 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
             // An editor of lines takes `!` for a command.
             "less" | "vim" => words[1..].iter().any(|word| word.value.starts_with(['+', '!'])),
             "sed" => sed_acts(words),
-            "tar" => words.get(1).is_some_and(|word| profile.has_letter(&word.value)),
+            "tar" => {
+                words.get(1).is_some_and(|word| profile.has_letter(&word.value))
+                    || names_host(words)
+            }
             _ => false,
         }
+}
+
+/// Programs that write an operand, or set something to it: how many they have that they only
+/// read, and the letters of their options that take the next word.
+const OPERANDS: &[(&str, usize, &str)] =
+    &[("hostname", 0, ""), ("uniq", 1, "fsw"), ("xxd", 1, "Rcglnos")];
+
+/// Whether it may have such an operand.
+fn has_operand(name: &str, rest: &[Word], open_end: bool) -> bool {
+    let Some((_, read, letters)) = OPERANDS.iter().find(|it| it.0 == name) else { return false };
+    if open_end || rest.iter().any(|word| word.may_be_option() || word.glob) {
+        return true;
+    }
+    let mut operands = 0;
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.value.strip_prefix('-') {
+            Some(option) if option.len() == 1 && letters.contains(option) => drop(words.next()),
+            Some(option) if !option.is_empty() => {}
+            _ => operands += 1,
+        }
+    }
+    operands > *read
+}
+
+/// What Python runs under the name of a module, as a command; none where that is Python again.
+fn module(program: &str, words: &[Word]) -> Option<Option<Vec<Word>>> {
+    if !matches!(program, "py" | "pypy" | "python") {
+        return None;
+    }
+    let is_option = |word: &Word| word.value.starts_with('-') && !word.value.starts_with("--");
+    let at = words.iter().position(|word| is_option(word) && word.value.contains('m'))?;
+    let (_, attached) = words[at].value.split_once('m')?;
+    let (name, rest) = match attached {
+        "" => (words.get(at + 1)?.value.as_str(), &words[at + 2..]),
+        attached => (attached, &words[at + 1..]),
+    };
+    let name = name.strip_suffix(".__main__").unwrap_or(name);
+    let is_named = acts::of(&known_name(name)).is_some();
+    Some(
+        is_named
+            .then(|| std::iter::once(Word::literal(name)).chain(rest.iter().cloned()).collect()),
+    )
+}
+
+/// Whether cargo gives the compiler options behind `--` that are dangerous.
+fn clippy_acts(words: &[Word]) -> bool {
+    let (before, behind) = match words.iter().position(|word| word.value == "--") {
+        Some(end) => words.split_at(end),
+        None => return false,
+    };
+    let compiler = acts::of("rustc").filter(|_| before.iter().any(|it| it.value == "clippy"));
+    compiler.is_some_and(|rustc| behind.iter().any(|word| rustc.object_to(&word.value)))
+}
+
+/// Whether tar may take a part of a name for a machine, and start a shell there.
+fn names_host(words: &[Word]) -> bool {
+    let may_be = |word: &Word| {
+        let value = word.value.as_str();
+        value.contains(':') && (!value.starts_with("--") || value.starts_with("--f"))
+    };
+    words[1..].iter().any(may_be) && !words.iter().any(|word| word.value == "--force-local")
 }
 
 /// Whether a text among the arguments may be a command, where an argument is dangerous.
@@ -78,11 +155,21 @@ pub(super) fn builds_commands(program: &str, text: &str) -> bool {
     match program {
         "sed" | "gsed" => true,
         "awk" | "gawk" | "mawk" | "nawk" => awk_runs(text),
+        // They say which keys change a line that a shell reads.
+        "reset" | "stty" | "tset" => true,
         // No program: a variable.
         "" | "cargo" | "git" | "hg" | "jj" if alias::is_made(text) => true,
         // A shell reads it in the end.
         _ => text.contains(['$', '`']) || text.contains('/') && text.contains(['*', '?', '[']),
     }
+}
+
+/// Whether an argument of `stty` leaves alone which keys end, edit or change a line.
+fn is_terminal_setting(argument: &str) -> bool {
+    const HARMLESS: &str = "\
+        --all --save -F -a -echo -echoe -g -ixon -onlcr -opost -tostop cols columns cooked echo echoe \
+        ixon onlcr opost rows sane size speed tostop";
+    is_listed(HARMLESS, argument) || argument.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether bash takes what follows as a variable, and runs what stands in its subscript.
