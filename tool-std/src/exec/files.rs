@@ -17,6 +17,7 @@ use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath}
 
 use super::found;
 use super::look::Look;
+use super::pushed;
 use crate::shell::Understood;
 
 /// The permissions of those who read and write files.
@@ -94,7 +95,9 @@ impl<'a> Base<'a> {
             let folders = if command.elsewhere { &[][..] } else { &folders };
             Look { base: self, folders, is_certain, left: &left }.subjects(command)
         });
-        writes.chain(reads).chain(looked_at).chain(self.refused.clone()).collect()
+        let pushed = of.commands.iter().filter_map(|command| pushed::subject(command, &folders));
+        let pushed = pushed.map(|subject| self.command(subject));
+        writes.chain(reads).chain(looked_at).chain(pushed).chain(self.refused.clone()).collect()
     }
 
     /// Whether a program that is called by its bare name lies in the workspace, where whoever

@@ -334,6 +334,13 @@ fn git_acts(words: &[Word]) -> bool {
     // Behind `--` these are values.
     let mut options = words.iter().take_while(|word| word.value != "--");
     let only_tells = command == "config" && options.any(is_told);
+    // The hooks of a repository in a folder run.
+    let is_folder =
+        |word: &Word| word.value.starts_with(['.', '/', '~']) || word.value.starts_with("file:");
+    let pushes = matches!(command, "http-push" | "push" | "send-pack");
+    if pushes && words[1..].iter().any(is_folder) {
+        return true;
+    }
     // `submodule--helper` is what does the work of `submodule`.
     let base = command.split_once("--").map_or(command, |(base, _)| base);
     [command, base].iter().any(|name| is_listed(GIT_ACTS, name)) && !only_tells
