@@ -14,8 +14,10 @@ use super::danger;
 use super::program::known_name;
 use super::word::{Word, is_assignment, quote};
 
-/// How many words are listed of what may be a command.
+/// How many words are listed of what may be a command, but for those that stand so near to the
+/// start of a part of a text: of these, all are.
 const WORDS: usize = 10;
+const FIRST: usize = 5;
 
 /// A program that reads code in an argument, unless `danger` objects to that argument anyway.
 #[derive(Debug)]
@@ -273,7 +275,8 @@ fn list(words: &[String], found: &mut impl FnMut(&str, String)) {
     for (at, word) in words.iter().enumerate() {
         let Some(head) = head(word).filter(|head| is_program(head)) else { continue };
         let own = if head == word { Cow::Borrowed(&quoted[at]) } else { Cow::Owned(quote(head)) };
-        let rest = &quoted[at + 1..quoted.len().min(at + WORDS)];
+        let end = if at < FIRST { quoted.len() } else { quoted.len().min(at + WORDS) };
+        let rest = &quoted[at + 1..end];
         let room = own.len() + rest.iter().map(|word| word.len() + 1).sum::<usize>();
         let mut text = String::with_capacity(room);
         text.push_str(&own);
@@ -351,6 +354,19 @@ mod tests {
             let mut all = Vec::new();
             commands(code, |_, text| all.push(text));
             assert!(all.iter().any(|text| text == "rm -rf x"), "{code}: {all:?}");
+        }
+    }
+
+    // SH10: a rule that names the end of a command is held against long ones, too.
+    #[test]
+    fn a_long_command_is_found_whole() {
+        let long = format!("git push{} --force", " a".repeat(40));
+        for code in
+            [format!("system(\"{long}\")"), format!("h {long}"), format!("-c alias.x=!{long}")]
+        {
+            let mut all = Vec::new();
+            commands(&code, |_, text| all.push(text));
+            assert!(all.contains(&long), "{code}: {all:?}");
         }
     }
 
