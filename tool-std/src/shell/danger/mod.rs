@@ -414,8 +414,11 @@ fn is_destroyer(name: &str) -> bool {
 
 fn is_forced_removal(words: &[Word]) -> bool {
     let is_forced = |word: &Word| match word.value.strip_prefix('-') {
-        // `--force` may be cut short.
-        Some(rest) if rest.starts_with('-') => rest.len() > 1 && "-force".starts_with(rest),
+        // `--force` may be cut short, and so may `--interactive`.
+        Some(rest) if rest.starts_with('-') => match rest.split_once('=') {
+            Some((name, value)) => "-interactive".starts_with(name) && value.starts_with('n'),
+            None => rest.len() > 1 && "-force".starts_with(rest),
+        },
         Some(letters) => letters.contains('f'),
         None => false,
     };

@@ -179,6 +179,8 @@ fn forced_removal_is_destructive() {
         "rm -Rvf x",
         "rm --force x",
         "rm --fo x",
+        "rm -r --interactive=never x",
+        "rm --int=no x",
         "/bin/rm -rf x",
         "RM.EXE -f x",
         "rm -r /",
@@ -191,7 +193,16 @@ fn forced_removal_is_destructive() {
     ] {
         assert!(is_destructive(&words(text)), "{text}");
     }
-    for text in ["rm x", "rm -r x", "rm -- -f", "rm -i ./f", "rmdir -f", "dd of=x", "git rm -f x"] {
+    for text in [
+        "rm x",
+        "rm -r --interactive=once x",
+        "rm -r x",
+        "rm -- -f",
+        "rm -i ./f",
+        "rmdir -f",
+        "dd of=x",
+        "git rm -f x",
+    ] {
         assert!(!is_destructive(&words(text)), "{text}");
     }
 }
