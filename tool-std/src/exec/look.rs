@@ -23,6 +23,8 @@ pub(super) struct Look<'a> {
     pub(super) folders: &'a [PathBuf],
     /// Whether the files are those that lie there now.
     pub(super) is_certain: bool,
+    /// Whether others may come before the command looks, and be links.
+    pub(super) may_come: bool,
 }
 
 impl Look<'_> {
@@ -85,8 +87,9 @@ impl Look<'_> {
         if self.folders.is_empty() {
             return unknown(path, false);
         }
-        // What is not there is not looked at.
-        let is_meant = |file: &PathBuf| leads_out(path) || file.symlink_metadata().is_ok();
+        // What is not there is not looked at, unless it may come before.
+        let is_there = |file: &PathBuf| file.symlink_metadata().is_ok();
+        let is_meant = |file: &PathBuf| self.may_come || leads_out(path) || is_there(file);
         let own = self.base.folder.as_ref().map(|folder| folder.join(path));
         let files = self.folders.iter().map(|folder| folder.join(path)).filter(is_meant);
         let about = |file: PathBuf| match own.as_ref() == Some(&file) {

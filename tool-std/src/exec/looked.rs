@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** a word that may name a file, or name what does, is never left out.
 
+use super::files::leads_out;
 use crate::shell::{self, Known, Simple};
 
 /// Commands that only look, but at no files that they are given.
@@ -74,7 +75,11 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
         match known {
             // A bracket that only closes means itself.
             Known::Pattern if !word.contains(['*', '?', '[']) => given.push(Given::Path(word)),
-            Known::Literal if is_file && names_file(name, word) => given.push(Given::Path(word)),
+            Known::Literal if is_file && names_file(name, word) => given.push(match name {
+                // Most words of git are no paths, and it follows no links but those given it.
+                "git" if !leads_out(word) => Given::Value(word),
+                _ => Given::Path(word),
+            }),
             Known::Pattern => given.push(Given::Pattern(word)),
             Known::One if is_file || is_option => given.push(Given::Unknown(word)),
             Known::Nothing => given.push(Given::Unknown(word)),
@@ -195,12 +200,12 @@ mod tests {
             ("grep --reg=a b", &[Value("a"), Path("b"), Here]),
             ("grep -r a --include=*.rs", &[Pattern("--include=*.rs"), Value("*.rs"), Here]),
             ("rg --files a", &[Path("a"), Here]),
-            ("git show HEAD:a", &[Path("show"), Path("HEAD:a"), Tracked("a")]),
-            ("git grep -nfa b", &[Path("grep"), Path("a"), Path("b")]),
-            ("git log -L1,2:a", &[Path("log"), Tracked("a")]),
-            ("git diff ':(top)a'", &[Path("diff"), Path(":(top)a"), Tracked("a")]),
-            ("git diff ':!a'", &[Path("diff"), Path(":!a")]),
-            ("git diff --no-index / a", &[Path("diff"), Path("/"), Path("a")]),
+            ("git show HEAD:a", &[Value("show"), Value("HEAD:a"), Tracked("a")]),
+            ("git grep -nfa b", &[Value("grep"), Path("a"), Value("b")]),
+            ("git log -L1,2:a", &[Value("log"), Tracked("a")]),
+            ("git diff ':(top)a'", &[Value("diff"), Value(":(top)a"), Tracked("a")]),
+            ("git diff ':!a'", &[Value("diff"), Value(":!a")]),
+            ("git diff --no-index / a", &[Value("diff"), Path("/"), Value("a")]),
             ("diff a*", &[Pattern("a*"), Unknown("a*")]),
             ("diff --to-file=b a", &[Value("b"), Path("a"), Entries("b"), Entries("a")]),
             ("grep a b /dev/null", &[Path("b")]),
