@@ -85,6 +85,8 @@ fn wrappers_hide_nothing() {
         ("xargs -I{} bash -c {} true", "xargs * + bash *", Ask, Ask),
         ("xargs -I{} sh -c {}", "xargs * + sh *", Ask, Ask),
         ("xargs -I % stdbuf -oL % cat", "xargs * + stdbuf *", Ask, Ask),
+        ("entr env /_ x", "entr * + env *", Ask, Ask),
+        ("entr touch /_", "entr * + touch *", Allow, Allow),
         ("xargs -I{} -Iid env id", "xargs * + env *", Ask, Ask),
         ("xargs -Iid -E -I{} timeout 5 id", "xargs * + timeout *", Ask, Ask),
         ("xargs -J % timeout 5 % cat", "xargs * + timeout *", Ask, Ask),
@@ -630,6 +632,7 @@ fn an_action_that_comes_as_input_is_asked_about() {
         ("xargs -I{} git add {}", Allow),
         ("xargs touch", Allow),
         ("find . -name '*.rs' -exec sed -n 1,5p {} +", Allow),
+        ("fd -e rs -x wc -l", Allow),
         ("find src -exec grep -l x {} ';'", Allow),
     ] {
         assert_eq!(rules.script(script), expected, "{script}");

@@ -37,10 +37,11 @@ impl Job {
     pub(super) fn open(mut self, placeholder: Option<&Placeholder>) -> Self {
         let Some(placeholder) = placeholder else { return self };
         let words = &self.words[self.range.clone()];
-        self.is_found =
-            *placeholder == Placeholder::Path && words.iter().any(|word| placeholder.is_in(word));
+        let is_given = self.open_end || words.iter().any(|word| placeholder.is_in(word));
+        self.is_found = is_given && matches!(placeholder, Placeholder::Path(_));
         // What comes at the end may as well be left out: more words come there.
-        let is_more = |word: &&Word| placeholder.is(word);
+        let is_more =
+            |word: &&Word| *placeholder != Placeholder::Path("/_") && placeholder.is(word);
         let more = words.iter().skip(1).rev().take_while(is_more).count();
         self.open_end |= more > 0;
         let words = words[..words.len() - more].iter().cloned();

@@ -68,8 +68,8 @@ pub(super) struct Layer {
 pub(super) enum Placeholder {
     /// Texts that are chosen, and what comes from the input in their place.
     Line(Vec<String>),
-    /// `{}`, or a part of that path such as `{/}`: the path of a file that was found.
-    Path,
+    /// The path of a file that was found. Of `{}` there are parts, such as `{/}`.
+    Path(&'static str),
 }
 
 impl Placeholder {
@@ -77,7 +77,7 @@ impl Placeholder {
     pub(super) fn is(&self, word: &Word) -> bool {
         match self {
             Self::Line(texts) => texts.contains(&word.value),
-            Self::Path => word.value == "{}",
+            Self::Path(path) => word.value == *path,
         }
     }
 
@@ -85,7 +85,8 @@ impl Placeholder {
     pub(super) fn is_in(&self, word: &Word) -> bool {
         match self {
             Self::Line(texts) => texts.iter().any(|text| word.value.contains(text)),
-            Self::Path => ["{}", "{.}", "{/"].iter().any(|part| word.value.contains(part)),
+            Self::Path("{}") => ["{}", "{.}", "{/"].iter().any(|part| word.value.contains(part)),
+            Self::Path(path) => word.value.contains(path),
         }
     }
 
@@ -97,7 +98,7 @@ impl Placeholder {
         // A path begins with the folder in which it was searched for, but not a part of it.
         let leads = match self {
             Self::Line(texts) => texts.iter().any(|text| word.value.starts_with(text)),
-            Self::Path => word.value.starts_with("{/"),
+            Self::Path(_) => word.value.starts_with("{/"),
         };
         word.unknown = true;
         word.leads |= leads || word.value.starts_with('-');
@@ -284,7 +285,12 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper, start: usize) -> Layer
     Layer {
         inner: iter::once(at..words.len()).collect(),
         open_end: is_xargs,
-        placeholder: is_xargs.then(|| placeholder(&words[1..at])).flatten(),
+        placeholder: match name {
+            // The file that has changed.
+            "entr" => Some(Placeholder::Path("/_")),
+            _ if is_xargs => placeholder(&words[1..at]),
+            _ => None,
+        },
         is_transparent,
         stays: is_transparent || matches!(name, "builtin" | "command" | "env" | "exec"),
         ..Layer::default()
@@ -335,7 +341,7 @@ fn is_bisect(name: &str, words: &[Word]) -> bool {
 
 /// `find -exec command ;`, `fd -x command`
 fn search(words: &[Word]) -> Layer {
-    let mut layer = Layer { placeholder: Some(Placeholder::Path), ..Layer::default() };
+    let mut layer = Layer { placeholder: Some(Placeholder::Path("{}")), ..Layer::default() };
     let mut at = 1;
     while at < words.len() {
         if is_exec(&words[at].value) {
