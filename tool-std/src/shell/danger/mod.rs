@@ -8,6 +8,7 @@ mod acts;
 mod profiles;
 mod sed;
 
+use self::acts::Acts;
 use self::profiles::{PROFILES, Profile};
 use super::alias;
 use super::program::known_name;
@@ -35,7 +36,7 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         return words[1..].iter().any(|word| word.value.starts_with('-'));
     }
     if name == "stty" {
-        return words[1..].iter().any(|word| !is_terminal_setting(&word.value));
+        return open_end || words[1..].iter().any(|word| !is_terminal_setting(&word.value));
     }
     if matches!(&*name, "[" | "printf" | "test") {
         let names_one = words[1..].iter().any(|word| names_variable(&word.value));
@@ -48,12 +49,9 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         return true;
     }
     let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
-        if let Some(module) = module(&name, words) {
-            return module.is_some_and(|module| has_argument(&module, open_end));
-        }
-        return acts::of(&name).is_some_and(|acts| {
-            is_open() || words[1..].iter().any(|word| acts.object_to(&word.value))
-        });
+        let mut known = acts::of(&name).into_iter().chain(modules(&name, &words[1..]));
+        let acts = |it: &Acts| words[1..].iter().any(|word| it.object_to(&word.value));
+        return known.any(|it| is_open() || acts(it));
     };
     is_open()
         || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
@@ -104,24 +102,25 @@ fn has_operand(name: &str, rest: &[Word], open_end: bool) -> bool {
     operands > *read
 }
 
-/// What Python runs under the name of a module, as a command; none where that is Python again.
-fn module(program: &str, words: &[Word]) -> Option<Option<Vec<Word>>> {
+/// What is known of the programs that Python may run as modules, each once. Which option names
+/// one is not certain: letters stand together, and some take values.
+fn modules(program: &str, words: &[Word]) -> Vec<&'static Acts> {
+    let mut known: Vec<&Acts> = Vec::new();
     if !matches!(program, "py" | "pypy" | "python") {
-        return None;
+        return known;
     }
-    let is_option = |word: &Word| word.value.starts_with('-') && !word.value.starts_with("--");
-    let at = words.iter().position(|word| is_option(word) && word.value.contains('m'))?;
-    let (_, attached) = words[at].value.split_once('m')?;
-    let (name, rest) = match attached {
-        "" => (words.get(at + 1)?.value.as_str(), &words[at + 2..]),
-        attached => (attached, &words[at + 1..]),
-    };
-    let name = name.strip_suffix(".__main__").unwrap_or(name);
-    let is_named = acts::of(&known_name(name)).is_some();
-    Some(
-        is_named
-            .then(|| std::iter::once(Word::literal(name)).chain(rest.iter().cloned()).collect()),
-    )
+    for (at, word) in words.iter().enumerate() {
+        let option = word.value.strip_prefix('-').filter(|option| !option.starts_with('-'));
+        let Some((_, attached)) = option.and_then(|option| option.split_once('m')) else {
+            continue;
+        };
+        let next = words.get(at + 1).map(|word| word.value.as_str());
+        let name = if attached.is_empty() { next } else { Some(attached) }.unwrap_or_default();
+        let name = name.strip_suffix(".__main__").unwrap_or(name);
+        let acts = acts::of(&known_name(name));
+        known.extend(acts.filter(|acts| !known.iter().any(|it| std::ptr::eq(*it, *acts))));
+    }
+    known
 }
 
 /// Whether cargo gives the compiler options behind `--` that are dangerous.
