@@ -17,6 +17,7 @@ use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath}
 
 use super::found;
 use super::look::Look;
+use super::pushed;
 use crate::shell::Understood;
 
 /// The permissions of those who read and write files.
@@ -85,16 +86,22 @@ impl<'a> Base<'a> {
         let writes = redirected(&of.writes, true).into_iter();
         let reads = redirected(&of.reads, false);
         let left = Cell::new(MOST_LOOKED_AT);
-        let is_certain = of.opaque.is_none() && !of.is_unsettled() && !of.renames;
+        let is_settled = !of.is_unsettled() && !of.renames;
+        let is_certain = of.opaque.is_none() && is_settled;
+        // What is not understood only a rule for everything allows.
+        let is_named = !of.commands.iter().any(|command| command.is_nameless);
+        let may_come = of.opaque.is_none() && is_named && !is_settled;
         // What is looked at twice is the same.
         let mut seen = HashSet::new();
         let safe = of.commands.iter().filter(|command| command.safe);
         let commands = safe.filter(|command| seen.insert((&command.text, command.elsewhere)));
         let looked_at = commands.flat_map(|command| {
             let folders = if command.elsewhere { &[][..] } else { &folders };
-            Look { base: self, folders, is_certain, left: &left }.subjects(command)
+            Look { base: self, folders, is_certain, may_come, left: &left }.subjects(command)
         });
-        writes.chain(reads).chain(looked_at).chain(self.refused.clone()).collect()
+        let pushed = of.commands.iter().filter_map(|command| pushed::subject(command, &folders));
+        let pushed = pushed.map(|subject| self.command(subject));
+        writes.chain(reads).chain(looked_at).chain(pushed).chain(self.refused.clone()).collect()
     }
 
     /// Whether a program that is called by its bare name lies in the workspace, where whoever

@@ -131,6 +131,7 @@ impl<'a> Judged<'a> {
         let quoted = commands.iter().filter(|it| !is_unquoted(it) && seen.insert(&it.argv));
         subjects.extend(quoted.filter_map(unquoted));
         subjects.extend(commands.iter().flat_map(without_options));
+        subjects.extend(commands.iter().filter(|it| it.may_be_alias).map(alias));
         if let Some(reader) = &self.reader {
             let words = [reader.clone(), "-c".to_owned(), self.text.to_line()];
             subjects.extend(
@@ -239,6 +240,12 @@ fn without_options(command: &Simple) -> Vec<Subject> {
         return vec![Subject::new(command.text.clone()).nameless()];
     };
     texts.into_iter().map(|text| Subject::new(text).only_forbidden()).collect()
+}
+
+/// A command that settings may make into another one, as rules that forbid see it.
+fn alias(command: &Simple) -> Subject {
+    let why = "it is none of the program's own commands, and may be an alias of one";
+    Subject::new(command.text.clone()).because(why).nameless().only_forbidden()
 }
 
 /// `is_own` says whether a program is one of the workspace.

@@ -23,6 +23,8 @@ pub(super) struct Look<'a> {
     pub(super) folders: &'a [PathBuf],
     /// Whether the files are those that lie there now.
     pub(super) is_certain: bool,
+    /// Whether others may come before the command looks, and be links.
+    pub(super) may_come: bool,
 }
 
 impl Look<'_> {
@@ -51,6 +53,8 @@ impl Look<'_> {
             Given::Value(path) if self.is_there(path) => self.path(path),
             Given::Value(_) => Vec::new(),
             Given::Tracked(path) => self.tracked(path),
+            Given::Entries(path) if self.is_folder(path) => unknown(path, false),
+            Given::Entries(_) => Vec::new(),
             Given::Pattern(pattern) => self.matching(pattern),
             Given::Unknown(words) => unknown(words, false),
             Given::Here if self.folders.is_empty() => unknown(".", false),
@@ -83,8 +87,9 @@ impl Look<'_> {
         if self.folders.is_empty() {
             return unknown(path, false);
         }
-        // What is not there is not looked at.
-        let is_meant = |file: &PathBuf| leads_out(path) || file.symlink_metadata().is_ok();
+        // What is not there is not looked at, unless it may come before.
+        let is_there = |file: &PathBuf| file.symlink_metadata().is_ok();
+        let is_meant = |file: &PathBuf| self.may_come || leads_out(path) || is_there(file);
         let own = self.base.folder.as_ref().map(|folder| folder.join(path));
         let files = self.folders.iter().map(|folder| folder.join(path)).filter(is_meant);
         let about = |file: PathBuf| match own.as_ref() == Some(&file) {
@@ -112,11 +117,22 @@ impl Look<'_> {
     }
 
     fn is_there(&self, path: &str) -> bool {
-        let is_there = |file: PathBuf| file.symlink_metadata().is_ok();
-        match Path::new(path).is_absolute() {
-            true => is_there(path.into()),
-            false => self.folders.iter().any(|folder| is_there(folder.join(path))),
-        }
+        self.places(path).any(|file| file.symlink_metadata().is_ok())
+    }
+
+    /// Whether a path is a folder, or nobody knows what it is.
+    fn is_folder(&self, path: &str) -> bool {
+        let is_own = !path.starts_with(['/', '~']);
+        path.starts_with('~')
+            || is_own && self.folders.is_empty()
+            || self.places(path).any(|file| file.is_dir())
+    }
+
+    /// Where a path may lie.
+    fn places(&self, path: &str) -> impl Iterator<Item = PathBuf> {
+        let is_absolute = Path::new(path).is_absolute();
+        let from = if is_absolute { &[PathBuf::new()][..] } else { self.folders };
+        from.iter().map(|folder| folder.join(path)).collect::<Vec<_>>().into_iter()
     }
 
     /// What a pattern may stand for: all that begins and ends like it.
@@ -158,6 +174,12 @@ fn matches(folder: &Path, pattern: &str) -> Option<Vec<String>> {
             found.push(format!("{below}{name}"));
         }
     }
+    // Before bash 5.2, `.*` stands for these too.
+    let is_dotted =
+        start.starts_with('.') && !["[!.]", "[^.]"].iter().any(|it| open.starts_with(it));
+    let dots = [".", ".."].into_iter().filter(|_| is_dotted);
+    let fitting = dots.filter(|name| name.starts_with(start) && name.ends_with(end));
+    found.extend(fitting.map(|name| format!("{below}{name}")));
     Some(found)
 }
 
@@ -174,6 +196,9 @@ mod tests {
         for (pattern, expected) in [
             ("*", Some(&["a.rs", "b.rs", "c.md"][..])),
             (".e*", Some(&[".env"])),
+            (".*", Some(&[".", "..", ".env"])),
+            ("./.?*", Some(&["./.", "./..", "./.env"])),
+            (".[!.]*", Some(&[".env"])),
             ("*.rs", Some(&["a.rs", "b.rs"])),
             ("[ab].rs", Some(&["a.rs", "b.rs", "c.md"])),
             ("./?.md", Some(&["./c.md"])),

@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** a word that may name a file, or name what does, is never left out.
 
+use super::files::leads_out;
 use crate::shell::{self, Known, Simple};
 
 /// Commands that only look, but at no files that they are given.
@@ -39,6 +40,8 @@ pub(super) enum Given<'a> {
     Value(&'a str),
     /// A path of a repository, now or at some time.
     Tracked(&'a str),
+    /// What lies in a folder, and what the links lead to that lie there.
+    Entries(&'a str),
     /// The files that fit a pattern.
     Pattern(&'a str),
     /// Files that nobody knows.
@@ -72,12 +75,19 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
         match known {
             // A bracket that only closes means itself.
             Known::Pattern if !word.contains(['*', '?', '[']) => given.push(Given::Path(word)),
-            Known::Literal if is_file && names_file(name, word) => given.push(Given::Path(word)),
+            Known::Literal if is_file && names_file(name, word) => given.push(match name {
+                // Most words of git are no paths, and it follows no links but those given it.
+                "git" if !leads_out(word) => Given::Value(word),
+                _ => Given::Path(word),
+            }),
             Known::Pattern => given.push(Given::Pattern(word)),
             Known::One if is_file || is_option => given.push(Given::Unknown(word)),
             Known::Nothing => given.push(Given::Unknown(word)),
             Known::Literal | Known::One | Known::Pipe => {}
         }
+    }
+    if name == "diff" {
+        compared(&mut given);
     }
     if command.open_end {
         given.push(Given::Unknown(&command.text));
@@ -111,6 +121,17 @@ fn follows(name: &str, rest: &[String]) -> bool {
         None => false,
     };
     rest.iter().any(is_told)
+}
+
+/// Of a folder, each file is compared with one of the same name, and links are followed.
+fn compared(given: &mut Vec<Given<'_>>) {
+    for at in 0..given.len() {
+        match given[at] {
+            Given::Path(path) | Given::Value(path) => given.push(Given::Entries(path)),
+            Given::Pattern(pattern) => given.push(Given::Unknown(pattern)),
+            _ => {}
+        }
+    }
 }
 
 /// The values in the word of an option that may name files.
@@ -157,7 +178,7 @@ fn looks_here(name: &str, rest: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Given::{Here, Path, Pattern, Tracked, Unknown, Value};
+    use super::Given::{Entries, Here, Path, Pattern, Tracked, Unknown, Value};
     use super::*;
     use crate::shell::understand;
 
@@ -179,18 +200,22 @@ mod tests {
             ("grep --reg=a b", &[Value("a"), Path("b"), Here]),
             ("grep -r a --include=*.rs", &[Pattern("--include=*.rs"), Value("*.rs"), Here]),
             ("rg --files a", &[Path("a"), Here]),
-            ("git show HEAD:a", &[Path("show"), Path("HEAD:a"), Tracked("a")]),
-            ("git grep -nfa b", &[Path("grep"), Path("a"), Path("b")]),
-            ("git log -L1,2:a", &[Path("log"), Tracked("a")]),
-            ("git diff ':(top)a'", &[Path("diff"), Path(":(top)a"), Tracked("a")]),
-            ("git diff ':!a'", &[Path("diff"), Path(":!a")]),
-            ("git diff --no-index / a", &[Path("diff"), Path("/"), Path("a")]),
-            ("diff --to-file=/ a", &[Value("/"), Value("/"), Path("a")]),
+            ("git show HEAD:a", &[Value("show"), Value("HEAD:a"), Tracked("a")]),
+            ("git grep -nfa b", &[Value("grep"), Path("a"), Value("b")]),
+            ("git log -L1,2:a", &[Value("log"), Tracked("a")]),
+            ("git diff ':(top)a'", &[Value("diff"), Value(":(top)a"), Tracked("a")]),
+            ("git diff ':!a'", &[Value("diff"), Value(":!a")]),
+            ("git diff --no-index / a", &[Value("diff"), Path("/"), Value("a")]),
+            ("diff a*", &[Pattern("a*"), Unknown("a*")]),
+            ("diff --to-file=b a", &[Value("b"), Path("a"), Entries("b"), Entries("a")]),
             ("grep a b /dev/null", &[Path("b")]),
             ("grep -R a b", &[Path("b"), Here, Unknown("grep -R a b")]),
             ("grep --deref a b", &[Path("b"), Here, Unknown("grep --deref a b")]),
             ("rg -nL a", &[Here, Unknown("rg -nL a")]),
-            ("diff -ur a b", &[Path("a"), Path("b"), Unknown("diff -ur a b")]),
+            (
+                "diff -ur a b",
+                &[Path("a"), Path("b"), Entries("a"), Entries("b"), Unknown("diff -ur a b")],
+            ),
             ("grep -R -e --no-d a", &[Path("a"), Here, Unknown("grep -R -e --no-d a")]),
             ("find -L a", &[Path("a"), Here, Unknown("find -L a")]),
             ("find -Lx a", &[Path("a"), Here]),

@@ -40,6 +40,8 @@ mod plain;
 #[cfg(unix)]
 mod program;
 #[cfg(unix)]
+mod pushed;
+#[cfg(unix)]
 mod report;
 #[cfg(unix)]
 mod scripts;

@@ -155,7 +155,9 @@ impl Finder<'_> {
             return self.end_command();
         }
         let starts = self.words.is_empty();
-        if starts && (is_reserved(&word.value) || is_assignment(&word.value)) {
+        // What may stand between `time` and its command is no command.
+        let is_time = matches!(&*word.value, "-p" | "--");
+        if starts && (is_time || is_reserved(&word.value) || is_assignment(&word.value)) {
             return;
         }
         if word.value.contains('$') {

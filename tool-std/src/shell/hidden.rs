@@ -11,10 +11,13 @@ use std::borrow::Cow;
 
 use super::Why;
 use super::danger;
-use super::word::{Word, bare_name, is_assignment, quote};
+use super::program::known_name;
+use super::word::{Word, is_assignment, quote};
 
-/// How many words are listed of what may be a command.
+/// How many words are listed of what may be a command, but for those that stand so near to the
+/// start of a part of a text: of these, all are.
 const WORDS: usize = 10;
+const FIRST: usize = 5;
 
 /// A program that reads code in an argument, unless `danger` objects to that argument anyway.
 #[derive(Debug)]
@@ -34,6 +37,9 @@ const fn reads(
     Interpreter { names, letters, words }
 }
 
+/// Stands for every word with more in it than a name.
+const CODE: &str = "(";
+
 const INTERPRETERS: &[Interpreter] = &[
     reads(&["python", "pypy", "py"], "cms", &[]),
     reads(&["perl"], "eEMm", &[]),
@@ -47,13 +53,31 @@ const INTERPRETERS: &[Interpreter] = &[
     reads(&["php"], "rBRE", &["--run"]),
     reads(&["osascript", "tclsh", "expect", "erl", "sbcl", "guile"], "ec", &["--eval", "-eval"]),
     reads(
-        &["sqlite", "psql", "mysql", "mariadb", "mongosh", "redis-cli"],
-        "ec",
+        &["psql", "mysql", "mariadb", "mongosh", "redis-cli"],
+        "eco",
         // A shell behind a backslash or a dot.
-        &["\\", ".", "--command", "--eval", "--execute"],
+        &["\\", ".", "--command", "--eval", "--execute", "--output", "--pager"],
     ),
+    // A statement may have functions that edit a text with a program.
+    reads(&["sqlite"], "", &["\\", ".", CODE]),
     reads(
-        &["gdb", "lldb", "vi", "vim", "nvim", "ex", "view", "ed", "emacs"],
+        &[
+            "gdb",
+            "lldb",
+            "vi",
+            "vim",
+            "nvim",
+            "ex",
+            "view",
+            "ed",
+            "emacs",
+            "editor",
+            "gview",
+            "gvim",
+            "rview",
+            "rvim",
+            "sensible-editor",
+        ],
         "ecxo",
         &["+", "--eval", "--ex", "-ex"],
     ),
@@ -62,6 +86,10 @@ const INTERPRETERS: &[Interpreter] = &[
         "ecsz",
         &["!", "--exec", "--sh-exec"],
     ),
+    reads(&["bpftrace", "irb", "rake"], "e", &["--execute"]),
+    reads(&["prename", "rename", "file-rename"], "", &[CODE]),
+    reads(&["mksquashfs"], "p", &[]),
+    reads(&["prove"], "e", &["--exe"]),
     reads(&["java"], "", &["-XX:OnError", "-XX:OnOutOfMemoryError"]),
     reads(&["gnuplot", "octave", "emacsclient"], "e", &["--eval"]),
     reads(&["ipython", "clickhouse-client", "duckdb", "racket", "raku"], "ce", &["--query"]),
@@ -93,11 +121,31 @@ const ELSEWHERE: &[(&[&str], &[&str])] = &[
     (&["socat"], &[]),
 ];
 
-/// Programs that run no others, whatever their arguments are.
-const RUNS_NOTHING: &[&str] = &["curl", "rm", "wget"];
+/// Programs that run no others, and the options of one letter and the beginnings of others with
+/// which they do.
+const RUNS_NOTHING: &[(&str, &str, &[&str])] = &[
+    ("curl", "", &[]),
+    ("dmesg", "", &[]),
+    ("hostname", "", &[]),
+    ("iconv", "", &[]),
+    ("ptx", "", &[]),
+    ("rm", "", &[]),
+    ("shuf", "", &[]),
+    ("uniq", "", &[]),
+    ("wget", "e", &["--conf", "--exe", "--use-a"]),
+    ("xxd", "", &[]),
+];
 
 /// Programs that run others, but none from a text among their arguments.
-const NO_TEXTS: &[&str] = &["find", "gfind"];
+const NO_TEXTS: &[&str] = &["bfs", "find", "gfind"];
+
+/// The programs that are known to run texts.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let elsewhere = ELSEWHERE.iter().flat_map(|(names, _)| *names);
+    let readers = INTERPRETERS.iter().flat_map(|it| it.names).chain(READS_INPUT);
+    readers.chain(elsewhere).copied()
+}
 
 /// Whether all commands of a program together, or all of one of its actions, may run any text
 /// that they are given.
@@ -116,23 +164,34 @@ pub(super) fn texts(words: &[Word], asks: Option<Why>) -> &[Word] {
     if set > 0 {
         return &words[..set];
     }
-    let name = bare_name(&head.value);
+    let name = known_name(&head.value);
     let name = &*name;
     let has_commands = is_interpreter(name, rest)
         || is_elsewhere(name, rest)
         || asks == Some(Why::Argument)
-            && !RUNS_NOTHING.contains(&name)
+            && !runs_nothing(name, rest)
             && !NO_TEXTS.contains(&name)
             && danger::may_run(words);
     if has_commands { rest } else { &[] }
+}
+
+fn runs_nothing(name: &str, rest: &[Word]) -> bool {
+    let Some((_, letters, begins)) = RUNS_NOTHING.iter().find(|it| it.0 == name) else {
+        return false;
+    };
+    !rest.iter().any(|word| {
+        let cluster = word.value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        cluster.is_some_and(|it| it.contains(|c| letters.contains(c)))
+            || begins.iter().any(|begin| word.value.starts_with(begin))
+    })
 }
 
 /// Whether an argument or a variable may run a command that its words do not name, where `asks`
 /// says that it may do something.
 pub(super) fn evades(words: &[Word], asks: Why) -> bool {
     let program = words.first().filter(|head| !is_assignment(&head.value));
-    let name = program.map(|head| bare_name(&head.value)).unwrap_or_default();
-    if RUNS_NOTHING.contains(&&*name) {
+    let name = program.map(|head| known_name(&head.value)).unwrap_or_default();
+    if runs_nothing(&name, words) {
         return false;
     }
     let is_open = |text: &Word| !text.is_literal() || danger::builds_commands(&name, &text.value);
@@ -164,27 +223,19 @@ const READS_INPUT: &[&str] = &[
 /// Names of what a program gets as its input.
 const INPUT: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
-/// Whether it reads code from what it gets as input.
+/// Whether it reads code from what it gets as input, or through a pipe that it is given.
 pub(super) fn reads_code(words: &[Word]) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
-    let name = bare_name(&head.value);
+    let name = known_name(&head.value);
     let is_no_file =
         |word: &Word| word.value.starts_with('-') || INPUT.contains(&word.value.as_str());
-    let is_alone = interpreter(&name).is_some() && rest.iter().all(is_no_file);
-    is_alone || READS_INPUT.contains(&family(&name)) || is_elsewhere(&name, rest)
+    let is_given = rest.iter().all(is_no_file) || rest.iter().any(|word| word.pipe);
+    let is_code = is_given && interpreter(&name).is_some();
+    is_code || READS_INPUT.contains(&&*name) || is_elsewhere(&name, rest)
 }
 
 fn interpreter(name: &str) -> Option<&'static Interpreter> {
-    let family = Some(family(name)).filter(|family| *family != name);
-    let is_named = |it: &&Interpreter| {
-        it.names.contains(&name) || family.is_some_and(|family| it.names.contains(&family))
-    };
-    INTERPRETERS.iter().find(is_named)
-}
-
-/// The name without the digits of a version.
-fn family(name: &str) -> &str {
-    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
+    INTERPRETERS.iter().find(|it| it.names.contains(&name))
 }
 
 fn is_interpreter(name: &str, rest: &[Word]) -> bool {
@@ -193,7 +244,10 @@ fn is_interpreter(name: &str, rest: &[Word]) -> bool {
         let value = word.value.as_str();
         let cluster = value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         cluster.is_some_and(|cluster| cluster.contains(|c| interpreter.letters.contains(c)))
-            || interpreter.words.iter().any(|word| value.starts_with(word))
+            || interpreter.words.iter().any(|word| match *word {
+                CODE => value.contains(|c: char| c.is_whitespace() || "({;".contains(c)),
+                word => value.starts_with(word),
+            })
     })
 }
 
@@ -221,7 +275,8 @@ fn list(words: &[String], found: &mut impl FnMut(&str, String)) {
     for (at, word) in words.iter().enumerate() {
         let Some(head) = head(word).filter(|head| is_program(head)) else { continue };
         let own = if head == word { Cow::Borrowed(&quoted[at]) } else { Cow::Owned(quote(head)) };
-        let rest = &quoted[at + 1..quoted.len().min(at + WORDS)];
+        let end = if at < FIRST { quoted.len() } else { quoted.len().min(at + WORDS) };
+        let rest = &quoted[at + 1..end];
         let room = own.len() + rest.iter().map(|word| word.len() + 1).sum::<usize>();
         let mut text = String::with_capacity(room);
         text.push_str(&own);
@@ -299,6 +354,19 @@ mod tests {
             let mut all = Vec::new();
             commands(code, |_, text| all.push(text));
             assert!(all.iter().any(|text| text == "rm -rf x"), "{code}: {all:?}");
+        }
+    }
+
+    // SH10: a rule that names the end of a command is held against long ones, too.
+    #[test]
+    fn a_long_command_is_found_whole() {
+        let long = format!("git push{} --force", " a".repeat(40));
+        for code in
+            [format!("system(\"{long}\")"), format!("h {long}"), format!("-c alias.x=!{long}")]
+        {
+            let mut all = Vec::new();
+            commands(&code, |_, text| all.push(text));
+            assert!(all.contains(&long), "{code}: {all:?}");
         }
     }
 

@@ -2,9 +2,10 @@
 //!
 //! **Invariant:** nothing here looks at other commands.
 
+use super::program::known_name;
 use super::unwrap::Layer;
 use super::word::{Word, bare_name, has_bare_name, is_assignment};
-use super::{Simple, Why, danger, hidden, names, safe, suggest};
+use super::{Simple, Why, alias, danger, hidden, names, safe, suggest};
 
 /// Folders whose programs are what their names say.
 const TRUSTED: &[&str] =
@@ -22,7 +23,7 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         layer.asks
     } else if open_end && layer.is_bare {
         Some(Why::Wrapper)
-    } else if !is_action_named(words) {
+    } else if !is_action_named(words, open_end) {
         Some(Why::Action)
     } else if danger::has_argument(words, open_end) {
         Some(Why::Argument)
@@ -49,17 +50,23 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         hidden: false,
         known: words.iter().map(Word::known).collect(),
         is_nameless,
+        may_be_alias: alias::may_be(words),
         open_end,
         elsewhere: false,
     }
 }
 
 /// Whether the words are known that say which of its commands a program runs.
-fn is_action_named(words: &[Word]) -> bool {
-    let program: [&str; 1] = [&bare_name(&words[0].value)];
-    let named = suggest::arity(&program).saturating_sub(1);
-    let mut operands = words[1..].iter().filter(|word| !word.value.starts_with('-'));
-    operands.by_ref().take(named).all(Word::is_literal)
+fn is_action_named(words: &[Word], open_end: bool) -> bool {
+    let operands = || words[1..].iter().filter(|word| !word.value.starts_with('-'));
+    let program = known_name(&words[0].value);
+    let first = operands().next().filter(|word| word.is_literal());
+    let name: Vec<&str> =
+        std::iter::once(&*program).chain(first.map(|word| &*word.value)).collect();
+    let named = suggest::arity(&name).saturating_sub(1);
+    // Those that are not there yet may come at the end.
+    let is_there = !open_end || operands().take(named).count() == named;
+    is_there && operands().take(named).all(Word::is_literal)
 }
 
 /// Whether files may lie elsewhere after a command, itself and not what it contains.

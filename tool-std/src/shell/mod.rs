@@ -13,6 +13,7 @@
 
 #[cfg(all(feature = "exec", unix))]
 mod action;
+mod alias;
 mod danger;
 mod find;
 mod folders;
@@ -22,6 +23,7 @@ mod known;
 mod lex;
 mod names;
 mod places;
+mod program;
 mod rawcheck;
 mod rich;
 mod safe;
@@ -170,6 +172,8 @@ pub struct Simple {
     /// Whether it may run a command that nobody can name, so that no rule against commands can
     /// be held against it.
     pub(crate) is_nameless: bool,
+    /// Whether settings may say which command of its program it is.
+    pub(crate) may_be_alias: bool,
     /// Whether more words may come, which nobody has seen.
     pub(crate) open_end: bool,
     /// Whether it may run in another folder, or find other files there.

@@ -90,11 +90,23 @@ fn is_plain_operand(word: &Word) -> bool {
 fn is_safe_git(rest: &[Word]) -> bool {
     let is_quiet = rest.first().is_some_and(|word| word.value == "--no-pager");
     let Some((command, rest)) = rest[usize::from(is_quiet)..].split_first() else { return false };
+    if rest.iter().any(|word| shows_signature(&word.value)) {
+        return false;
+    }
     match command.value.as_str() {
         "--version" => rest.is_empty(),
         "branch" => is_listing(rest),
         name => GIT_LOOKS.contains(&name),
     }
+}
+
+/// Whether a format has something of a signature in it, for which git runs another program.
+fn shows_signature(word: &str) -> bool {
+    let is_one = |field: &str| {
+        let field = field.strip_prefix(['+', '-', ' ']).unwrap_or(field);
+        field.starts_with('G') || field.starts_with("(signature")
+    };
+    word.split('%').skip(1).any(is_one)
 }
 
 /// Whether `git branch` lists branches.
@@ -138,6 +150,7 @@ mod tests {
             "rg -n TODO src",
             "git status",
             "git log --oneline -5",
+            "git log --format=%h%n%gD%an",
             "git diff HEAD~1 -- src",
             "git show HEAD",
             "git branch",
@@ -197,6 +210,10 @@ mod tests {
             "command x",
             "test -v a[$(x)]",
             "[ 1 -eq a[$(x)] ]",
+            "git log --show-signature",
+            "git log --format=%h%GS",
+            "git show --pretty=tformat:%+G?",
+            "git branch --format=%(signature:key)",
             "git branch -D old",
             "git push",
             "git",

@@ -14,7 +14,7 @@ fn every_layer_is_listed() {
     check("timeout 5 sudo ls", &["timeout 5 sudo ls", "sudo ls", "ls"]);
     check("bash -c 'a && b'", &["bash -c 'a && b'", "a", "b"]);
     check("echo $(a $(b))", &["echo $(a $(b))", "a $(b)", "b"]);
-    check("find . -exec mv {} x \\;", &["find . -exec mv '{}' x ';'", "mv x"]);
+    check("find . -exec mv {} x \\;", &["find . -exec mv '{}' x ';'", "mv {} x"]);
     check("A=1 b c", &["A=1 b c", "b c"]);
 }
 

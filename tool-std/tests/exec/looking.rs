@@ -41,7 +41,10 @@ async fn what_is_only_looked_at_is_judged_where_it_lies() {
 // F92: where nobody knows which file is meant, nobody takes the command for harmless.
 #[tokio::test]
 async fn only_files_that_are_known_are_looked_at_without_asking() {
-    let host = Host::new(Mode::Auto, &["allow read", "deny read(.env)", "deny read(sub/secret)"]);
+    let rules = ["allow read", "deny read(.env)", "deny read(sub/secret)"];
+    let commands = ["ln *", "mv *", "touch *"].map(|it| format!("allow exec_command({it})"));
+    let rules: Vec<&str> = rules.into_iter().chain(commands.iter().map(|it| &**it)).collect();
+    let host = Host::new(Mode::Auto, &rules);
     let root = host.folder.path();
     fs::create_dir(root.join("sub")).unwrap();
     for file in [".env", "a.txt", "b.txt", "list", "sub/secret", "sub/open"] {
@@ -101,6 +104,21 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
         ("grep -R x .", Ask),
         ("rg --follow x", Ask),
         ("diff -r sub sub", Ask),
+        ("ls .*.", Ask),
+        ("ls -d .g*", Allow),
+        ("ls -d .[!.]*", Deny),
+        ("ln -s /etc/passwd new && cat new", Ask),
+        ("mv lnk new; head -1 new", Ask),
+        ("mv lnk new; git status", Allow),
+        ("touch new && cat new", Allow),
+        ("diff sub sub", Ask),
+        ("diff sub a.txt", Ask),
+        ("diff a.txt -- sub", Ask),
+        ("diff -u --from-file=sub a.txt", Ask),
+        ("diff * a.txt", Ask),
+        ("cd sub && diff .. open", Ask),
+        ("diff a.txt b.txt", Allow),
+        ("diff <(ls) a.txt", Allow),
         ("find -L sub -name x", Ask),
         ("grep x a.txt /dev/null", Allow),
         ("git diff --no-index / sub", Ask),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -76,8 +77,10 @@ fn bash() -> Option<PathBuf> {
 
 /// The argument lists that bash runs after `start`, when every command gives `status`.
 fn run(bash: &Path, folder: &Path, start: &str, script: &str, status: &str) -> Vec<Vec<String>> {
-    let log = folder.join("log");
-    fs::write(&log, "").expect("the log is emptied");
+    // What bash left running may write late: that belongs to no other script.
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    let log = folder.join(format!("log{}", RUNS.fetch_add(1, Ordering::Relaxed)));
+    fs::write(&log, "").expect("the log is made");
     let done = Command::new(bash)
         // Patterns stand for themselves: which files there are is another matter.
         .args(["--noprofile", "--norc", "-f", "-c"])
@@ -93,8 +96,9 @@ fn run(bash: &Path, folder: &Path, start: &str, script: &str, status: &str) -> V
         .stderr(Stdio::null())
         .status();
     done.expect("bash runs");
-    let log = fs::read_to_string(&log).expect("the log is read");
-    let mut fields = log.split_terminator('\0');
+    let said = fs::read_to_string(&log).expect("the log is read");
+    fs::remove_file(&log).expect("the log is removed");
+    let mut fields = said.split_terminator('\0');
     let mut commands = Vec::new();
     while let Some(count) = fields.next() {
         let count = count.parse().expect("a number");

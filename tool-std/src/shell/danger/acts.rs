@@ -5,7 +5,7 @@
 
 /// What is dangerous among the arguments of some programs.
 #[derive(Debug)]
-struct Acts {
+pub(super) struct Acts {
     names: &'static [&'static str],
     /// Options of one letter, also among others behind one dash.
     letters: &'static str,
@@ -24,16 +24,32 @@ const fn acts(
 }
 
 const ACTS: &[Acts] = &[
+    Acts { within: &[":"], ..acts(&["cpio"], "", &["--rsh"]) },
     acts(&["ack", "ag", "bat", "batcat", "delta"], "", &["--ackrc", "--out", "--pager"]),
     acts(&["apt", "apt-get", "aptitude"], "co", &["--config-file", "--option"]),
     acts(
-        &["ar", "nm", "objcopy", "objdump", "ranlib", "size", "strings", "strip"],
+        &[
+            "ar",
+            "gcc-ar",
+            "gcc-nm",
+            "gcc-ranlib",
+            "nm",
+            "objcopy",
+            "objdump",
+            "ranlib",
+            "size",
+            "strings",
+            "strip",
+        ],
         "",
         &["--pl", "@"],
     ),
     acts(&["bazel", "bazelisk"], "", &["--bazelrc", "--run_under"]),
     acts(
-        &["c++", "cc", "clang", "clang++", "g++", "gcc", "gfortran"],
+        &[
+            "c++", "c89", "c99", "cc", "clang", "clang++", "cpp", "f77", "f95", "g++", "gcc",
+            "gdc", "gfortran", "gnat",
+        ],
         "",
         &[
             "--config",
@@ -59,6 +75,8 @@ const ACTS: &[Acts] = &[
     acts(&["cmake"], "", &["--toolchain", "-C", "-E", "-P"]),
     acts(&["ctest"], "S", &["--build-and-test", "--script"]),
     acts(&["date"], "", &["--s", "-Rs", "-Rus", "-s", "-uRs", "-us"]),
+    acts(&["diff3", "sdiff"], "o", &["--diff-p", "--o"]),
+    acts(&["dmesg"], "CDEcn", &["--cl", "--console-", "--read-c"]),
     acts(&["docker", "nerdctl", "podman"], "", &["--config"]),
     acts(&["dpkg"], "", &["--post-i", "--pre-i"]),
     acts(&["file"], "Cm", &["--co", "--mag"]),
@@ -99,6 +117,14 @@ const ACTS: &[Acts] = &[
     ),
     acts(&["helm", "kubectl", "oc"], "", &["--kubeconfig", "--post-renderer", "--profile"]),
     // It takes any beginning of an option that is no other's.
+    acts(&["hostname"], "Fb", &["--b", "--f"]),
+    acts(&["iconv"], "o", &["--o"]),
+    acts(&["install", "ginstall"], "", &["--strip-"]),
+    acts(
+        &["journalctl"],
+        "",
+        &["--cursor-f", "--flush", "--relinq", "--rot", "--setup", "--sync", "--update", "--vac"],
+    ),
     acts(&["hg"], "R", &["--con", "--cw", "--debugg", "--pager", "--rep"]),
     acts(&["jj"], "R", &["--config", "--repository"]),
     acts(&["just"], "cdf", &["--choose", "--command", "--justfile", "--shell", "--working-d"]),
@@ -121,6 +147,12 @@ const ACTS: &[Acts] = &[
         within: &[".lua"],
         ..acts(&["pandoc"], "FLd", &["--data", "--de", "--ext", "--fi", "--lua", "--pdf-engine"])
     },
+    acts(
+        &["pip", "pipx"],
+        "C",
+        &["--build-o", "--conf", "--edi", "--glo", "--install-o", "--log", "--py", "--rep"],
+    ),
+    acts(&["ptx"], "G", &["--tr"]),
     acts(&["pylint"], "", &["--init", "--load", "--output=", "--rc"]),
     // It empties that folder first.
     acts(&["pytest"], "", &["--baset"]),
@@ -148,6 +180,14 @@ const ACTS: &[Acts] = &[
             "llvm_a",
         ],
     ),
+    acts(&["prove"], "DMPae", &["--arc", "--exe", "--form", "--harn", "--mod", "--plug", "--rc"]),
+    acts(&["psql"], "Lo", &["--log-f", "--o"]),
+    acts(&["mariadb", "mysql"], "", &["--init-c", "--pag", "--plugin", "--tee"]),
+    // What stands in the list of files may be a command.
+    acts(&["mksquashfs"], "p", &["-pf"]),
+    acts(&["reset", "tset"], "eik", &[]),
+    acts(&["shuf"], "o", &["--o"]),
+    acts(&["ss"], "DK", &["--di", "--k"]),
     acts(&["ssh-add"], "DSs", &[]),
     acts(&["ssh-keygen"], "Dw", &[]),
     acts(&["svn"], "", &["--config", "--diff-c", "--diff3", "--editor"]),
@@ -155,17 +195,19 @@ const ACTS: &[Acts] = &[
     acts(&["tree"], "Ro", &[]),
 ];
 
-/// Whether one of the arguments is dangerous to a program of this name.
-pub(super) fn has_one<'w>(program: &str, mut arguments: impl Iterator<Item = &'w str>) -> bool {
-    // `gcc-14` is `gcc` too.
-    let family = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let is_named = |acts: &&Acts| acts.names.contains(&program) || acts.names.contains(&family);
-    let Some(acts) = ACTS.iter().find(is_named) else { return false };
-    arguments.any(|argument| acts.object_to(argument))
+/// What is known of a program of this name.
+pub(super) fn of(program: &str) -> Option<&'static Acts> {
+    ACTS.iter().find(|acts| acts.names.contains(&program))
+}
+
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    ACTS.iter().flat_map(|acts| acts.names).copied()
 }
 
 impl Acts {
-    fn object_to(&self, argument: &str) -> bool {
+    /// Whether an argument is dangerous to it.
+    pub(super) fn object_to(&self, argument: &str) -> bool {
         let cluster = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         cluster.is_some_and(|cluster| cluster.contains(|c| self.letters.contains(c)))
             || self.begins.iter().any(|begin| argument.starts_with(begin))
@@ -175,7 +217,13 @@ impl Acts {
 
 #[cfg(test)]
 mod tests {
-    use super::has_one;
+    use super::of;
+    use crate::shell::program::known_name;
+
+    fn has_one<'w>(program: &str, mut arguments: impl Iterator<Item = &'w str>) -> bool {
+        of(&known_name(program))
+            .is_some_and(|acts| arguments.any(|argument| acts.object_to(argument)))
+    }
 
     // SH6
     #[test]

@@ -8,13 +8,22 @@ mod acts;
 mod profiles;
 mod sed;
 
+use self::acts::Acts;
 use self::profiles::{PROFILES, Profile};
-use super::word::{Word, bare_name, is_listed};
+use super::alias;
+use super::program::known_name;
+use super::word::{Word, is_listed};
 
 /// Whether something is known of the arguments of a program of this name.
 #[cfg(all(feature = "exec", unix))]
 pub(super) fn has_profile(program: &str) -> bool {
-    PROFILES.iter().any(|profile| profile.names.contains(&&*bare_name(program)))
+    PROFILES.iter().any(|profile| profile.names.contains(&&*known_name(program)))
+}
+
+/// The programs of which something is known.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().flat_map(|profile| profile.names).copied().chain(acts::names())
 }
 
 /// Whether an argument of a known program may run another one or write a file.
@@ -22,23 +31,36 @@ pub(super) fn has_profile(program: &str) -> bool {
 /// `open_end` says that more words may come, which nobody has seen.
 pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
     let Some(head) = words.first() else { return false };
-    let name = bare_name(&head.value);
+    let name = known_name(&head.value);
     if name == "wait" {
         return words[1..].iter().any(|word| word.value.starts_with('-'));
+    }
+    if name == "stty" {
+        return open_end || words[1..].iter().any(|word| !is_terminal_setting(&word.value));
     }
     if matches!(&*name, "[" | "printf" | "test") {
         let names_one = words[1..].iter().any(|word| names_variable(&word.value));
         return names_one || name == "printf" && counts(&words[1..]);
     }
-    let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
-        return acts::has_one(&name, words[1..].iter().map(|word| &*word.value));
+    let is_open = || {
+        open_end || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
     };
-    open_end
-        || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
+    if has_operand(&name, &words[1..], open_end) {
+        return true;
+    }
+    let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
+        let mut known = acts::of(&name).into_iter().chain(modules(&name, &words[1..]));
+        let acts = |it: &Acts| words[1..].iter().any(|word| it.object_to(&word.value));
+        return known.any(|it| is_open() || acts(it));
+    };
+    is_open()
         || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
             "awk" => awk_programs(words).any(|word| word.unknown || awk_acts(&word.value)),
-            "cargo" => arguments(words, profile).iter().any(|word| cargo_acts(&word.value)),
+            "cargo" => {
+                arguments(words, profile).iter().any(|word| cargo_acts(&word.value))
+                    || clippy_acts(words)
+            }
             "curl" => words[1..].iter().any(|word| names_file(&word.value)),
             "git" => git_acts(words),
             "make" => words[1..].iter().any(|word| word.value.contains('=')),
@@ -49,14 +71,80 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
             // An editor of lines takes `!` for a command.
             "less" | "vim" => words[1..].iter().any(|word| word.value.starts_with(['+', '!'])),
             "sed" => sed_acts(words),
-            "tar" => words.get(1).is_some_and(|word| profile.has_letter(&word.value)),
+            "tar" => {
+                words.get(1).is_some_and(|word| profile.has_letter(&word.value))
+                    || names_host(words)
+            }
             _ => false,
         }
 }
 
+/// Programs that write an operand, or set something to it: how many they have that they only
+/// read, and the letters of their options that take the next word.
+const OPERANDS: &[(&str, usize, &str)] =
+    &[("hostname", 0, ""), ("uniq", 1, "fsw"), ("xxd", 1, "Rcglnos")];
+
+/// Whether it may have such an operand.
+fn has_operand(name: &str, rest: &[Word], open_end: bool) -> bool {
+    let Some((_, read, letters)) = OPERANDS.iter().find(|it| it.0 == name) else { return false };
+    if open_end || rest.iter().any(|word| word.may_be_option() || word.glob) {
+        return true;
+    }
+    let mut operands = 0;
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.value.strip_prefix('-') {
+            Some(option) if option.len() == 1 && letters.contains(option) => drop(words.next()),
+            Some(option) if !option.is_empty() => {}
+            _ => operands += 1,
+        }
+    }
+    operands > *read
+}
+
+/// What is known of the programs that Python may run as modules, each once. Which option names
+/// one is not certain: letters stand together, and some take values.
+fn modules(program: &str, words: &[Word]) -> Vec<&'static Acts> {
+    let mut known: Vec<&Acts> = Vec::new();
+    if !matches!(program, "py" | "pypy" | "python") {
+        return known;
+    }
+    for (at, word) in words.iter().enumerate() {
+        let option = word.value.strip_prefix('-').filter(|option| !option.starts_with('-'));
+        let Some((_, attached)) = option.and_then(|option| option.split_once('m')) else {
+            continue;
+        };
+        let next = words.get(at + 1).map(|word| word.value.as_str());
+        let name = if attached.is_empty() { next } else { Some(attached) }.unwrap_or_default();
+        let name = name.strip_suffix(".__main__").unwrap_or(name);
+        let acts = acts::of(&known_name(name));
+        known.extend(acts.filter(|acts| !known.iter().any(|it| std::ptr::eq(*it, *acts))));
+    }
+    known
+}
+
+/// Whether cargo gives the compiler options behind `--` that are dangerous.
+fn clippy_acts(words: &[Word]) -> bool {
+    let (before, behind) = match words.iter().position(|word| word.value == "--") {
+        Some(end) => words.split_at(end),
+        None => return false,
+    };
+    let compiler = acts::of("rustc").filter(|_| before.iter().any(|it| it.value == "clippy"));
+    compiler.is_some_and(|rustc| behind.iter().any(|word| rustc.object_to(&word.value)))
+}
+
+/// Whether tar may take a part of a name for a machine, and start a shell there.
+fn names_host(words: &[Word]) -> bool {
+    let may_be = |word: &Word| {
+        let value = word.value.as_str();
+        value.contains(':') && (!value.starts_with("--") || value.starts_with("--f"))
+    };
+    words[1..].iter().any(may_be) && !words.iter().any(|word| word.value == "--force-local")
+}
+
 /// Whether a text among the arguments may be a command, where an argument is dangerous.
 pub(super) fn may_run(words: &[Word]) -> bool {
-    let name = words.first().map(|head| bare_name(&head.value));
+    let name = words.first().map(|head| known_name(&head.value));
     !matches!(name.as_deref(), Some("sed" | "gsed")) || sed_acts(words)
 }
 
@@ -66,9 +154,21 @@ pub(super) fn builds_commands(program: &str, text: &str) -> bool {
     match program {
         "sed" | "gsed" => true,
         "awk" | "gawk" | "mawk" | "nawk" => awk_runs(text),
+        // They say which keys change a line that a shell reads.
+        "reset" | "stty" | "tset" => true,
+        // No program: a variable.
+        "" | "cargo" | "git" | "hg" | "jj" if alias::is_made(text) => true,
         // A shell reads it in the end.
         _ => text.contains(['$', '`']) || text.contains('/') && text.contains(['*', '?', '[']),
     }
+}
+
+/// Whether an argument of `stty` leaves alone which keys end, edit or change a line.
+fn is_terminal_setting(argument: &str) -> bool {
+    const HARMLESS: &str = "\
+        --all --save -F -a -echo -echoe -g -ixon -onlcr -opost -tostop cols columns cooked echo echoe \
+        ixon onlcr opost rows sane size speed tostop";
+    is_listed(HARMLESS, argument) || argument.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether bash takes what follows as a variable, and runs what stands in its subscript.
@@ -130,7 +230,7 @@ impl Profile {
 fn is_message(words: &[Word], at: usize) -> bool {
     let is_text = words.get(1).is_some_and(|word| matches!(&*word.value, "commit" | "tag"));
     is_text
-        && bare_name(&words[0].value) == "git"
+        && known_name(&words[0].value) == "git"
         && matches!(&*words[at - 1].value, "-m" | "-am" | "--message")
         && !words[at].splits
 }
@@ -233,6 +333,13 @@ fn git_acts(words: &[Word]) -> bool {
     // Behind `--` these are values.
     let mut options = words.iter().take_while(|word| word.value != "--");
     let only_tells = command == "config" && options.any(is_told);
+    // The hooks of a repository in a folder run.
+    let is_folder =
+        |word: &Word| word.value.starts_with(['.', '/', '~']) || word.value.starts_with("file:");
+    let pushes = matches!(command, "http-push" | "push" | "send-pack");
+    if pushes && words[1..].iter().any(is_folder) {
+        return true;
+    }
     // `submodule--helper` is what does the work of `submodule`.
     let base = command.split_once("--").map_or(command, |(base, _)| base);
     [command, base].iter().any(|name| is_listed(GIT_ACTS, name)) && !only_tells
@@ -285,7 +392,7 @@ const DESTROYERS: &str = "\
 /// Whether it removes by force, or destroys what cannot be brought back.
 pub(super) fn is_destructive(words: &[Word]) -> bool {
     let Some(head) = words.first() else { return false };
-    let name = bare_name(&head.value);
+    let name = known_name(&head.value);
     match &*name {
         "rm" => is_forced_removal(words),
         "dd" => words.iter().any(|word| word.value.starts_with("of=/dev/")),
@@ -296,7 +403,7 @@ pub(super) fn is_destructive(words: &[Word]) -> bool {
 /// The same of a text of words.
 pub(super) fn is_destructive_text(text: &str) -> bool {
     let is_one = |name: &str| name == "rm" || name == "dd" || is_destroyer(name);
-    let is_possible = text.split(' ').next().is_some_and(|program| is_one(&bare_name(program)));
+    let is_possible = text.split(' ').next().is_some_and(|program| is_one(&known_name(program)));
     is_possible && is_destructive(&text.split(' ').map(Word::literal).collect::<Vec<_>>())
 }
 
@@ -306,8 +413,11 @@ fn is_destroyer(name: &str) -> bool {
 
 fn is_forced_removal(words: &[Word]) -> bool {
     let is_forced = |word: &Word| match word.value.strip_prefix('-') {
-        // `--force` may be cut short.
-        Some(rest) if rest.starts_with('-') => rest.len() > 1 && "-force".starts_with(rest),
+        // `--force` may be cut short, and so may `--interactive`.
+        Some(rest) if rest.starts_with('-') => match rest.split_once('=') {
+            Some((name, value)) => "-interactive".starts_with(name) && value.starts_with('n'),
+            None => rest.len() > 1 && "-force".starts_with(rest),
+        },
         Some(letters) => letters.contains('f'),
         None => false,
     };

@@ -58,7 +58,7 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: false,
     },
     Profile {
-        names: &["find", "gfind"],
+        names: &["find", "gfind", "bfs"],
         letters: "f",
         harmless: "\
             E H L O1 O2 O3 P X a amin and anewer atime cmin cnewer ctime d daystart depth empty \
@@ -95,7 +95,7 @@ pub(super) const PROFILES: &[Profile] = &[
             points-at porcelain pretty prune push quiet quit raw rebase recurse-submodules \
             reflog regexp-ignore-case relative relative-date remotes reset-author reuse-message \
             reverse root set-upstream set-upstream-to shallow-since short shortstat show-current \
-            show-prefix show-signature show-stash show-toplevel signoff simplify-by-decoration \
+            show-prefix show-stash show-toplevel signoff simplify-by-decoration \
             since single-branch skip soft sort source squash stage staged stat stat-width \
             submodule summary symbolic-full-name tags text theirs topo-order track unified \
             unmerged unshallow until untracked untracked-files update verbose verify version \
@@ -112,7 +112,7 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: true,
     },
     Profile {
-        names: &["less", "more", "most"],
+        names: &["less", "more", "most", "pager", "sensible-pager"],
         letters: "koOT",
         harmless: "chop-long-lines help ignore-case line-numbers quit-if-one-screen version",
         single_dash: false,
@@ -124,7 +124,22 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: false,
     },
     Profile {
-        names: &["vim", "ex", "nvim", "vi", "view", "vimdiff", "emacs", "ed"],
+        names: &[
+            "vim",
+            "editor",
+            "ex",
+            "gview",
+            "gvim",
+            "nvim",
+            "rview",
+            "rvim",
+            "sensible-editor",
+            "vi",
+            "view",
+            "vimdiff",
+            "emacs",
+            "ed",
+        ],
         letters: "SUVWcfilsuwx",
         harmless: "help version",
         single_dash: false,

@@ -28,6 +28,9 @@ fn arguments_that_act_are_seen() {
         "git config core.pager x",
         "git config core.fsmonitor x -- --get",
         "git bundle create x HEAD",
+        "git push ./x HEAD",
+        "git push -q file:///x",
+        "git send-pack /x",
         "git submodule foreach x",
         "git bisect run x",
         "rg --pre=x y",
@@ -110,6 +113,8 @@ fn daily_work_is_not() {
         "find . -name x -type f -maxdepth 2",
         "git commit -m x",
         "git push --force-with-lease origin main",
+        "git push -u origin feature/x",
+        "git push git@host:x/y.git HEAD:z",
         "git log --oneline -n 5 --stat",
         "git checkout -b x",
         "git --no-pager diff --cached",
@@ -174,6 +179,8 @@ fn forced_removal_is_destructive() {
         "rm -Rvf x",
         "rm --force x",
         "rm --fo x",
+        "rm -r --interactive=never x",
+        "rm --int=no x",
         "/bin/rm -rf x",
         "RM.EXE -f x",
         "rm -r /",
@@ -186,7 +193,16 @@ fn forced_removal_is_destructive() {
     ] {
         assert!(is_destructive(&words(text)), "{text}");
     }
-    for text in ["rm x", "rm -r x", "rm -- -f", "rm -i ./f", "rmdir -f", "dd of=x", "git rm -f x"] {
+    for text in [
+        "rm x",
+        "rm -r --interactive=once x",
+        "rm -r x",
+        "rm -- -f",
+        "rm -i ./f",
+        "rmdir -f",
+        "dd of=x",
+        "git rm -f x",
+    ] {
         assert!(!is_destructive(&words(text)), "{text}");
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use crate::shell::places::Place;
-use crate::shell::unwrap::Language;
+use crate::shell::unwrap::{Language, Placeholder};
 use crate::shell::word::Word;
 
 /// A script that waits.
@@ -28,23 +28,25 @@ pub(super) struct Job {
     pub(super) open_end: bool,
     /// Whether it is only possible that it is a command.
     pub(super) is_guess: bool,
+    /// Whether it works on files that another command finds.
+    pub(super) is_found: bool,
 }
 
 impl Job {
-    /// Takes out the words that stand for something else.
-    pub(super) fn without(mut self, placeholder: Option<&str>) -> Self {
+    /// Says which words nobody knows, because `placeholder` stands in them for something else.
+    pub(super) fn open(mut self, placeholder: Option<&Placeholder>) -> Self {
         let Some(placeholder) = placeholder else { return self };
-        let mut words = self.words[self.range.clone()].to_vec();
-        for word in words.iter_mut().filter(|word| word.value.contains(placeholder)) {
-            word.unknown = true;
-        }
-        if words.iter().skip(1).any(|word| word.value == placeholder) {
-            let head = words.remove(0);
-            words.retain(|word| word.value != placeholder);
-            words.insert(0, head);
-        }
-        self.range = 0..words.len();
-        self.words = words.into();
+        let words = &self.words[self.range.clone()];
+        let is_given = self.open_end || words.iter().any(|word| placeholder.is_in(word));
+        self.is_found = is_given && matches!(placeholder, Placeholder::Path(_));
+        // What comes at the end may as well be left out: more words come there.
+        let is_more =
+            |word: &&Word| *placeholder != Placeholder::Path("/_") && placeholder.is(word);
+        let more = words.iter().skip(1).rev().take_while(is_more).count();
+        self.open_end |= more > 0;
+        let words = words[..words.len() - more].iter().cloned();
+        self.words = words.map(|word| placeholder.open(word)).collect();
+        self.range = 0..self.words.len();
         self
     }
 }

@@ -238,7 +238,7 @@ impl Judge {
 
     fn command(&mut self, words: Vec<Word>, inner: bool, depth: usize, place: Place) {
         let range = 0..words.len();
-        let (open_end, is_guess) = (false, false);
+        let (open_end, is_guess, is_found) = (false, false, false);
         self.jobs.push_back(Job {
             words: words.into(),
             range,
@@ -247,6 +247,7 @@ impl Judge {
             place,
             open_end,
             is_guess,
+            is_found,
         });
     }
 
@@ -268,6 +269,7 @@ impl Judge {
                     hidden: true,
                     known: Vec::new(),
                     is_nameless: false,
+                    may_be_alias: false,
                     open_end: false,
                     elsewhere: false,
                 });
@@ -296,7 +298,9 @@ impl Judge {
         };
         let simple = known::simple(shown, text, job.open_end, &layer);
         let elsewhere = !job.place.stays;
-        let simple = Simple { inner: job.inner, elsewhere, ..simple };
+        // Where these files lie, no word of its own says.
+        let safe = simple.safe && !job.is_found;
+        let simple = Simple { inner: job.inner, elsewhere, safe, ..simple };
         if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
             self.places.moves(job.place);
             self.answer.moves.push(folders::target(shown));
@@ -353,7 +357,7 @@ impl Judge {
                 is_guess,
                 ..job.clone()
             };
-            self.jobs.push_back(inner.without(layer.placeholder.as_deref()));
+            self.jobs.push_back(inner.open(layer.placeholder.as_ref()));
         }
     }
 

@@ -133,7 +133,8 @@ impl Frame {
 
     /// Whether the next word names a program, for all that is known so far.
     fn is_at_program(&self) -> bool {
-        self.words[self.assignments..].iter().all(|word| matches!(&*word.value, "time" | "-p"))
+        let is_time = |word: &Word| matches!(&*word.value, "time" | "-p" | "--");
+        self.words[self.assignments..].iter().all(is_time)
     }
 }
 

@@ -8,8 +8,9 @@
 mod table;
 
 use self::table::{ARITIES, BANNED, RUNS_CODE, WITH_COMMANDS};
+use super::program::known_name;
 use super::word::{bare_name, is_plain};
-use super::{Simple, Understood, Why, hidden};
+use super::{Simple, Understood, Why, hidden, unwrap};
 
 /// The most words of a prefix.
 const MAX_WORDS: usize = 2;
@@ -56,9 +57,8 @@ pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
     let argv: Vec<&str> = simple.argv.iter().map(String::as_str).collect();
     let Some(&program) = argv.first() else { return Vec::new() };
     let name = bare_name(program);
-    // `python3.12` is `python` too.
-    let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let is_whole_program = is_banned(&[&*name]) || is_banned(&[family]);
+    let known = known_name(program);
+    let is_whole_program = is_banned(&[&*name]) || is_banned(&[&*known]);
     if is_whole_program && !WITH_COMMANDS.contains(&&*name) {
         return Vec::new();
     }
@@ -74,8 +74,9 @@ pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
         && prefix.len() == arity
         && prefix.iter().all(is_written_plainly)
         && !is_banned(prefix)
-        && ![&*name, family, &*prefix.join(" ")].iter().any(|it| is_in(RUNS_CODE, it))
-        && !hidden::runs_texts(&name, prefix.get(1));
+        && ![&*name, &*known, &*prefix.join(" ")].iter().any(|it| is_in(RUNS_CODE, it))
+        && !unwrap::runs_others(&known)
+        && !hidden::runs_texts(&known, prefix.get(1));
     if names_command {
         patterns.push(format!("{} *", prefix.join(" ")));
     }

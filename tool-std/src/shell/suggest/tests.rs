@@ -65,6 +65,8 @@ fn a_program_alone_is_offered_only_as_it_is() {
         assert!(suggestions(&understood, &|_| false).iter().all(|it| it == script), "{script}");
     }
     check("make test", &["make test", "make test *"]);
+    check("rake x", &["rake x"]);
+    check("qemu-x86_64-static x", &[]);
     check("pytest", &["pytest", "pytest *"]);
     check("uv sync", &["uv sync", "uv sync *"]);
 }
@@ -89,6 +91,10 @@ fn nothing_is_offered_for_what_runs_anything() {
         "kubectl debug x",
         "mosh x",
         "socat x y",
+        "editor x",
+        "vim.basic x",
+        "perl5.36-x86_64-linux-gnu x",
+        "zsh5 x",
     ] {
         check(script, &[]);
     }

@@ -18,7 +18,25 @@ use self::table::{
     BASH, DECLARE, Kind, OTHER_SHELLS, UNCERTAIN, WINDOWS_SHELLS, WRAPPERS, Wrapper,
 };
 use super::Why;
-use super::word::{Word, bare_name, is_assignment};
+use super::program::{has_longer_name, known_name};
+use super::word::{Word, is_assignment};
+
+/// Whether a program runs whatever others it is told, in all that it does.
+pub(super) fn runs_others(name: &str) -> bool {
+    let is_wrapper = WRAPPERS.iter().any(|it| it.then.is_empty() && it.names.contains(&name));
+    let is_uncertain =
+        UNCERTAIN.iter().any(|(names, then)| then.is_empty() && names.contains(&name));
+    let shells = [BASH, OTHER_SHELLS, WINDOWS_SHELLS];
+    is_wrapper || is_uncertain || shells.iter().any(|shells| shells.contains(&name))
+}
+
+/// The programs that are known to run others.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let wrappers = WRAPPERS.iter().flat_map(|wrapper| wrapper.names);
+    let uncertain = UNCERTAIN.iter().flat_map(|(names, _)| *names);
+    wrappers.chain(uncertain).chain(BASH).chain(OTHER_SHELLS).chain(WINDOWS_SHELLS).copied()
+}
 
 /// What one command says about others.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,8 +45,8 @@ pub(super) struct Layer {
     pub(super) inner: Vec<Range<usize>>,
     /// Whether it is only possible that commands stand there.
     pub(super) is_guess: bool,
-    /// Words of inner commands that stand for what is not known.
-    pub(super) placeholder: Option<String>,
+    /// What stands in inner commands for what is not known.
+    pub(super) placeholder: Option<Placeholder>,
     /// Whether more words may come at the end.
     pub(super) open_end: bool,
     /// Texts that a shell reads, and whether it reads them as bash does.
@@ -43,6 +61,52 @@ pub(super) struct Layer {
     pub(super) stays: bool,
     /// Whether it waits for a command that is not there.
     pub(super) is_bare: bool,
+}
+
+/// What stands in the words of a command for something that is put there when it runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Placeholder {
+    /// Texts that are chosen, and what comes from the input in their place.
+    Line(Vec<String>),
+    /// The path of a file that was found. Of `{}` there are parts, such as `{/}`.
+    Path(&'static str),
+}
+
+impl Placeholder {
+    /// Whether it is all of a word.
+    pub(super) fn is(&self, word: &Word) -> bool {
+        match self {
+            Self::Line(texts) => texts.contains(&word.value),
+            Self::Path(path) => word.value == *path,
+        }
+    }
+
+    /// Whether it is in a word.
+    pub(super) fn is_in(&self, word: &Word) -> bool {
+        match self {
+            Self::Line(texts) => texts.iter().any(|text| word.value.contains(text)),
+            Self::Path("{}") => ["{}", "{.}", "{/"].iter().any(|part| word.value.contains(part)),
+            Self::Path(path) => word.value.contains(path),
+        }
+    }
+
+    /// The word, with what is not known of it.
+    pub(super) fn open(&self, mut word: Word) -> Word {
+        if !self.is_in(&word) {
+            return word;
+        }
+        // A path begins with the folder in which it was searched for, but not a part of it.
+        let leads = match self {
+            Self::Line(texts) => texts.iter().any(|text| word.value.starts_with(text)),
+            Self::Path(_) => word.value.starts_with("{/"),
+        };
+        word.unknown = true;
+        word.leads |= leads || word.value.starts_with('-');
+        if self.is(&word) {
+            word.shown.clone_from(&word.value);
+        }
+        word
+    }
 }
 
 /// Who reads a script.
@@ -77,8 +141,16 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
     if is_assignment(&head.value) {
         return assignments(words);
     }
-    let name = bare_name(&head.value);
-    let name = &*name;
+    let layer = known(words, &known_name(&head.value));
+    if has_longer_name(&head.value) {
+        // It need not be what is known under the shorter name.
+        return Layer { is_transparent: false, stays: false, ..layer };
+    }
+    layer
+}
+
+/// The same for what is known of a program of this name.
+fn known(words: &[Word], name: &str) -> Layer {
     if BASH.contains(&name) || OTHER_SHELLS.contains(&name) {
         return shell(words, name);
     }
@@ -87,7 +159,7 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
     }
     match name {
         "." | "source" => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
-        "find" | "gfind" | "fd" | "fdfind" => search(words),
+        "find" | "gfind" | "fd" | "fdfind" | "bfs" => search(words),
         "trap" => trap(words),
         "su" | "script" => with_script_option(words, 1),
         // Without this it is `su`.
@@ -213,7 +285,12 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper, start: usize) -> Layer
     Layer {
         inner: iter::once(at..words.len()).collect(),
         open_end: is_xargs,
-        placeholder: is_xargs.then(|| placeholder(&words[1..at])).flatten(),
+        placeholder: match name {
+            // The file that has changed.
+            "entr" => Some(Placeholder::Path("/_")),
+            _ if is_xargs => placeholder(&words[1..at]),
+            _ => None,
+        },
         is_transparent,
         stays: is_transparent || matches!(name, "builtin" | "command" | "env" | "exec"),
         ..Layer::default()
@@ -238,14 +315,15 @@ fn unknown_option(words: &[Word], at: usize) -> Layer {
     Layer { scripts, ..Layer::guess(words, at, Why::Wrapper) }
 }
 
-/// What `xargs -I {}` replaces.
-fn placeholder(options: &[Word]) -> Option<String> {
-    let at = options.iter().position(|word| word.value.starts_with("-I"))?;
-    let value = match options[at].value.strip_prefix("-I")? {
-        "" => options.get(at + 1)?.value.as_str(),
-        attached => attached,
+/// What `xargs -I {}` replaces. With several options that is the last one, but what looks like
+/// one may be the value of another.
+fn placeholder(options: &[Word]) -> Option<Placeholder> {
+    let value = |(at, word): (usize, &Word)| match word.value.strip_prefix("-I")? {
+        "" => options.get(at + 1).map(|word| word.value.clone()),
+        attached => Some(attached.to_owned()),
     };
-    Some(value.to_owned())
+    let values: Vec<String> = options.iter().enumerate().filter_map(value).collect();
+    (!values.is_empty()).then_some(Placeholder::Line(values))
 }
 
 fn is_uncertain(name: &str, words: &[Word]) -> bool {
@@ -263,7 +341,7 @@ fn is_bisect(name: &str, words: &[Word]) -> bool {
 
 /// `find -exec command ;`, `fd -x command`
 fn search(words: &[Word]) -> Layer {
-    let mut layer = Layer { placeholder: Some("{}".to_owned()), ..Layer::default() };
+    let mut layer = Layer { placeholder: Some(Placeholder::Path("{}")), ..Layer::default() };
     let mut at = 1;
     while at < words.len() {
         if is_exec(&words[at].value) {
@@ -272,6 +350,9 @@ fn search(words: &[Word]) -> Layer {
             let end = words[start..].iter().position(is_end).map_or(words.len(), |end| start + end);
             if start < end {
                 layer.inner.push(start..end);
+                // Where no word stands for the path, `fd` puts it behind them.
+                let has_place = |word: &Word| word.value.contains('{');
+                layer.open_end |= !words[start..end].iter().any(has_place);
             }
             layer.asks = Some(Why::Argument);
             at = end;

@@ -99,7 +99,6 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "-a",
             "-E",
             "-s",
-            "-J",
             "-R",
             "--max-args",
             "--max-procs",
@@ -226,12 +225,22 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(&["mpiexec", "mpirun", "srun"], Judged, &[], &["-n", "-np"], 0),
     wrapper(&["ccache", "distcc", "sccache", "scan-build"], Judged, &[], &[], 0),
     wrapper(&["uname26"], Judged, &["-R"], &[], 0),
+    wrapper(&["logsave"], Judged, &["-a", "-s", "-v"], &[], 1),
+    wrapper(&["debconf", "debconf-apt-progress", "gpg-agent"], Judged, &["--daemon"], &[], 0),
+    wrapper(&["coresched", "enosys", "pipesz", "setpgid", "uclampset"], Judged, &[], &[], 0),
+    wrapper(&["annotate-output", "kcov", "memusage", "openvt", "sotruss"], Judged, &[], &[], 0),
+    wrapper(&["c8", "nyc", "zrun", "flamegraph", "multitime", "gtime"], Judged, &[], &[], 0),
+    wrapper(&["bubblejail", "minijail", "nsjail", "pseudo", "catatonit"], Judged, &[], &[], 0),
+    wrapper(&["gamemoderun", "optirun", "primusrun", "steam-run"], Judged, &[], &[], 0),
+    wrapper(&["box86", "box64", "winedbg", "envchain", "systemd-cat"], Judged, &[], &[], 0),
     runner(&["cabal", "lerna", "opam", "stack"], &["exec"]),
     runner(&["fnm", "goenv", "jenv", "nodenv", "nvm"], &["exec", "run"]),
     runner(&["dotenvx", "foreman", "honcho", "volta"], &["run"]),
     runner(&["launchctl"], &["submit"]),
     runner(&["rr", "uftrace"], &["record", "live"]),
     runner(&["rvm"], &["do"]),
+    runner(&["samply", "asciinema"], &["record", "rec"]),
+    runner(&["apptainer", "singularity", "toolbox"], &["exec", "run"]),
     runner(&["perf"], &["stat", "record", "trace", "mem", "lock", "sched", "c2c", "kvm"]),
     runner(&["jobs"], &["-x"]),
 ];
@@ -252,6 +261,10 @@ pub(super) const UNCERTAIN: &[(&[&str], &[&str])] = &[
     (&["cmake"], &["chdir", "env", "time"]),
     (&["capsh"], &[]),
     (&["xterm", "gnome-terminal", "konsole", "alacritty", "kitty"], &[]),
+    (&["lxterm", "mate-terminal", "rxvt", "uxterm", "x-terminal-emulator"], &[]),
+    (&["dockerize", "hivemind", "overmind", "wait-for-it"], &[]),
+    (&["scriptlive"], &[]),
+    (&["guix"], &["environment", "shell"]),
 ];
 
 /// Shells that read bash's language as it is understood here.
@@ -260,7 +273,6 @@ pub(super) const BASH: &[&str] = &["bash", "sh"];
 /// Shells with a language of their own, but commands of the same form.
 pub(super) const OTHER_SHELLS: &[&str] = &[
     "ash",
-    "bash-static",
     "csh",
     "dash",
     "elvish",
