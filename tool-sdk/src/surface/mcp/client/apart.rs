@@ -6,18 +6,19 @@
 //!
 //! **Invariant:** no thread where connections live ever does such work.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout;
 
-/// How many of them there are at most.
-const MOST: usize = 8;
+/// Places for lists of tools that are taken in.
+pub(super) static LISTS: Semaphore = Semaphore::const_new(4);
 
-static BUSY: AtomicUsize = AtomicUsize::new(0);
+/// Places for values that are judged.
+pub(super) static VALUES: Semaphore = Semaphore::const_new(4);
 
 /// Whether somebody still waits.
 #[derive(Clone, Debug, Default)]
@@ -38,25 +39,8 @@ impl Drop for Waiting {
 /// Somebody who waits, until it is dropped.
 struct Waiting(Wanted);
 
-/// A place among those that work.
-struct Place;
-
-impl Place {
-    fn take() -> Option<Self> {
-        let place = |busy: usize| (busy < MOST).then_some(busy + 1);
-        BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, place).ok().map(|_| Self)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        BUSY.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Begins it; nothing where too many others have not come to their end.
-fn begin(work: impl FnOnce() + Send + 'static) -> Option<()> {
-    let place = Place::take()?;
+/// Begins it; nothing where the system has no thread for it.
+fn begin(place: SemaphorePermit<'static>, work: impl FnOnce() + Send + 'static) -> Option<()> {
     let named = thread::Builder::new().name("tool-sdk judge".to_owned());
     let run = move || {
         let _place = place;
@@ -65,25 +49,32 @@ fn begin(work: impl FnOnce() + Send + 'static) -> Option<()> {
     named.spawn(run).ok().map(drop)
 }
 
-/// Does `work` and waits for it; nothing when that takes longer than `patience`.
+/// Does `work` in one of `places` and waits for it; nothing when that takes longer than
+/// `patience`.
 pub(super) async fn run<T: Send + 'static>(
+    places: &'static Semaphore,
     patience: Duration,
     work: impl FnOnce(&Wanted) -> T + Send + 'static,
 ) -> Option<T> {
     let wanted = Wanted::default();
     let _waiting = Waiting(wanted.clone());
-    let (tell, told) = oneshot::channel();
-    begin(move || drop(tell.send(work(&wanted))))?;
-    timeout(patience, told).await.ok()?.ok()
+    let done = async {
+        let (tell, told) = oneshot::channel();
+        begin(places.acquire().await.ok()?, move || drop(tell.send(work(&wanted))))?;
+        told.await.ok()
+    };
+    timeout(patience, done).await.ok()?
 }
 
-/// The same for who cannot wait otherwise than by standing still.
+/// The same for who cannot wait otherwise than by standing still; nothing where there is no
+/// place either.
 pub(super) fn stand_by<T: Send + 'static>(
+    places: &'static Semaphore,
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (tell, told) = mpsc::sync_channel(1);
-    begin(move || drop(tell.send(work())))?;
+    begin(places.try_acquire().ok()?, move || drop(tell.send(work())))?;
     told.recv_timeout(patience).ok()
 }
 
@@ -93,7 +84,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_too_long_goes_and_the_work_hears_of_it() {
-        assert_eq!(run(Duration::from_secs(60), |_| 1).await, Some(1));
+        assert_eq!(run(&VALUES, Duration::from_secs(60), |_| 1).await, Some(1));
         let (tell, told) = mpsc::channel();
         let work = move |wanted: &Wanted| {
             while !wanted.is_over() {
@@ -101,14 +92,22 @@ mod tests {
             }
             tell.send(()).unwrap();
         };
-        assert_eq!(run(Duration::from_millis(1), work).await, None);
+        assert_eq!(run(&VALUES, Duration::from_millis(1), work).await, None);
         told.recv_timeout(Duration::from_secs(60)).expect("it ended");
+    }
+
+    // As many servers as there are start at once.
+    #[tokio::test]
+    async fn who_comes_later_waits_for_a_place() {
+        let each = (0..40).map(|at| run(&LISTS, Duration::from_secs(60), move |_| at));
+        let all: Vec<_> = futures_util::future::join_all(each).await;
+        assert_eq!(all, (0..40).map(Some).collect::<Vec<_>>());
     }
 
     #[test]
     fn what_breaks_is_nothing() {
-        assert_eq!(stand_by(Duration::from_secs(60), || 2), Some(2));
+        assert_eq!(stand_by(&VALUES, Duration::from_secs(60), || 2), Some(2));
         let broken = || -> u8 { panic!("as planned") };
-        assert_eq!(stand_by(Duration::from_secs(60), broken), None);
+        assert_eq!(stand_by(&VALUES, Duration::from_secs(60), broken), None);
     }
 }

@@ -451,7 +451,7 @@ impl Line {
         if is_quick {
             return Ok(make(&Wanted::default()));
         }
-        let made = apart::run(self.upstream.startup_timeout, make).await;
+        let made = apart::run(&apart::LISTS, self.upstream.startup_timeout, make).await;
         made.ok_or_else(|| RemoteError::timeout("its tools could not be taken in in time"))
     }
 

@@ -203,7 +203,7 @@ impl Tool for ForeignTool {
                 let (schemas, args) = (Arc::clone(schemas), args.kept());
                 let (tool, contract) = (name.to_owned(), &self.0.schemas.contract);
                 let taken = move || schemas.contract.take(&tool, &args);
-                apart::stand_by(STANDSTILL, taken)
+                apart::stand_by(&apart::VALUES, STANDSTILL, taken)
                     .unwrap_or_else(|| Err(contract.too_long(name)))?
             }
         };
@@ -262,7 +262,7 @@ async fn broken(schemas: &Arc<Schemas>, result: Option<&Value>) -> Option<String
     };
     let (schemas, value) = (Arc::clone(schemas), value.clone());
     let judged = move |_: &Wanted| schemas.promise()?.broken_by(Some(&value));
-    apart::run(PATIENCE, judged).await.unwrap_or_else(|| Some(TOO_LONG.to_owned()))
+    apart::run(&apart::VALUES, PATIENCE, judged).await.unwrap_or_else(|| Some(TOO_LONG.to_owned()))
 }
 
 async fn call(
