@@ -11,14 +11,23 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
-/// Places for lists of tools that are taken in.
-pub(super) static LISTS: Semaphore = Semaphore::const_new(4);
+/// The places of one server: what it keeps busy is not missing to others.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// For lists of tools that are taken in.
+    pub(super) lists: Arc<Semaphore>,
+    /// For values that are judged.
+    pub(super) values: Arc<Semaphore>,
+}
 
-/// Places for values that are judged.
-pub(super) static VALUES: Semaphore = Semaphore::const_new(4);
+impl Default for Places {
+    fn default() -> Self {
+        Self { lists: Arc::new(Semaphore::new(1)), values: Arc::new(Semaphore::new(2)) }
+    }
+}
 
 /// Whether somebody still waits.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +49,7 @@ impl Drop for Waiting {
 struct Waiting(Wanted);
 
 /// Begins it; nothing where the system has no thread for it.
-fn begin(place: SemaphorePermit<'static>, work: impl FnOnce() + Send + 'static) -> Option<()> {
+fn begin(place: OwnedSemaphorePermit, work: impl FnOnce() + Send + 'static) -> Option<()> {
     let named = thread::Builder::new().name("tool-sdk judge".to_owned());
     let run = move || {
         let _place = place;
@@ -52,7 +61,7 @@ fn begin(place: SemaphorePermit<'static>, work: impl FnOnce() + Send + 'static) 
 /// Does `work` in one of `places` and waits for it; nothing when that takes longer than
 /// `patience`.
 pub(super) async fn run<T: Send + 'static>(
-    places: &'static Semaphore,
+    places: &Arc<Semaphore>,
     patience: Duration,
     work: impl FnOnce(&Wanted) -> T + Send + 'static,
 ) -> Option<T> {
@@ -60,7 +69,8 @@ pub(super) async fn run<T: Send + 'static>(
     let _waiting = Waiting(wanted.clone());
     let done = async {
         let (tell, told) = oneshot::channel();
-        begin(places.acquire().await.ok()?, move || drop(tell.send(work(&wanted))))?;
+        let place = Arc::clone(places).acquire_owned().await.ok()?;
+        begin(place, move || drop(tell.send(work(&wanted))))?;
         told.await.ok()
     };
     timeout(patience, done).await.ok()?
@@ -69,12 +79,13 @@ pub(super) async fn run<T: Send + 'static>(
 /// The same for who cannot wait otherwise than by standing still; nothing where there is no
 /// place either.
 pub(super) fn stand_by<T: Send + 'static>(
-    places: &'static Semaphore,
+    places: &Arc<Semaphore>,
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (tell, told) = mpsc::sync_channel(1);
-    begin(places.try_acquire().ok()?, move || drop(tell.send(work())))?;
+    let place = Arc::clone(places).try_acquire_owned().ok()?;
+    begin(place, move || drop(tell.send(work())))?;
     told.recv_timeout(patience).ok()
 }
 
@@ -84,7 +95,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_too_long_goes_and_the_work_hears_of_it() {
-        assert_eq!(run(&VALUES, Duration::from_secs(60), |_| 1).await, Some(1));
+        assert_eq!(run(&Places::default().values, Duration::from_secs(60), |_| 1).await, Some(1));
         let (tell, told) = mpsc::channel();
         let work = move |wanted: &Wanted| {
             while !wanted.is_over() {
@@ -92,22 +103,22 @@ mod tests {
             }
             tell.send(()).unwrap();
         };
-        assert_eq!(run(&VALUES, Duration::from_millis(1), work).await, None);
+        assert_eq!(run(&Places::default().values, Duration::from_millis(1), work).await, None);
         told.recv_timeout(Duration::from_secs(60)).expect("it ended");
     }
 
-    // As many servers as there are start at once.
     #[tokio::test]
     async fn who_comes_later_waits_for_a_place() {
-        let each = (0..40).map(|at| run(&LISTS, Duration::from_secs(60), move |_| at));
+        let lists = Places::default().lists;
+        let each = (0..40).map(|at| run(&lists, Duration::from_secs(60), move |_| at));
         let all: Vec<_> = futures_util::future::join_all(each).await;
         assert_eq!(all, (0..40).map(Some).collect::<Vec<_>>());
     }
 
     #[test]
     fn what_breaks_is_nothing() {
-        assert_eq!(stand_by(&VALUES, Duration::from_secs(60), || 2), Some(2));
+        assert_eq!(stand_by(&Places::default().values, Duration::from_secs(60), || 2), Some(2));
         let broken = || -> u8 { panic!("as planned") };
-        assert_eq!(stand_by(&VALUES, Duration::from_secs(60), broken), None);
+        assert_eq!(stand_by(&Places::default().values, Duration::from_secs(60), broken), None);
     }
 }

@@ -355,4 +355,28 @@ mod tests {
             assert!(contract.take("t", &RawArgs::new(text)).is_ok(), "{draft}");
         }
     }
+    // F10: the parts of a schema are made anew for each way that leads to them.
+    #[test]
+    fn schemas_with_many_addresses_are_made_at_once_or_not_at_all() {
+        let steps = |end: Value| {
+            let mut defs = Map::new();
+            for at in 0..24 {
+                for side in ["l", "r"] {
+                    let next = |side: &str| json!({ "$ref": format!("{side}{}", at + 1) });
+                    let step = json!({ "$id": format!("{side}{at}"), "$dynamicAnchor": "q",
+                        "allOf": [next("l"), next("r")] });
+                    defs.insert(format!("{side}{at}"), step);
+                }
+            }
+            for side in ["l24", "r24"] {
+                let mut end = end.clone();
+                end["$id"] = side.into();
+                defs.insert(side.to_owned(), end);
+            }
+            json!({ "type": "object", "properties": { "a": { "$ref": "l0" } }, "$defs": defs })
+        };
+        assert!(Contract::of(&steps(json!({ "items": { "$dynamicRef": "#q" } }))).is_err());
+        let (contract, _) = Contract::of(&steps(json!({ "type": "integer" }))).unwrap();
+        assert!(contract.take("t", &RawArgs::new("{}")).is_ok());
+    }
 }

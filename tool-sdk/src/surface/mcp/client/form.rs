@@ -45,7 +45,7 @@ impl Form {
         if fields.len() > MOST_FIELDS || params.to_string().len() > MOST_BYTES {
             return Err("nobody could read all of it");
         }
-        if fields.keys().any(|name| is_secret_key(name)) {
+        if fields.keys().any(|name| is_secret_name(name)) {
             return Err("it asks for a secret");
         }
         let message = params["message"].as_str().unwrap_or_default();
@@ -126,26 +126,47 @@ const CHOICES: &[&str] = &["enum", "enumNames"];
 
 /// What people call a secret in a form, beside what is one wherever it stands.
 const SECRETS_OF_PEOPLE: &[&str] = &[
+    "2facode",
+    "apikeys",
+    "authenticatorcode",
+    "contraseña",
+    "cvc",
+    "cvv",
+    "enterpin",
     "kennwort",
     "motdepasse",
-    "onetime",
+    "onetimecode",
+    "onetimepassword",
+    "onetimepin",
     "otp",
     "passcode",
+    "passwords",
     "passwort",
-    "pin",
     "pincode",
-    "authenticator",
+    "pinnumber",
+    "pwd",
+    "senha",
+    "yourpin",
+    "пароль",
+    "密码",
 ];
+
+/// Whether a field is called as secrets are.
+fn is_secret_name(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let is_short = |word: &str| matches!(word, "pass" | "pwd");
+    is_secret_key(name)
+        || lower.contains("passw")
+        || lower.split(|c: char| !c.is_alphanumeric()).any(is_short)
+}
 
 /// Whether a word, or a few of them together, name a secret.
 fn speaks_of_secrets(text: &str) -> bool {
     let words: Vec<&str> =
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let is_secret = |word: &str| {
-        is_secret_key(word) || SECRETS_OF_PEOPLE.iter().any(|it| it.eq_ignore_ascii_case(word))
-    };
-    words.iter().any(|word| is_secret(word))
-        || [2, 3].iter().any(|&many| words.windows(many).any(|words| is_secret(&words.concat())))
+    let is_one = |word: &str| is_secret_key(word) || SECRETS_OF_PEOPLE.contains(&word);
+    let is_secret = |words: &[&str]| is_one(&words.concat().to_lowercase());
+    [1, 2, 3].iter().any(|&many| words.windows(many).any(is_secret))
 }
 
 /// Spells out what does not show in the words for people.
@@ -195,6 +216,8 @@ mod tests {
         assert_eq!(form.schema["properties"]["name"]["title"], "Na\\u{200b}me");
         for (fields, why) in [
             (json!({ "password": { "type": "string" } }), "secret"),
+            (json!({ "userPassword2": { "type": "string" } }), "secret"),
+            (json!({ "your_pass": { "type": "string" } }), "secret"),
             (json!({ "x": { "type": "string", "title": "Your API key" } }), "secret"),
             (json!({ "x": { "type": "string", "title": "Password:" } }), "secret"),
             (json!({ "x": { "type": "string", "description": "The API key of ada." } }), "secret"),
@@ -213,8 +236,13 @@ mod tests {
             assert!(refused.contains(why), "{fields}: {refused}");
         }
         let schema = json!({ "type": "object", "properties": { "x": { "type": "string" } } });
-        for (message, is_shown) in [("Type your token, please.", false), ("How many tokens?", true)]
-        {
+        for (message, is_shown) in [
+            ("Type your token, please.", false),
+            ("Enter PIN.", false),
+            ("Your passwords?", false),
+            ("Which GPIO pin?", true),
+            ("Pick one time that works for you.", true),
+        ] {
             let form = Form::of(&json!({ "message": message, "requestedSchema": schema }));
             assert_eq!(form.is_ok(), is_shown, "{message}");
         }

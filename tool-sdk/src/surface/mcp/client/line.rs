@@ -7,9 +7,7 @@
 //! **Invariant:** nothing is sent twice: a call that was lost stays lost. A server that was taken
 //! away is not met again, whoever still holds one of its tools.
 
-#[cfg(feature = "cli")]
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -19,12 +17,12 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::apart::{self, Wanted};
+use super::apart::{self, Places, Wanted};
 use super::pins::Pins;
 use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
 use super::roster::{Roster, Strangers};
-use super::tool::{ForeignTool, Schemas};
+use super::tool::{ForeignTool, Said, Schemas};
 use super::upstream::{Reach, Upstream};
 use super::{name, wire};
 use crate::permission::spelt;
@@ -64,6 +62,7 @@ pub(super) struct Line {
     offering: Mutex<()>,
     /// Held while a connection is made, so that one is enough for everybody.
     connecting: tokio::sync::Mutex<()>,
+    places: Places,
 }
 
 #[derive(Default)]
@@ -136,6 +135,7 @@ impl Line {
             state: Mutex::default(),
             offering: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
+            places: Places::default(),
         })
     }
 
@@ -149,6 +149,11 @@ impl Line {
 
     pub(super) fn identity(&self) -> Value {
         self.upstream.reach.identity()
+    }
+
+    /// Where work for it is done that may take long.
+    pub(super) fn places(&self) -> &Places {
+        &self.places
     }
 
     pub(super) fn pins(&self) -> &Pins {
@@ -401,6 +406,7 @@ const FEW_TOOLS: usize = 32;
 struct Made {
     tool: RemoteTool,
     schemas: Result<Arc<Schemas>, String>,
+    said: Said,
 }
 
 /// What the server offers.
@@ -444,14 +450,15 @@ impl Line {
                     Some(schemas) => Ok(Arc::clone(schemas)),
                     None => Schemas::of(&tool).map(Arc::new),
                 };
-                Made { tool, schemas }
+                let said = Said::of(&tool);
+                Made { tool, schemas, said }
             };
             listed.into_iter().take_while(|_| !waiting.is_over()).map(of).collect()
         };
         if is_quick {
             return Ok(make(&Wanted::default()));
         }
-        let made = apart::run(&apart::LISTS, self.upstream.startup_timeout, make).await;
+        let made = apart::run(&self.places.lists, self.upstream.startup_timeout, make).await;
         made.ok_or_else(|| RemoteError::timeout("its tools could not be taken in in time"))
     }
 
@@ -491,7 +498,7 @@ impl Line {
         let (mut tools, mut warnings) = (Vec::<ForeignTool>::new(), Vec::new());
         let names = listed.iter().map(|made| made.tool.name.clone()).collect::<Vec<_>>();
         let names = name::names(self.name(), names.iter().map(String::as_str));
-        for Made { tool, schemas } in listed {
+        for Made { tool, schemas, said } in listed {
             let raw = tool.name.escape_debug().take(80).collect::<String>();
             let Some(called) = names.get(tool.name.as_str()) else {
                 warnings.push(format!("{raw}: left out, its name is not of a form that is taken"));
@@ -506,7 +513,9 @@ impl Line {
                 break;
             }
             match schemas {
-                Ok(schemas) => tools.push(ForeignTool::new(self, called.clone(), &tool, schemas)),
+                Ok(schemas) => {
+                    tools.push(ForeignTool::new(self, called.clone(), &tool, schemas, said));
+                }
                 Err(why) => warnings.push(format!("{raw}: left out, {why}")),
             }
         }

@@ -110,6 +110,8 @@ pub(super) fn names(tool: &RemoteTool) -> BTreeSet<String> {
 pub(super) fn lookalikes(names: &BTreeSet<String>) -> Vec<String> {
     let odd: BTreeSet<String> = names
         .iter()
+        // Words of several languages are joined as well; a disguise is one word.
+        .filter(|name| name.split(JOINTS).any(|word| mixed(word).is_some()))
         .filter_map(|name| mixed(name.trim_matches(JOINTS)))
         .take(MOST_MENTIONS)
         .collect();

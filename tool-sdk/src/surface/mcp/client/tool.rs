@@ -95,7 +95,9 @@ impl Schemas {
         const PATTERN: &str = "attern";
         let all = std::iter::once(&tool.input_schema).chain(&tool.output_schema);
         let mut texts = all.map(Value::to_string);
-        texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
+        let words = [&tool.description, &tool.title].into_iter().flatten();
+        words.map(|text| text.len()).sum::<usize>() <= SHORT
+            && texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
     }
 
     /// Whether it is what would be made of this tool.
@@ -108,13 +110,28 @@ impl Schemas {
     }
 }
 
+/// What there is to say of a tool's words, which may be many.
+pub(super) struct Said {
+    warnings: Vec<String>,
+    names: BTreeSet<String>,
+}
+
+impl Said {
+    pub(super) fn of(tool: &RemoteTool) -> Self {
+        let (mut warnings, names) = (suspicion::warnings(tool), suspicion::names(tool));
+        warnings.extend(suspicion::lookalikes(&names));
+        Self { warnings, names }
+    }
+}
+
 impl ForeignTool {
-    /// Takes a tool in, of whose schemas that was made.
+    /// Takes a tool in, of which that was made.
     pub(super) fn new(
         line: &Arc<Line>,
         called: Called,
         tool: &RemoteTool,
         schemas: Arc<Schemas>,
+        said: Said,
     ) -> Self {
         let server = line.name();
         let sight = Sight::of(&line.identity(), tool);
@@ -126,8 +143,7 @@ impl ForeignTool {
         definition.title = tool.title.as_deref().map(|title| suspicion::readable(title).into());
         definition.category = Some(format!("mcp:{server}").into());
         definition.permission = Some(PERMISSION.into());
-        let (mut warnings, names) = (suspicion::warnings(tool), suspicion::names(tool));
-        warnings.extend(suspicion::lookalikes(&names));
+        let Said { mut warnings, names } = said;
         warnings.extend(schemas.contract.oddities());
         match &schemas.promise {
             Some(Ok(promise)) => warnings.extend(promise.oddities()),
@@ -203,7 +219,7 @@ impl Tool for ForeignTool {
                 let (schemas, args) = (Arc::clone(schemas), args.kept());
                 let (tool, contract) = (name.to_owned(), &self.0.schemas.contract);
                 let taken = move || schemas.contract.take(&tool, &args);
-                apart::stand_by(&apart::VALUES, STANDSTILL, taken)
+                apart::stand_by(&self.0.line.places().values, STANDSTILL, taken)
                     .unwrap_or_else(|| Err(contract.too_long(name)))?
             }
         };
@@ -255,14 +271,17 @@ impl Prepared for PreparedCall {
 }
 
 /// How a result breaks what its tool promises, if it does.
-async fn broken(schemas: &Arc<Schemas>, result: Option<&Value>) -> Option<String> {
+async fn broken(tool: &ForeignTool, result: Option<&Value>) -> Option<String> {
+    let Inner { schemas, line, .. } = &*tool.0;
     let promise = schemas.promise()?;
     let Some(value) = result.filter(|value| !promise.is_quick(value)) else {
         return promise.broken_by(result);
     };
     let (schemas, value) = (Arc::clone(schemas), value.clone());
     let judged = move |_: &Wanted| schemas.promise()?.broken_by(Some(&value));
-    apart::run(&apart::VALUES, PATIENCE, judged).await.unwrap_or_else(|| Some(TOO_LONG.to_owned()))
+    apart::run(&line.places().values, PATIENCE, judged)
+        .await
+        .unwrap_or_else(|| Some(TOO_LONG.to_owned()))
 }
 
 async fn call(
@@ -304,7 +323,7 @@ async fn call(
     };
     let failed = result.is_error;
     let promise = tool.0.schemas.promise();
-    let broken = broken(&tool.0.schemas, result.structured_content.as_ref()).await;
+    let broken = broken(&tool, result.structured_content.as_ref()).await;
     if failed || broken.is_some() {
         let structured = result.structured_content.clone();
         structured.into_iter().for_each(|value| cx.metadata("structured", value));

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::cost::{self, Places};
 use super::{patterns, suspicion};
-use crate::schema::{Schema, SchemaError, followable, is_standard, walk};
+use crate::schema::{Schema, SchemaError, followable, is_standard, localized, walk};
 
 /// The longest schema that is looked at, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 10;
@@ -83,7 +83,7 @@ impl Judge {
             *schema = Cow::Owned(rest);
             true
         };
-        let mut judging = Cow::Borrowed(schema);
+        let mut judging = of_one_resource(schema)?;
         leave(&mut judging, patterns::without(schema, has_no_room));
         let mut validator = build(&judging);
         if validator.is_err() {
@@ -141,6 +141,40 @@ impl Judge {
             }
         }
     }
+}
+
+/// So many schemas with an address of their own are made at once, by whichever ways one comes to
+/// them.
+const FEW_RESOURCES: usize = 4;
+
+/// The schema with one address for all of it, where a validator would make each part of it anew
+/// for each way that leads there.
+fn of_one_resource(schema: &Value) -> Result<Cow<'_, Value>, String> {
+    let Value::Object(root) = schema else { return Ok(Cow::Borrowed(schema)) };
+    if resources(root) <= FEW_RESOURCES {
+        return Ok(Cow::Borrowed(schema));
+    }
+    let whole = localized(root).into_owned();
+    match resources(&whole) > 1 || depends_on_the_way(&whole) {
+        true => Err("too many schemas in it have an address of their own".to_owned()),
+        false => Ok(Cow::Owned(Value::Object(whole))),
+    }
+}
+
+fn resources(schema: &Map<String, Value>) -> usize {
+    let mut count = usize::from(walk::has(schema, &["$id", "id"]));
+    walk::each(schema, &mut |_, _, inner| {
+        count += inner.as_object().map_or(0, resources);
+    });
+    count
+}
+
+fn depends_on_the_way(schema: &Map<String, Value>) -> bool {
+    let mut depends = walk::has(schema, &["$dynamicRef", "$recursiveRef"]);
+    walk::each(schema, &mut |_, _, inner| {
+        depends |= inner.as_object().is_some_and(depends_on_the_way);
+    });
+    depends
 }
 
 /// Makes a validator, within limits. Formats are remarks, as the standard has it since 2019,

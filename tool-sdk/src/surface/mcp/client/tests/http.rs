@@ -346,6 +346,7 @@ async fn an_answer_of_http_that_is_no_answer_is_told_at_once() {
     };
     let json = |status: &str| body(status, &refusal);
     let to_another = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":1,"message":"no"}}"#;
+    let other = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
     let of_another = r#"{"jsonrpc":"2.0","id":4711,"result":{"content":[]}}"#;
     for (reply, words) in [
         (json("200 OK"), "the server says no (-32600): not like this"),
@@ -355,6 +356,7 @@ async fn an_answer_of_http_that_is_no_answer_is_told_at_once() {
         (events(&format!("[{refusal}]")), "the server says no (-32600): not like this"),
         (body("200 OK", to_another), "the server says no (1): no"),
         (body("200 OK", of_another), "gives a result of something else"),
+        (body("200 OK", other), "something else in the place of an answer"),
         (status("202 Accepted"), "gives no answer"),
         (status("204 No Content"), "gives no answer"),
         (status("200 OK"), "no message of the protocol"),

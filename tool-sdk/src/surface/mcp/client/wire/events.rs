@@ -191,14 +191,20 @@ fn named(mut answer: ServerJsonRpcMessage, id: Option<&RequestId>) -> ServerJson
 }
 
 /// The one message that answers the request with this `id`: a no is always to it, whatever it
-/// names, and a result of something else is none.
+/// names, and a result of something else is none. Some write a number as a text.
 fn own(mut answer: ServerJsonRpcMessage, id: Option<RequestId>) -> ServerJsonRpcMessage {
     match (&mut answer, id) {
         (JsonRpcMessage::Error(error), Some(id)) => error.id = Some(id),
-        (JsonRpcMessage::Response(result), Some(id)) if result.id != id => {
+        (JsonRpcMessage::Response(result), Some(id)) if result.id.to_string() == id.to_string() => {
+            result.id = id;
+        }
+        (JsonRpcMessage::Response(_), Some(id)) => {
             return unread::answer(id, "the server gives a result of something else");
         }
-        _ => {}
+        (_, Some(id)) => {
+            return unread::answer(id, "the server says something else in the place of an answer");
+        }
+        (_, None) => {}
     }
     answer
 }
