@@ -9,5 +9,6 @@ mod laws;
 mod mutants;
 mod places;
 mod redirections;
+mod spellings;
 mod support;
 mod table;
