@@ -4,7 +4,8 @@
 //! A yes to a command is one to these too. What a program reads later, such as a makefile, is
 //! not looked at.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -46,15 +47,20 @@ impl Facts<'_> {
         let mut facts = vec![("folder", format!("{} {}", folder.display(), place.display()))];
         facts.extend(self.shell.and_then(|shell| self.locate(folder, shell)).map(program));
         let understood = self.judged.understood();
+        let are_given = scripts::are_given(understood);
         let (mut programs, mut files) = (HashSet::new(), HashSet::new());
+        let mut known = HashMap::new();
         for Placed { folders, argv } in self.commands() {
             for folder in &folders {
-                let Some(file) = self.locate(folder, &argv[0]) else { continue };
+                let Some(file) = self.locate_once(&mut known, folder, &argv[0]) else { continue };
                 if programs.len() < MOST_PROGRAMS && programs.insert(file.clone()) {
                     facts.push(program(file));
                 }
             }
-            for word in scripts::named(argv).chain(scripts::given(understood, argv)) {
+            let given = scripts::given(argv).filter(|_| are_given);
+            let read = understood.reads.iter().filter(|_| are_given);
+            let read = read.map(|word| Cow::Borrowed(word.as_str()));
+            for word in scripts::named(argv).chain(given).chain(read) {
                 files.extend(folders.iter().map(|folder| folder.join(&*word)));
             }
         }
@@ -69,8 +75,9 @@ impl Facts<'_> {
     /// Where it runs, and which files its programs are, for whoever is asked (PR1).
     pub(super) fn shown(&self) -> Option<Value> {
         let folder = self.folder.as_ref()?;
-        let commands = self.commands().into_iter();
-        let located = commands.filter_map(|it| self.locate(it.folders.last()?, &it.argv[0]));
+        let (commands, mut known) = (self.commands().into_iter(), HashMap::new());
+        let located =
+            commands.filter_map(|it| self.locate_once(&mut known, it.folders.last()?, &it.argv[0]));
         let mut programs: Vec<String> = located.map(|it| it.display().to_string()).collect();
         programs.dedup();
         Some(json!({ "folder": folder.display().to_string(), "programs": programs }))
@@ -99,6 +106,20 @@ impl Facts<'_> {
         placed
     }
 
+    /// The same, where a name that needs no folder is looked for once.
+    fn locate_once<'p>(
+        &self,
+        known: &mut HashMap<&'p str, Option<PathBuf>>,
+        folder: &Path,
+        program: &'p str,
+    ) -> Option<PathBuf> {
+        match program.contains('/') {
+            true => self.locate(folder, program),
+            false => known.entry(program).or_insert_with(|| self.env.find(program)).clone(),
+        }
+    }
+
+    /// The file that a program is, when it is called in `folder`.
     fn locate(&self, folder: &Path, program: &str) -> Option<PathBuf> {
         match program.contains('/') {
             // Without steps that lead nowhere.

@@ -54,15 +54,15 @@ fn words_behind<'a>(option: &'a str, words: &'a [String]) -> impl Iterator<Item 
     })
 }
 
-/// What a program of the line may be given as a script by others: files that are redirected to
-/// it, and those that the command `argv` may write to it.
-pub(super) fn given<'a>(
-    of: &'a Understood,
-    argv: &'a [String],
-) -> impl Iterator<Item = Cow<'a, str>> {
-    let is_read = commands(of).any(|command| reads_input(&command.argv));
-    let words = argv.iter().skip(1).filter(|word| !word.starts_with('-')).chain(&of.reads);
-    words.filter(move |_| is_read).map(|word| Cow::Borrowed(word.as_str()))
+/// Whether a program of the line runs what others give it to read.
+pub(super) fn are_given(of: &Understood) -> bool {
+    commands(of).any(|command| reads_input(&command.argv))
+}
+
+/// The words of a command that may name what it gives to others as a script.
+pub(super) fn given(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
+    let words = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
+    words.map(|word| Cow::Borrowed(word.as_str()))
 }
 
 /// Whether it runs what it is given to read.

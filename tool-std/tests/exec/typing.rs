@@ -130,6 +130,8 @@ async fn keys_that_the_terminal_was_told_to_take_do_not_reach_a_shell() {
     }
     // Who types ahead does so before the terminal was told.
     let typist = Typist::new(Mode::Bypass, &[]);
+    // Until it is bash that reads.
+    typist.prepare("true").await;
     typist.is_refused(&["true; stty erase x\n"], "keys that edit").await;
     // Others are none of its concern.
     let typist = Typist::new(Mode::Bypass, DENIED);
