@@ -199,7 +199,7 @@ async fn lines_that_belong_together_may_be_typed_one_by_one() {
         if std::fs::read_to_string(&text).is_ok_and(|text| text == "it's\n") {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        typist.bash.look(Duration::from_millis(50), |_| {}).await;
     }
     panic!("it was not written");
 }

@@ -2,9 +2,11 @@
 //!
 //! What strangers write decides how long it takes to judge, and nothing stops a validator once
 //! it has begun. So it begins where nobody else has to wait, and who waits does so for a while.
-//! What is not waited for goes on to its end; then and as long as it does, little else begins.
+//! What is not waited for goes on to its end, and keeps a place of its server until then, so that
+//! no other server has one less. What is known to be little is done where it is, and nothing of
+//! that is here.
 //!
-//! **Invariant:** no thread where connections live ever does such work.
+//! **Invariant:** whoever waits is free again after its patience, whatever the work does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -39,14 +41,14 @@ impl Wanted {
     }
 }
 
+/// Somebody who waits, until it is dropped.
+struct Waiting(Wanted);
+
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
 }
-
-/// Somebody who waits, until it is dropped.
-struct Waiting(Wanted);
 
 /// Begins it; nothing where the system has no thread for it.
 fn begin(place: OwnedSemaphorePermit, work: impl FnOnce() + Send + 'static) -> Option<()> {

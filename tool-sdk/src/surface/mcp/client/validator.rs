@@ -8,7 +8,7 @@ use std::fmt;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::cost::{self, Places};
+use super::cost::{self, Room};
 use super::{patterns, suspicion};
 use crate::schema::{Schema, SchemaError, followable, is_standard, localized, walk};
 
@@ -74,8 +74,8 @@ impl Judge {
         if !cost::is_written_out_in_time(told.as_map()) {
             return Err("what it refers to stands for too much".to_owned());
         }
-        let mut places = Places::default();
-        let has_no_room = |pattern: &str| !cost::is_known(pattern) || !places.take(pattern);
+        let mut room = Room::default();
+        let has_no_room = |pattern: &str| !cost::is_known(pattern) || !room.take(pattern);
         let mut unread = Vec::new();
         let mut leave = |schema: &mut Cow<'_, Value>, left: Option<(Value, Vec<String>)>| {
             let Some((rest, patterns)) = left else { return false };

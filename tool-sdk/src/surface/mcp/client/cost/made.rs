@@ -25,15 +25,15 @@ pub(in super::super) fn is_written_out_in_time(schema: &Map<String, Value>) -> b
 
 /// The room that there is for the patterns of a schema.
 #[derive(Debug)]
-pub(in super::super) struct Places(f64);
+pub(in super::super) struct Room(f64);
 
-impl Default for Places {
+impl Default for Room {
     fn default() -> Self {
         Self(MOST_PLACES)
     }
 }
 
-impl Places {
+impl Room {
     /// Takes the room that a pattern needs; says whether there was as much.
     pub(in super::super) fn take(&mut self, pattern: &str) -> bool {
         let made = pattern::made(pattern);
@@ -112,9 +112,9 @@ mod tests {
     // RX1
     #[test]
     fn patterns_that_stand_for_much_have_no_room() {
-        let mut places = Places::default();
-        assert!((0..300).all(|at| places.take(&format!("^[a-z_]{{1,64}}{at}$"))));
-        assert!(!places.take("\\p{L}{600}") && places.take("^.{0,2500}$"));
-        assert!(!places.take(&"x".repeat(MOST_PATTERN + 1)));
+        let mut room = Room::default();
+        assert!((0..300).all(|at| room.take(&format!("^[a-z_]{{1,64}}{at}$"))));
+        assert!(!room.take("\\p{L}{600}") && room.take("^.{0,2500}$"));
+        assert!(!room.take(&"x".repeat(MOST_PATTERN + 1)));
     }
 }
