@@ -47,6 +47,7 @@ const STANDSTILL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct ForeignTool(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     definition: Definition,
     schemas: Arc<Schemas>,
@@ -186,6 +187,24 @@ impl ForeignTool {
         self.0.sight.text()
     }
 
+    /// Whether it is tied to approvals as it is by now. Another program may have noted a change
+    /// since it was taken in.
+    fn is_current(&self) -> bool {
+        self.0.definition.revision.as_ref() == Some(&self.revision())
+    }
+
+    fn revision(&self) -> String {
+        let Inner { line, raw, sight, .. } = &*self.0;
+        line.pins().revision((line.name(), raw), sight)
+    }
+
+    /// The same tool, tied to approvals as it is by now.
+    pub(super) fn renewed(&self) -> Self {
+        let mut inner = Inner::clone(&self.0);
+        inner.definition.revision = Some(self.revision());
+        Self(Arc::new(inner))
+    }
+
     /// Takes the tool as seen, for the host.
     pub(super) fn pin(&self) -> Result<(), ToolError> {
         let Inner { line, raw, sight, .. } = &*self.0;
@@ -265,6 +284,12 @@ impl Prepared for PreparedCall {
         Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff }))
     }
 
+    /// No pattern covers it where it became another tool since and went back: what was approved
+    /// before that is void.
+    fn covered_by(&self, _: &str) -> Option<bool> {
+        (!self.tool.is_current()).then_some(false)
+    }
+
     fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -301,6 +326,9 @@ async fn call(
     // Whoever let this run has seen it.
     let user = cx.session().seer();
     line.pins().let_run(user, (line.name(), raw), &tool.0.sight).map_err(not_written)?;
+    if !tool.is_current() {
+        line.renew(&tool);
+    }
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();
     let report = |done, total, message| cx.progress(done, total, message);

@@ -9,6 +9,9 @@
 //! what one of several users let run for that user alone: what they saw last is what a change
 //! is a change of.
 //!
+//! Several programs may keep it in one folder: what one of them notes, the others know at their
+//! next decision.
+//!
 //! **Invariant:** where anything is wrong with what was kept, nothing was seen.
 
 mod file;
@@ -24,9 +27,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
 
-use self::file::Folder;
+use self::file::{Folder, Found};
 use super::remote::RemoteTool;
 use crate::store::StoreError;
+use crate::store::version::Version;
 
 /// What was seen of the tools of other servers.
 ///
@@ -48,7 +52,43 @@ pub struct Pins(Arc<Kept>);
 #[derive(Debug, Default)]
 struct Kept {
     folder: Option<Folder>,
-    seen: Mutex<Option<Seen>>,
+    known: Mutex<Known>,
+}
+
+/// What was seen as it is known here, and in which state of the file.
+#[derive(Debug, Default)]
+struct Known {
+    seen: Seen,
+    version: Option<Version>,
+    /// What is wrong with the file; told once for as long as it stays the same.
+    trouble: Option<String>,
+}
+
+impl Known {
+    /// Brings it up to date with the file, which is read only when it is another one than the
+    /// last time.
+    fn refresh(&mut self, folder: &Folder) {
+        match folder.newer(self.version.as_ref()) {
+            Ok(found) => {
+                found.into_iter().for_each(|found| self.take(found));
+                self.trouble = None;
+            }
+            Err(error) => {
+                self.take(Found::default());
+                let trouble = Some(error.to_string());
+                if self.trouble != trouble {
+                    tracing::warn!(%error, "what was seen of tools of other servers is not known");
+                }
+                self.trouble = trouble;
+            }
+        }
+    }
+
+    fn take(&mut self, found: Found) {
+        let before = std::mem::replace(&mut self.seen, found.seen);
+        self.seen.turn_as(&before);
+        self.version = found.version;
+    }
 }
 
 /// What the host took as seen, and what each of its users did.
@@ -96,6 +136,28 @@ impl Seen {
     fn turn(&self, (server, tool): Id<'_>, now: &Sight) -> u64 {
         let turn = self.turns.get(server).and_then(|tools| tools.get(tool)).copied();
         turn.unwrap_or_default() + u64::from(self.has_turned((server, tool), now))
+    }
+
+    /// Takes over what is known of turns: they are not undone by a file that does not tell.
+    fn turn_as(&mut self, known: &Self) {
+        let said = |seen: &Self, server: &str, tool: &str| {
+            let last = seen.last.get(server)?.get(tool)?;
+            Some((seen.turns.get(server).and_then(|tools| tools.get(tool)).copied(), last.clone()))
+        };
+        for (server, tool) in known
+            .last
+            .iter()
+            .flat_map(|(server, tools)| tools.keys().map(move |tool| (server, tool)))
+        {
+            let (mine, theirs) = (said(self, server, tool), said(known, server, tool));
+            if let Some((turn, last)) = theirs
+                && mine.is_none_or(|(mine, _)| turn > mine)
+            {
+                self.last.entry(server.clone()).or_default().insert(tool.clone(), last);
+                let turns = turn.map(|turn| (tool.clone(), turn));
+                self.turns.entry(server.clone()).or_default().extend(turns);
+            }
+        }
     }
 
     /// Notes what a tool is now.
@@ -158,7 +220,7 @@ impl Pins {
     #[must_use]
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         let folder = Some(Folder::new(folder.into()));
-        Self(Arc::new(Kept { folder, seen: Mutex::default() }))
+        Self(Arc::new(Kept { folder, known: Mutex::default() }))
     }
 
     /// Trusts nothing that lies in one of these folders, into which tools may write. To be
@@ -211,7 +273,7 @@ impl Pins {
         }
         if let Err(error) = self.change(|seen| seen.note(id, now)) {
             tracing::warn!(%error, "that a tool of another server changed is not written down");
-            self.lock().get_or_insert_default().note(id, now);
+            self.lock().seen.note(id, now);
         }
     }
 
@@ -222,7 +284,8 @@ impl Pins {
         id: Id<'_>,
         now: &Sight,
     ) -> Result<(), StoreError> {
-        let is_known = self.is_seen(user, id, now) && !self.with(|seen| seen.has_turned(id, now));
+        let is_known =
+            self.with(|seen| seen.by(user, id) == Some(&now.said) && !seen.has_turned(id, now));
         if is_known { Ok(()) } else { self.pin(user, id, now) }
     }
 
@@ -257,23 +320,30 @@ impl Pins {
     }
 
     fn change(&self, change: impl FnOnce(&mut Seen)) -> Result<(), StoreError> {
-        let mut kept = self.lock();
+        let mut known = self.lock();
         match &self.0.folder {
             // What other programs saw meanwhile stays seen.
-            Some(folder) => *kept = Some(folder.update(change)?),
-            None => change(kept.get_or_insert_default()),
+            Some(folder) => {
+                let found = folder.update(|seen| {
+                    seen.turn_as(&known.seen);
+                    change(seen);
+                })?;
+                known.take(found);
+            }
+            None => change(&mut known.seen),
         }
         Ok(())
     }
 
+    /// Looks at what is seen now, whichever program saw it.
     fn with<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
-        let mut kept = self.lock();
-        let load = || self.0.folder.as_ref().map(Folder::load).unwrap_or_default();
-        look(kept.get_or_insert_with(load))
+        let mut known = self.lock();
+        self.0.folder.iter().for_each(|folder| known.refresh(folder));
+        look(&known.seen)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Seen>> {
-        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

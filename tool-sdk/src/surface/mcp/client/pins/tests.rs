@@ -114,7 +114,7 @@ fn what_is_shown_has_changed() {
     // Where it cannot be written down, it counts for as long as the program runs.
     std::fs::write(folder.path().join("file"), "").unwrap();
     let nowhere = Pins::in_folder(folder.path().join("file"));
-    nowhere.lock().get_or_insert_default().note(tool, &first);
+    nowhere.lock().seen.note(tool, &first);
     nowhere.shown(tool, &second);
     assert_ne!(nowhere.revision(tool, &first), before);
 }
@@ -165,6 +165,35 @@ fn what_was_seen_outlasts_the_program() {
     two.pin(None, ("s", "y"), &now).unwrap();
     let third = Pins::in_folder(&folder);
     assert!(["t", "x", "y"].iter().all(|tool| third.difference(None, ("s", tool), &now).is_none()));
+}
+
+// MC2, AP6: what another program noted holds from the next look on.
+#[test]
+fn programs_see_what_the_others_saw() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("mcp");
+    let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+    let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
+    assert!(diff_of(&two, &first).unwrap().is_first);
+    one.pin(None, tool, &first).unwrap();
+    assert_eq!(diff_of(&two, &first), None);
+    let before = two.revision(tool, &first);
+    one.shown(tool, &second);
+    assert_ne!(two.revision(tool, &first), before);
+    one.forget("s").unwrap();
+    assert!(diff_of(&two, &first).unwrap().is_first);
+    assert_ne!(two.revision(tool, &first), before, "and what is forgotten is not undone");
+
+    // The file is read again only when it is another one, and where it is gone turns stay.
+    let version = |pins: &Pins| pins.lock().version.as_ref().map(|it| format!("{it:?}"));
+    let read = version(&two);
+    assert!(two.0.folder.as_ref().unwrap().newer(two.lock().version.as_ref()).unwrap().is_none());
+    two.pin(None, tool, &second).unwrap();
+    assert_ne!(version(&two), read);
+    assert!(two.0.folder.as_ref().unwrap().newer(two.lock().version.as_ref()).unwrap().is_none());
+    std::fs::remove_file(folder.join("pins.json")).unwrap();
+    assert!(diff_of(&two, &second).unwrap().is_first);
+    assert_ne!(two.revision(tool, &first), before);
 }
 
 #[cfg(unix)]
