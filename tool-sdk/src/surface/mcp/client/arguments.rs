@@ -337,6 +337,14 @@ mod tests {
         assert!(odd.len() == 1 && odd[0].contains("is left to the server"), "{odd:?}");
         let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
         assert!(takes(r#"{"to":"nobody","n":1}"#) && !takes(r#"{"to":"nobody","n":"x"}"#));
+
+        let pair = json!([{ "type": "string", "pattern": mail }, { "type": "integer" }]);
+        let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object", "properties": { "pair": { "type": "array", "items": pair } } });
+        let (contract, _) = Contract::of(&schema).unwrap();
+        assert_eq!(contract.oddities().count(), 1);
+        let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
+        assert!(takes(r#"{"pair":["nobody",1]}"#) && !takes(r#"{"pair":["nobody","x"]}"#));
     }
 
     // Formats are remarks in every draft: the server knows what it means by them.
@@ -378,5 +386,28 @@ mod tests {
         assert!(Contract::of(&steps(json!({ "items": { "$dynamicRef": "#q" } }))).is_err());
         let (contract, _) = Contract::of(&steps(json!({ "type": "integer" }))).unwrap();
         assert!(contract.take("t", &RawArgs::new("{}")).is_ok());
+    }
+
+    // F10: also where only earlier drafts have schemas.
+    #[test]
+    fn addresses_count_wherever_a_draft_has_them() {
+        let next = |side: &str, at: usize| json!({ "$ref": format!("{side}{at}") });
+        let part = |side: &str, at: usize| match at {
+            8 => json!({ "$id": format!("{side}8"), "type": "integer" }),
+            at => json!({ "$id": format!("{side}{at}"),
+                "allOf": [next("l", at + 1), next("r", at + 1)] }),
+        };
+        let parts: Vec<_> = (0..=8).flat_map(|at| [part("l", at), part("r", at)]).collect();
+        let named: Map<_, _> =
+            parts.iter().enumerate().map(|(at, part)| (at.to_string(), part.clone())).collect();
+        for place in [
+            json!({ "items": parts }),
+            json!({ "items": [true], "additionalItems": { "items": parts } }),
+            json!({ "dependencies": named }),
+        ] {
+            let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
+                "type": "object", "properties": { "a": { "$ref": "l0" }, "b": place } });
+            assert!(Contract::of(&schema).is_err(), "{schema}");
+        }
     }
 }

@@ -163,7 +163,7 @@ fn of_one_resource(schema: &Value) -> Result<Cow<'_, Value>, String> {
 
 fn resources(schema: &Map<String, Value>) -> usize {
     let mut count = usize::from(walk::has(schema, &["$id", "id"]));
-    walk::each(schema, &mut |_, _, inner| {
+    walk::each_in_any_draft(schema, &mut |inner| {
         count += inner.as_object().map_or(0, resources);
     });
     count
@@ -171,7 +171,7 @@ fn resources(schema: &Map<String, Value>) -> usize {
 
 fn depends_on_the_way(schema: &Map<String, Value>) -> bool {
     let mut depends = walk::has(schema, &["$dynamicRef", "$recursiveRef"]);
-    walk::each(schema, &mut |_, _, inner| {
+    walk::each_in_any_draft(schema, &mut |inner| {
         depends |= inner.as_object().is_some_and(depends_on_the_way);
     });
     depends
@@ -208,7 +208,7 @@ fn without_standards(schema: &mut Map<String, Value>) {
         schema.clear();
         schema.insert("type".to_owned(), json!(["object", "boolean"]));
     }
-    walk::each_mut(schema, &mut |_, inner| {
+    walk::each_in_any_draft_mut(schema, &mut |inner| {
         if let Value::Object(inner) = inner {
             without_standards(inner);
         }
