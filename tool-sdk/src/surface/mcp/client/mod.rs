@@ -47,6 +47,7 @@ pub use self::questions::{Answers, Questions};
 pub use self::remote::{
     ErrorClass, Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report,
 };
+pub(super) use self::result::BLOCKS;
 pub use self::status::Status;
 pub use self::upstream::{Connect, InvalidUpstream, Launch, Reach, Upstream};
 pub use self::upstreams::Upstreams;
