@@ -72,7 +72,7 @@ pub(crate) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
 type HowHeld = fn(&str, &Value) -> Option<Holds>;
 
 /// The same where nobody said which draft it is: earlier ones have schemas in more places.
-fn holds_in_any_draft(keyword: &str, value: &Value) -> Option<Holds> {
+pub(super) fn holds_in_any_draft(keyword: &str, value: &Value) -> Option<Holds> {
     match (keyword, value) {
         ("items", Value::Array(_)) => Some(Holds::List),
         ("additionalItems", _) => Some(Holds::One),
@@ -158,6 +158,15 @@ pub(crate) fn escape(name: &str) -> Cow<'_, str> {
         Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
     } else {
         Cow::Borrowed(name)
+    }
+}
+
+/// One step of a JSON pointer, which may be written as in a URI, as a name.
+pub(super) fn unescape(step: &str) -> Cow<'_, str> {
+    let step = decode(step);
+    match step.contains('~') {
+        true => Cow::Owned(step.replace("~1", "/").replace("~0", "~")),
+        false => step,
     }
 }
 

@@ -281,6 +281,28 @@ mod tests {
         }
     }
 
+    // F118: as libraries write them that say a part once and refer to its first place.
+    #[test]
+    fn references_to_places_of_an_earlier_draft_are_followed() {
+        let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object", "properties": {
+                "box": { "type": "array", "items": [
+                    { "type": "number" }, { "$ref": "#/properties/box/items/0" },
+                ], "additionalItems": { "$ref": "#/properties/box/items/0" } },
+                "a \"b\" ü": { "type": "string" },
+                "other": { "$ref": "#/properties/a \"b\" ü" },
+            } });
+        for (arguments, fits) in [
+            (json!({ "box": [1, 2, 3], "other": "x" }), true),
+            (json!({ "box": [1, "2"] }), false),
+            (json!({ "box": [1, 2, "3"] }), false),
+            (json!({ "other": 1 }), false),
+        ] {
+            let taken = take(schema.clone(), &arguments.to_string());
+            assert_eq!(taken.is_ok(), fits, "{arguments}: {taken:?}");
+        }
+    }
+
     #[test]
     fn the_standards_own_schemas_are_known_to_the_judge_alone() {
         let d7 = "http://json-schema.org/draft-07/schema#";

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::cost::{self, Room};
 use super::{patterns, suspicion};
-use crate::schema::{Schema, SchemaError, followable, is_standard, localized, walk};
+use crate::schema::{Schema, SchemaError, encoded, followable, is_standard, localized, walk};
 
 /// The longest schema that is looked at, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 10;
@@ -84,7 +84,11 @@ impl Judge {
             true
         };
         let mut judging = of_one_resource(schema)?;
-        leave(&mut judging, patterns::without(schema, has_no_room));
+        if let Some(encoded) = encoded(&judging) {
+            judging = Cow::Owned(encoded);
+        }
+        let left = patterns::without(&judging, has_no_room);
+        leave(&mut judging, left);
         let mut validator = build(&judging);
         if validator.is_err() {
             let is_unreadable = |pattern: &str| build(&json!({ "pattern": pattern })).is_err();
