@@ -335,6 +335,18 @@ mod tests {
         assert!(error.contains("less deeply nested"), "{error}");
     }
 
+    // F10: what is short to write may be much to keep.
+    #[test]
+    fn a_schema_of_many_parts_is_not_begun() {
+        let of = |count: usize| {
+            let schema = json!({ "type": "object", "allOf": vec![json!({ "not": {} }); count] });
+            Contract::of(&schema).map(drop)
+        };
+        of(4_000).unwrap();
+        let why = of(5_000).unwrap_err();
+        assert!(why.contains("10001 parts"), "{why}");
+    }
+
     #[test]
     fn a_schema_that_leads_elsewhere_is_not_usable() {
         for bad in [

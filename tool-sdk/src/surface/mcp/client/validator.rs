@@ -15,6 +15,9 @@ use crate::schema::{Schema, SchemaError, encoded, followable, is_standard, local
 /// The longest schema that is looked at, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 10;
 
+/// How many parts it may have that may be schemas.
+const MOST_PARTS: usize = 10_000;
+
 /// How far a pattern may go back and look again.
 const MOST_BACKTRACKING: usize = 20_000;
 
@@ -60,6 +63,10 @@ impl Judge {
         let length = schema.to_string().len();
         if length > MOST_BYTES {
             return Err(format!("it is {length} bytes long"));
+        }
+        let parts = cost::parts(schema);
+        if parts > MOST_PARTS {
+            return Err(format!("it has {parts} parts"));
         }
         let wrong = |what: &dyn fmt::Display| format!("it is not usable: {what}");
         let readable = suspicion::readable_schema(schema);
