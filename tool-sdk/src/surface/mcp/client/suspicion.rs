@@ -10,6 +10,7 @@ use super::mentions::{self, JOINTS};
 use super::remote::RemoteTool;
 use super::roster::Strangers;
 use crate::permission::{mixed, spelt};
+use crate::schema::walk;
 
 /// The most that a model is told about one tool.
 const MOST_BYTES: usize = 4 << 10;
@@ -98,10 +99,13 @@ pub(super) fn names(tool: &RemoteTool) -> BTreeSet<String> {
     let mut texts = Vec::new();
     collect(&said, &mut texts);
     let mut names = BTreeSet::new();
-    texts.into_iter().for_each(|text| mentions::add(text, &mut names));
-    let mut values = Vec::new();
     let schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()];
-    schemas.into_iter().flatten().for_each(|schema| collect_values(schema, &mut values));
+    let schemas: Vec<&Value> = schemas.into_iter().flatten().collect();
+    let mut own = BTreeSet::new();
+    schemas.iter().for_each(|schema| collect_properties(schema, &mut own));
+    texts.into_iter().for_each(|text| mentions::add(text, &own, &mut names));
+    let mut values = Vec::new();
+    schemas.into_iter().for_each(|schema| collect_values(schema, &mut values));
     values.into_iter().for_each(|text| mentions::add_whole(text, &mut names));
     names
 }
@@ -165,6 +169,15 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
         }),
         _ => {}
     }
+}
+
+/// The names that a schema gives to properties, in lower case.
+fn collect_properties(schema: &Value, names: &mut BTreeSet<String>) {
+    let Value::Object(schema) = schema else { return };
+    if let Some(Value::Object(properties)) = schema.get("properties") {
+        names.extend(properties.keys().map(|name| name.to_lowercase()));
+    }
+    walk::each_in_any_draft(schema, &mut |inner| collect_properties(inner, names));
 }
 
 /// The texts of a schema that are values, as they are or in a list.
