@@ -444,7 +444,8 @@ impl Line {
                     Some(schemas) => Ok(Arc::clone(schemas)),
                     None => Schemas::of(&tool).map(Arc::new),
                 };
-                let said = Said::of(&tool);
+                // Of a tool that is left out nobody reads anything.
+                let said = schemas.as_ref().map(|_| Said::of(&tool)).unwrap_or_default();
                 Made { tool, schemas, said }
             };
             listed.into_iter().take_while(|_| !waiting.is_over()).map(of).collect()

@@ -94,11 +94,11 @@ impl Schemas {
         const SHORT: usize = 4 << 10;
         /// Is in every keyword that has one.
         const PATTERN: &str = "attern";
-        let all = std::iter::once(&tool.input_schema).chain(&tool.output_schema);
-        let mut texts = all.map(Value::to_string);
-        let words = [&tool.description, &tool.title].into_iter().flatten();
-        words.map(|text| text.len()).sum::<usize>() <= SHORT
-            && texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
+        let schemas = std::iter::once(&tool.input_schema).chain(&tool.output_schema);
+        let mut texts = schemas.map(Value::to_string);
+        // All that a server says of it, whatever it is called.
+        let whole = serde_json::to_string(tool).map_or(usize::MAX, |text| text.len());
+        whole <= 2 * SHORT && texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
     }
 
     /// Whether it is what would be made of this tool.
@@ -112,6 +112,7 @@ impl Schemas {
 }
 
 /// What there is to say of a tool's words, which may be many.
+#[derive(Default)]
 pub(super) struct Said {
     warnings: Vec<String>,
     names: BTreeSet<String>,
