@@ -46,7 +46,8 @@ const MOST_TOOLS: usize = 1000;
 /// The most that is told of a failure, in characters.
 const MOST_WORDS: usize = 1000;
 
-/// How much longer than silence a call may take in all.
+/// How long a call may take in all, or how much longer than silence.
+const LONGEST: Duration = Duration::from_secs(3600);
 const PATIENCE: u32 = 12;
 
 /// One server.
@@ -148,7 +149,7 @@ impl Line {
 
     /// How long a call may take that goes on telling how far it is.
     pub(super) fn longest(&self) -> Duration {
-        self.upstream.call_timeout.saturating_mul(PATIENCE)
+        LONGEST.max(self.upstream.call_timeout.saturating_mul(PATIENCE))
     }
 }
 

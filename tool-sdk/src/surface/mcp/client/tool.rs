@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::apart::{self, Wanted};
@@ -39,6 +40,9 @@ pub(super) const DEFINITION: &str = "mcp_definition";
 
 /// How long a result may take to be judged.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How much later than by its own time a call is ended by that of its tool, which says less.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// How long arguments may, while nothing else goes on here.
 const STANDSTILL: Duration = Duration::from_secs(1);
@@ -140,7 +144,7 @@ impl ForeignTool {
         let description = suspicion::description(tool);
         let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
             .risk(risk(tool))
-            .timeout(line.longest());
+            .timeout(line.longest() + GRACE);
         definition.also = called.also;
         definition.title = tool.title.as_deref().map(|title| suspicion::readable(title).into());
         definition.category = Some(format!("mcp:{server}").into());
@@ -343,7 +347,13 @@ async fn call(
         answers: &answers,
         cancel,
     };
-    let mut result = match remote.call(called).await {
+    let longest = line.longest();
+    let late = |_| {
+        let why = format_args!("it was not done after {longest:?}, whatever it told of itself");
+        Err(RemoteError::timeout(why))
+    };
+    let called = timeout(longest, remote.call(called)).await.unwrap_or_else(late);
+    let mut result = match called {
         Ok(result) => result,
         Err(error) => {
             let error = line.failed(error);
