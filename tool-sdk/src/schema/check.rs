@@ -148,7 +148,7 @@ impl References<'_> {
 }
 
 /// What the value of `keyword` must be, when it is something else.
-fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
+pub(crate) fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
     let (fits, expected) = match keyword {
         "type" => (is_type(value), "one of the seven type names, or a list of them"),
         "properties" | "patternProperties" | "$defs" | "dependentSchemas" => {
@@ -232,6 +232,14 @@ enum Draft {
     /// 2019-09.
     Eight,
     Newest,
+}
+
+/// Whether a schema that says this `$schema` is read as it says.
+#[cfg(feature = "mcp")]
+pub(crate) fn followed_draft(said: &Value) -> bool {
+    let root = Map::from_iter([("$schema".to_owned(), said.clone())]);
+    let is_newest = |it: &str| it.contains("json-schema.org/draft/2020-12");
+    Draft::of(&root) != Draft::Newest || said.as_str().is_some_and(is_newest)
 }
 
 impl Draft {

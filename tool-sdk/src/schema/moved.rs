@@ -9,7 +9,7 @@ use super::walk::{self, Holds};
 
 /// Says references of a schema as they lead once it is brought up to date; `renamed` where the
 /// definitions of the document stand under another name then.
-pub(super) fn redirect(root: &mut Map<String, Value>, renamed: bool) {
+pub(crate) fn redirect(root: &mut Map<String, Value>, renamed: bool) {
     let before = root.clone();
     within(root, &Before { schema: &before, renamed }, 0);
 }

@@ -34,6 +34,7 @@ mod suspicion;
 #[cfg(test)]
 pub(in crate::surface) mod tests;
 mod tool;
+mod understood;
 mod upstream;
 mod upstreams;
 mod validator;

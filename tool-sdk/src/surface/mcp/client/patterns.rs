@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::schema::walk;
 
 /// What counts for the opposite of what is said in it, or for how much of it fits.
-const TURNS: &[(&str, &[&str])] = &[
+pub(super) const TURNS: &[(&str, &[&str])] = &[
     ("not", &[]),
     ("if", &["then", "else"]),
     ("oneOf", &[]),
@@ -40,6 +40,11 @@ pub(super) fn without(
         left.leave_out(schema);
     }
     Some((schema, left.0))
+}
+
+/// Takes out what would be less where something that it refers to is more.
+pub(super) fn without_turns(schema: &mut Map<String, Value>) {
+    Left(Vec::new()).leave_out(schema);
 }
 
 fn collect<'s>(schema: &'s Value, found: &mut BTreeMap<&'s str, ()>) {
