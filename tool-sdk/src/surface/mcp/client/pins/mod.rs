@@ -21,6 +21,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -31,6 +32,14 @@ use self::file::{Folder, Found};
 use super::remote::RemoteTool;
 use crate::store::StoreError;
 use crate::store::version::Version;
+
+/// The most that is shown of a difference, and of a line of it, in bytes. Of a description models
+/// are told less.
+const MOST_SHOWN: usize = 256 << 10;
+const MOST_OF_LINE: usize = 16 << 10;
+
+/// How long a difference is looked for that is as short as can be.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What was seen of the tools of other servers.
 ///
@@ -252,9 +261,9 @@ impl Pins {
         }
         let before = self.with(|seen| seen.by(user, id).cloned());
         let (old, new) = (before.as_ref().map(lines).unwrap_or_default(), lines(&now.said));
-        let diff = TextDiff::from_lines(&old, &new);
+        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new);
         let diff = diff.unified_diff().context_radius(2).header("seen before", "now").to_string();
-        Some(Difference { is_first: before.is_none(), diff })
+        Some(Difference { is_first: before.is_none(), diff: readable(&diff) })
     }
 
     /// What tells the tool as it is now from all that it was while somebody let it run.
@@ -345,6 +354,29 @@ impl Pins {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// As much of a difference as anyone reads, which says how much more there is. No line of a
+/// server begins like what is said here.
+fn readable(diff: &str) -> String {
+    let mut shown = String::with_capacity(diff.len().min(MOST_SHOWN));
+    let mut lines = diff.split_inclusive('\n');
+    for line in lines.by_ref() {
+        let end = line.floor_char_boundary(MOST_OF_LINE);
+        if shown.len() + end > MOST_SHOWN {
+            let rest = line.len() + lines.map(str::len).sum::<usize>();
+            shown.push_str(&format!("[{rest} more bytes of this are left out]\n"));
+            break;
+        }
+        shown.push_str(&line[..end]);
+        if end < line.len() {
+            shown.push_str(&format!(
+                "\n[{} more bytes of this line are left out]\n",
+                line.len() - end
+            ));
+        }
+    }
+    shown
 }
 
 /// A value as people compare it: one entry a line, keys sorted.

@@ -28,6 +28,23 @@ fn what_changes_is_shown_until_it_is_seen() {
     assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
 }
 
+// MC2: whoever is asked can read it, and sees that there is more.
+#[test]
+fn of_a_difference_as_much_is_shown_as_anyone_reads() {
+    let long = sight(&"ä".repeat(1 << 20), "a");
+    let shown = diff_of(&Pins::in_memory(), &long).unwrap().diff;
+    assert!(shown.len() < 20_000, "{}", shown.len());
+    assert!(shown.contains("\n[2080791 more bytes of this line are left out]\n"), "{shown:.99}");
+    assert!(shown.contains("+  \"name\": \"t\""), "what comes after it is there");
+
+    let mut tool = RemoteTool::new("t", json!({ "enum": vec!["some words"; 50_000] }));
+    tool.title = Some("T".to_owned());
+    let shown = diff_of(&Pins::in_memory(), &Sight::of(&json!({}), &tool)).unwrap().diff;
+    assert!(
+        shown.len() < MOST_SHOWN + 100 && shown.ends_with(" more bytes of this are left out]\n")
+    );
+}
+
 // F130
 #[test]
 fn what_one_user_saw_nobody_else_did() {
