@@ -55,7 +55,7 @@ fn content(output: &Output, source: &Source) -> Vec<ContentBlock> {
     let said = said(output, source);
     // An empty text beside an image says nothing; alone it says that there is nothing.
     let is_said = !output.as_text().is_empty() || output.attachments().is_empty();
-    let texts = is_said.then(|| texts(output.as_text(), &said)).unwrap_or_default();
+    let texts = if is_said { texts(output.as_text(), &said) } else { Vec::new() };
     texts.into_iter().chain(attachments(output, &said)).collect()
 }
 

@@ -125,7 +125,7 @@ mod tests {
         ] {
             let error = serde_json::from_str::<RxJsonRpcMessage<RoleClient>>(message).unwrap_err();
             let heard = serde_json::to_value(instead_of(message.as_bytes(), &error)).unwrap();
-            assert_eq!(heard["error"]["code"] == OURS.0, false, "{heard}");
+            assert_ne!(heard["error"]["code"], OURS.0, "{heard}");
             assert!(heard.get(key).is_some(), "{heard}");
         }
     }
