@@ -167,6 +167,19 @@ fn words_that_may_be_options_count() {
     assert!(has_argument(&message, false));
 }
 
+// SH6: no row forgets that a word may be any number of others.
+#[test]
+fn every_row_asks_what_words_are() {
+    for name in names() {
+        let mut several = words(&format!("{name} $(x)"));
+        (several[1].unknown, several[1].splits) = (true, true);
+        assert!(has_argument(&several, false), "{name}");
+        let mut pattern = words(&format!("{name} * y"));
+        (pattern[1].glob, pattern[1].leads) = (true, true);
+        assert!(has_argument(&pattern, false), "{name}");
+    }
+}
+
 // F87
 #[test]
 fn forced_removal_is_destructive() {
