@@ -99,9 +99,18 @@ impl<'a> Base<'a> {
             let folders = if command.elsewhere { &[][..] } else { &folders };
             Look { base: self, folders, is_certain, may_come, left: &left }.subjects(command)
         });
-        let pushed = of.commands.iter().filter_map(|command| pushed::subject(command, &folders));
-        let pushed = pushed.map(|subject| self.command(subject));
+        let pushed = self.pushed(of, &folders).into_iter().map(|subject| self.command(subject));
         writes.chain(reads).chain(looked_at).chain(pushed).chain(self.refused.clone()).collect()
+    }
+
+    /// The commands that push into a folder, when they run in one of `folders`.
+    fn pushed(&self, of: &Understood, folders: &[PathBuf]) -> Vec<Subject> {
+        if !of.commands.iter().any(pushed::pushes) {
+            return Vec::new();
+        }
+        let workspace = self.cx.state::<Workspace>().ok();
+        let roots = workspace.iter().flat_map(|workspace| workspace.roots()).collect::<Vec<_>>();
+        pushed::subjects(of, folders, &roots)
     }
 
     /// Whether a program that is called by its bare name lies in the workspace, where whoever
