@@ -165,7 +165,7 @@ pub(super) fn may_run(words: &[Word]) -> bool {
 pub(super) fn builds_commands(program: &str, text: &str) -> bool {
     match program {
         "sed" | "gsed" => true,
-        "awk" | "gawk" | "mawk" | "nawk" => awk_runs(text),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk_runs(text),
         // They say which keys change a line that a shell reads.
         "reset" | "stty" | "tset" => true,
         // No program: a variable.

@@ -20,7 +20,7 @@ pub(super) struct Profile {
 /// All of them, but for what `danger` checks by code.
 pub(super) const PROFILES: &[Profile] = &[
     Profile {
-        names: &["awk", "gawk", "mawk", "nawk"],
+        names: &["awk", "gawk", "mawk", "nawk", "original-awk"],
         letters: "fiEelWodpD",
         harmless: "\
             assign field-separator posix traditional version",
@@ -145,7 +145,7 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: false,
     },
     Profile {
-        names: &["gdb", "lldb"],
+        names: &["gdb", "gdb-multiarch", "gdbtui", "lldb", "rust-gdb", "rust-gdbgui", "rust-lldb"],
         letters: "",
         harmless: "batch h help n nh nx p pid q quiet silent v version",
         single_dash: true,
