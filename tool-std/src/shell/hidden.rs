@@ -91,6 +91,8 @@ const INTERPRETERS: &[Interpreter] = &[
         "ecsz",
         &["!", "--exec", "--sh-exec"],
     ),
+    // A key may stand for a line that is typed.
+    reads(&["bind"], "x", &[CODE, "\""]),
     reads(&["bpftrace", "irb", "jrunscript", "rake"], "e", &["--execute"]),
     reads(&["idle", "pdb"], "c", &[]),
     reads(&["prename", "rename", "file-rename"], "", &[CODE]),

@@ -187,7 +187,9 @@ async fn reader(host: &Host, program: &str, args: &[&str]) -> u32 {
     let process = Processes::of(&host.session).start(&spawn).unwrap();
     for _ in 0..100 {
         let name = process.reader().and_then(|file| file.file_name().map(|it| it.to_owned()));
-        if name.is_some_and(|name| name.to_string_lossy().starts_with(program)) {
+        // It may not wait at its prompt yet.
+        let is_ready = program != "bash" || process.hands_on_keys();
+        if is_ready && name.is_some_and(|name| name.to_string_lossy().starts_with(program)) {
             return process.id();
         }
         process.look(Duration::from_millis(50), |_| {}).await;

@@ -36,6 +36,8 @@ fn other_names_hide_nothing() {
         ("original-awk 'BEGIN{system(\"rm x\")}'", "original-awk *", Ask, Deny),
         ("idle -c 'os.system(\"rm x\")'", "idle *", Allow, Deny),
         ("pdb3 -c '!os.system(\"rm x\")' a.py", "pdb3 *", Allow, Deny),
+        ("bind '\"q\":\"rm x\\n\"'", "bind *", Ask, Deny),
+        ("bind -x '\"q\":rm x'", "bind *", Ask, Deny),
         ("jrunscript -e 'exec(\"rm x\")'", "jrunscript *", Allow, Deny),
     ]);
 }
