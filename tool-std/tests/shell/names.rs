@@ -3,6 +3,22 @@
 use crate::support::Verdict::{Allow, Ask, Deny};
 use crate::table::check;
 
+// SH6: what is not known of a word is not taken for harmless.
+#[test]
+fn words_of_which_only_the_start_is_known_hide_nothing() {
+    check(&[
+        ("rustc -C lin\"$(y)\" a.rs", "rustc * + y", Ask, Ask),
+        ("rustc -C opt-level=\"$(y)\" a.rs", "rustc * + y", Allow, Allow),
+        ("git push b\"$(y)\" HEAD:x", "git * + y", Ask, Ask),
+        ("make all SHEL\"$(y)\"", "make * + y", Ask, Ask),
+        ("make all SHEL*", "make *", Ask, Ask),
+        ("curl -s f\"$(y)\"", "curl * + y", Ask, Ask),
+        ("tar tf a*b", "tar *", Ask, Ask),
+        ("date 0\"$(y)\"", "date * + y", Ask, Ask),
+        ("rm -$X y", "*", Ask, Deny),
+    ]);
+}
+
 // SH5, SH10
 #[test]
 fn other_names_hide_nothing() {

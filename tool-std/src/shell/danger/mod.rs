@@ -5,6 +5,7 @@
 //! without a profile is left to the rules.
 
 mod acts;
+mod operands;
 mod profiles;
 mod sed;
 mod variables;
@@ -25,8 +26,11 @@ pub(super) fn has_profile(program: &str) -> bool {
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let profiles = PROFILES.iter().flat_map(|profile| profile.names).copied();
-    let operands = OPERANDS.iter().map(|it| it.0).chain(["stty"]);
-    profiles.chain(operands).chain(acts::names()).chain(variables::NAMES.iter().copied())
+    profiles
+        .chain(operands::names())
+        .chain(["stty"])
+        .chain(acts::names())
+        .chain(variables::NAMES.iter().copied())
 }
 
 /// Whether an argument of a known program may run another one or write a file.
@@ -39,19 +43,19 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
         return names_one(rest);
     }
     let profile = PROFILES.iter().find(|profile| profile.names.contains(&&*name));
-    let operands = OPERANDS.iter().find(|it| it.0 == name);
     let acts = match profile {
         Some(_) => Vec::new(),
         None => acts::of(&name).into_iter().chain(modules(&name, rest)).collect(),
     };
-    let is_known = profile.is_some() || operands.is_some() || !acts.is_empty() || name == "stty";
+    let has_operands = operands::are_known(&name);
+    let is_known = profile.is_some() || has_operands || !acts.is_empty() || name == "stty";
     // No row is asked before this, so that none can forget what nobody has seen.
     let is_open = || {
         open_end || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
     };
     is_known
         && (is_open()
-            || operands.is_some_and(|it| has_operand(rest, it.1, it.2))
+            || has_operands && operands::act(&name, rest)
             || acts.iter().any(|it| it.object_to(rest))
             || name == "stty" && rest.iter().any(|word| !is_terminal_setting(&word.value))
             || profile.is_some_and(|profile| is_object(words, profile)))
@@ -86,28 +90,6 @@ fn is_object(words: &[Word], profile: &Profile) -> bool {
 /// Whether a word is `text`, or may turn out to be that.
 fn may_be(word: &Word, text: &str) -> bool {
     if word.is_literal() { word.value == text } else { word.may_begin(text) }
-}
-
-/// Programs that write an operand, or set something to it: how many they have that they only
-/// read, and the letters of their options that take the next word.
-const OPERANDS: &[(&str, usize, &str)] =
-    &[("hostname", 0, ""), ("uniq", 1, "fsw"), ("xxd", 1, "Rcglnos")];
-
-/// Whether there is one more than those that are read.
-fn has_operand(rest: &[Word], read: usize, letters: &str) -> bool {
-    if rest.iter().any(|word| word.glob) {
-        return true;
-    }
-    let mut operands = 0;
-    let mut words = rest.iter();
-    while let Some(word) = words.next() {
-        match word.value.strip_prefix('-') {
-            Some(option) if option.len() == 1 && letters.contains(option) => drop(words.next()),
-            Some(option) if !option.is_empty() => {}
-            _ => operands += 1,
-        }
-    }
-    operands > read
 }
 
 /// What is known of the programs that Python may run as modules, each once. Which option names
@@ -151,7 +133,10 @@ fn names_host(rest: &[Word]) -> bool {
         value.contains(':') && (!value.starts_with("--") || value.starts_with("--f"))
             || !word.is_literal() && is_archive(at)
     };
-    rest.iter().enumerate().any(may_be) && !rest.iter().any(|word| word.value == "--force-local")
+    // Behind `--` it is the name of a file.
+    let is_local =
+        || rest.iter().take_while(|it| it.value != "--").any(|it| it.value == "--force-local");
+    rest.iter().enumerate().any(may_be) && !is_local()
 }
 
 /// Whether a text among the arguments may be a command, where an argument is dangerous.
@@ -343,21 +328,37 @@ fn git_acts(words: &[Word]) -> bool {
         let cluster = word.value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         cluster.is_some_and(|rest| rest.chars().any(|c| letters.is_some_and(|l| l.contains(c))))
     };
-    let is_told = |word: &Word| matches!(&*word.value, "--get" | "--list" | "-l");
-    // Behind `--` these are values.
-    let mut options = words.iter().take_while(|word| word.value != "--");
-    let only_tells = command == "config" && options.any(is_told);
+    let only_tells = command == "config" && config_tells(&words[1..]);
     // The hooks of a repository in a folder run.
     let is_folder = |word: &Word| [".", "/", "~", "file:"].iter().any(|it| word.may_begin(it));
     let pushes = matches!(command, "http-push" | "push" | "send-pack");
     if pushes && words[1..].iter().any(is_folder) {
         return true;
     }
+    let bisects = command == "bisect"
+        && words.iter().any(|word| is_listed("bad good log new old reset skip start", &word.value))
+        && !words
+            .iter()
+            .any(|word| matches!(&*word.value, "run" | "visualize" | "view" | "replay"));
     // `submodule--helper` is what does the work of `submodule`.
     let base = command.split_once("--").map_or(command, |(base, _)| base);
-    [command, base].iter().any(|name| is_listed(GIT_ACTS, name)) && !only_tells
+    [command, base].iter().any(|name| is_listed(GIT_ACTS, name)) && !only_tells && !bisects
         || words.iter().any(|word| has_letter(word) || word.value.contains("ext::"))
         || (1..words.len()).any(|at| words[at].may_begin("ext::") && !is_message(words, at))
+}
+
+/// Whether `git config` only tells what is set. Git reads no options behind a name, and sets that
+/// to the word after it.
+fn config_tells(words: &[Word]) -> bool {
+    const PLACES: &str = "--global --local --system --worktree --show-origin --show-scope -z";
+    let words = words.iter().skip_while(|word| word.value != "config").skip(1);
+    let mut words = words.skip_while(|word| is_listed(PLACES, &word.value));
+    let Some(first) = words.next() else { return true };
+    match &*first.value {
+        "--get" | "--get-all" | "--get-regexp" | "--list" | "-l" | "get" | "list" => true,
+        // A name alone is read.
+        name => !name.starts_with('-') && first.is_literal() && words.next().is_none(),
+    }
 }
 
 /// Whether one of the programs for sed does more than print and replace.
@@ -400,7 +401,7 @@ fn given_sed(word: &str) -> Given {
 
 /// Programs that end the work of the whole machine.
 const DESTROYERS: &str = "\
-    blkdiscard cfdisk fdisk halt mkfs mkswap parted poweroff reboot sfdisk sgdisk shred shutdown \
+    blkdiscard cfdisk fdisk halt mkdosfs mke2fs mkfs mkntfs mkswap parted poweroff reboot sfdisk sgdisk shred shutdown \
     telinit wipefs";
 
 /// Whether it removes by force, or destroys what cannot be brought back.
@@ -409,14 +410,29 @@ pub(super) fn is_destructive(words: &[Word]) -> bool {
     let name = known_name(&head.value);
     match &*name {
         "rm" => is_forced_removal(words),
+        "cp" | "install" | "mv" | "tee" => words.iter().any(|word| is_disk(&word.value)),
+        "init" => words[1..].iter().any(|word| matches!(&*word.value, "0" | "6")),
+        "systemctl" => {
+            words[1..].iter().any(|word| is_listed("halt kexec poweroff reboot", &word.value))
+        }
         "dd" => words.iter().any(|word| word.value.starts_with("of=/dev/")),
         name => is_destroyer(name),
     }
 }
 
+/// Whether a path is that of a whole disk, or a part of one.
+fn is_disk(path: &str) -> bool {
+    const DISKS: &[&str] =
+        &["disk/", "dm-", "hd", "mapper/", "md", "mmcblk", "nvme", "sd", "vd", "xvd"];
+    let disk = path.strip_prefix("/dev/");
+    disk.is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))
+}
+
 /// The same of a text of words.
 pub(super) fn is_destructive_text(text: &str) -> bool {
-    let is_one = |name: &str| name == "rm" || name == "dd" || is_destroyer(name);
+    let is_one = |name: &str| {
+        is_listed("cp dd init install mv rm systemctl tee", name) || is_destroyer(name)
+    };
     let is_possible = text.split(' ').next().is_some_and(|program| is_one(&known_name(program)));
     is_possible && is_destructive(&text.split(' ').map(Word::literal).collect::<Vec<_>>())
 }
@@ -432,7 +448,7 @@ fn is_forced_removal(words: &[Word]) -> bool {
             Some((name, value)) => "-interactive".starts_with(name) && value.starts_with('n'),
             None => rest.len() > 1 && "-force".starts_with(rest),
         },
-        Some(letters) => letters.contains('f'),
+        Some(letters) => letters.contains('f') || word.splits || word.unknown,
         None => false,
     };
     let is_root = |word: &Word| {
