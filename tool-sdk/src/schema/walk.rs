@@ -111,6 +111,7 @@ pub(crate) fn each_mut(schema: &mut Map<String, Value>, visit: &mut dyn FnMut(&s
 }
 
 /// Calls `visit` with each schema right inside, whichever draft it is written in.
+#[cfg(feature = "mcp")]
 pub(crate) fn each_in_any_draft<'a>(
     schema: &'a Map<String, Value>,
     visit: &mut dyn FnMut(&'a Value),
