@@ -1,3 +1,5 @@
+//! Tools that change, and what is known of them by whom.
+
 use super::*;
 
 fn sight(description: &str, command: &str) -> Sight {
