@@ -79,12 +79,12 @@ pub(super) fn marker(
     }
 }
 
-/// The struct that hooks see the arguments in, where the user has none.
+/// The struct that the user's hooks see the arguments in, where the user has none.
 pub(crate) fn args_struct(tool: &Tool) -> TokenStream {
-    if !spec::has_hooks(tool) {
+    let Input::Params { args, params } = &tool.input else { return TokenStream::new() };
+    if tool.hooks.is_empty() {
         return TokenStream::new();
     }
-    let Input::Params { args, params } = &tool.input else { return TokenStream::new() };
     let (vis, cfgs) = (&tool.vis, &tool.cfgs);
     let fields = params.iter().map(|param| {
         let (ident, ty, docs) = (generated_ident(&param.ident), &param.ty, &param.docs);

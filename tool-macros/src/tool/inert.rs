@@ -16,7 +16,11 @@ use crate::runtime::Runtime;
 use crate::span::{generated, generated_ident};
 
 /// A type of the function's name that is a tool as far as types go.
-pub(super) fn function(function: &Function, runtime: &Runtime) -> TokenStream {
+pub(super) fn function(
+    function: &Function,
+    attribute: &TokenStream,
+    runtime: &Runtime,
+) -> TokenStream {
     let sig = &function.sig;
     if sig.receiver().is_some() || self_type(sig).is_some() || !function.has_body() {
         // It stands in an `impl` or a trait, where no type can.
@@ -24,7 +28,7 @@ pub(super) fn function(function: &Function, runtime: &Runtime) -> TokenStream {
     }
     let ident = generated_ident(&function.sig.ident);
     let (vis, cfgs) = head(function);
-    let args = args_struct(function, &Site::Free);
+    let args = args_struct(function, attribute, &Site::Free);
     let behind = expand::behind(
         &ident,
         runtime,
@@ -41,7 +45,14 @@ fn head(function: &Function) -> (TokenStream, TokenStream) {
 }
 
 /// The struct of arguments, as far as it can be made, for hooks that take it.
-pub(crate) fn args_struct(function: &Function, site: &Site<'_>) -> TokenStream {
+pub(crate) fn args_struct(
+    function: &Function,
+    attribute: &TokenStream,
+    site: &Site<'_>,
+) -> TokenStream {
+    if !may_have_hooks(attribute) {
+        return TokenStream::new();
+    }
     let (vis, cfgs) = head(function);
     let args = lower::args_ident(&function.sig.ident, site);
     let mut seen: Vec<&Ident> = Vec::new();
@@ -69,6 +80,22 @@ pub(crate) fn args_struct(function: &Function, site: &Site<'_>) -> TokenStream {
             #fields
         }
     }
+}
+
+/// Whether an attribute could name functions, rightly or not: something other than a literal
+/// follows a `=`.
+fn may_have_hooks(attribute: &TokenStream) -> bool {
+    let mut assigned = false;
+    attribute.clone().into_iter().any(|token| {
+        let follows = std::mem::take(&mut assigned);
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == '=' => assigned = true,
+            TokenTree::Group(group) => return follows || may_have_hooks(&group.stream()),
+            TokenTree::Literal(_) => {}
+            TokenTree::Ident(_) | TokenTree::Punct(_) => return follows,
+        }
+        false
+    })
 }
 
 /// Whether a type names a parameter that exists only in the function.

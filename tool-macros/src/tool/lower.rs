@@ -115,6 +115,10 @@ pub(crate) fn tool(
         schema_lock::lower(&path, &schema_test(ident, site), &signature)
     });
     let claims = claims(&items, function, &name, &aliases);
+    let args = match hooks.is_empty() {
+        true => Ident::new("__Args", span::at(ident)),
+        false => args_ident(ident, site),
+    };
     let passed = std::mem::take(&mut params.passed);
     Some(Tool {
         ident: ident.clone(),
@@ -126,7 +130,7 @@ pub(crate) fn tool(
         output: output(&function.sig.output),
         input: match params.strukt {
             Some(ty) => Input::Struct { ty: ty.to_token_stream(), fields },
-            None => Input::Params { args: args_ident(ident, site), params: params.sent },
+            None => Input::Params { args, params: params.sent },
         },
         passed,
         name,

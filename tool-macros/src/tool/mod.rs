@@ -40,12 +40,12 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
         }
     };
     let mut diag = Diagnostics::default();
-    let items = attr::parse(attribute, &mut diag);
+    let items = attr::parse(attribute.clone(), &mut diag);
     match lower::tool(&items, &function, &Site::Free, &mut diag) {
         Some(tool) => expand::function(&tool, &function),
         None => {
             let errors = diag.to_tokens();
-            let inert = inert::function(&function, &lower::runtime(&items));
+            let inert = inert::function(&function, &attribute, &lower::runtime(&items));
             quote!(#errors #function #inert)
         }
     }

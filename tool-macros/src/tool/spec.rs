@@ -9,18 +9,20 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 
 use super::limit::bound_tokens;
 use super::model::{DefaultValue, Input, Parallel, Param, Range, Tool};
-use crate::span;
+use crate::span::{self, generated_ident};
 
 /// What stands beside the table of a tool: its result's type, checks, hooks and defaults.
 pub(crate) fn items(tool: &Tool) -> TokenStream {
     let output = &tool.output;
     let defaults = defaults(tool);
     let checks = checks(tool);
+    let args = own_args(tool);
     let hooks = hooks(tool);
     quote! {
         const __OUT: __rt::OutputType<#output> = __rt::output_type::<#output>();
         #defaults
         #checks
+        #args
         #hooks
     }
 }
@@ -74,6 +76,20 @@ fn bounds(params: &[Param]) -> TokenStream {
     });
     let checks: Vec<_> = checks.collect();
     if checks.is_empty() { TokenStream::new() } else { quote!(const _: fn() = || { #(#checks)* };) }
+}
+
+/// The struct of arguments where only what is made here reads it: nobody names it, so it takes
+/// no name from the user.
+fn own_args(tool: &Tool) -> TokenStream {
+    let Input::Params { args, params } = &tool.input else { return TokenStream::new() };
+    if !tool.hooks.is_empty() || !has_hooks(tool) {
+        return TokenStream::new();
+    }
+    let fields = params.iter().map(|param| {
+        let (ident, ty) = (generated_ident(&param.ident), &param.ty);
+        quote!(#ident: #ty)
+    });
+    quote!(struct #args { #(#fields,)* })
 }
 
 /// The type that hooks are called with.

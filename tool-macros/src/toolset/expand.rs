@@ -98,9 +98,9 @@ pub(super) fn inert(items: &[Item], block: &Block) -> TokenStream {
     let owner = owner(&block.ty).map(|name| name.unraw().to_string()).unwrap_or_default();
     let site = Site::Method { runtime: &runtime, owner: &owner };
     let args = block.members.iter().map(|member| match member {
-        Member::Tool(function, _) => {
+        Member::Tool(function, attribute) => {
             let function = outside(function, &block.ty.to_token_stream());
-            let args = inert_tool::args_struct(&function, &site);
+            let args = inert_tool::args_struct(&function, attribute, &site);
             (!args.is_empty()).then(|| quote!(#cfgs #args))
         }
         _ => None,

@@ -232,11 +232,6 @@ fn a_toolset_with_mistakes_is_inert() {
                 /// Create an issue.
                 async fn create(&self, title: String) {}
             }
-            #[doc(hidden)]
-            struct TrackerCreateArgs {
-                #[doc(hidden)]
-                pub title: String,
-            }
             const _: () = {
                 use ::tool_sdk::__private as __rt;
                 #[automatically_derived]

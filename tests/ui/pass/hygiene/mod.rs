@@ -4,6 +4,7 @@ mod borrowed_text;
 mod conditional;
 mod docs_anywhere;
 mod generated_by_macros;
+mod names_of_arguments;
 mod names_of_parameters;
 mod no_prelude;
 mod places;

@@ -41,17 +41,7 @@ fn a_plain_tool() {
             ) -> Result<Output, ToolError> {
                 body
             }
-            #[::tool_sdk::__private::followed_by{#[doc = " Arguments of `read_page`."]#[non_exhaustive]pub
-            struct
-            ReadPageArgs{#[doc = r" Path."]pub
-            path:String,
-            #[doc = r" First line."]pub
-            offset:u32,
-            #[doc = r" How."]pub
-            mode:Mode,
-            #[doc = r" Label."]pub
-            label:::std::string::String,
-            }const
+            #[::tool_sdk::__private::followed_by{const
             _:()= {use::tool_sdk::__private
             as
             __rt;pub
@@ -66,8 +56,13 @@ fn a_plain_tool() {
             ToolError>>();fn
             __default2()->Mode{Mode::Fast}const
             _:fn()= ||{fn
-            __is_ranged<T:__rt::Ranged>(){}__is_ranged::<u32>();};static
-            __HOOKS:__rt::Hooks<ReadPageArgs>= __rt::Hooks{summary:__rt::Some(
+            __is_ranged<T:__rt::Ranged>(){}__is_ranged::<u32>();};struct
+            __Args{path:String,
+            offset:u32,
+            mode:Mode,
+            label:::std::string::String,
+            }static
+            __HOOKS:__rt::Hooks<__Args>= __rt::Hooks{summary:__rt::Some(
                 |__a|{use
                 __rt::{ViaDebug
                 as
@@ -157,7 +152,7 @@ fn a_plain_tool() {
                     &mut
                     __3]
                 )?;let
-                __args = ReadPageArgs{path:__rt::filled(__0),
+                __args = __Args{path:__rt::filled(__0),
                 offset:match
                 __1{__rt::None = >1,
                 __rt::Some(__value)= >__value,
@@ -530,13 +525,7 @@ fn a_tool_with_mistakes_is_inert() {
             pub async fn act(path: &str, (a, b): (u8, u8), n: u32) -> String {
                 body
             }
-            #[::tool_sdk::__private::followed_by{#[doc(hidden)]pub
-            struct
-            ActArgs{#[doc(hidden)]pub
-            path:::std::string::String,
-            #[doc(hidden)]pub
-            n:u32,
-            }const
+            #[::tool_sdk::__private::followed_by{const
             _:()= {use::tool_sdk::__private
             as
             __rt;pub

@@ -1,4 +1,4 @@
-//! Tools that change, and what is known of them by whom.
+//! What is noted of foreign tools, and how others see it.
 
 use super::*;
 
