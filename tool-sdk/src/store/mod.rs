@@ -9,7 +9,6 @@
 
 mod error;
 pub(crate) mod place;
-#[cfg(feature = "mcp")]
 pub(crate) mod version;
 
 use std::fs::{self, File};
