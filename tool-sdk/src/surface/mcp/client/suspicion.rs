@@ -128,11 +128,19 @@ pub(super) fn lookalikes(names: &BTreeSet<String>) -> Vec<String> {
     let odd: BTreeSet<String> = names
         .iter()
         // Words of several languages are joined as well; a disguise is one word.
-        .filter(|name| name.split(JOINTS).any(|word| mixed(word).is_some()))
+        .filter(|name| name.split(JOINTS).any(|word| mixed(word).is_some() && is_alike(word)))
         .filter_map(|name| mixed(name.trim_matches(JOINTS)))
         .take(MOST_MENTIONS)
         .collect();
     odd.into_iter().collect()
+}
+
+/// Whether no letter in a word shows that it is Greek or Cyrillic, as one does in `Δt`.
+fn is_alike(word: &str) -> bool {
+    /// Those that look like a Latin one, small or large.
+    const ALIKE: &str = "αβεζηικμνορτυχавекмнорстухіјѕԁһԛԝ";
+    let shows = |c: char| matches!(c, '\u{370}'..='\u{52f}') && !ALIKE.contains(c);
+    !word.chars().any(shows)
 }
 
 /// How many tools of others are told that one tool speaks of.
@@ -290,7 +298,8 @@ mod tests {
         assert_eq!(told("Call fetch_p\u{430}ge, _fetch_p\u{430}ge_."), [odd]);
         let odd = "letters of different scripts in one name: s\\u{435}arch";
         assert_eq!(told("Before it, `s\u{435}arch`."), [odd]);
-        assert_eq!(told("Читает `файл`, größe_2, Δt and fetch_page."), [""; 0]);
+        assert_eq!(told("Call F\u{395}TCH_PAGE.").len(), 1);
+        assert_eq!(told("Читает `файл`, größe_2, Δt, `Δt_ms`, σx_2 and fetch_page."), [""; 0]);
     }
 
     #[test]

@@ -195,18 +195,16 @@ impl ForeignTool {
     /// Whether it is tied to approvals as it is by now. Another program may have noted a change
     /// since it was taken in.
     fn is_current(&self) -> bool {
-        self.0.definition.revision.as_ref() == Some(&self.revision())
-    }
-
-    fn revision(&self) -> String {
-        let Inner { line, raw, sight, .. } = &*self.0;
-        line.pins().revision((line.name(), raw), sight)
+        let Inner { definition, line, raw, sight, .. } = &*self.0;
+        let revision = definition.revision.as_deref().unwrap_or_default();
+        line.pins().is_revision(revision, (line.name(), raw), sight)
     }
 
     /// The same tool, tied to approvals as it is by now.
     pub(super) fn renewed(&self) -> Self {
         let mut inner = Inner::clone(&self.0);
-        inner.definition.revision = Some(self.revision());
+        let id = (inner.line.name(), inner.raw.as_str());
+        inner.definition.revision = Some(inner.line.pins().revision(id, &inner.sight));
         Self(Arc::new(inner))
     }
 

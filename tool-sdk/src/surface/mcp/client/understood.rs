@@ -107,7 +107,8 @@ fn inside(schema: &mut Value, is_newest: bool, path: &str, left: &mut Vec<String
 
 fn is_understood(keyword: &str, value: &Value) -> bool {
     let is_address = |value: &Value| {
-        value.as_str().is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_graphic()))
+        let is_one = |it: &str| it.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+        value.as_str().is_some_and(|it| is_one(it.trim_end_matches('#')))
     };
     match (keyword, walk::holds(keyword)) {
         ("$id", _) => is_address(value),

@@ -147,6 +147,14 @@ impl Seen {
         turn.unwrap_or_default() + u64::from(self.has_turned((server, tool), now))
     }
 
+    /// What tells a tool as it is now from all that it was while somebody let it run.
+    fn revision(&self, id: Id<'_>, now: &Sight) -> String {
+        match self.turn(id, now) {
+            0 => now.digest.clone(),
+            turn => format!("{}.{turn}", now.digest),
+        }
+    }
+
     /// Takes over what is known of turns: they are not undone by a file that does not tell.
     fn turn_as(&mut self, known: &Self) {
         let said = |seen: &Self, server: &str, tool: &str| {
@@ -268,10 +276,12 @@ impl Pins {
 
     /// What tells the tool as it is now from all that it was while somebody let it run.
     pub(super) fn revision(&self, id: Id<'_>, now: &Sight) -> String {
-        match self.with(|seen| seen.turn(id, now)) {
-            0 => now.digest.clone(),
-            turn => format!("{}.{turn}", now.digest),
-        }
+        self.with(|seen| seen.revision(id, now))
+    }
+
+    /// Whether that is its revision still, as far as the last look at the file told.
+    pub(super) fn is_revision(&self, revision: &str, id: Id<'_>, now: &Sight) -> bool {
+        self.lock().seen.revision(id, now) == revision
     }
 
     /// Notes that somebody is asked about the tool as it is now. Whatever they answer, nothing
