@@ -30,6 +30,8 @@ mod look;
 #[cfg(unix)]
 mod looked;
 #[cfg(unix)]
+mod mentioned;
+#[cfg(unix)]
 mod once;
 #[cfg(unix)]
 mod open;
