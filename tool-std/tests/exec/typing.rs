@@ -155,6 +155,29 @@ async fn what_others_may_read_a_part_of_is_asked_about() {
     assert_eq!(typist.becomes("echo 'a b'\n").await, Action::Allow);
 }
 
+// SH9: who reads what is typed is not known before the line was read that starts it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_was_not_read_yet_leaves_no_shell_at_its_prompt() {
+    let typist = Typist::new(Mode::Auto, &["allow exec_command(echo *)"]);
+    typist.prepare("true").await;
+    typist.waits().await;
+    assert_eq!(typist.becomes("echo a\n").await, Action::Allow);
+    // It reads nothing while it stands still.
+    typist.bash.type_in("stty raw; kill -STOP $$\n").await.unwrap();
+    let mut is_raw = false;
+    for _ in 0..600 {
+        typist.bash.look(Duration::from_millis(50), |_| {}).await;
+        is_raw = typist.bash.hands_on_keys() && !typist.bash.has_unread();
+        if is_raw {
+            break;
+        }
+    }
+    assert!(is_raw);
+    typist.bash.type_in("head -c 5\n").await.unwrap();
+    assert_eq!(typist.becomes("echo a\n").await, Action::Ask);
+}
+
 // SH9: an option may change what a text means.
 #[cfg(target_os = "linux")]
 #[tokio::test]
