@@ -12,6 +12,8 @@ mod command;
 #[cfg(unix)]
 mod confined;
 #[cfg(unix)]
+mod ends;
+#[cfg(unix)]
 mod facts;
 #[cfg(unix)]
 mod files;

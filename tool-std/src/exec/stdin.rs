@@ -17,7 +17,7 @@ use super::files::Base;
 use super::judged::Judged;
 use super::report::Chunk;
 use super::wait::wait;
-use super::{open, shells};
+use super::{ends, open, shells};
 use crate::shell::{Understood, Why, bare_name};
 
 /// Programs that change what the terminal or the shell makes of what is typed later.
@@ -328,6 +328,11 @@ fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
                 }
             }
         }
+    }
+    let whole = format!("{open}{}", lines(&args.chars));
+    if is_bash && (is_mixed || open::is_mixed(&whole)) {
+        let ends = ends::of(&whole).into_iter();
+        subjects.extend(ends.map(|end| Subject::new(end).only_forbidden()));
     }
     subjects
 }
