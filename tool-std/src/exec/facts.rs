@@ -5,7 +5,7 @@
 //! not looked at.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,7 +17,7 @@ use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, Workspace};
 
 use super::judged::Judged;
-use super::scripts;
+use super::{mentioned, scripts};
 
 /// How much of each script is read.
 const MOST_READ: u64 = 256 << 10;
@@ -50,8 +50,9 @@ impl Facts<'_> {
         let are_given = scripts::are_given(understood);
         let (mut programs, mut files) = (HashSet::new(), HashSet::new());
         let mut known = HashMap::new();
-        for Placed { folders, argv } in self.commands() {
-            for folder in &folders {
+        let commands = self.commands();
+        for Placed { folders, argv } in &commands {
+            for folder in folders {
                 let Some(file) = self.locate_once(&mut known, folder, &argv[0]) else { continue };
                 if programs.len() < MOST_PROGRAMS && programs.insert(file.clone()) {
                     facts.push(program(file));
@@ -64,12 +65,28 @@ impl Facts<'_> {
                 files.extend(folders.iter().map(|folder| folder.join(&*word)));
             }
         }
+        if scripts::may_run_files(understood) {
+            files.extend(self.mentioned(folder, &commands));
+        }
         // Most words are no files, and to see that takes less than to look for one.
         let mut files: Vec<PathBuf> =
             files.into_iter().filter(|file| file.symlink_metadata().is_ok()).collect();
         files.sort_unstable();
         facts.extend(files.iter().filter_map(|file| script(file, cx)));
         facts
+    }
+
+    /// The files that it mentions in the folders where it may run.
+    fn mentioned(&self, folder: &Path, commands: &[Placed<'_>]) -> BTreeSet<PathBuf> {
+        let mut folders = vec![folder.to_owned()];
+        for folder in commands.iter().flat_map(|it| &it.folders) {
+            if folders.len() < MOST_FOLDERS && !folders.contains(folder) {
+                folders.push(folder.clone());
+            }
+        }
+        let words = commands.iter().flat_map(|it| it.argv).map(String::as_str);
+        let completes = scripts::complete_names(self.judged.understood());
+        mentioned::files(&self.judged.text(), words, &folders, completes)
     }
 
     /// Where it runs, and which files its programs are, for whoever is asked (PR1).

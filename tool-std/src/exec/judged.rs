@@ -97,6 +97,14 @@ impl<'a> Judged<'a> {
         &self.understood
     }
 
+    /// What is judged, as it was written.
+    pub(super) fn text(&self) -> Cow<'_, str> {
+        match &self.text {
+            Text::Script(script) => Cow::Borrowed(script),
+            Text::Argv(_) => Cow::Owned(self.text.to_line()),
+        }
+    }
+
     /// Fails where some of it was not looked at, so that no rule has seen it, or a yes to it
     /// would not be bound to a script.
     pub(super) fn whole(&self) -> Result<(), ToolError> {

@@ -12,6 +12,8 @@ mod command;
 #[cfg(unix)]
 mod confined;
 #[cfg(unix)]
+mod ends;
+#[cfg(unix)]
 mod facts;
 #[cfg(unix)]
 mod files;
@@ -29,6 +31,8 @@ mod list;
 mod look;
 #[cfg(unix)]
 mod looked;
+#[cfg(unix)]
+mod mentioned;
 #[cfg(unix)]
 mod once;
 #[cfg(unix)]

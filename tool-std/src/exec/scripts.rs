@@ -8,8 +8,16 @@ use crate::shell::{Simple, Understood, bare_name};
 
 /// Programs that run what a file says that they are given.
 const READERS: &[&str] = &[
-    ".", "ash", "bash", "bun", "csh", "dash", "deno", "fish", "ksh", "lua", "node", "perl", "php",
-    "pwsh", "python", "ruby", "sh", "source", "tclsh", "tcsh", "zsh",
+    ".", "ash", "bash", "bun", "csh", "dash", "deno", "expect", "fish", "java", "ksh", "lua",
+    "node", "nodejs", "perl", "php", "pwsh", "pypy", "python", "ruby", "Rscript", "sh", "source",
+    "tclsh", "tcsh", "ts-node", "tsx", "zsh",
+];
+
+/// Programs that run nothing of what they are given, or what the project says, which is not looked
+/// at.
+const HANDLERS: &[&str] = &[
+    "cargo", "chmod", "chown", "cp", "curl", "echo", "gh", "git", "gzip", "kill", "ln", "mkdir",
+    "mv", "printf", "rm", "rmdir", "rsync", "scp", "tail", "tar", "touch", "unzip", "wget", "zip",
 ];
 
 /// Programs that do so behind `-f`.
@@ -59,6 +67,18 @@ pub(super) fn are_given(of: &Understood) -> bool {
     commands(of).any(|command| reads_input(&command.argv))
 }
 
+/// Whether a program of the line may run a file that is mentioned in it.
+pub(super) fn may_run_files(of: &Understood) -> bool {
+    let handles = |head: &String| HANDLERS.contains(&head.as_str());
+    let is_known = |it: &Simple| it.safe || it.argv.first().is_some_and(handles);
+    !commands(of).all(is_known) || of.commands.is_empty()
+}
+
+/// Whether one of its programs may put an ending behind the name of a file.
+pub(super) fn complete_names(of: &Understood) -> bool {
+    commands(of).any(|it| it.argv.first().is_some_and(|head| is_of(head, READERS)))
+}
+
 /// The words of a command that may name what it gives to others as a script.
 pub(super) fn given(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
     let words = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
@@ -79,8 +99,10 @@ pub(super) fn are_too_many(of: &Understood) -> bool {
 
 fn is_of(program: &str, names: &[&str]) -> bool {
     let name = bare_name(program);
+    // Its version stands behind it, and for which machine it is.
     let is_version = |c: char| c.is_ascii_digit() || c == '.';
-    names.contains(&&*name) || names.contains(&name.trim_end_matches(is_version))
+    let family = name.split(is_version).next().unwrap_or_default().trim_end_matches('-');
+    names.contains(&&*name) || (!family.is_empty() && names.contains(&family))
 }
 
 #[cfg(test)]
@@ -92,6 +114,8 @@ mod tests {
     fn every_word_that_may_name_a_script_is_looked_for() {
         for (script, expected) in [
             ("./a b", &["./a"][..]),
+            ("perl5.36-x86_64-linux-gnu a", &["a"]),
+            ("nodejs a", &["a"]),
             ("python3.12 -W a b c", &["a", "b", "c"]),
             ("/bin/sh a", &["/bin/sh", "a"]),
             ("cat a", &[]),

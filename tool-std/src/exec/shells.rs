@@ -40,9 +40,10 @@ const PLAIN: &[&str] = &["--login", "--norc", "--noprofile", "-i", "-il", "-l", 
 
 /// Whether the one program that has the terminal in front is a bash that waits at its prompt.
 ///
-/// While it runs builtins, and where it reads lines without editing them, that is not known.
+/// While it runs builtins, and where it reads lines without editing them, that is not known; nor
+/// is it while it has not read the end of the last line, with which it may start a program.
 pub(super) fn is_bash_at_prompt(process: &Process) -> bool {
-    process.hands_on_keys() && is_bash(process)
+    process.hands_on_keys() && is_bash(process) && !process.has_unread()
 }
 
 /// Whether it is a bash that was told nothing about how to read.

@@ -17,7 +17,7 @@ use super::files::Base;
 use super::judged::Judged;
 use super::report::Chunk;
 use super::wait::wait;
-use super::{open, shells};
+use super::{ends, open, shells};
 use crate::shell::{Understood, Why, bare_name};
 
 /// Programs that change what the terminal or the shell makes of what is typed later.
@@ -146,7 +146,7 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
         is_named_at_once(&whole, open, chars)?;
     }
     if may_mix(process, chars).await {
-        process.mix_up();
+        process.mix_up(cx.call(), opened_from);
     }
     done(process.type_from(chars, Some(cx.call()), opened_from).await)
 }
@@ -298,10 +298,12 @@ fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
     }
     let process = session_of(args.session_id, cx);
     let is_bash = process.as_ref().is_some_and(|process| shells::is_bash_at_prompt(process));
-    let is_mixed = process.as_ref().is_some_and(|process| process.is_mixed_up());
     let folder = process.as_ref().filter(|_| is_bash).and_then(|process| process.folder());
-    let open = process.map(|it| lines(going_on(&it.open_for(cx.call(), opened_from), &it)));
+    let open = process.as_ref();
+    let open = open.map(|it| lines(going_on(&it.open_for(cx.call(), opened_from), it)));
     let open = open.unwrap_or_default();
+    // Asked behind it: who is mixed up meanwhile types nothing.
+    let is_mixed = process.as_ref().is_some_and(|process| process.is_mixed_up());
     let base = Base::of_shell(cx, folder);
     let mut subjects: Vec<Subject> = Vec::new();
     for before in beginnings(&open) {
@@ -326,6 +328,11 @@ fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
                 }
             }
         }
+    }
+    let whole = format!("{open}{}", lines(&args.chars));
+    if is_bash && (is_mixed || open::is_mixed(&whole)) {
+        let ends = ends::of(&whole).into_iter();
+        subjects.extend(ends.map(|end| Subject::new(end).only_forbidden()));
     }
     subjects
 }

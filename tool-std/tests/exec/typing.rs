@@ -155,6 +155,52 @@ async fn what_others_may_read_a_part_of_is_asked_about() {
     assert_eq!(typist.becomes("echo 'a b'\n").await, Action::Allow);
 }
 
+// SH10: what is forbidden is so too where nobody knows which part of a text the shell gets.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn no_part_that_a_shell_may_get_is_forbidden() {
+    for texts in [
+        &["head -c 2\nxxtouch victim\n"][..],
+        &["head -c 8\necho 'a\ntouch victim\n'\n"],
+        &["python3 -c 'x'\nqxtouch victim\n"],
+        &["head -c 1\n\"echo '\"\n", "'; touch victim #'\n"],
+        &["head -n 1\n", "echo 'a\nb'\n", "'; touch victim #'\n"],
+    ] {
+        let typist = Typist::new(Mode::Bypass, DENIED);
+        typist.prepare("true").await;
+        typist.waits().await;
+        let (last, before) = texts.split_last().unwrap();
+        for text in before {
+            typist.types(text).await.unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        }
+        typist.waits().await;
+        assert_eq!(typist.becomes(last).await, Action::Deny, "{texts:?}");
+    }
+}
+
+// SH9: who reads what is typed is not known before the line was read that starts it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_was_not_read_yet_leaves_no_shell_at_its_prompt() {
+    let typist = Typist::new(Mode::Auto, &["allow exec_command(echo *)"]);
+    typist.prepare("true").await;
+    typist.waits().await;
+    assert_eq!(typist.becomes("echo a\n").await, Action::Allow);
+    // It reads nothing while it stands still.
+    typist.bash.type_in("stty raw; kill -STOP $$\n").await.unwrap();
+    let mut is_raw = false;
+    for _ in 0..600 {
+        typist.bash.look(Duration::from_millis(50), |_| {}).await;
+        is_raw = typist.bash.hands_on_keys() && !typist.bash.has_unread();
+        if is_raw {
+            break;
+        }
+    }
+    assert!(is_raw);
+    typist.bash.type_in("head -c 5\n").await.unwrap();
+    assert_eq!(typist.becomes("echo a\n").await, Action::Ask);
+}
+
 // SH9: an option may change what a text means.
 #[cfg(target_os = "linux")]
 #[tokio::test]

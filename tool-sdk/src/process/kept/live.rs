@@ -259,10 +259,18 @@ impl Process {
         self.terminal.as_ref().is_some_and(Terminal::hands_on_keys)
     }
 
-    /// Says that several programs may read parts of what is typed from now on: all of that goes on
-    /// with what is typed next, until Ctrl-C throws it away.
-    pub fn mix_up(&self) {
-        self.has().mix();
+    /// Whether some of what was typed waits to be read, so that nobody knows yet by whom; also
+    /// where that cannot be found out.
+    #[must_use]
+    pub fn has_unread(&self) -> bool {
+        self.terminal.as_ref().is_none_or(Terminal::has_unread)
+    }
+
+    /// Says that several programs may read parts of what `call` types: how that goes on nobody
+    /// knows, until Ctrl-C throws it away. Only the last line is kept of it. Other calls that were
+    /// [judged](Self::open_for) before type nothing.
+    pub fn mix_up(&self, call: &CallId, open_from: impl Fn(&str) -> usize + Sync) {
+        self.has().mix(call, &open_from);
     }
 
     /// Whether several programs [may have read](Self::mix_up) parts of what was typed.

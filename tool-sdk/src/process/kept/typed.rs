@@ -21,12 +21,16 @@ const MOST: usize = 64;
 pub(super) struct Typed {
     bytes: Vec<u8>,
     /// What each call saw of it; nothing where that changed while it was judged.
-    seen: VecDeque<(CallId, Option<String>)>,
+    seen: VecDeque<(CallId, Option<Seen>)>,
     /// Whether a call was forgotten before it typed.
     forgets: bool,
-    /// Whether nobody knows what read which part, so that all of it goes on.
+    /// Whether nobody knows what read which part. Then it is the last line alone that goes on, and
+    /// nobody knows what stands before it.
     is_mixed: bool,
 }
+
+/// What goes on, and whether nobody knows what stands before it.
+type Seen = (String, bool);
 
 impl Typed {
     pub(super) fn text(&self) -> String {
@@ -35,30 +39,36 @@ impl Typed {
 
     /// What goes on, which `call` is judged by.
     pub(super) fn seen_by(&mut self, call: &CallId, open_from: OpenFrom<'_>) -> String {
-        let open = self.open(open_from);
+        let now = (self.open(open_from), self.is_mixed);
         match self.seen.iter_mut().find(|(seer, _)| seer == call) {
-            Some((_, seen)) if seen.as_ref() == Some(&open) => {}
+            Some((_, seen)) if seen.as_ref() == Some(&now) => {}
             Some((_, seen)) => *seen = None,
             None => {
-                self.seen.push_back((call.clone(), Some(open.clone())));
+                self.seen.push_back((call.clone(), Some(now.clone())));
                 self.forgets |= self.seen.len() > MOST && self.seen.pop_front().is_some();
             }
         }
-        open
+        now.0
     }
 
     /// Whether what goes on is what `call` was judged by, if anybody judged it; asked once.
     pub(super) fn is_as_seen(&mut self, call: &CallId, open_from: OpenFrom<'_>) -> bool {
-        let open = self.open(open_from);
+        let now = (self.open(open_from), self.is_mixed);
         match self.seen.iter().position(|(seer, _)| seer == call) {
-            Some(place) => self.seen.remove(place).is_some_and(|(_, seen)| seen == Some(open)),
-            None => open.is_empty() || !self.forgets,
+            Some(place) => self.seen.remove(place).is_some_and(|(_, seen)| seen == Some(now)),
+            None => now == Seen::default() || !self.forgets,
         }
     }
 
-    /// Says that several programs may have read parts.
-    pub(super) fn mix(&mut self) {
+    /// Says that several programs may have read parts, as `call` knows.
+    pub(super) fn mix(&mut self, call: &CallId, open_from: OpenFrom<'_>) {
+        let now = (self.open(open_from), self.is_mixed);
         self.is_mixed = true;
+        let mixed = (self.open(open_from), true);
+        let seen = self.seen.iter_mut().find(|(seer, _)| seer == call);
+        if let Some((_, seen)) = seen.filter(|(_, seen)| seen.as_ref() == Some(&now)) {
+            *seen = Some(mixed);
+        }
     }
 
     pub(super) fn is_mixed(&self) -> bool {
@@ -81,7 +91,7 @@ impl Typed {
 
     fn open(&self, open_from: OpenFrom<'_>) -> String {
         let text = self.text();
-        let from = if self.is_mixed { 0 } else { open_from(&text) };
+        let from = if self.is_mixed { line_start(&text) } else { open_from(&text) };
         text.get(from..).map_or(text.clone(), str::to_owned)
     }
 }
@@ -137,10 +147,17 @@ mod tests {
     #[test]
     fn what_several_may_have_read_goes_on() {
         let mut typed = Typed::default();
-        typed.mix();
-        typed.push(b"a\nb\n");
-        typed.settle(&line_start);
-        assert_eq!((typed.text().as_str(), typed.is_mixed()), ("a\nb\n", true));
+        let (first, second) = (CallId::given("a"), CallId::given("b"));
+        typed.seen_by(&first, &|_| 0);
+        typed.seen_by(&second, &|_| 0);
+        typed.mix(&first, &|_| 0);
+        assert!(!typed.is_as_seen(&second, &|_| 0));
+        assert!(typed.is_as_seen(&first, &|_| 0));
+        typed.push(b"a\nb");
+        typed.settle(&|_| 0);
+        assert_eq!(typed.seen_by(&second, &|_| 0), "b");
+        assert_eq!((typed.text().as_str(), typed.is_mixed()), ("b", true));
+        assert!(typed.is_as_seen(&second, &|_| 0));
         typed.push(b"\x03");
         assert_eq!((typed.text().as_str(), typed.is_mixed()), ("", false));
     }

@@ -64,6 +64,12 @@ impl Terminal {
         (throws_away && modes.local_modes.contains(LocalModes::ISIG)).then(|| char::from(key))
     }
 
+    /// Whether something that was typed waits to be read, or nobody knows.
+    pub(in crate::process) fn has_unread(&self) -> bool {
+        let waiting = end_of(self.0.get_ref()).map(rustix::io::ioctl_fionread);
+        !matches!(waiting, Ok(Ok(0)))
+    }
+
     /// Throws away what was typed and is not read yet, if Ctrl-C interrupts here; whether it
     /// does.
     ///

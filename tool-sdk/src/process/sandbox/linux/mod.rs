@@ -88,12 +88,25 @@ pub(super) fn temporary() -> Vec<PathBuf> {
 fn is_temporary(folder: &Path, home: Option<&Path>) -> bool {
     const SYSTEM: &[&str] =
         &["/bin", "/boot", "/etc", "/lib", "/lib64", "/opt", "/proc", "/sbin", "/sys", "/usr"];
+    // Some of what the system keeps is for temporary files all the same.
+    const KEPT: &[(&str, &[&str])] = &[("/var", &["/var/tmp"]), ("/run", &["/run/user"])];
     const STICKY: u32 = 0o1000;
     let is_shared = || folder.metadata().is_ok_and(|it| it.mode() & STICKY != 0);
     let is_deep = folder.components().count() > 2;
     (is_deep || is_shared())
         && !home.is_some_and(|home| home.starts_with(folder))
+        && !home.is_some_and(|home| is_hidden_in(folder, home))
         && !SYSTEM.iter().any(|system| folder.starts_with(system))
+        && KEPT.iter().all(|(kept, but)| {
+            !folder.starts_with(kept) || but.iter().any(|but| folder.starts_with(but))
+        })
+}
+
+/// Whether it lies in a hidden folder of a home, where programs keep keys and settings.
+fn is_hidden_in(folder: &Path, home: &Path) -> bool {
+    let first = folder.strip_prefix(home).ok().and_then(|rest| rest.components().next());
+    let name = first.map(|first| first.as_os_str().as_encoded_bytes()).unwrap_or_default();
+    name.starts_with(b".") && !matches!(name, b".cache" | b".tmp")
 }
 
 /// Does as it is told; what it gives back is the exit code when nothing was started.
@@ -193,7 +206,19 @@ mod tests {
     #[test]
     fn folders_that_people_keep_files_in_are_not_temporary() {
         let home = Path::new("/home/ada");
-        for folder in ["/", "/etc", "/home", "/home/ada", "/usr/lib/x", "/root"] {
+        for folder in [
+            "/",
+            "/etc",
+            "/home",
+            "/home/ada",
+            "/usr/lib/x",
+            "/root",
+            "/var/lib",
+            "/var/log/x",
+            "/home/ada/.ssh",
+            "/home/ada/.config/tmp",
+            "/run/lock",
+        ] {
             assert!(!is_temporary(Path::new(folder), Some(home)), "{folder}");
         }
         for folder in
