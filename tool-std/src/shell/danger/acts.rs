@@ -119,7 +119,7 @@ const ACTS: &[Acts] = &[
     ),
     acts(&["helm", "kubectl", "oc"], "", &["--kubeconfig", "--post-renderer", "--profile"]),
     // It takes any beginning of an option that is no other's.
-    acts(&["hostname"], "Fb", &["--b", "--f"]),
+    acts(&["hostname"], "Fb", &["--b", "--fi"]),
     acts(&["iconv"], "o", &["--o"]),
     acts(&["install", "ginstall"], "", &["--strip-"]),
     acts(

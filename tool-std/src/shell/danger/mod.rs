@@ -5,10 +5,13 @@
 //! without a profile is left to the rules.
 
 mod acts;
+mod awk;
 mod operands;
 mod profiles;
 mod sed;
 mod variables;
+
+use std::borrow::Cow;
 
 use self::acts::Acts;
 use self::profiles::{PROFILES, Profile};
@@ -63,18 +66,23 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
 
 /// Whether what is known of a program by a profile, or by code, objects to an argument.
 fn is_object(words: &[Word], profile: &Profile) -> bool {
+    let words = &*without_harmless_values(words, profile);
     let rest = &words[1..];
     arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
-            "awk" => awk_programs(words).any(|word| !word.is_literal() || awk_acts(&word.value)),
+            "awk" => {
+                awk_programs(words).any(|word| !word.is_literal() || !awk::is_harmless(&word.value))
+            }
             "cargo" => arguments(words, profile).iter().any(cargo_acts) || clippy_acts(words),
             "curl" => rest.iter().any(names_file),
             "git" => git_acts(words),
-            // Any word that is not known may set a variable.
-            "make" => rest.iter().any(|word| !word.is_literal() || word.value.contains('=')),
+            // Any word that is not known may set a variable, but no option that is there.
+            "make" => rest.iter().any(|word| {
+                word.value.contains('=') || !word.is_literal() && !word.value.starts_with('-')
+            }),
             "npm" => {
-                rest.iter().any(|word| NPM_ACTS.iter().any(|name| may_be(word, name)))
-                    || arguments(words, profile).iter().any(|word| is_long(&word.value))
+                let is_one = |word: &Word| NPM_ACTS.iter().any(|name| may_be(word, name));
+                arguments(words, profile).iter().any(|word| is_one(word) || is_long(&word.value))
             }
             // An editor of lines takes `!` for a command.
             "less" | "vim" => rest.iter().any(|word| word.may_begin("+") || word.may_begin("!")),
@@ -85,6 +93,44 @@ fn is_object(words: &[Word], profile: &Profile) -> bool {
             }
             _ => false,
         }
+}
+
+/// The words without those options that are dangerous for the values that they may have, and have
+/// none of these: what is sent, shown or thrown away.
+fn without_harmless_values<'w>(words: &'w [Word], profile: &Profile) -> Cow<'w, [Word]> {
+    let values: &[(char, fn(&str) -> bool)] = match profile.names[0] {
+        "curl" => &[
+            ('d', |value| !value.starts_with('@')),
+            ('o', |value| value == "/dev/null" || value == "-"),
+            ('w', |value| !value.starts_with('@') && !value.contains("output")),
+        ],
+        "wget" => &[('O', |value| value == "/dev/null" || value == "-")],
+        _ => return Cow::Borrowed(words),
+    };
+    // Letters before it are options without values.
+    let known = if profile.names[0] == "curl" { "fgiIkLNqsSv46" } else { "kLNqSv46" };
+    let flags = |letters: &str| letters.chars().all(|c| known.contains(c));
+    let is_pair = |option: &Word, value: &Word| {
+        let letters = option.value.strip_prefix('-').filter(|_| option.is_literal());
+        values.iter().any(|(letter, is_harmless)| {
+            let before = letters.and_then(|letters| letters.strip_suffix(*letter));
+            before.is_some_and(flags) && value.is_literal() && is_harmless(&value.value)
+        })
+    };
+    let mut kept = Vec::with_capacity(words.len());
+    let mut rest = words;
+    while let Some((word, behind)) = rest.split_first() {
+        let is_shown = profile.names[0] == "wget"
+            && word.value.strip_prefix('-').and_then(|it| it.strip_suffix("O-")).is_some_and(flags);
+        match behind {
+            [value, behind @ ..] if is_pair(word, value) => rest = behind,
+            _ => {
+                rest = behind;
+                kept.extend((!is_shown).then(|| word.clone()));
+            }
+        }
+    }
+    Cow::Owned(kept)
 }
 
 /// Whether a word is `text`, or may turn out to be that.
@@ -178,7 +224,14 @@ fn arguments<'w>(words: &'w [Word], profile: &Profile) -> &'w [Word] {
             && !profile.single_dash
             && (profile.names[0] == "cargo" || !words[at - 1].value.starts_with('-'))
     };
-    let end = (1..words.len()).find(|&at| ends(at)).unwrap_or(words.len());
+    // Behind the command that `npx` runs stand the words of that, which is judged itself.
+    let runs = |at: usize| {
+        let is_free = at == 1 || matches!(&*words[at - 1].value, "-y" | "--yes" | "--no-install");
+        is_free && words[at].is_literal() && !words[at].value.starts_with('-')
+    };
+    let is_npx = known_name(&words[0].value) == "npx";
+    let is_end = |at: usize| ends(at) || is_npx && runs(at);
+    let end = (1..words.len()).find(|&at| is_end(at)).unwrap_or(words.len());
     &words[1..end]
 }
 
@@ -269,13 +322,6 @@ fn awk_programs(words: &[Word]) -> impl Iterator<Item = &Word> {
     let first = (0..words.len()).find(|&at| is_one(at)).unwrap_or(words.len());
     let may_be = move |(at, word): &(usize, &Word)| *at <= first || word.unknown || !word.glob;
     words.iter().enumerate().filter(may_be).map(|(_, word)| word)
-}
-
-/// Whether a program for awk does more than print what it reads.
-fn awk_acts(program: &str) -> bool {
-    // This compares.
-    let program = &program.replace(">=", "");
-    [">", "close", "ARGV"].iter().any(|word| program.contains(word)) || awk_runs(program)
 }
 
 /// Whether a program for awk may run others.
