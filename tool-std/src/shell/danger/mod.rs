@@ -9,9 +9,8 @@ mod awk;
 mod operands;
 mod profiles;
 mod sed;
+mod values;
 mod variables;
-
-use std::borrow::Cow;
 
 use self::acts::Acts;
 use self::profiles::{PROFILES, Profile};
@@ -66,7 +65,7 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
 
 /// Whether what is known of a program by a profile, or by code, objects to an argument.
 fn is_object(words: &[Word], profile: &Profile) -> bool {
-    let words = &*without_harmless_values(words, profile);
+    let words = &*values::without_harmless(words, profile.names[0]);
     let rest = &words[1..];
     arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
@@ -93,44 +92,6 @@ fn is_object(words: &[Word], profile: &Profile) -> bool {
             }
             _ => false,
         }
-}
-
-/// The words without those options that are dangerous for the values that they may have, and have
-/// none of these: what is sent, shown or thrown away.
-fn without_harmless_values<'w>(words: &'w [Word], profile: &Profile) -> Cow<'w, [Word]> {
-    let values: &[(char, fn(&str) -> bool)] = match profile.names[0] {
-        "curl" => &[
-            ('d', |value| !value.starts_with('@')),
-            ('o', |value| value == "/dev/null" || value == "-"),
-            ('w', |value| !value.starts_with('@') && !value.contains("output")),
-        ],
-        "wget" => &[('O', |value| value == "/dev/null" || value == "-")],
-        _ => return Cow::Borrowed(words),
-    };
-    // Letters before it are options without values.
-    let known = if profile.names[0] == "curl" { "fgiIkLNqsSv46" } else { "kLNqSv46" };
-    let flags = |letters: &str| letters.chars().all(|c| known.contains(c));
-    let is_pair = |option: &Word, value: &Word| {
-        let letters = option.value.strip_prefix('-').filter(|_| option.is_literal());
-        values.iter().any(|(letter, is_harmless)| {
-            let before = letters.and_then(|letters| letters.strip_suffix(*letter));
-            before.is_some_and(flags) && value.is_literal() && is_harmless(&value.value)
-        })
-    };
-    let mut kept = Vec::with_capacity(words.len());
-    let mut rest = words;
-    while let Some((word, behind)) = rest.split_first() {
-        let is_shown = profile.names[0] == "wget"
-            && word.value.strip_prefix('-').and_then(|it| it.strip_suffix("O-")).is_some_and(flags);
-        match behind {
-            [value, behind @ ..] if is_pair(word, value) => rest = behind,
-            _ => {
-                rest = behind;
-                kept.extend((!is_shown).then(|| word.clone()));
-            }
-        }
-    }
-    Cow::Owned(kept)
 }
 
 /// Whether a word is `text`, or may turn out to be that.
