@@ -9,6 +9,7 @@
 
 mod error;
 pub(crate) mod place;
+pub(crate) mod version;
 
 use std::fs::{self, File};
 use std::io;

@@ -77,6 +77,10 @@ pub(super) fn has_longer_name(program: &str) -> bool {
 }
 
 fn plain(name: &str) -> &str {
+    // Most names are nothing but a word.
+    if name.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return without_prefix(name);
+    }
     if is_listed(WHOLE, name) {
         return name;
     }
@@ -110,6 +114,9 @@ pub(super) fn without_prefix(name: &str) -> &str {
 
 /// Leaves out the machine that a program is for, before its name or behind it.
 fn without_machine(name: &str) -> &str {
+    if !name.contains('-') {
+        return name;
+    }
     if MACHINES.iter().any(|machine| name.starts_with(machine)) {
         let ends = SYSTEMS.iter().filter_map(|system| Some(name.find(system)? + system.len()));
         return ends.max().map_or(name, |end| &name[end..]);

@@ -244,7 +244,19 @@ pub(super) fn is_assignment(word: &str) -> bool {
 
 /// Whether `name` is one of the names in `list`, between which blanks stand.
 pub(super) fn is_listed(list: &str, name: &str) -> bool {
-    list.split(' ').any(|listed| listed == name)
+    // Lists are short and asked all the time, and looking for their blanks by a library's search
+    // takes longer than they do.
+    let (mut rest, name) = (list.as_bytes(), name.as_bytes());
+    loop {
+        let after = rest.strip_prefix(name);
+        if matches!(after, Some([] | [b' ', ..])) && !name.contains(&b' ') {
+            return true;
+        }
+        match rest.iter().position(|byte| *byte == b' ') {
+            Some(at) => rest = &rest[at + 1..],
+            None => return false,
+        }
+    }
 }
 
 /// No system finds a program by a longer path, in bytes.
@@ -273,6 +285,16 @@ pub(super) fn has_bare_name(program: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_has_whole_names_only() {
+        for name in ["a", "bc", "de"] {
+            assert!(is_listed("a bc de", name), "{name}");
+        }
+        for name in ["", "b", "c", "d", "e", "a bc", " ", "bc "] {
+            assert!(!is_listed("a bc de", name), "{name}");
+        }
+    }
 
     #[test]
     fn only_what_needs_quotes_gets_them() {

@@ -11,6 +11,7 @@ mod http;
 mod ids;
 mod lines;
 mod list;
+mod news;
 mod refusal;
 mod stdio;
 #[cfg(test)]
@@ -23,10 +24,9 @@ use std::time::Duration;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputRequests, InputResponses,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerResult,
-    SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientCacheConfig, ClientLifecycleMode, Peer, PeerRequestOptions, RoleClient, RunningService,
+    ClientCacheConfig, ClientLifecycleMode, PeerRequestOptions, RoleClient, RunningService,
     ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::Transport;
@@ -168,29 +168,14 @@ where
     };
     // What is kept here is kept on purpose, and elsewhere.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-    let listening = listen(service.peer().clone(), Arc::clone(&ears));
+    let (peer, listener) = (service.peer().clone(), Arc::clone(&ears));
+    let listening = async move { news::listen(peer, &listener).await };
     let stop = CancellationToken::new();
     tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
     let _listening = stop.drop_guard();
     let (service, runtime) = (Arc::new(service), Handle::current());
     let remarks = Mutex::default();
     Ok(Arc::new(Wire { service, runtime, ears, closed, overflow, child, remarks, _listening }))
-}
-
-/// Hears of changes from a server that only tells those who ask for it.
-async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
-    let info = peer.peer_info();
-    let is_modern = info.as_ref().is_some_and(|it| !it.protocol_version.has_initialize());
-    let tells =
-        info.and_then(|info| info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed));
-    if !is_modern || tells != Some(true) {
-        return;
-    }
-    let wanted = SubscriptionFilter::builder().tools_list_changed().build();
-    let Ok(mut subscription) = peer.listen(wanted).await else { return };
-    while let Ok(Some(_)) = subscription.next().await {
-        ears.heard_of_change();
-    }
 }
 
 impl Wire {
