@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tool_sdk::process::ChildEnv;
 
+use crate::shell::{self, Simple};
+
 /// Whether `program` is found below one of `roots` by a child with these variables.
 pub(super) fn is_below(program: &str, env: &ChildEnv, roots: &[&Path]) -> bool {
     // A path says itself where it leads.
@@ -16,6 +18,21 @@ pub(super) fn is_below(program: &str, env: &ChildEnv, roots: &[&Path]) -> bool {
     }
     let Some(file) = env.find(program) else { return false };
     file.parent().is_some_and(|folder| is_in(folder, roots))
+}
+
+/// Where the programs of git lie.
+const OF_GIT: &[&str] = &[
+    "/usr/lib/git-core",
+    "/usr/libexec/git-core",
+    "/usr/local/libexec/git-core",
+    "/opt/homebrew/opt/git/libexec/git-core",
+];
+
+/// Whether a command of git is a program that is there: git looks for an alias only then.
+pub(super) fn is_of_git(command: &Simple) -> bool {
+    let Some(program) = shell::program_instead(&command.argv) else { return false };
+    OF_GIT.iter().any(|folder| Path::new(folder).join(&program).is_file())
+        || ChildEnv::path_only().find(&program).is_some()
 }
 
 /// What was found of folders in which programs are looked for.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tool_sdk::{Subject, ToolError};
 
 use super::files::Base;
-use super::scripts;
+use super::{found, scripts};
 use crate::shell::{self, Simple, Understood, Why};
 
 /// A command line that somebody has to answer for.
@@ -140,7 +140,8 @@ impl<'a> Judged<'a> {
         let quoted = commands.iter().filter(|it| !is_unquoted(it) && seen.insert(&it.argv));
         subjects.extend(quoted.filter_map(unquoted));
         subjects.extend(commands.iter().flat_map(without_options));
-        subjects.extend(commands.iter().filter(|it| it.may_be_alias).map(alias));
+        let is_alias = |it: &&Simple| it.may_be_alias && !found::is_of_git(it);
+        subjects.extend(commands.iter().filter(is_alias).map(alias));
         if let Some(reader) = &self.reader {
             let words = [reader.clone(), "-c".to_owned(), self.text.to_line()];
             subjects.extend(

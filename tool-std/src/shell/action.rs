@@ -4,6 +4,7 @@
 //! options is not known here, so every word that may name the action is taken for it once.
 
 use super::Simple;
+use super::alias;
 use super::suggest::arity;
 use super::word::bare_name;
 
@@ -25,6 +26,11 @@ pub(crate) fn without_options(command: &Simple) -> Option<Vec<String>> {
     let mut done = Vec::new();
     while let Some((name, rest)) = readings.pop() {
         if name.len() >= arity(&name[..name.len().min(2)]) {
+            let long = name.get(1).and_then(|command| alias::long(name[0], command));
+            if let Some(long) = long {
+                let words = [name[0], long].into_iter().chain(name[2..].iter().copied());
+                done.push(words.chain(rest.iter().copied()).collect());
+            }
             // Nothing was left out.
             if name.len() + rest.len() < words.len() {
                 done.push(name.into_iter().chain(rest.iter().copied()).collect::<Vec<_>>());
@@ -68,6 +74,8 @@ mod tests {
             ("git --no-pager push", &["git push"]),
             ("git -C a push b", &["git a push b", "git push b"]),
             ("/usr/bin/git -q push", &["git push"]),
+            ("cargo r --bin a", &["cargo run --bin a"]),
+            ("cargo +nightly t", &["cargo t", "cargo test"]),
             ("docker compose -f a rm b", &["docker compose a rm b", "docker compose rm b"]),
             ("ls -l push", &[]),
             ("git --version", &[]),

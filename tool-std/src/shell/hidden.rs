@@ -116,12 +116,17 @@ const INTERPRETERS: &[Interpreter] = &[
     reads(&["tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex"], "", &["\\"]),
 ];
 
+/// Interpreters that look for code behind their operands too.
+const LATE: &[&str] = &["mariadb", "mongosh", "mysql", "psql", "redis-cli", "sqlite"];
+
 /// Programs that run a command somewhere else, and the words of which one must be there for
 /// that.
 const ELSEWHERE: &[(&[&str], &[&str])] = &[
     (&["ssh", "mosh", "autossh", "rsh", "pssh", "pdsh", "dsh", "ansible", "salt", "wsl"], &[]),
     (&["docker", "podman", "nerdctl", "docker-compose"], &["run", "exec", "create"]),
-    (&["kubectl", "oc", "k3s", "microk8s"], &["run", "exec", "debug"]),
+    (&["kubectl", "oc", "k3s", "microk8s", "crictl"], &["run", "exec", "debug", "rsh"]),
+    (&["ctr", "devcontainer", "distrobox"], &["run", "exec", "enter"]),
+    (&["minikube"], &["ssh"]),
     (
         &["lxc", "incus", "machinectl", "adb", "vagrant", "gcloud", "fly", "flyctl", "heroku"],
         &["exec", "shell", "ssh", "run", "run:detached", "console"],
@@ -162,7 +167,8 @@ pub(super) fn runs_texts(name: &str, action: Option<&&str>) -> bool {
         let is_told = action.is_none_or(|action| then.is_empty() || then.contains(action));
         names.contains(&name) && is_told
     };
-    action.is_none() && interpreter(name).is_some() || ELSEWHERE.iter().any(is_elsewhere)
+    let reads_code = interpreter(name).is_some();
+    reads_code && (action.is_none() || LATE.contains(&name)) || ELSEWHERE.iter().any(is_elsewhere)
 }
 
 /// The texts among the words of a command that may hold others; `asks` is what is said of it.

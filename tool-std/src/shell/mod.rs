@@ -34,6 +34,8 @@ mod word;
 
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::action::without_options;
+#[cfg(all(feature = "exec", unix))]
+pub(crate) use self::alias::program_instead;
 use self::judge::Judge;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::judge::MAX_BYTES as MAX_LINE;

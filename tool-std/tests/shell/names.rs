@@ -19,6 +19,48 @@ fn words_of_which_only_the_start_is_known_hide_nothing() {
     ]);
 }
 
+// SH6: nobody is asked about what people do all day.
+#[test]
+fn daily_work_asks_nobody() {
+    check(&[
+        ("awk 'NR>1' y", "awk *", Allow, Allow),
+        ("awk -F, '$3 > 5 && /a|b/ {print $1 \"|\" $2}' y/*.csv", "awk *", Allow, Allow),
+        ("awk '{print > \"y\"}' z", "awk *", Ask, Ask),
+        ("npx tsc --noEmit", "npx * + tsc *", Allow, Allow),
+        ("npx --yes eslint src --ext .ts", "npx * + eslint *", Allow, Allow),
+        ("npx --script-shell=x tsc", "npx * + tsc *", Ask, Ask),
+        ("npx -c 'rm x'", "npx *", Ask, Deny),
+        ("npx tsc && npm config set a b", "?*", Ask, Ask),
+        ("npm test config", "npm *", Ask, Ask),
+        ("make -j$(nproc) all", "make *", Allow, Allow),
+        ("make -j\"$(y)\" all", "make * + y", Ask, Ask),
+        ("make A$(nproc)", "make *", Ask, Ask),
+        ("cargo metadata --format-version 1", "cargo *", Allow, Allow),
+        ("wget -qO- https://a", "wget *", Allow, Allow),
+        ("wget -O /dev/null https://a", "wget *", Allow, Allow),
+        ("wget -qO y https://a", "wget *", Ask, Ask),
+        ("wget -aO- https://a", "wget *", Ask, Ask),
+        ("wget -iO- https://a", "wget *", Ask, Ask),
+        ("curl -so /dev/null -w '%{http_code}' https://a", "curl *", Allow, Allow),
+        ("curl -d '{\"a\":1}' https://a", "curl *", Allow, Allow),
+        ("curl -d @y https://a", "curl *", Ask, Ask),
+        ("curl -w '%output{y}' https://a", "curl *", Ask, Ask),
+        ("curl -H -d -K y", "curl *", Ask, Ask),
+        ("curl -H -d file:///y", "curl *", Ask, Ask),
+        ("curl -sS -H 'A: b' -d '{\"a\":1}' https://a", "curl *", Allow, Allow),
+        ("curl -so y https://a", "curl *", Ask, Ask),
+        ("curl -Ko - https://a", "curl *", Ask, Ask),
+        ("curl -d \"$(y)\" https://a", "curl * + y", Ask, Ask),
+        ("mvn -fae test", "mvn *", Allow, Allow),
+        ("mvn -f y test", "mvn *", Ask, Ask),
+        ("psql -Upostgres -hlocalhost -c 'select 1'", "psql *", Allow, Allow),
+        ("psql -qo y", "psql *", Ask, Ask),
+        ("hostname --fqdn", "hostname *", Allow, Allow),
+        ("git config user.name", "git *", Allow, Allow),
+        ("git bisect good", "git *", Allow, Allow),
+    ]);
+}
+
 // SH5, SH10
 #[test]
 fn other_names_hide_nothing() {

@@ -11,10 +11,14 @@ pub(super) struct Acts {
     names: &'static [&'static str],
     /// Options of one letter, also among others behind one dash.
     letters: &'static str,
+    /// Letters of options that take the rest of a word as their value.
+    valued: &'static str,
     /// How words begin: long options as short as they may be cut.
     begins: &'static [&'static str],
     /// What stands anywhere in words.
     within: &'static [&'static str],
+    /// Words that are harmless all the same.
+    harmless: &'static [&'static str],
 }
 
 const fn acts(
@@ -22,7 +26,7 @@ const fn acts(
     letters: &'static str,
     begins: &'static [&'static str],
 ) -> Acts {
-    Acts { names, letters, begins, within: &[] }
+    Acts { names, letters, valued: "", begins, within: &[], harmless: &[] }
 }
 
 const ACTS: &[Acts] = &[
@@ -119,7 +123,7 @@ const ACTS: &[Acts] = &[
     ),
     acts(&["helm", "kubectl", "oc"], "", &["--kubeconfig", "--post-renderer", "--profile"]),
     // It takes any beginning of an option that is no other's.
-    acts(&["hostname"], "Fb", &["--b", "--f"]),
+    acts(&["hostname"], "Fb", &["--b", "--fi"]),
     acts(&["iconv"], "o", &["--o"]),
     acts(&["install", "ginstall"], "", &["--strip-"]),
     acts(
@@ -130,11 +134,26 @@ const ACTS: &[Acts] = &[
     acts(&["hg"], "R", &["--con", "--cw", "--debugg", "--pager", "--rep"]),
     acts(&["jj"], "R", &["--config", "--repository"]),
     acts(&["just"], "cdf", &["--choose", "--command", "--justfile", "--shell", "--working-d"]),
-    acts(
-        &["mvn"],
-        "",
-        &["--fi", "--gl", "--se", "--to", "-Dexec", "-Dmaven.ext", "-f", "-g", "-s", "-t", "exec:"],
-    ),
+    Acts {
+        harmless: &["-fae", "-ff", "-fn"],
+        ..acts(
+            &["mvn"],
+            "",
+            &[
+                "--fi",
+                "--gl",
+                "--se",
+                "--to",
+                "-Dexec",
+                "-Dmaven.ext",
+                "-f",
+                "-g",
+                "-s",
+                "-t",
+                "exec:",
+            ],
+        )
+    },
     acts(&["ld", "ld.bfd", "ld.gold", "ld.lld", "lld"], "", &["--pl", "-pl", "@"]),
     acts(&["mypy"], "", &["--con", "--install", "--python-e"]),
     acts(&["ninja"], "Cf", &[]),
@@ -183,7 +202,7 @@ const ACTS: &[Acts] = &[
         ],
     ),
     acts(&["prove"], "DMPae", &["--arc", "--exe", "--form", "--harn", "--mod", "--plug", "--rc"]),
-    acts(&["psql"], "Lo", &["--log-f", "--o"]),
+    Acts { valued: "FPRTUcdfhpv", ..acts(&["psql"], "Lo", &["--log-f", "--o"]) },
     acts(&["mariadb", "mysql"], "", &["--init-c", "--pag", "--plugin", "--tee"]),
     // What stands in the list of files may be a command.
     acts(&["mksquashfs"], "p", &["-pf"]),
@@ -217,7 +236,12 @@ impl Acts {
             let is_value =
                 argument.starts_with('-') || at > 0 && words[at - 1].value.starts_with('-');
             let is_open = !word.is_literal() && is_value;
-            cluster.is_some_and(|cluster| cluster.contains(|c| self.letters.contains(c)))
+            let letters = cluster.map(|it| it.split(|c| self.valued.contains(c)).next());
+            let letters = letters.flatten().unwrap_or_default();
+            if word.is_literal() && self.harmless.contains(&argument) {
+                return false;
+            }
+            letters.contains(|c| self.letters.contains(c))
                 || self.begins.iter().any(|begin| word.may_begin(begin))
                 || self.within.iter().any(|part| is_open || argument.contains(part))
         })

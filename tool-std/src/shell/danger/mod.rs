@@ -5,9 +5,11 @@
 //! without a profile is left to the rules.
 
 mod acts;
+mod awk;
 mod operands;
 mod profiles;
 mod sed;
+mod values;
 mod variables;
 
 use self::acts::Acts;
@@ -63,18 +65,23 @@ pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
 
 /// Whether what is known of a program by a profile, or by code, objects to an argument.
 fn is_object(words: &[Word], profile: &Profile) -> bool {
+    let words = &*values::without_harmless(words, profile.names[0]);
     let rest = &words[1..];
     arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
-            "awk" => awk_programs(words).any(|word| !word.is_literal() || awk_acts(&word.value)),
+            "awk" => {
+                awk_programs(words).any(|word| !word.is_literal() || !awk::is_harmless(&word.value))
+            }
             "cargo" => arguments(words, profile).iter().any(cargo_acts) || clippy_acts(words),
             "curl" => rest.iter().any(names_file),
             "git" => git_acts(words),
-            // Any word that is not known may set a variable.
-            "make" => rest.iter().any(|word| !word.is_literal() || word.value.contains('=')),
+            // Any word that is not known may set a variable, but no option that is there.
+            "make" => rest.iter().any(|word| {
+                word.value.contains('=') || !word.is_literal() && !word.value.starts_with('-')
+            }),
             "npm" => {
-                rest.iter().any(|word| NPM_ACTS.iter().any(|name| may_be(word, name)))
-                    || arguments(words, profile).iter().any(|word| is_long(&word.value))
+                let is_one = |word: &Word| NPM_ACTS.iter().any(|name| may_be(word, name));
+                arguments(words, profile).iter().any(|word| is_one(word) || is_long(&word.value))
             }
             // An editor of lines takes `!` for a command.
             "less" | "vim" => rest.iter().any(|word| word.may_begin("+") || word.may_begin("!")),
@@ -178,7 +185,14 @@ fn arguments<'w>(words: &'w [Word], profile: &Profile) -> &'w [Word] {
             && !profile.single_dash
             && (profile.names[0] == "cargo" || !words[at - 1].value.starts_with('-'))
     };
-    let end = (1..words.len()).find(|&at| ends(at)).unwrap_or(words.len());
+    // Behind the command that `npx` runs stand the words of that, which is judged itself.
+    let runs = |at: usize| {
+        let is_free = at == 1 || matches!(&*words[at - 1].value, "-y" | "--yes" | "--no-install");
+        is_free && words[at].is_literal() && !words[at].value.starts_with('-')
+    };
+    let is_npx = known_name(&words[0].value) == "npx";
+    let is_end = |at: usize| ends(at) || is_npx && runs(at);
+    let end = (1..words.len()).find(|&at| is_end(at)).unwrap_or(words.len());
     &words[1..end]
 }
 
@@ -269,13 +283,6 @@ fn awk_programs(words: &[Word]) -> impl Iterator<Item = &Word> {
     let first = (0..words.len()).find(|&at| is_one(at)).unwrap_or(words.len());
     let may_be = move |(at, word): &(usize, &Word)| *at <= first || word.unknown || !word.glob;
     words.iter().enumerate().filter(may_be).map(|(_, word)| word)
-}
-
-/// Whether a program for awk does more than print what it reads.
-fn awk_acts(program: &str) -> bool {
-    // This compares.
-    let program = &program.replace(">=", "");
-    [">", "close", "ARGV"].iter().any(|word| program.contains(word)) || awk_runs(program)
 }
 
 /// Whether a program for awk may run others.

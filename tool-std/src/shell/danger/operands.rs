@@ -75,7 +75,7 @@ fn sets_clock(rest: &[Word]) -> bool {
     const VALUED: &[&str] = &["-d", "-f", "-r", "-v", "--date", "--file", "--reference"];
     let takes_next = |word: &Word| {
         let is_long = |it: &&str| it.starts_with("--") && it.starts_with(&*word.value);
-        let is_cut = word.value.len() > 2 && VALUED.iter().any(|it| is_long(it));
+        let is_cut = word.value.len() > 2 && VALUED.iter().any(is_long);
         let cluster = word.value.strip_prefix('-').filter(|it| !it.starts_with('-'));
         // The first letter that takes a value takes what stands behind it.
         let at = cluster.and_then(|it| it.find(['I', 'd', 'f', 'r', 'v']));

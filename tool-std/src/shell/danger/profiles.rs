@@ -32,7 +32,7 @@ pub(super) const PROFILES: &[Profile] = &[
         harmless: "\
             all all-features all-targets allow-dirty bench benches bin bins charset check color \
             depth dev doc document-private-items dry-run duplicates edges edition example \
-            examples exclude features fix format frozen git help ignore-rust-version invert jobs \
+            examples exclude features fix format format-version frozen git help ignore-rust-version invert jobs \
             keep-going lib list locked message-format name no-default-features no-deps \
             no-fail-fast no-run offline open package precise prefix profile quiet recursive \
             release target test tests timings vcs verbose version workspace",

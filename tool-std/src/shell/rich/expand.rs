@@ -90,6 +90,8 @@ impl Scanner<'_> {
         let outer = self.top();
         match frame.bracket {
             Bracket::None | Bracket::Subshell => outer.closed = true,
+            // How many processors there are.
+            Bracket::Substitution if source == "$(nproc)" => self.word().number(source),
             Bracket::Substitution => {
                 let in_quotes = outer.quoted;
                 self.word().unknown(source, in_quotes);
