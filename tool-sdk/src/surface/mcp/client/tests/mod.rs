@@ -3,6 +3,7 @@
 mod calls;
 mod faults;
 mod http;
+mod news;
 #[cfg(unix)]
 mod programs;
 mod questions;

@@ -11,8 +11,11 @@ mod http;
 mod ids;
 mod lines;
 mod list;
+mod news;
+mod pause;
 mod refusal;
 mod stdio;
+mod steady;
 #[cfg(test)]
 mod tests;
 mod unread;
@@ -23,10 +26,9 @@ use std::time::Duration;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputRequests, InputResponses,
     ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerResult,
-    SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientCacheConfig, ClientLifecycleMode, Peer, PeerRequestOptions, RoleClient, RunningService,
+    ClientCacheConfig, ClientLifecycleMode, PeerRequestOptions, RoleClient, RunningService,
     ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::Transport;
@@ -81,7 +83,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    stdio::over(read, write, None, Ears::new(questions), today())
+    stdio::over(read, write, None, Arc::new(Ears::new(questions)), today())
         .await
         .map_err(|failed| failed.error)
 }
@@ -145,14 +147,13 @@ async fn begin<T>(
     patience: Option<Duration>,
     overflow: Overflow,
     child: Option<Piped>,
-    ears: Ears,
+    ears: Arc<Ears>,
     mode: ClientLifecycleMode,
 ) -> Result<Arc<dyn Remote>, Failed>
 where
     T: Transport<RoleClient> + 'static,
 {
     let closed = CancellationToken::new();
-    let ears = Arc::new(ears);
     let (own, shared) = (overflow.clone(), Arc::clone(&ears));
     let guarded = Guarded::new(transport, patience, own, shared, closed.clone())?;
     let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
@@ -168,29 +169,13 @@ where
     };
     // What is kept here is kept on purpose, and elsewhere.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-    let listening = listen(service.peer().clone(), Arc::clone(&ears));
-    let stop = CancellationToken::new();
+    let listening = news::listen(service.peer().clone(), Arc::clone(&ears));
+    let stop = closed.child_token();
     tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
     let _listening = stop.drop_guard();
     let (service, runtime) = (Arc::new(service), Handle::current());
     let remarks = Mutex::default();
     Ok(Arc::new(Wire { service, runtime, ears, closed, overflow, child, remarks, _listening }))
-}
-
-/// Hears of changes from a server that only tells those who ask for it.
-async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
-    let info = peer.peer_info();
-    let is_modern = info.as_ref().is_some_and(|it| !it.protocol_version.has_initialize());
-    let tells =
-        info.and_then(|info| info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed));
-    if !is_modern || tells != Some(true) {
-        return;
-    }
-    let wanted = SubscriptionFilter::builder().tools_list_changed().build();
-    let Ok(mut subscription) = peer.listen(wanted).await else { return };
-    while let Ok(Some(_)) = subscription.next().await {
-        ears.heard_of_change();
-    }
 }
 
 impl Wire {
