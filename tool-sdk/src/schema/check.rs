@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::references::localized;
-use super::{SchemaError, walk};
+use super::{SchemaError, moved, walk};
 
 /// How deep a schema may nest; the schema of a tool stays far below.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -148,7 +148,7 @@ impl References<'_> {
 }
 
 /// What the value of `keyword` must be, when it is something else.
-fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
+pub(crate) fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
     let (fits, expected) = match keyword {
         "type" => (is_type(value), "one of the seven type names, or a list of them"),
         "properties" | "patternProperties" | "$defs" | "dependentSchemas" => {
@@ -208,10 +208,11 @@ pub(super) fn modern_root(schema: Value, what: &str) -> Result<Map<String, Value
     };
     let draft = Draft::of(&root);
     let rename = root.contains_key("definitions") && !root.contains_key("$defs");
+    moved::redirect(&mut root, rename);
     if rename && let Some(definitions) = root.shift_remove("definitions") {
         root.insert("$defs".to_owned(), definitions);
     }
-    modern(&mut root, rename, draft, 0);
+    modern(&mut root, draft, 0);
     if let Cow::Owned(told) = localized(&root) {
         root = told;
     }
@@ -231,6 +232,14 @@ enum Draft {
     /// 2019-09.
     Eight,
     Newest,
+}
+
+/// Whether a schema that says this `$schema` is read as it says.
+#[cfg(feature = "mcp")]
+pub(crate) fn followed_draft(said: &Value) -> bool {
+    let root = Map::from_iter([("$schema".to_owned(), said.clone())]);
+    let is_newest = |it: &str| it.contains("json-schema.org/draft/2020-12");
+    Draft::of(&root) != Draft::Newest || said.as_str().is_some_and(is_newest)
 }
 
 impl Draft {
@@ -268,19 +277,13 @@ impl Draft {
 const BESIDE_REFERENCES: [&str; 7] =
     ["$ref", "$defs", "definitions", "description", "title", "default", "examples"];
 
-fn modern(schema: &mut Map<String, Value>, renamed: bool, draft: Draft, depth: usize) {
+fn modern(schema: &mut Map<String, Value>, draft: Draft, depth: usize) {
     if draft < Draft::Newest {
         schema.retain(|keyword, _| Draft::with(keyword) <= draft);
     }
     // Up to draft 7, a reference stands alone.
     if draft <= Draft::Seven && schema.get("$ref").is_some_and(Value::is_string) {
         schema.retain(|keyword, _| BESIDE_REFERENCES.contains(&keyword.as_str()));
-    }
-    if renamed
-        && let Some(Value::String(reference)) = schema.get_mut("$ref")
-        && let Some(rest) = reference.strip_prefix("#/definitions/")
-    {
-        *reference = format!("#/$defs/{rest}");
     }
     if let Some(Value::Array(_)) = schema.get("items")
         && let Some(items) = schema.shift_remove("items")
@@ -316,7 +319,7 @@ fn modern(schema: &mut Map<String, Value>, renamed: bool, draft: Draft, depth: u
     if depth <= MAX_DEPTH {
         walk::each_mut(schema, &mut |_, inner| {
             if let Value::Object(inner) = inner {
-                modern(inner, renamed, draft, depth + 1);
+                modern(inner, draft, depth + 1);
             }
         });
     }

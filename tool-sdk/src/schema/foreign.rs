@@ -36,6 +36,39 @@ fn stay_inside(schema: &mut Map<String, Value>, depth: usize) {
     }
 }
 
+/// The schema with references that are written as a judge wants them, where some are not: who puts
+/// keys into them as they are may put blanks there.
+pub(crate) fn encoded(schema: &Value) -> Option<Value> {
+    let mut schema = schema.clone();
+    schema.as_object_mut().is_some_and(encode).then_some(schema)
+}
+
+fn encode(schema: &mut Map<String, Value>) -> bool {
+    let mut changed = false;
+    if let Some(Value::String(reference)) = walk::get_mut(schema, "$ref")
+        && reference.bytes().any(is_foreign)
+    {
+        *reference = reference.bytes().map(written).collect();
+        changed = true;
+    }
+    walk::each_in_any_draft_mut(schema, &mut |inner| {
+        changed |= inner.as_object_mut().is_some_and(encode);
+    });
+    changed
+}
+
+/// Whether an address never has this byte.
+fn is_foreign(byte: u8) -> bool {
+    !byte.is_ascii_graphic() || b"\"<>\\^`{|}".contains(&byte)
+}
+
+fn written(byte: u8) -> String {
+    match is_foreign(byte) {
+        true => format!("%{byte:02X}"),
+        false => char::from(byte).to_string(),
+    }
+}
+
 /// Whether a reference is to one of the standard's own schemas, which describe schemas.
 pub(crate) fn is_standard(reference: &str) -> bool {
     let address = reference.trim_end_matches('#');

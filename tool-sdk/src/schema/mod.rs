@@ -11,6 +11,7 @@ mod assemble;
 mod check;
 #[cfg(feature = "mcp")]
 mod foreign;
+mod moved;
 mod normal;
 mod order;
 mod references;
@@ -29,7 +30,11 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::assemble::{Property, object};
 pub(crate) use self::check::faults;
 #[cfg(feature = "mcp")]
-pub(crate) use self::foreign::{followable, is_standard};
+pub(crate) use self::check::{expected, followed_draft};
+#[cfg(feature = "mcp")]
+pub(crate) use self::foreign::{encoded, followable, is_standard};
+#[cfg(feature = "mcp")]
+pub(crate) use self::moved::redirect;
 pub(crate) use self::normal::FORMATS;
 pub(crate) use self::order::order;
 pub(crate) use self::references::localized;

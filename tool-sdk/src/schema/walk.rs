@@ -68,6 +68,20 @@ pub(crate) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
+/// How a keyword with this value holds schemas.
+type HowHeld = fn(&str, &Value) -> Option<Holds>;
+
+/// The same where nobody said which draft it is: earlier ones have schemas in more places.
+pub(super) fn holds_in_any_draft(keyword: &str, value: &Value) -> Option<Holds> {
+    match (keyword, value) {
+        ("items", Value::Array(_)) => Some(Holds::List),
+        ("additionalItems", _) => Some(Holds::One),
+        // Those that are no schemas are lists of names.
+        ("dependencies", _) => Some(Holds::Map),
+        _ => holds(keyword),
+    }
+}
+
 /// Calls `visit` with the keyword, the pointer from here, and each schema right inside.
 pub(crate) fn each<'a>(
     schema: &'a Map<String, Value>,
@@ -93,8 +107,40 @@ pub(crate) fn each<'a>(
 
 /// Calls `visit` with the keyword and each schema right inside.
 pub(crate) fn each_mut(schema: &mut Map<String, Value>, visit: &mut dyn FnMut(&str, &mut Value)) {
+    each_held_mut(schema, |keyword, _| holds(keyword), visit);
+}
+
+/// Calls `visit` with each schema right inside, whichever draft it is written in.
+#[cfg(feature = "mcp")]
+pub(crate) fn each_in_any_draft<'a>(
+    schema: &'a Map<String, Value>,
+    visit: &mut dyn FnMut(&'a Value),
+) {
     for (keyword, value) in schema {
-        match (holds(keyword), value) {
+        match (holds_in_any_draft(keyword, value), value) {
+            (Some(Holds::One), value) => visit(value),
+            (Some(Holds::List), Value::Array(list)) => list.iter().for_each(&mut *visit),
+            (Some(Holds::Map), Value::Object(map)) => map.values().for_each(&mut *visit),
+            _ => {}
+        }
+    }
+}
+
+/// The same, to be changed.
+pub(crate) fn each_in_any_draft_mut(
+    schema: &mut Map<String, Value>,
+    visit: &mut dyn FnMut(&mut Value),
+) {
+    each_held_mut(schema, holds_in_any_draft, &mut |_, inner| visit(inner));
+}
+
+fn each_held_mut(
+    schema: &mut Map<String, Value>,
+    held: HowHeld,
+    visit: &mut dyn FnMut(&str, &mut Value),
+) {
+    for (keyword, value) in schema {
+        match (held(keyword, value), value) {
             (Some(Holds::One), value) => visit(keyword, value),
             (Some(Holds::List), Value::Array(list)) => {
                 list.iter_mut().for_each(|value| visit(keyword, value));
@@ -113,6 +159,15 @@ pub(crate) fn escape(name: &str) -> Cow<'_, str> {
         Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
     } else {
         Cow::Borrowed(name)
+    }
+}
+
+/// One step of a JSON pointer, which may be written as in a URI, as a name.
+pub(super) fn unescape(step: &str) -> Cow<'_, str> {
+    let step = decode(step);
+    match step.contains('~') {
+        true => Cow::Owned(step.replace("~1", "/").replace("~0", "~")),
+        false => step,
     }
 }
 

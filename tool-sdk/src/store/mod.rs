@@ -9,6 +9,8 @@
 
 mod error;
 pub(crate) mod place;
+#[cfg(feature = "mcp")]
+pub(crate) mod version;
 
 use std::fs::{self, File};
 use std::io;

@@ -64,6 +64,7 @@ fn earlier_drafts_are_brought_up_to_date() {
         "properties": {
             "title": { "$ref": "#/definitions/Id" },
             "pair": { "type": "array", "items": [{ "type": "string" }], "additionalItems": false },
+            "more": { "$ref": "#/properties/pair/items/0" },
         },
         "dependencies": { "pair": ["title"] },
     }))
@@ -76,6 +77,7 @@ fn earlier_drafts_are_brought_up_to_date() {
             "properties": {
                 "title": { "$ref": "#/$defs/Id" },
                 "pair": { "type": "array", "prefixItems": [{ "type": "string" }], "items": false },
+                "more": { "$ref": "#/properties/pair/prefixItems/0" },
             },
             "dependentRequired": { "pair": ["title"] },
         })

@@ -1,10 +1,16 @@
 //! What became of a call, in the protocol's words.
 
+use std::collections::HashMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use rmcp::model::{
+    Annotations, AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent,
+    Resource, ResourceContents, TextContent,
+};
 use serde_json::{Value, json};
 
+use super::client::BLOCKS;
 use super::listing::Era;
 use super::page::Shows;
 use crate::call::Outcome;
@@ -23,7 +29,7 @@ pub(super) fn result(
     let shortened = outcome.truncated().is_some();
     match outcome.result {
         Ok(output) => {
-            let mut result = CallToolResult::success(content(&output));
+            let mut result = CallToolResult::success(content(&output, &definition.source));
             result.structured_content = structured(&output, shortened, definition, era);
             result.meta = shows.of_result(definition);
             result
@@ -31,7 +37,8 @@ pub(super) fn result(
         Err(error) => {
             let mut result = CallToolResult::error(vec![ContentBlock::text(error.to_string())]);
             if let Some(output) = error.output() {
-                result.content.extend(attachments(output));
+                let said = said(output, &definition.source);
+                result.content.extend(attachments(output, &said));
                 // Some clients hold what comes with an error against the schema of results, and
                 // then nobody reads the error. What comes from another server was held against it.
                 let is_judged = matches!(definition.source, Source::Mcp { .. });
@@ -44,35 +51,96 @@ pub(super) fn result(
     }
 }
 
-fn content(output: &Output) -> Vec<ContentBlock> {
-    let text = output.as_text();
+fn content(output: &Output, source: &Source) -> Vec<ContentBlock> {
+    let said = said(output, source);
     // An empty text beside an image says nothing; alone it says that there is nothing.
-    let text = (!text.is_empty() || output.attachments().is_empty()).then_some(text);
-    text.map(ContentBlock::text).into_iter().chain(attachments(output)).collect()
+    let is_said = !output.as_text().is_empty() || output.attachments().is_empty();
+    let texts = if is_said { texts(output.as_text(), &said) } else { Vec::new() };
+    texts.into_iter().chain(attachments(output, &said)).collect()
 }
 
-fn attachments(output: &Output) -> impl Iterator<Item = ContentBlock> {
-    output.attachments().iter().enumerate().map(attachment)
+/// Whether another server says something of its blocks.
+pub(super) fn says_of_blocks(output: &Output, source: &Source) -> bool {
+    !said(output, source).is_empty()
 }
 
-fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
+/// What another server says of its blocks.
+fn said<'o>(output: &'o Output, source: &Source) -> Vec<&'o Value> {
+    let blocks = match source {
+        Source::Mcp { .. } => output.metadata_map().and_then(|facts| facts.get(BLOCKS)?.as_array()),
+        _ => None,
+    };
+    blocks.into_iter().flatten().collect()
+}
+
+/// The text, in which what was a block of its own with annotations is one again where it still
+/// stands in its place.
+fn texts(text: &str, said: &[&Value]) -> Vec<ContentBlock> {
+    let mut blocks = Vec::new();
+    let mut told = 0;
+    let plain = |from: usize, to: usize| text.get(from..to).map(ContentBlock::text);
+    for one in said {
+        let Some(annotations) = annotations(one) else { continue };
+        let place = one.pointer("/text/0").and_then(Value::as_u64).map(usize::try_from);
+        let (Some(Ok(at)), Some(words)) = (place, one.pointer("/text/1").and_then(Value::as_str))
+        else {
+            continue;
+        };
+        let rest = text.get(at..).and_then(|rest| rest.strip_prefix(words));
+        if at < told || !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('\n')) {
+            continue;
+        }
+        if at > told {
+            blocks.extend(plain(told, at - 1));
+        }
+        blocks.push(ContentBlock::Text(TextContent::new(words).with_annotations(annotations)));
+        told = at + words.len() + 1;
+    }
+    if told <= text.len() {
+        blocks.extend(plain(told, text.len()));
+    }
+    blocks
+}
+
+fn annotations(said: &Value) -> Option<Annotations> {
+    serde_json::from_value(said.get("annotations")?.clone()).ok()
+}
+
+fn attachments<'o>(
+    output: &'o Output,
+    said: &[&'o Value],
+) -> impl Iterator<Item = ContentBlock> + use<'o> {
+    let at = |one: &&'o Value| one.get("attachment")?.as_u64().map(|at| (at, *one));
+    let said: HashMap<u64, &Value> = said.iter().filter_map(at).collect();
+    let each = (0_u64..).zip(output.attachments());
+    each.map(move |(at, one)| attachment(at, one, said.get(&at).copied().unwrap_or(&Value::Null)))
+}
+
+fn attachment(at: u64, attachment: &Attachment, said: &Value) -> ContentBlock {
     let mime = &attachment.mime;
-    // A type that says no more than that there are bytes is left out, as where nobody said one.
-    let is_known = mime != "application/octet-stream";
+    let is_known = said.get("mimeType").is_none_or(|said| !said.is_null());
     let name = attachment.name.clone().unwrap_or_else(|| format!("attachment-{}", at + 1));
+    let annotations = annotations(said);
     match &attachment.data {
         // Only a resource has room for its address.
         Data::Bytes(bytes) if mime.starts_with("image/") && attachment.origin.is_none() => {
-            ContentBlock::image(STANDARD.encode(bytes), mime)
+            let mut image = ImageContent::new(STANDARD.encode(bytes), mime);
+            image.annotations = annotations;
+            ContentBlock::Image(image)
         }
         Data::Bytes(bytes) if mime.starts_with("audio/") && attachment.origin.is_none() => {
-            ContentBlock::audio(STANDARD.encode(bytes), mime)
+            let mut audio = AudioContent::new(STANDARD.encode(bytes), mime);
+            audio.annotations = annotations;
+            ContentBlock::Audio(audio)
         }
         Data::Bytes(bytes) => {
             let own = || format!("attachment:{}", percent_encoded(&name));
             let uri = attachment.origin.clone().unwrap_or_else(own);
             let blob = ResourceContents::blob(STANDARD.encode(bytes), uri);
-            ContentBlock::resource(if is_known { blob.with_mime_type(mime) } else { blob })
+            let blob = if is_known { blob.with_mime_type(mime) } else { blob };
+            let mut resource = EmbeddedResource::new(blob);
+            resource.annotations = annotations;
+            ContentBlock::Resource(resource)
         }
         Data::Uri(uri) => {
             let mut link = Resource::new(uri, name);
@@ -80,6 +148,9 @@ fn attachment((at, attachment): (usize, &Attachment)) -> ContentBlock {
             (link.title, link.description) =
                 (attachment.title.clone(), attachment.description.clone());
             link.size = attachment.size;
+            link.annotations = annotations;
+            let icons = said.get("icons").cloned();
+            link.icons = icons.and_then(|icons| serde_json::from_value(icons).ok());
             ContentBlock::resource_link(link)
         }
     }
@@ -133,7 +204,7 @@ mod tests {
             .attach(Attachment::uri("text/html", "https://example.com/"))
             .attach(Attachment::bytes("font/ttf", vec![4]).copied_from("mem://b").named("b"));
         assert_eq!(
-            json!(content(&output)),
+            json!(content(&output, &Source::Native)),
             json!([
                 { "type": "text", "text": "see" },
                 { "type": "image", "data": "AQ==", "mimeType": "image/png" },
@@ -148,18 +219,56 @@ mod tests {
                 } },
             ])
         );
-        let unknown = "application/octet-stream";
+        let said = "application/octet-stream";
         let output = Output::default()
-            .attach(Attachment::bytes(unknown, vec![1]).named("b"))
-            .attach(Attachment::uri(unknown, "mem://c").named("c"));
+            .attach(Attachment::bytes(said, vec![1]).named("b"))
+            .attach(Attachment::uri(said, "mem://c").named("c"));
         assert_eq!(
-            json!(content(&output)),
+            json!(content(&output, &Source::Native)),
             json!([
-                { "type": "resource", "resource": { "uri": "attachment:b", "blob": "AQ==" } },
-                { "type": "resource_link", "uri": "mem://c", "name": "c" },
+                { "type": "resource",
+                  "resource": { "uri": "attachment:b", "mimeType": said, "blob": "AQ==" } },
+                { "type": "resource_link", "uri": "mem://c", "name": "c", "mimeType": said },
             ])
         );
-        assert_eq!(json!(content(&Output::default())), json!([{ "type": "text", "text": "" }]));
+        let nothing = content(&Output::default(), &Source::Native);
+        assert_eq!(json!(nothing), json!([{ "type": "text", "text": "" }]));
+    }
+
+    // F8: what another server says of its blocks is for whoever reads them here, too.
+    #[test]
+    fn annotations_of_blocks_stay_with_them() {
+        let user = json!({ "audience": ["user"], "priority": 0.5 });
+        let blocks = json!([
+            { "block": 1, "annotations": user, "text": [4, "two\nlines"] },
+            { "block": 3, "annotations": { "lastModified": "2026-01-01T00:00:00Z" },
+              "icons": [{ "src": "a:c" }], "mimeType": null, "attachment": 0 },
+        ]);
+        let output = |text: &str| {
+            Output::text(text)
+                .metadata(BLOCKS, blocks.clone())
+                .attach(Attachment::uri("application/octet-stream", "a:b").named("n"))
+        };
+        let source = Source::Mcp { server: "s".to_owned() };
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        let link = json!({ "type": "resource_link", "uri": "a:b", "name": "n",
+            "icons": [{ "src": "a:c" }],
+            "annotations": { "lastModified": "2026-01-01T00:00:00Z" } });
+        let mut two = text("two\nlines");
+        two["annotations"] = user.clone();
+        for (words, expected) in [
+            ("one\ntwo\nlines\nthree", json!([text("one"), two, text("three"), link])),
+            ("one\ntwo\nlines", json!([text("one"), two, link])),
+            // What a hook or a limit changed is for everybody.
+            ("one\ntwo\nli", json!([text("one\ntwo\nli"), link])),
+            ("one, two\nlines", json!([text("one, two\nlines"), link])),
+            ("one\ntwo\nlines3", json!([text("one\ntwo\nlines3"), link])),
+        ] {
+            assert_eq!(json!(content(&output(words), &source)), expected);
+        }
+        let native = json!(content(&output("one\ntwo\nlines"), &Source::Native));
+        assert_eq!(native[0], text("one\ntwo\nlines"));
+        assert_eq!(native[1].get("annotations"), None);
     }
 
     // What a tool gave although it failed is there in every era.

@@ -9,6 +9,7 @@ use jsonschema::ValidationError;
 use serde_json::{Map, Value};
 
 use super::super::message::outside_strings;
+use super::understood::understood;
 use super::validator::{Judge, Verdict};
 use crate::call::{Note, RawArgs};
 use crate::schema::Schema;
@@ -22,7 +23,12 @@ const MOST_FAULTS: usize = 64;
 pub(super) struct Contract {
     judge: Judge,
     checks: Checks,
+    /// Where something stands that is not written as the standard wants it.
+    left: Vec<String>,
 }
+
+/// How many such places are told.
+const MOST_PLACES: usize = 20;
 
 impl Contract {
     /// Takes a server's schema; also gives it in the form that models are told.
@@ -31,16 +37,24 @@ impl Contract {
     ///
     /// Says why nothing could be checked by this schema.
     pub(super) fn of(schema: &Value) -> Result<(Self, Schema), String> {
-        let judge = Judge::of(schema, Schema::from_value)
-            .map_err(|why| format!("its schema cannot be used: {why}"))?;
+        let judge =
+            |schema: &Value| Judge::of(schema, |schema| Schema::from_value(of_an_object(schema)));
+        let (judge, left) = judge(schema).map(|judge| (judge, Vec::new())).or_else(|why| {
+            let (rest, left) = understood(schema).ok_or_else(|| unusable(&why))?;
+            judge(&rest).map(|judge| (judge, left)).map_err(|_| unusable(&why))
+        })?;
         let told = judge.told().clone();
         let checks = Checks::of_schema(told.clone(), &[]);
-        Ok((Self { judge, checks }, told))
+        Ok((Self { judge, checks, left }, told))
     }
 
     /// What is odd about the schema.
     pub(super) fn oddities(&self) -> impl Iterator<Item = String> {
-        self.judge.oddities()
+        let places = self.left.iter().take(MOST_PLACES).map(|place| {
+            let place = place.escape_debug().take(80).collect::<String>();
+            format!("`{place}` of its schema is not understood and left to the server")
+        });
+        self.judge.oddities().chain(places)
     }
 
     /// Whether that is found out in no time.
@@ -107,6 +121,22 @@ impl Contract {
 }
 
 /// A fault of all arguments together.
+fn unusable(why: &str) -> String {
+    format!("its schema cannot be used: {why}")
+}
+
+/// The schema of arguments, which are an object also where it does not say so, or says that they
+/// may be something else beside.
+fn of_an_object(mut schema: Value) -> Value {
+    if let Value::Object(root) = &mut schema {
+        let ty = root.entry("type").or_insert_with(|| "object".into());
+        if ty.as_array().is_some_and(|types| types.contains(&"object".into())) {
+            *ty = "object".into();
+        }
+    }
+    schema
+}
+
 fn whole(message: &str) -> Vec<Fault> {
     vec![Fault::new(FaultKind::Constraint, String::new(), message.to_owned())]
 }
@@ -281,6 +311,28 @@ mod tests {
         }
     }
 
+    // F118: as libraries write them that say a part once and refer to its first place.
+    #[test]
+    fn references_to_places_of_an_earlier_draft_are_followed() {
+        let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object", "properties": {
+                "box": { "type": "array", "items": [
+                    { "type": "number" }, { "$ref": "#/properties/box/items/0" },
+                ], "additionalItems": { "$ref": "#/properties/box/items/0" } },
+                "a \"b\" ü": { "type": "string" },
+                "other": { "$ref": "#/properties/a \"b\" ü" },
+            } });
+        for (arguments, fits) in [
+            (json!({ "box": [1, 2, 3], "other": "x" }), true),
+            (json!({ "box": [1, "2"] }), false),
+            (json!({ "box": [1, 2, "3"] }), false),
+            (json!({ "other": 1 }), false),
+        ] {
+            let taken = take(schema.clone(), &arguments.to_string());
+            assert_eq!(taken.is_ok(), fits, "{arguments}: {taken:?}");
+        }
+    }
+
     #[test]
     fn the_standards_own_schemas_are_known_to_the_judge_alone() {
         let d7 = "http://json-schema.org/draft-07/schema#";
@@ -313,6 +365,57 @@ mod tests {
         assert!(error.contains("less deeply nested"), "{error}");
     }
 
+    // F10: what is short to write may be much to keep.
+    #[test]
+    fn a_schema_of_many_parts_is_not_begun() {
+        let of = |count: usize| {
+            let schema = json!({ "type": "object", "allOf": vec![json!({ "not": {} }); count] });
+            Contract::of(&schema).map(drop)
+        };
+        of(4_000).unwrap();
+        let why = of(5_000).unwrap_err();
+        assert!(why.contains("10001 parts"), "{why}");
+    }
+
+    // Item 5: what is written by hand is met, and what nobody understands is the server's to check.
+    #[test]
+    fn what_is_not_understood_takes_no_tool_away() {
+        let of = |one: Value| {
+            json!({ "type": "object", "properties": { "a": one, "n": {
+            "type": "integer",
+        } } })
+        };
+        let draft7 = "http://json-schema.org/draft-07/schema#";
+        let told = [
+            of(json!({ "type": "int" })),
+            of(json!({ "type": "string", "required": true })),
+            of(json!({ "type": "string", "description": null, "deprecated": "yes" })),
+            of(json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true })),
+            of(json!("string")),
+        ];
+        for schema in &told {
+            let (contract, _) = Contract::of(schema).unwrap();
+            assert!(contract.oddities().next().is_some(), "{schema}");
+            let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
+            assert!(!takes(r#"{"n":"x"}"#) && takes(r#"{"n":1}"#), "{schema}");
+        }
+        for schema in [
+            json!({ "type": "object", "properties": [] }),
+            json!({ "properties": { "a": { "type": "string" } } }),
+            json!({ "type": ["object", "null"] }),
+            json!({ "$ref": "#/$defs/A", "$defs": { "A": { "type": "object" } } }),
+            json!({ "$schema": draft7, "$ref": "#/definitions/A",
+                "definitions": { "A": { "type": "object" } } }),
+        ] {
+            let (contract, told) = Contract::of(&schema).unwrap();
+            assert_eq!(contract.oddities().count(), 0, "{schema}");
+            assert_eq!(told.as_map()["type"], "object");
+        }
+        let pair = of(json!({ "items": [{ "type": "string" }, { "type": "integer" }] }));
+        assert!(take(pair.clone(), r#"{"a":["x",1]}"#).is_ok());
+        assert!(take(pair, r#"{"a":["x","y"]}"#).is_err());
+    }
+
     #[test]
     fn a_schema_that_leads_elsewhere_is_not_usable() {
         for bad in [
@@ -337,6 +440,14 @@ mod tests {
         assert!(odd.len() == 1 && odd[0].contains("is left to the server"), "{odd:?}");
         let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
         assert!(takes(r#"{"to":"nobody","n":1}"#) && !takes(r#"{"to":"nobody","n":"x"}"#));
+
+        let pair = json!([{ "type": "string", "pattern": mail }, { "type": "integer" }]);
+        let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object", "properties": { "pair": { "type": "array", "items": pair } } });
+        let (contract, _) = Contract::of(&schema).unwrap();
+        assert_eq!(contract.oddities().count(), 1);
+        let takes = |text: &str| contract.take("t", &RawArgs::new(text)).is_ok();
+        assert!(takes(r#"{"pair":["nobody",1]}"#) && !takes(r#"{"pair":["nobody","x"]}"#));
     }
 
     // Formats are remarks in every draft: the server knows what it means by them.
@@ -378,5 +489,28 @@ mod tests {
         assert!(Contract::of(&steps(json!({ "items": { "$dynamicRef": "#q" } }))).is_err());
         let (contract, _) = Contract::of(&steps(json!({ "type": "integer" }))).unwrap();
         assert!(contract.take("t", &RawArgs::new("{}")).is_ok());
+    }
+
+    // F10: also where only earlier drafts have schemas.
+    #[test]
+    fn addresses_count_wherever_a_draft_has_them() {
+        let next = |side: &str, at: usize| json!({ "$ref": format!("{side}{at}") });
+        let part = |side: &str, at: usize| match at {
+            8 => json!({ "$id": format!("{side}8"), "type": "integer" }),
+            at => json!({ "$id": format!("{side}{at}"),
+                "allOf": [next("l", at + 1), next("r", at + 1)] }),
+        };
+        let parts: Vec<_> = (0..=8).flat_map(|at| [part("l", at), part("r", at)]).collect();
+        let named: Map<_, _> =
+            parts.iter().enumerate().map(|(at, part)| (at.to_string(), part.clone())).collect();
+        for place in [
+            json!({ "items": parts }),
+            json!({ "items": [true], "additionalItems": { "items": parts } }),
+            json!({ "dependencies": named }),
+        ] {
+            let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#",
+                "type": "object", "properties": { "a": { "$ref": "l0" }, "b": place } });
+            assert!(Contract::of(&schema).is_err(), "{schema}");
+        }
     }
 }

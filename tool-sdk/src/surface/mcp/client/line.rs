@@ -12,7 +12,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,6 +21,7 @@ use super::pins::Pins;
 use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
 use super::roster::{Roster, Strangers};
+use super::status::Status;
 use super::tool::{ForeignTool, Said, Schemas};
 use super::upstream::{Reach, Upstream};
 use super::{name, wire};
@@ -46,7 +46,8 @@ const MOST_TOOLS: usize = 1000;
 /// The most that is told of a failure, in characters.
 const MOST_WORDS: usize = 1000;
 
-/// How much longer than silence a call may take in all.
+/// How long a call may take in all, or how much longer than silence.
+const LONGEST: Duration = Duration::from_secs(3600);
 const PATIENCE: u32 = 12;
 
 /// One server.
@@ -87,28 +88,6 @@ struct Connection {
     remote: Arc<dyn Remote>,
     /// Ends who listens to it.
     _guard: Arc<DropGuard>,
-}
-
-/// What is known of a server.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Status {
-    /// Its name here.
-    pub name: String,
-    /// Whether it may be met at all.
-    pub enabled: bool,
-    /// How it is reached, without any secret.
-    pub reach: Value,
-    /// Whether there is a connection.
-    pub connected: bool,
-    /// What models call its tools.
-    pub tools: Vec<String>,
-    /// What went wrong last.
-    pub last_error: Option<String>,
-    /// What is odd about its tools, and which are left out.
-    pub warnings: Vec<String>,
-    /// The end of what it wrote to its standard error.
-    pub stderr: String,
 }
 
 impl fmt::Debug for Line {
@@ -170,7 +149,7 @@ impl Line {
 
     /// How long a call may take that goes on telling how far it is.
     pub(super) fn longest(&self) -> Duration {
-        self.upstream.call_timeout.saturating_mul(PATIENCE)
+        LONGEST.max(self.upstream.call_timeout.saturating_mul(PATIENCE))
     }
 }
 
@@ -416,6 +395,22 @@ impl Line {
         self.state().tools.iter().any(|offered| offered.is(tool))
     }
 
+    /// Puts a tool in its own place, tied to approvals as it is by now.
+    pub(super) fn renew(&self, tool: &ForeignTool) {
+        let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        let Some(at) = state.tools.iter().position(|offered| offered.is(tool)) else { return };
+        let (Some(before), Some(toolset)) = (state.added.get(at).cloned(), self.toolset()) else {
+            return;
+        };
+        let renewed = state.tools[at].renewed();
+        let coming: Arc<dyn Tool> = Arc::new(renewed.clone());
+        (state.tools[at], state.added[at]) = (renewed, Arc::clone(&coming));
+        drop(state);
+        // It has the name that it had.
+        let _ = toolset.exchange(&[before], vec![coming]);
+    }
+
     /// Adds the tools to those of another toolset from now on.
     #[cfg(feature = "cli")]
     pub(super) fn lend_to(&self, toolset: &Arc<Toolset>) {
@@ -450,7 +445,8 @@ impl Line {
                     Some(schemas) => Ok(Arc::clone(schemas)),
                     None => Schemas::of(&tool).map(Arc::new),
                 };
-                let said = Said::of(&tool);
+                // Of a tool that is left out nobody reads anything.
+                let said = schemas.as_ref().map(|_| Said::of(&tool)).unwrap_or_default();
                 Made { tool, schemas, said }
             };
             listed.into_iter().take_while(|_| !waiting.is_over()).map(of).collect()

@@ -22,16 +22,19 @@ const MOST_PARTS: usize = 8;
 pub(super) const JOINTS: [char; 3] = ['_', '-', '.'];
 
 /// Marks behind which a name begins, unless they end a word or are a part of it, as in `don't`.
-const OPENING: &str = "\"'<@#\u{2018}\u{2019}\u{201a}\u{201c}\u{201d}\u{201e}«»‹›「『《【";
+const OPENING: &str = "\"'<@#$/\u{2018}\u{2019}\u{201a}\u{201c}\u{201d}\u{201e}«»‹›「『《【";
 
 /// Marks of which a name has one on either side, and may have blanks within.
-const AROUND: [(char, char); 4] = [('[', ']'), ('{', '}'), ('«', '»'), ('‹', '›')];
+const AROUND: [(char, char); 5] = [('[', ']'), ('{', '}'), ('«', '»'), ('‹', '›'), ('>', '<')];
 
-/// What emphasis is made of.
-const EMPHASIS: [char; 2] = ['*', '~'];
+/// What emphasis is made of, and lines of tables.
+const EMPHASIS: [char; 3] = ['*', '~', '|'];
 
 /// Words after which a name stands as it is.
 const CALLING: [&str; 6] = ["call", "calls", "calling", "invoke", "invokes", "invoking"];
+
+/// Words with which one goes to a tool, before `the tool` and its name.
+const USING: [&str; 6] = ["use", "using", "with", "via", "run", "running"];
 
 /// Words after which a name stands behind a colon or an equals sign.
 const NAMING: [&str; 6] = ["tool", "tools", "name", "function", "tool_name", "toolname"];
@@ -39,16 +42,19 @@ const NAMING: [&str; 6] = ["tool", "tools", "name", "function", "tool_name", "to
 /// What stands in brackets behind a word of everyday language, and makes no call of it.
 const ENDINGS: [&str; 8] = ["s", "es", "d", "ed", "n", "r", "er", "ing"];
 
-/// Adds the words of a text that may be names, in lower case.
-pub(super) fn add(text: &str, names: &mut BTreeSet<String>) {
-    let text = unescaped(text);
+/// Adds the words of a text that may be names, in lower case. Those of everyday language that are
+/// the tool's `own` names for something count only where they are spoken of as tools.
+pub(super) fn add(text: &str, own: &BTreeSet<String>, names: &mut BTreeSet<String>) {
+    let text = plain(text);
+    let text = unescaped(&text);
     let mut add = |name: &str| {
         if name.len() <= LONGEST {
             names.insert(name.to_lowercase());
         }
     };
     for word in words(&text) {
-        let is_set_off = word.is_set_off();
+        let is_own = || own.contains(&word.text.trim_matches(JOINTS).to_lowercase());
+        let is_set_off = word.is_spoken_of() || (word.is_set_off() && !is_own());
         let bare = word.text.trim_matches(JOINTS);
         for part in [word.text, bare].into_iter().flat_map(parts) {
             if is_set_off || is_telling(part) {
@@ -81,11 +87,40 @@ fn unescaped(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// A text without letters that are only another form of one, as in `ｆｅｔｃｈ＿ｐａｇｅ`.
+fn plain(text: &str) -> Cow<'_, str> {
+    match text.chars().any(|c| as_usual(c) != c) {
+        true => text.chars().map(as_usual).collect(),
+        false => text.into(),
+    }
+}
+
+/// The usual form of a letter or mark of ASCII: full width, mathematical or in a circle.
+fn as_usual(c: char) -> char {
+    const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    /// Those that were there before the mathematical ones, of which they are some.
+    const OLDER: &str = "ℬBℰEℱFℋHℐIℒLℳMℛRℯeℊgℴoℎhℭCℌHℑIℜRℨZℂCℍHℕNℙPℚQℝRℤZ";
+    let code = u32::from(c);
+    let letter = |at: u32| LETTERS.chars().nth(at as usize);
+    let usual = match code {
+        0..0x2100 => None,
+        0x2100..0x2140 => OLDER.chars().skip_while(|old| *old != c).nth(1),
+        0x24b6..0x24ea => letter(code - 0x24b6),
+        0xff01..0xff5f => char::from_u32(code - 0xff01 + 0x21),
+        0x1d400..0x1d6a4 => letter((code - 0x1d400) % 52),
+        0x1d7ce..0x1d800 => char::from_digit((code - 0x1d7ce) % 10, 10),
+        _ => None,
+    };
+    usual.unwrap_or(c)
+}
+
 /// A word of a text, with what stands around it.
 struct Word<'t> {
     text: &'t str,
     /// The word before it.
     before: &'t str,
+    /// The two words before that one, the last of them first.
+    earlier: [&'t str; 2],
     /// What stands between the two.
     gap: &'t str,
     /// The text behind it.
@@ -98,13 +133,14 @@ struct Word<'t> {
 /// and its method, so that it is a part of a word.
 fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     let is_part = |c: char| c.is_alphanumeric() || JOINTS.contains(&c);
-    let (mut before, mut last, mut is_code) = ("", 0, false);
+    let (mut before, mut earlier, mut last, mut is_code) = ("", [""; 2], 0, false);
     std::iter::from_fn(move || {
         let start = last + text[last..].find(is_part)?;
         let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |at| start + at);
         let (gap, rest) = (&text[last..start], &text[end..]);
         is_code ^= runs_of_ticks(gap) % 2 == 1;
-        let word = Word { text: &text[start..end], before, gap, rest, is_code };
+        let word = Word { text: &text[start..end], before, earlier, gap, rest, is_code };
+        earlier = [before, earlier[0]];
         (before, last) = (word.text, end);
         Some(word)
     })
@@ -116,13 +152,14 @@ fn runs_of_ticks(gap: &str) -> usize {
 }
 
 impl Word<'_> {
-    /// Whether it is written as a name is, whatever word it is.
+    /// Whether it is written as the name of a tool is, whatever word it is.
+    fn is_spoken_of(&self) -> bool {
+        self.is_called() || self.is_announced()
+    }
+
+    /// Whether it is written as a name of something is.
     fn is_set_off(&self) -> bool {
-        self.is_opened()
-            || self.is_enclosed()
-            || self.is_called()
-            || self.begins_code()
-            || self.is_announced()
+        self.is_opened() || self.is_enclosed() || self.begins_code()
     }
 
     /// Whether a mark stands before it that opens something.
@@ -160,8 +197,9 @@ impl Word<'_> {
 
     /// Whether the words around it say that it is a name.
     fn is_announced(&self) -> bool {
-        let is_before =
-            |words: &[&str]| words.iter().any(|it| self.before.eq_ignore_ascii_case(it));
+        let is_in =
+            |word: &str, words: &[&str]| words.iter().any(|it| word.eq_ignore_ascii_case(it));
+        let is_before = |words: &[&str]| is_in(self.before, words);
         match self.gap.trim() {
             "" if self.gap.is_empty() => false,
             "" => {
@@ -170,9 +208,17 @@ impl Word<'_> {
                     let next = next.split(|c: char| !c.is_alphanumeric()).next();
                     next.is_some_and(|it| it == "tool" || it == "tools")
                 };
-                is_before(&CALLING) || (is_before(&["the"]) && is_tool())
+                let [second, third] = self.earlier;
+                let is_named =
+                    is_before(&["named", "called"]) && is_in(second, &["tool", "function"]);
+                let is_used = || {
+                    is_before(&["tool"])
+                        && is_in(second, &["the"])
+                        && (is_in(third, &USING) || is_in(third, &CALLING))
+                };
+                is_before(&CALLING) || is_named || is_used() || (is_before(&["the"]) && is_tool())
             }
-            ":" | "=" => is_before(&NAMING),
+            ":" | "=" => is_before(&NAMING) || is_before(&CALLING),
             _ => false,
         }
     }
@@ -205,8 +251,13 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> BTreeSet<String> {
+        names_beside(&[], text)
+    }
+
+    fn names_beside(own: &[&str], text: &str) -> BTreeSet<String> {
+        let own = own.iter().map(|name| (*name).to_owned()).collect();
         let mut names = BTreeSet::new();
-        add(text, &mut names);
+        add(text, &own, &mut names);
         names
     }
 
@@ -265,6 +316,17 @@ mod tests {
             "{\"tool\":\"search\"}",
             "search(q)",
             "Call Search",
+            "<code>search</code>",
+            "<b> search </b>",
+            "|search|",
+            "then /search",
+            "$search",
+            "the tool named search",
+            "a function called search",
+            "using the tool search",
+            "Invoke: search",
+            "ｓｅａｒｃｈ()",
+            "`𝘴𝘦𝘢𝘳𝘤ℎ`",
         ] {
             assert!(names(text).contains("search"), "{text}: {:?}", names(text));
         }
@@ -272,7 +334,10 @@ mod tests {
             let found = names(&format!("Before it {name}."));
             assert!(found.contains(name) && !found.contains("search"), "{found:?}");
         }
-        assert!(names("use fetch\\_page").contains("fetch_page"));
+        for text in ["use fetch\\_page", "ｆｅｔｃｈ＿ｐａｇｅ", "𝘧𝘦𝘵𝘤𝘩_𝘱𝘢𝘨𝘦", "ⓕetch_page"]
+        {
+            assert!(names(text).contains("fetch_page"), "{text}");
+        }
     }
 
     #[test]
@@ -286,9 +351,24 @@ mod tests {
             ("read/search access: search", "search"),
             ("mail@search.example", "search"),
             ("recall search", "search"),
+            ("the tool search reads; a file called search; the named search", "search"),
+            ("and/search; 1 > search; | search |", "search"),
         ] {
             assert!(!names(text).contains(word), "{text}: {:?}", names(text));
         }
+    }
+
+    // MC4: a tool may speak of its own parameters, and of no tool under their names.
+    #[test]
+    fn what_is_the_tools_own_is_no_name() {
+        let own = ["head", "name"];
+        for text in ["Use the 'head' parameter", "`head`", "[\"head\", \"name\"]", "**Name**"] {
+            assert!(names_beside(&own, text).is_empty(), "{text}");
+        }
+        for text in ["call head", "the head tool", "head(1)", "tool: head"] {
+            assert!(names_beside(&own, text).contains("head"), "{text}");
+        }
+        assert!(names_beside(&["fetch_page"], "`fetch_page`").contains("fetch_page"));
     }
 
     #[test]

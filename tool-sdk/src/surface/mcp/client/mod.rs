@@ -29,17 +29,18 @@ mod questions;
 mod remote;
 mod result;
 mod roster;
+mod status;
 mod suspicion;
 #[cfg(test)]
 pub(in crate::surface) mod tests;
 mod tool;
+mod understood;
 mod upstream;
 mod upstreams;
 mod validator;
 mod wire;
 
 pub use self::address::Address;
-pub use self::line::Status;
 #[cfg(feature = "cli")]
 pub(in crate::surface) use self::name::{namespace, server_of};
 pub use self::pins::Pins;
@@ -47,6 +48,8 @@ pub use self::questions::{Answers, Questions};
 pub use self::remote::{
     ErrorClass, Remote, RemoteCall, RemoteError, RemoteResult, RemoteTool, RemoteWork, Report,
 };
+pub(super) use self::result::BLOCKS;
+pub use self::status::Status;
 pub use self::upstream::{Connect, InvalidUpstream, Launch, Reach, Upstream};
 pub use self::upstreams::Upstreams;
 pub use self::wire::talk;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::schema::walk;
 
 /// What counts for the opposite of what is said in it, or for how much of it fits.
-const TURNS: &[(&str, &[&str])] = &[
+pub(super) const TURNS: &[(&str, &[&str])] = &[
     ("not", &[]),
     ("if", &["then", "else"]),
     ("oneOf", &[]),
@@ -42,6 +42,11 @@ pub(super) fn without(
     Some((schema, left.0))
 }
 
+/// Takes out what would be less where something that it refers to is more.
+pub(super) fn without_turns(schema: &mut Map<String, Value>) {
+    Left(Vec::new()).leave_out(schema);
+}
+
 fn collect<'s>(schema: &'s Value, found: &mut BTreeMap<&'s str, ()>) {
     let Value::Object(schema) = schema else { return };
     if let Some(Value::String(pattern)) = schema.get("pattern") {
@@ -50,7 +55,7 @@ fn collect<'s>(schema: &'s Value, found: &mut BTreeMap<&'s str, ()>) {
     if let Some(Value::Object(named)) = schema.get("patternProperties") {
         found.extend(named.keys().map(|pattern| (pattern.as_str(), ())));
     }
-    walk::each(schema, &mut |_, _, inner| collect(inner, found));
+    walk::each_in_any_draft(schema, &mut |inner| collect(inner, found));
 }
 
 /// The patterns, sorted.
@@ -79,7 +84,7 @@ impl Left {
                 schema.remove("additionalProperties");
             }
         }
-        walk::each_mut(schema, &mut |_, inner| {
+        walk::each_in_any_draft_mut(schema, &mut |inner| {
             if let Value::Object(inner) = inner {
                 self.leave_out(inner);
             }
@@ -141,6 +146,15 @@ mod tests {
             &json!({ "patternProperties": { "bad": false, "good": true }, "additionalProperties": false }),
             &json!({ "patternProperties": { "good": true } }),
         );
+        let tuple = |items: Value| {
+            json!({ "items": items, "additionalItems": { "minLength": 1 }, "dependencies": {
+                "a": { "minLength": 1 }, "b": ["a"],
+            } })
+        };
+        let mut before = tuple(json!([bad, { "pattern": "good" }]));
+        before["additionalItems"] = bad.clone();
+        before["dependencies"]["a"] = bad.clone();
+        check(&before, &tuple(json!([{ "minLength": 1 }, { "pattern": "good" }])));
         assert!(without(&json!({ "pattern": "good" }), |pattern| pattern == "bad").is_none());
     }
 }

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::alphabet::{Alphabet, STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::remote::RemoteResult;
 use crate::content::{Attachment, Output};
@@ -41,31 +41,51 @@ const UNKNOWN: &str = "application/octet-stream";
 /// What programs are told of blocks beside the attachments.
 const BESIDE: [&str; 3] = ["annotations", "icons", "_meta"];
 
+/// Under which name they are told.
+pub(in super::super) const BLOCKS: &str = "blocks";
+
 /// The result as an output, whether the tool failed or not. A structured value that is
 /// `promised` to programs is there however long it is.
 pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
-    let mut texts: Vec<String> = Vec::new();
+    let mut texts = Texts::default();
     let mut attachments = Vec::new();
     let mut left_out = 0_usize;
+    let mut blocks = Vec::new();
     // The attachments that nothing in the text speaks of yet.
     let mut unnamed = Vec::new();
-    for block in &result.content {
+    for (at, block) in result.content.iter().enumerate() {
+        let mut said = said_of(block);
         match attachment(block) {
             Some(_) if attachments.len() == MOST_ATTACHMENTS => left_out += 1,
             Some(attachment) => {
                 match description(block) {
                     Some(words) => {
-                        texts.append(&mut unnamed);
+                        unnamed.drain(..).for_each(|name| texts.push(name));
                         texts.push(words);
                     }
                     None => unnamed.push(place(attachments.len(), &attachment)),
                 }
+                if attachment.mime == UNKNOWN && !says_type(block) {
+                    said.insert("mimeType".to_owned(), Value::Null);
+                }
+                if !said.is_empty() {
+                    said.insert("attachment".to_owned(), attachments.len().into());
+                }
                 attachments.push(attachment);
             }
             None => {
-                texts.append(&mut unnamed);
-                texts.push(text(block));
+                unnamed.drain(..).for_each(|name| texts.push(name));
+                let words = text(block);
+                if !said.is_empty() {
+                    let place = json!([texts.next(), readable(&words)]);
+                    said.insert("text".to_owned(), place);
+                }
+                texts.push(words);
             }
+        }
+        if !said.is_empty() {
+            said.insert("block".to_owned(), at.into());
+            blocks.push(Value::Object(said));
         }
     }
     if left_out > 0 {
@@ -76,11 +96,11 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
     let fits = promised || bytes <= MOST_BYTES;
     if texts.is_empty() && attachments.is_empty() {
         // A structured value without words is what the model reads.
-        texts.extend(structured.as_ref().map(Value::to_string));
+        structured.iter().for_each(|value| texts.push(value.to_string()));
     } else if !fits {
         texts.push(format!("[a structured value of {bytes} bytes left out]"));
     }
-    let mut output = Output::text(readable(&texts.join("\n")));
+    let mut output = Output::text(texts.0.unwrap_or_default());
     if let Some(value) = structured.filter(|_| fits) {
         output = output.structured(value);
     }
@@ -88,16 +108,41 @@ pub(super) fn output(result: RemoteResult, promised: bool) -> Output {
     if let Some(meta) = meta.filter(|meta| length(meta) <= MOST_BYTES) {
         output = output.metadata("_meta", meta);
     }
-    let beside: Vec<Value> = result.content.iter().enumerate().filter_map(beside).collect();
-    let beside = (!beside.is_empty()).then(|| Value::Array(beside));
-    if let Some(beside) = beside.filter(|it| length(it) <= MOST_BYTES) {
-        output = output.metadata("blocks", beside);
+    let blocks = (!blocks.is_empty()).then(|| Value::Array(blocks));
+    if let Some(blocks) = blocks.filter(|it| length(it) <= MOST_BYTES) {
+        output = output.metadata(BLOCKS, blocks);
     }
     attachments.into_iter().fold(output, Output::attach)
 }
 
+/// The texts of a result, one below the other.
+#[derive(Default)]
+struct Texts(Option<String>);
+
+impl Texts {
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Where the next one begins.
+    fn next(&self) -> usize {
+        self.0.as_ref().map_or(0, |text| text.len() + "\n".len())
+    }
+
+    fn push(&mut self, next: impl AsRef<str>) {
+        let next = readable(next.as_ref());
+        match &mut self.0 {
+            Some(text) => {
+                text.push('\n');
+                text.push_str(&next);
+            }
+            None => self.0 = Some(next),
+        }
+    }
+}
+
 /// What a server says of a block and of the resource in it, for programs.
-fn beside((at, block): (usize, &Value)) -> Option<Value> {
+fn said_of(block: &Value) -> Map<String, Value> {
     let said = |of: &Value| -> Map<String, Value> {
         let said = BESIDE.iter().filter_map(|key| Some(((*key).to_owned(), of.get(key)?.clone())));
         said.collect()
@@ -105,10 +150,13 @@ fn beside((at, block): (usize, &Value)) -> Option<Value> {
     let mut all = said(block);
     let resource = block.get("resource").map(said).filter(|said| !said.is_empty());
     all.extend(resource.map(|said| ("resource".to_owned(), Value::Object(said))));
-    (!all.is_empty()).then(|| {
-        all.insert("block".to_owned(), at.into());
-        Value::Object(all)
-    })
+    all
+}
+
+/// Whether a server says the type of what is in a block.
+fn says_type(block: &Value) -> bool {
+    let mut said = ["/mimeType", "/resource/mimeType"].into_iter();
+    said.any(|path| block.pointer(path).and_then(Value::as_str).is_some_and(|it| !it.is_empty()))
 }
 
 /// Where an attachment stood.
@@ -158,16 +206,17 @@ fn name(block: &Value) -> Option<&str> {
 /// What goes beside the text. Bytes that are no base64 are no attachment.
 fn attachment(block: &Value) -> Option<Attachment> {
     let field = |path: &str| block.pointer(path).and_then(Value::as_str);
+    let kind_at = |path: &str| field(path).filter(|mime| !mime.is_empty());
     match field("/type")? {
         kind @ ("image" | "audio") => {
             let (said, bytes) = bytes(field("/data")?)?;
-            let mime = field("/mimeType").or(said).or_else(|| image(&bytes));
+            let mime = kind_at("/mimeType").or(said).or_else(|| known(&bytes));
             let mime = mime.map_or_else(|| format!("{kind}/*"), str::to_owned);
             Some(Attachment::bytes(mime, bytes))
         }
         "resource" => {
             let (said, bytes) = bytes(field("/resource/blob")?)?;
-            let mime = field("/resource/mimeType").or(said).unwrap_or(UNKNOWN);
+            let mime = kind_at("/resource/mimeType").or(said).unwrap_or(UNKNOWN);
             let copy = Attachment::bytes(mime, bytes);
             Some(match field("/resource/uri") {
                 Some(uri) => copy.copied_from(uri).named(readable(uri)),
@@ -175,7 +224,7 @@ fn attachment(block: &Value) -> Option<Attachment> {
             })
         }
         "resource_link" => {
-            let mime = field("/mimeType").unwrap_or(UNKNOWN);
+            let mime = kind_at("/mimeType").unwrap_or(UNKNOWN);
             let mut link = Attachment::uri(mime, field("/uri")?);
             link.name = field("/name").map(readable);
             link.title = field("/title").map(readable);
@@ -203,17 +252,29 @@ fn bytes(text: &str) -> Option<(Option<&str>, Vec<u8>)> {
     Some((said, engine.decode(text.as_bytes()).ok()?))
 }
 
-/// The type of an image of which nobody said it, as every one of that type begins.
-fn image(bytes: &[u8]) -> Option<&'static str> {
-    const BEGINNINGS: [(&[u8], &str); 4] = [
-        (b"\x89PNG\r\n\x1a\n", "image/png"),
-        (b"\xff\xd8\xff", "image/jpeg"),
-        (b"GIF87a", "image/gif"),
-        (b"GIF89a", "image/gif"),
+/// The type of an image or a sound of which nobody said it, as every one of that type begins.
+fn known(bytes: &[u8]) -> Option<&'static str> {
+    const BEGINNINGS: [(usize, &[u8], &str); 15] = [
+        (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+        (0, b"\xff\xd8\xff", "image/jpeg"),
+        (0, b"GIF87a", "image/gif"),
+        (0, b"GIF89a", "image/gif"),
+        (8, b"WEBP", "image/webp"),
+        (4, b"ftypavif", "image/avif"),
+        (4, b"ftypheic", "image/heic"),
+        (0, b"II*\0", "image/tiff"),
+        (0, b"MM\0*", "image/tiff"),
+        (8, b"WAVE", "audio/wav"),
+        (0, b"OggS", "audio/ogg"),
+        (0, b"fLaC", "audio/flac"),
+        (0, b"ID3", "audio/mpeg"),
+        (4, b"ftypM4A", "audio/mp4"),
+        (0, b"BM", "image/bmp"),
     ];
-    let found = BEGINNINGS.iter().find(|(beginning, _)| bytes.starts_with(beginning));
-    let is_webp = || bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
-    found.map(|(_, mime)| *mime).or_else(|| is_webp().then_some("image/webp"))
+    let begins = |(at, beginning, _): &&(usize, &[u8], _)| {
+        bytes.get(*at..).is_some_and(|it| it.starts_with(beginning))
+    };
+    BEGINNINGS.iter().find(begins).map(|(_, _, mime)| *mime)
 }
 
 /// A whole number, also where it is written as `7.0`.
@@ -318,7 +379,9 @@ mod tests {
         for (block, expected) in [
             (json!({ "type": "image", "data": "data:image/webp;q=1;base64,AQ==" }), "image/webp"),
             (json!({ "type": "image", "data": "data:;base64,AQ==" }), "image/*"),
-            (json!({ "type": "image", "data": "iVBORw0KGgo=" }), "image/png"),
+            (json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "" }), "image/png"),
+            (json!({ "type": "image", "data": "AAAAGGZ0eXBoZWlj" }), "image/heic"),
+            (json!({ "type": "audio", "data": "T2dnUw==" }), "audio/ogg"),
             (json!({ "type": "audio", "data": "AQ==" }), "audio/*"),
             (json!({ "type": "resource", "resource": { "blob": "AQ==" } }), UNKNOWN),
             (
@@ -346,9 +409,9 @@ mod tests {
         assert_eq!(
             output.metadata_map().unwrap()["blocks"],
             json!([
-                { "block": 1, "annotations": { "audience": ["user"] } },
-                { "block": 2, "icons": [{ "src": "a:c" }] },
-                { "block": 3, "resource": { "_meta": { "k": 1 } } },
+                { "block": 1, "annotations": { "audience": ["user"] }, "text": [6, "hi"] },
+                { "block": 2, "icons": [{ "src": "a:c" }], "mimeType": null, "attachment": 0 },
+                { "block": 3, "resource": { "_meta": { "k": 1 } }, "text": [27, "a:b:\nx"] },
             ])
         );
         let long = json!({ "type": "text", "text": "", "_meta": { "x": "y".repeat(MOST_BYTES) } });

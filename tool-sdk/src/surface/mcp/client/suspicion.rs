@@ -4,15 +4,19 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::mentions::{self, JOINTS};
 use super::remote::RemoteTool;
 use super::roster::Strangers;
 use crate::permission::{mixed, spelt};
+use crate::schema::walk;
 
 /// The most that a model is told about one tool.
 const MOST_BYTES: usize = 4 << 10;
+
+/// The most of a tool in which names are looked for, beside its schemas.
+const MOST_BESIDE: usize = 4 * MOST_BYTES;
 
 /// What models are told of the tool.
 pub(super) fn description(tool: &RemoteTool) -> String {
@@ -93,15 +97,28 @@ pub(super) fn warnings(tool: &RemoteTool) -> Vec<String> {
 ///
 /// A word of everyday language counts where it is set off as a name is, and where it is a
 /// whole value.
+///
+/// Of what is no schema only as much counts as is ever shown of it: a server may write much more.
 pub(super) fn names(tool: &RemoteTool) -> BTreeSet<String> {
-    let said = serde_json::to_value(tool).unwrap_or_default();
-    let mut texts = Vec::new();
-    collect(&said, &mut texts);
-    let mut names = BTreeSet::new();
-    texts.into_iter().for_each(|text| mentions::add(text, &mut names));
-    let mut values = Vec::new();
     let schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()];
-    schemas.into_iter().flatten().for_each(|schema| collect_values(schema, &mut values));
+    let schemas: Vec<&Value> = schemas.into_iter().flatten().collect();
+    let mut texts = Vec::new();
+    schemas.iter().for_each(|schema| collect(schema, &mut texts));
+    let beside = json!([tool.name, tool.title, tool.description, tool.annotations, tool.meta]);
+    let mut words = Vec::new();
+    collect(&beside, &mut words);
+    let mut left = MOST_BESIDE;
+    for text in words {
+        let shown = &text[..text.floor_char_boundary(left.min(MOST_BYTES))];
+        left -= shown.len();
+        texts.push(shown);
+    }
+    let mut names = BTreeSet::new();
+    let mut own = BTreeSet::new();
+    schemas.iter().for_each(|schema| collect_properties(schema, &mut own));
+    texts.into_iter().for_each(|text| mentions::add(text, &own, &mut names));
+    let mut values = Vec::new();
+    schemas.into_iter().for_each(|schema| collect_values(schema, &mut values));
     values.into_iter().for_each(|text| mentions::add_whole(text, &mut names));
     names
 }
@@ -167,6 +184,15 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
+/// The names that a schema gives to properties, in lower case.
+fn collect_properties(schema: &Value, names: &mut BTreeSet<String>) {
+    let Value::Object(schema) = schema else { return };
+    if let Some(Value::Object(properties)) = schema.get("properties") {
+        names.extend(properties.keys().map(|name| name.to_lowercase()));
+    }
+    walk::each_in_any_draft(schema, &mut |inner| collect_properties(inner, names));
+}
+
 /// The texts of a schema that are values, as they are or in a list.
 fn collect_values<'v>(schema: &'v Value, texts: &mut Vec<&'v str>) {
     match schema {
@@ -193,8 +219,6 @@ fn collect_values<'v>(schema: &'v Value, texts: &mut Vec<&'v str>) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn tool(description: &str) -> RemoteTool {
@@ -280,11 +304,23 @@ mod tests {
         assert_eq!(told("Not fetch, page or find.", &["fetchPage", "find"]), [""; 0]);
         assert_eq!(told("Not `FETCHPAGE`; fetchPage.", &["fetchPage", "find"]), [one]);
         assert_eq!(told("As in t/fetchPage.", &["fetchPage", "t/fetchPage"]), [one]);
-        let many: Vec<String> = (0..1000).map(|nth| format!("tool_{nth}")).collect();
+        let many: Vec<String> = (0..400).map(|nth| format!("tool_{nth}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let told = told(&many.join(" "), &many);
         assert_eq!(told.len(), MOST_MENTIONS + 1);
-        assert_eq!(told[MOST_MENTIONS], "it speaks of 980 more tools that are not its own");
+        assert_eq!(told[MOST_MENTIONS], "it speaks of 380 more tools that are not its own");
+    }
+
+    // F10: a server may write of a tool what nobody ever sees.
+    #[test]
+    fn names_are_looked_for_in_what_is_shown() {
+        let long = |of: &str| format!("`fetch_page` {}", of.repeat(1 << 20));
+        let mut much = tool(&long("a.b "));
+        much.name = long("x.y.");
+        much.title = Some(long("c_d "));
+        much.annotations = Some(json!({ "title": long("x.y."), "more": vec!["e_f"; 1 << 20] }));
+        let found = names(&much);
+        assert!(found.contains("fetch_page") && found.len() < 1000, "{}", found.len());
     }
 
     #[test]

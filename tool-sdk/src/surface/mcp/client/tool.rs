@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::apart::{self, Wanted};
@@ -40,6 +41,9 @@ pub(super) const DEFINITION: &str = "mcp_definition";
 /// How long a result may take to be judged.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How much later than by its own time a call is ended by that of its tool, which says less.
+const GRACE: Duration = Duration::from_secs(60);
+
 /// How long arguments may, while nothing else goes on here.
 const STANDSTILL: Duration = Duration::from_secs(1);
 
@@ -47,6 +51,7 @@ const STANDSTILL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct ForeignTool(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     definition: Definition,
     schemas: Arc<Schemas>,
@@ -93,11 +98,11 @@ impl Schemas {
         const SHORT: usize = 4 << 10;
         /// Is in every keyword that has one.
         const PATTERN: &str = "attern";
-        let all = std::iter::once(&tool.input_schema).chain(&tool.output_schema);
-        let mut texts = all.map(Value::to_string);
-        let words = [&tool.description, &tool.title].into_iter().flatten();
-        words.map(|text| text.len()).sum::<usize>() <= SHORT
-            && texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
+        let schemas = std::iter::once(&tool.input_schema).chain(&tool.output_schema);
+        let mut texts = schemas.map(Value::to_string);
+        // All that a server says of it, whatever it is called.
+        let whole = serde_json::to_string(tool).map_or(usize::MAX, |text| text.len());
+        whole <= 2 * SHORT && texts.all(|text| text.len() <= SHORT && !text.contains(PATTERN))
     }
 
     /// Whether it is what would be made of this tool.
@@ -111,6 +116,7 @@ impl Schemas {
 }
 
 /// What there is to say of a tool's words, which may be many.
+#[derive(Default)]
 pub(super) struct Said {
     warnings: Vec<String>,
     names: BTreeSet<String>,
@@ -138,7 +144,7 @@ impl ForeignTool {
         let description = suspicion::description(tool);
         let mut definition = Definition::new(called.name, description, schemas.parameters.clone())
             .risk(risk(tool))
-            .timeout(line.longest());
+            .timeout(line.longest() + GRACE);
         definition.also = called.also;
         definition.title = tool.title.as_deref().map(|title| suspicion::readable(title).into());
         definition.category = Some(format!("mcp:{server}").into());
@@ -184,6 +190,24 @@ impl ForeignTool {
     #[cfg(feature = "cli")]
     pub(super) fn text(&self) -> String {
         self.0.sight.text()
+    }
+
+    /// Whether it is tied to approvals as it is by now. Another program may have noted a change
+    /// since it was taken in.
+    fn is_current(&self) -> bool {
+        self.0.definition.revision.as_ref() == Some(&self.revision())
+    }
+
+    fn revision(&self) -> String {
+        let Inner { line, raw, sight, .. } = &*self.0;
+        line.pins().revision((line.name(), raw), sight)
+    }
+
+    /// The same tool, tied to approvals as it is by now.
+    pub(super) fn renewed(&self) -> Self {
+        let mut inner = Inner::clone(&self.0);
+        inner.definition.revision = Some(self.revision());
+        Self(Arc::new(inner))
     }
 
     /// Takes the tool as seen, for the host.
@@ -265,6 +289,12 @@ impl Prepared for PreparedCall {
         Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff }))
     }
 
+    /// No pattern covers it where it became another tool since and went back: what was approved
+    /// before that is void.
+    fn covered_by(&self, _: &str) -> Option<bool> {
+        (!self.tool.is_current()).then_some(false)
+    }
+
     fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -301,6 +331,9 @@ async fn call(
     // Whoever let this run has seen it.
     let user = cx.session().seer();
     line.pins().let_run(user, (line.name(), raw), &tool.0.sight).map_err(not_written)?;
+    if !tool.is_current() {
+        line.renew(&tool);
+    }
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();
     let report = |done, total, message| cx.progress(done, total, message);
@@ -314,7 +347,13 @@ async fn call(
         answers: &answers,
         cancel,
     };
-    let mut result = match remote.call(called).await {
+    let longest = line.longest();
+    let late = |_| {
+        let why = format_args!("it was not done after {longest:?}, whatever it told of itself");
+        Err(RemoteError::timeout(why))
+    };
+    let called = timeout(longest, remote.call(called)).await.unwrap_or_else(late);
+    let mut result = match called {
         Ok(result) => result,
         Err(error) => {
             let error = line.failed(error);

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::line::{Line, Status};
+use super::line::Line;
 use super::name;
 use super::pins::Pins;
 use super::remote::{RemoteError, RemoteTool};
 use super::roster::Roster;
+use super::status::Status;
 use super::upstream::{InvalidUpstream, Upstream};
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;

@@ -10,10 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::cost::{self, Room};
 use super::{patterns, suspicion};
-use crate::schema::{Schema, SchemaError, followable, is_standard, localized, walk};
+use crate::schema::{Schema, SchemaError, encoded, followable, is_standard, localized, walk};
 
 /// The longest schema that is looked at, in bytes.
 pub(super) const MOST_BYTES: usize = 256 << 10;
+
+/// How many parts it may have that may be schemas.
+const MOST_PARTS: usize = 10_000;
 
 /// How far a pattern may go back and look again.
 const MOST_BACKTRACKING: usize = 20_000;
@@ -61,6 +64,10 @@ impl Judge {
         if length > MOST_BYTES {
             return Err(format!("it is {length} bytes long"));
         }
+        let parts = cost::parts(schema);
+        if parts > MOST_PARTS {
+            return Err(format!("it has {parts} parts"));
+        }
         let wrong = |what: &dyn fmt::Display| format!("it is not usable: {what}");
         let readable = suspicion::readable_schema(schema);
         let (told, counted) = match read(readable.clone()) {
@@ -84,7 +91,11 @@ impl Judge {
             true
         };
         let mut judging = of_one_resource(schema)?;
-        leave(&mut judging, patterns::without(schema, has_no_room));
+        if let Some(encoded) = encoded(&judging) {
+            judging = Cow::Owned(encoded);
+        }
+        let left = patterns::without(&judging, has_no_room);
+        leave(&mut judging, left);
         let mut validator = build(&judging);
         if validator.is_err() {
             let is_unreadable = |pattern: &str| build(&json!({ "pattern": pattern })).is_err();
@@ -163,7 +174,7 @@ fn of_one_resource(schema: &Value) -> Result<Cow<'_, Value>, String> {
 
 fn resources(schema: &Map<String, Value>) -> usize {
     let mut count = usize::from(walk::has(schema, &["$id", "id"]));
-    walk::each(schema, &mut |_, _, inner| {
+    walk::each_in_any_draft(schema, &mut |inner| {
         count += inner.as_object().map_or(0, resources);
     });
     count
@@ -171,7 +182,7 @@ fn resources(schema: &Map<String, Value>) -> usize {
 
 fn depends_on_the_way(schema: &Map<String, Value>) -> bool {
     let mut depends = walk::has(schema, &["$dynamicRef", "$recursiveRef"]);
-    walk::each(schema, &mut |_, _, inner| {
+    walk::each_in_any_draft(schema, &mut |inner| {
         depends |= inner.as_object().is_some_and(depends_on_the_way);
     });
     depends
@@ -208,7 +219,7 @@ fn without_standards(schema: &mut Map<String, Value>) {
         schema.clear();
         schema.insert("type".to_owned(), json!(["object", "boolean"]));
     }
-    walk::each_mut(schema, &mut |_, inner| {
+    walk::each_in_any_draft_mut(schema, &mut |inner| {
         if let Value::Object(inner) = inner {
             without_standards(inner);
         }

@@ -100,6 +100,9 @@ impl Connection {
     /// a session be answered before they come here.
     pub(super) fn over_http(mut self, lasting: Arc<Lasting>, sessions: Arc<Sessions>) -> Self {
         self.lasting = Some(lasting);
+        // What ends with a session over HTTP is its own, and nobody else's.
+        let own = self.session.cancel_token().child_token();
+        self.session = self.session.with_cancel(own);
         self.sessions = self.server.answers_directly.then_some(sessions);
         self
     }

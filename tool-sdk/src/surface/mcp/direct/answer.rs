@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::listing::Era;
 use super::super::page::Shows;
-use super::super::result::result;
+use super::super::result::{result, says_of_blocks};
 use crate::call::Outcome;
 use crate::content::Output;
 use crate::error::ToolError;
@@ -85,7 +85,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
 
 /// Whether the result is a text, or an object that goes with its text as it stands there.
 fn is_plain(output: &Output, outcome: &Outcome, definition: &Definition) -> bool {
-    if !output.attachments().is_empty() {
+    if !output.attachments().is_empty() || says_of_blocks(output, &definition.source) {
         return false;
     }
     match output.is_json() {

@@ -14,6 +14,7 @@ mod principal;
 mod reply;
 mod room;
 mod sessions;
+mod silence;
 mod tape;
 mod tapes;
 mod together;
@@ -332,7 +333,11 @@ impl Door {
         let (request, kind) = judged.map_err(|fault| wrong(&fault))?;
         let mut answer = match kind {
             Kind::Hello => self.open(request, owner, batch::may_follow(&hello)).await,
-            Kind::Call(_) | Kind::Broken(_) | Kind::Other => self.service.handle(request).await,
+            Kind::Call(_) | Kind::Broken(_) | Kind::Other => {
+                let door = Arc::clone(self);
+                let coming = async move { door.service.handle(request).await };
+                silence::broken(coming).await
+            }
         };
         match id {
             Some(id) if is_end => {

@@ -52,6 +52,13 @@ impl Open {
     fn is_over(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.used) > IDLE
     }
+
+    /// Ends its calls: rmcp waits for them for a while, and nobody else does.
+    fn end_calls(&self) {
+        if let Some(single) = &self.single {
+            single.session.cancel_token().cancel();
+        }
+    }
 }
 
 impl Sessions {
@@ -96,6 +103,7 @@ impl Sessions {
             takes_batches: false,
         });
         drop(open);
+        ended.iter().for_each(Open::end_calls);
         ended.into_iter().map(|session| session.id).collect()
     }
 
@@ -158,6 +166,7 @@ impl Sessions {
     /// Forgets a session that its owner has ended.
     pub(super) fn closed(&self, id: &str) {
         let ended: Vec<_> = self.open().extract_if(.., |session| *session.id == *id).collect();
+        ended.iter().for_each(Open::end_calls);
         // What ends with it may take its time, and the others do not wait for it.
         drop(ended);
     }

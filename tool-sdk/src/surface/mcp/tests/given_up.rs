@@ -101,6 +101,22 @@ async fn a_peer_gives_up_one_of_its_calls_over_http() {
     }
 }
 
+// Its calls end with a session, and not only once rmcp has waited for them; those of others go on.
+#[tokio::test]
+async fn who_ends_a_session_gives_up_its_calls() {
+    let (server, mut given) = giving(Session::default());
+    let served = Served::start(&server).await;
+    let (id, other) = (served.open(ADA).await, served.open(ADA).await);
+    let _one = served.begin(ADA, &id, &request(100, "stay")).await;
+    let one = stays(&mut given).await;
+    let _two = served.begin(ADA, &other, &request(100, "stay")).await;
+    let two = stays(&mut given).await;
+    served.ask("DELETE", ADA, &format!("Mcp-Session-Id: {id}\r\n"), "").await;
+    assert!(one.session().cancel_token().is_cancelled());
+    is_given_up(&one).await;
+    assert!(!two.is_cancelled() && !two.session().cancel_token().is_cancelled());
+}
+
 // What a call was made of is used again for the next one; what ends that has nothing to say to
 // whoever kept something of the first.
 #[tokio::test]

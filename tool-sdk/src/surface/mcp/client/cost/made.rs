@@ -16,6 +16,16 @@ const MOST_PATTERN: usize = 4 << 10;
 /// The most places of all patterns of a schema together.
 const MOST_PLACES: f64 = 100_000.0;
 
+/// The parts of a value of which each may be a schema, for which a validator keeps more than the
+/// text is long.
+pub(in super::super) fn parts(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => 1 + members.values().map(parts).sum::<usize>(),
+        Value::Array(items) => items.iter().map(parts).sum(),
+        _ => 0,
+    }
+}
+
 /// Whether a validator is made in time: it writes out all that may speak of a value beside a
 /// keyword that asks what nothing else speaks of.
 pub(in super::super) fn is_written_out_in_time(schema: &Map<String, Value>) -> bool {

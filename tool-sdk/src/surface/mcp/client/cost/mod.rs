@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-pub(super) use self::made::{Room, is_written_out_in_time};
+pub(super) use self::made::{Room, is_written_out_in_time, parts};
 use self::own::Known;
 pub(super) use self::own::marked;
 pub(super) use self::pattern::is_known;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Seen;
+use crate::store::version::Version;
 use crate::store::{self, PATIENCE, StoreError, place};
 
 const NAME: &str = "pins.json";
@@ -23,6 +24,13 @@ struct Written {
     seen: Seen,
 }
 
+/// What is written down, and in which state of the file; in none where there is no file.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) seen: Seen,
+    pub(super) version: Option<Version>,
+}
+
 /// The folder of the file.
 #[derive(Debug)]
 pub(super) struct Folder(place::Place);
@@ -36,65 +44,74 @@ impl Folder {
         self.0.not_inside(roots);
     }
 
-    /// What was seen; nothing where there is no file, or none that can be trusted.
-    pub(super) fn load(&self) -> Seen {
-        let found = self.0.folder().and_then(|folder| match folder {
-            Some(folder) => read(&folder.join(NAME)),
-            None => Ok(Seen::default()),
-        });
-        found.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what was seen of tools of other servers is not known");
-            Seen::default()
-        })
+    /// What is written down, unless that is the file that was read last.
+    pub(super) fn newer(&self, last: Option<&Version>) -> Result<Option<Found>, StoreError> {
+        let Some(folder) = self.0.folder()? else {
+            return Ok(last.map(|_| Found::default()));
+        };
+        let path = folder.join(NAME);
+        match Version::is_still(last, &path)? {
+            true => Ok(None),
+            false => read(&path).map(Some),
+        }
     }
 
     /// Changes what was seen; gives what is seen now.
-    pub(super) fn update(&self, change: impl FnOnce(&mut Seen)) -> Result<Seen, StoreError> {
+    pub(super) fn update(&self, change: impl FnOnce(&mut Seen)) -> Result<Found, StoreError> {
         let folder = self.0.create()?;
         let _lock = store::lock(&folder.join(LOCK), PATIENCE)?;
-        let before = newest(&folder.join(NAME))?;
-        let mut seen = before.clone();
+        let path = folder.join(NAME);
+        let before = newest(&path)?;
+        let mut seen = before.seen.clone();
         change(&mut seen);
-        if seen != before {
-            replace(&folder, &seen)?;
+        if seen == before.seen {
+            return Ok(before);
         }
-        Ok(seen)
+        replace(&path, &seen)?;
+        // Nobody else has written since.
+        let file = place::open_private(&path)?;
+        let version = file.map(|file| Version::of(file, &path)).transpose()?;
+        Ok(Found { seen, version })
     }
 }
 
 /// What a writer finds. What nobody understands is set aside, never written over: a later
 /// version of the program may understand it.
-fn newest(path: &Path) -> Result<Seen, StoreError> {
+fn newest(path: &Path) -> Result<Found, StoreError> {
     read(path).or_else(|error| match error {
         StoreError::Io { ref source, .. } if source.kind() == io::ErrorKind::InvalidData => {
             let aside = store::set_aside(path)?;
             tracing::warn!(%error, aside = %aside.display(), "what was seen was set aside");
-            Ok(Seen::default())
+            Ok(Found::default())
         }
         error => Err(error),
     })
 }
 
-fn read(path: &Path) -> Result<Seen, StoreError> {
+fn read(path: &Path) -> Result<Found, StoreError> {
     let not_understood = |why: String| {
         StoreError::io("understand", path)(io::Error::new(io::ErrorKind::InvalidData, why))
     };
-    let Some(file) = place::open_private(path)? else { return Ok(Seen::default()) };
+    let Some(file) = place::open_private(path)? else { return Ok(Found::default()) };
+    let version = Version::of(file, path)?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(StoreError::io("read", path))?;
+    version
+        .file()
+        .take(MOST_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(StoreError::io("read", path))?;
     let written: Written =
         serde_json::from_slice(&bytes).map_err(|error| not_understood(error.to_string()))?;
     match written.version {
-        VERSION => Ok(written.seen),
+        VERSION => Ok(Found { seen: written.seen, version: Some(version) }),
         other => Err(not_understood(format!("it is of version {other}"))),
     }
 }
 
-fn replace(folder: &Path, seen: &Seen) -> Result<(), StoreError> {
-    let path = folder.join(NAME);
-    store::sweep(&path);
+fn replace(path: &Path, seen: &Seen) -> Result<(), StoreError> {
+    store::sweep(path);
     let written = Written { version: VERSION, seen: seen.clone() };
     let bytes = serde_json::to_vec(&written)
-        .map_err(|error| StoreError::io("write", &path)(error.into()))?;
-    store::replace(&path, |file| file.write_all(&bytes)).map_err(StoreError::io("write", &path))
+        .map_err(|error| StoreError::io("write", path)(error.into()))?;
+    store::replace(path, |file| file.write_all(&bytes)).map_err(StoreError::io("write", path))
 }

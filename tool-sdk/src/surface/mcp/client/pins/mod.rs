@@ -9,22 +9,37 @@
 //! what one of several users let run for that user alone: what they saw last is what a change
 //! is a change of.
 //!
+//! Several programs may keep it in one folder: what one of them notes, the others know at their
+//! next decision.
+//!
 //! **Invariant:** where anything is wrong with what was kept, nothing was seen.
 
 mod file;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
 
-use self::file::Folder;
+use self::file::{Folder, Found};
 use super::remote::RemoteTool;
 use crate::store::StoreError;
+use crate::store::version::Version;
+
+/// The most that is shown of a difference, and of a line of it, in bytes. Of a description models
+/// are told less.
+const MOST_SHOWN: usize = 256 << 10;
+const MOST_OF_LINE: usize = 16 << 10;
+
+/// How long a difference is looked for that is as short as can be.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What was seen of the tools of other servers.
 ///
@@ -46,7 +61,43 @@ pub struct Pins(Arc<Kept>);
 #[derive(Debug, Default)]
 struct Kept {
     folder: Option<Folder>,
-    seen: Mutex<Option<Seen>>,
+    known: Mutex<Known>,
+}
+
+/// What was seen as it is known here, and in which state of the file.
+#[derive(Debug, Default)]
+struct Known {
+    seen: Seen,
+    version: Option<Version>,
+    /// What is wrong with the file; told once for as long as it stays the same.
+    trouble: Option<String>,
+}
+
+impl Known {
+    /// Brings it up to date with the file, which is read only when it is another one than the
+    /// last time.
+    fn refresh(&mut self, folder: &Folder) {
+        match folder.newer(self.version.as_ref()) {
+            Ok(found) => {
+                found.into_iter().for_each(|found| self.take(found));
+                self.trouble = None;
+            }
+            Err(error) => {
+                self.take(Found::default());
+                let trouble = Some(error.to_string());
+                if self.trouble != trouble {
+                    tracing::warn!(%error, "what was seen of tools of other servers is not known");
+                }
+                self.trouble = trouble;
+            }
+        }
+    }
+
+    fn take(&mut self, found: Found) {
+        let before = std::mem::replace(&mut self.seen, found.seen);
+        self.seen.turn_as(&before);
+        self.version = found.version;
+    }
 }
 
 /// What the host took as seen, and what each of its users did.
@@ -94,6 +145,28 @@ impl Seen {
     fn turn(&self, (server, tool): Id<'_>, now: &Sight) -> u64 {
         let turn = self.turns.get(server).and_then(|tools| tools.get(tool)).copied();
         turn.unwrap_or_default() + u64::from(self.has_turned((server, tool), now))
+    }
+
+    /// Takes over what is known of turns: they are not undone by a file that does not tell.
+    fn turn_as(&mut self, known: &Self) {
+        let said = |seen: &Self, server: &str, tool: &str| {
+            let last = seen.last.get(server)?.get(tool)?;
+            Some((seen.turns.get(server).and_then(|tools| tools.get(tool)).copied(), last.clone()))
+        };
+        for (server, tool) in known
+            .last
+            .iter()
+            .flat_map(|(server, tools)| tools.keys().map(move |tool| (server, tool)))
+        {
+            let (mine, theirs) = (said(self, server, tool), said(known, server, tool));
+            if let Some((turn, last)) = theirs
+                && mine.is_none_or(|(mine, _)| turn > mine)
+            {
+                self.last.entry(server.clone()).or_default().insert(tool.clone(), last);
+                let turns = turn.map(|turn| (tool.clone(), turn));
+                self.turns.entry(server.clone()).or_default().extend(turns);
+            }
+        }
     }
 
     /// Notes what a tool is now.
@@ -156,7 +229,7 @@ impl Pins {
     #[must_use]
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         let folder = Some(Folder::new(folder.into()));
-        Self(Arc::new(Kept { folder, seen: Mutex::default() }))
+        Self(Arc::new(Kept { folder, known: Mutex::default() }))
     }
 
     /// Trusts nothing that lies in one of these folders, into which tools may write. To be
@@ -188,9 +261,9 @@ impl Pins {
         }
         let before = self.with(|seen| seen.by(user, id).cloned());
         let (old, new) = (before.as_ref().map(lines).unwrap_or_default(), lines(&now.said));
-        let diff = TextDiff::from_lines(&old, &new);
+        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new);
         let diff = diff.unified_diff().context_radius(2).header("seen before", "now").to_string();
-        Some(Difference { is_first: before.is_none(), diff })
+        Some(Difference { is_first: before.is_none(), diff: readable(&diff) })
     }
 
     /// What tells the tool as it is now from all that it was while somebody let it run.
@@ -209,7 +282,7 @@ impl Pins {
         }
         if let Err(error) = self.change(|seen| seen.note(id, now)) {
             tracing::warn!(%error, "that a tool of another server changed is not written down");
-            self.lock().get_or_insert_default().note(id, now);
+            self.lock().seen.note(id, now);
         }
     }
 
@@ -220,7 +293,8 @@ impl Pins {
         id: Id<'_>,
         now: &Sight,
     ) -> Result<(), StoreError> {
-        let is_known = self.is_seen(user, id, now) && !self.with(|seen| seen.has_turned(id, now));
+        let is_known =
+            self.with(|seen| seen.by(user, id) == Some(&now.said) && !seen.has_turned(id, now));
         if is_known { Ok(()) } else { self.pin(user, id, now) }
     }
 
@@ -255,24 +329,54 @@ impl Pins {
     }
 
     fn change(&self, change: impl FnOnce(&mut Seen)) -> Result<(), StoreError> {
-        let mut kept = self.lock();
+        let mut known = self.lock();
         match &self.0.folder {
             // What other programs saw meanwhile stays seen.
-            Some(folder) => *kept = Some(folder.update(change)?),
-            None => change(kept.get_or_insert_default()),
+            Some(folder) => {
+                let found = folder.update(|seen| {
+                    seen.turn_as(&known.seen);
+                    change(seen);
+                })?;
+                known.take(found);
+            }
+            None => change(&mut known.seen),
         }
         Ok(())
     }
 
+    /// Looks at what is seen now, whichever program saw it.
     fn with<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
-        let mut kept = self.lock();
-        let load = || self.0.folder.as_ref().map(Folder::load).unwrap_or_default();
-        look(kept.get_or_insert_with(load))
+        let mut known = self.lock();
+        self.0.folder.iter().for_each(|folder| known.refresh(folder));
+        look(&known.seen)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Seen>> {
-        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// As much of a difference as anyone reads, which says how much more there is. No line of a
+/// server begins like what is said here.
+fn readable(diff: &str) -> String {
+    let mut shown = String::with_capacity(diff.len().min(MOST_SHOWN));
+    let mut lines = diff.split_inclusive('\n');
+    for line in lines.by_ref() {
+        let end = line.floor_char_boundary(MOST_OF_LINE);
+        if shown.len() + end > MOST_SHOWN {
+            let rest = line.len() + lines.map(str::len).sum::<usize>();
+            shown.push_str(&format!("[{rest} more bytes of this are left out]\n"));
+            break;
+        }
+        shown.push_str(&line[..end]);
+        if end < line.len() {
+            shown.push_str(&format!(
+                "\n[{} more bytes of this line are left out]\n",
+                line.len() - end
+            ));
+        }
+    }
+    shown
 }
 
 /// A value as people compare it: one entry a line, keys sorted.
@@ -288,215 +392,5 @@ fn sorted(value: &Value) -> Value {
         }
         Value::Array(items) => items.iter().map(sorted).collect(),
         other => other.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sight(description: &str, command: &str) -> Sight {
-        let tool = RemoteTool::new("t", json!({ "type": "object" })).described(description);
-        Sight::of(&json!({ "command": command }), &tool)
-    }
-
-    fn diff_of(pins: &Pins, now: &Sight) -> Option<Difference> {
-        pins.difference(None, ("s", "t"), now)
-    }
-
-    // MC2
-    #[test]
-    fn what_changes_is_shown_until_it_is_seen() {
-        let pins = Pins::in_memory();
-        let first = diff_of(&pins, &sight("Reads.", "a")).unwrap();
-        assert!(first.is_first && first.diff.contains("+  \"description\": \"Reads.\""));
-
-        pins.pin(None, ("s", "t"), &sight("Reads.", "a")).unwrap();
-        assert_eq!(diff_of(&pins, &sight("Reads.", "a")), None);
-        let changed = diff_of(&pins, &sight("Reads all.", "a")).unwrap();
-        assert!(!changed.is_first);
-        assert!(changed.diff.contains("-  \"description\": \"Reads.\""), "{}", changed.diff);
-        assert!(changed.diff.contains("+  \"description\": \"Reads all.\""), "{}", changed.diff);
-        assert!(diff_of(&pins, &sight("Reads.", "b")).unwrap().diff.contains("\"command\": \"b\""));
-
-        pins.forget("s").unwrap();
-        assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
-    }
-
-    // F130
-    #[test]
-    fn what_one_user_saw_nobody_else_did() {
-        let pins = Pins::in_memory();
-        let (first, second) = (sight("Reads.", "a"), sight("Reads all.", "a"));
-        let tool = ("s", "t");
-        let is_new = |user, now: &Sight| pins.difference(user, tool, now).map(|it| it.is_first);
-        pins.pin(Some("ada"), tool, &first).unwrap();
-        assert_eq!(is_new(Some("ada"), &first), None);
-        assert_eq!((is_new(Some("bob"), &first), is_new(None, &first)), (Some(true), Some(true)));
-        assert_eq!(is_new(Some("ada"), &second), Some(false));
-
-        pins.pin(None, tool, &second).unwrap();
-        assert_eq!(is_new(Some("bob"), &second), None, "the host has seen it for everybody");
-        assert_eq!(is_new(Some("ada"), &second), Some(false), "ada saw something else last");
-        let shown = pins.difference(Some("ada"), tool, &second).unwrap().diff;
-        assert!(shown.contains("-  \"description\": \"Reads.\""), "what ada saw: {shown}");
-
-        pins.forget("s").unwrap();
-        assert_eq!(is_new(Some("ada"), &first), Some(true));
-    }
-
-    // MC2: going back is a change too, and survives the program.
-    #[test]
-    fn what_goes_back_is_not_what_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let pins = Pins::in_folder(folder.path().join("mcp"));
-        let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
-        let before = pins.revision(tool, &first);
-        pins.pin(None, tool, &first).unwrap();
-        assert_eq!(pins.revision(tool, &first), before, "it was let run as it was listed");
-        let listed = pins.revision(tool, &second);
-        pins.pin(None, tool, &second).unwrap();
-        assert_eq!(pins.revision(tool, &second), listed);
-        let again = Pins::in_folder(folder.path().join("mcp"));
-        let back = again.revision(tool, &first);
-        assert_ne!(back, before);
-        again.pin(Some("ada"), tool, &first).unwrap();
-        assert_eq!(again.revision(tool, &first), back);
-        again.forget("s").unwrap();
-        assert_ne!(again.revision(tool, &first), before, "and what is forgotten is not undone");
-    }
-
-    // F130, MC2: neither what the host saw nor what somebody else did undoes a change.
-    #[test]
-    fn whoever_holds_the_other_one_no_change_is_the_same_as_before() {
-        for others in [&[None][..], &[Some("bob")], &[None, Some("bob")]] {
-            let pins = Pins::in_memory();
-            let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
-            for user in others {
-                pins.pin(*user, tool, &first).unwrap();
-            }
-            pins.let_run(Some("ada"), tool, &first).unwrap();
-            let mut revisions = vec![pins.revision(tool, &first)];
-            pins.let_run(Some("carol"), tool, &second).unwrap();
-            for now in [&first, &second, &first, &second] {
-                let revision = pins.revision(tool, now);
-                assert!(!revisions.contains(&revision), "{others:?}: {revisions:?}");
-                pins.let_run(Some("ada"), tool, now).unwrap();
-                assert_eq!(pins.revision(tool, now), revision, "it was let run as it was listed");
-                assert_eq!(pins.difference(Some("ada"), tool, now), None);
-                revisions.push(revision);
-            }
-            assert!(pins.difference(Some("ada"), tool, &first).is_some(), "{others:?}");
-        }
-    }
-
-    // MC2: whatever is answered.
-    #[test]
-    fn what_is_shown_has_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        let pins = || Pins::in_folder(folder.path().join("mcp"));
-        let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
-        pins().shown(tool, &first);
-        assert!(!folder.path().join("mcp").exists(), "nobody has let it run");
-        pins().pin(Some("ada"), tool, &first).unwrap();
-        let before = pins().revision(tool, &first);
-        pins().shown(tool, &first);
-        assert_eq!(pins().revision(tool, &first), before);
-        pins().shown(tool, &second);
-        assert_ne!(pins().revision(tool, &first), before);
-        assert_eq!(pins().difference(Some("ada"), tool, &first), None, "ada let it run");
-
-        // Where it cannot be written down, it counts for as long as the program runs.
-        std::fs::write(folder.path().join("file"), "").unwrap();
-        let nowhere = Pins::in_folder(folder.path().join("file"));
-        nowhere.lock().get_or_insert_default().note(tool, &first);
-        nowhere.shown(tool, &second);
-        assert_ne!(nowhere.revision(tool, &first), before);
-    }
-
-    // MC2: what older versions wrote down holds, and so do approvals of what did not change.
-    #[test]
-    fn files_without_turns_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("mcp");
-        let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
-        Pins::in_folder(&folder).pin(None, tool, &first).unwrap();
-        let path = folder.join("pins.json");
-        let old: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        let mut old = old.as_object().unwrap().clone();
-        assert!(old.remove("last").is_some());
-        std::fs::write(&path, Value::Object(old).to_string()).unwrap();
-
-        let pins = Pins::in_folder(&folder);
-        assert_eq!(diff_of(&pins, &first), None);
-        assert_eq!(pins.revision(tool, &first), first.digest);
-        assert_eq!(pins.revision(tool, &second), format!("{}.1", second.digest));
-        pins.shown(tool, &second);
-        assert_eq!(pins.revision(tool, &first), format!("{}.2", first.digest));
-    }
-
-    #[test]
-    fn every_change_is_another_digest() {
-        let seen = sight("Reads.", "a").digest;
-        assert_eq!(seen, sight("Reads.", "a").digest);
-        let long = |end: &str| sight(&("x".repeat(10_000) + end), "a").digest;
-        let others = [sight("Reads all.", "a").digest, sight("Reads.", "b").digest, long("")];
-        assert!(!others.contains(&seen) && long("a") != long("b"));
-    }
-
-    #[test]
-    fn what_was_seen_outlasts_the_program() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("mcp");
-        let now = sight("Reads.", "a");
-        Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
-        let others = Pins::in_folder(&folder);
-        assert_eq!(diff_of(&others, &now), None);
-
-        // Two programs do not forget what the other one saw.
-        let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
-        assert_eq!((diff_of(&one, &now), diff_of(&two, &now)), (None, None));
-        one.pin(None, ("s", "x"), &now).unwrap();
-        two.pin(None, ("s", "y"), &now).unwrap();
-        let third = Pins::in_folder(&folder);
-        assert!(
-            ["t", "x", "y"].iter().all(|tool| third.difference(None, ("s", tool), &now).is_none())
-        );
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn what_others_could_have_written_was_not_seen() {
-        use std::fs::{self, Permissions};
-        use std::os::unix::fs::PermissionsExt as _;
-
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("mcp");
-        let now = sight("Reads.", "a");
-        Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
-        let path = folder.join("pins.json");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-
-        fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
-        assert!(diff_of(&Pins::in_folder(&folder), &now).is_some());
-        fs::remove_file(&path).unwrap();
-        fs::write(&path, "{").unwrap();
-        assert!(diff_of(&Pins::in_folder(&folder), &now).is_some(), "no JSON");
-    }
-    #[test]
-    fn what_nobody_understands_is_not_written_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("mcp");
-        let now = sight("Reads.", "a");
-        for later in ["{", r#"{"version":2,"servers":{}}"#] {
-            let pins = Pins::in_folder(&folder);
-            pins.pin(None, ("s", "t"), &now).unwrap();
-            std::fs::write(folder.join("pins.json"), later).unwrap();
-            Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
-            assert_eq!(diff_of(&Pins::in_folder(&folder), &now), None);
-            let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
-            let mut kept = files.map(|file| std::fs::read_to_string(file).unwrap());
-            assert!(kept.any(|text| text == later), "{later}");
-        }
     }
 }

@@ -277,6 +277,32 @@ async fn progress_begins_the_silence_anew() {
     assert!(call.await.unwrap().result.is_ok());
 }
 
+// F43, F123: a call that tells for ever how far it is ends too, after an hour, in the same words.
+#[tokio::test(start_paused = true)]
+async fn progress_goes_on_for_an_hour() {
+    let setting = Arc::new(Setting::trusting(calls(|_| vec![Act::Write(Vec::new())])));
+    setting.connect().await;
+    let call = tokio::spawn({
+        let setting = Arc::clone(&setting);
+        async move { setting.call("echo", "{}").await }
+    });
+    setting.script.until_heard("tools/call").await;
+    let call_of = setting.script.heard("tools/call").remove(0);
+    for done in 1..=1000 {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert!(done > 800 || !call.is_finished(), "{done}");
+        setting.script.say(json!({
+            "jsonrpc": "2.0", "method": "notifications/progress", "params": {
+                "progressToken": call_of["params"]["_meta"]["progressToken"], "progress": done,
+            },
+        }));
+    }
+    let error = call.await.unwrap().result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.message().starts_with("[TIMEOUT] server `s`, tool `echo`"), "{error}");
+    setting.script.until_heard("notifications/cancelled").await;
+}
+
 // F43: the time is up when nothing is heard.
 #[tokio::test(start_paused = true)]
 async fn silence_comes_to_an_end() {

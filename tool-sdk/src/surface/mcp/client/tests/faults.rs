@@ -138,6 +138,24 @@ async fn a_list_without_end_is_cut() {
     assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
 }
 
+// F10: so is one that is short to write and much to keep.
+#[tokio::test]
+async fn a_list_of_many_parts_is_cut() {
+    let setting = Setting::trusting(move |message| {
+        if message["method"] != "tools/list" {
+            return echo(message);
+        }
+        let page: u64 = message["params"]["cursor"].as_str().unwrap_or("0").parse().unwrap();
+        let mut much = tool(&format!("t{page}"), "A tool.");
+        much["outputSchema"] = json!({ "anyOf": vec![json!({}); 30_000] });
+        vec![Act::Answer(json!({ "tools": [much], "nextCursor": (page + 1).to_string() }))]
+    });
+    let status = setting.connect().await;
+    assert_eq!((status.tools.len(), setting.script.heard("tools/list").len()), (3, 4));
+    let told = |warning: &String| warning.contains("only 100000 parts of its list count");
+    assert!(status.warnings.iter().any(told), "{:?}", status.warnings);
+}
+
 // What a server says at its start is told, and nothing is blamed on the protocol.
 #[tokio::test]
 async fn why_a_server_does_not_begin_is_told() {

@@ -202,6 +202,44 @@ async fn a_tool_that_goes_to_and_fro_is_asked_about_each_time() {
     }
 }
 
+// MC2, AP6: so is what was approved in one program, once somebody is asked in another one.
+#[tokio::test]
+async fn a_change_that_another_program_shows_voids_what_was_approved_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = folder.path().join("mcp");
+    let host = |approver: &Arc<Scripted>, version| {
+        let version = Arc::new(AtomicUsize::new(version));
+        let mut setting = asking(approver, &[], changing(version));
+        setting.upstreams = Upstreams::of(&setting.pipeline).with_pins(Pins::in_folder(&pins));
+        setting.upstreams.add(setting.upstream("s")).unwrap();
+        setting
+    };
+    let session = || Reply::Session { patterns: vec!["s/echo".to_owned()] };
+    let here = Arc::new(Scripted::new([Reply::Once, session(), Reply::Once, session()]));
+    let one = host(&here, 1);
+    one.connect().await;
+    for _ in 0..3 {
+        one.call("echo", "{}").await.result.unwrap();
+    }
+    assert_eq!(here.asked().len(), 2);
+
+    let there = Arc::new(Scripted::new([Reply::Reject, Reply::Once]));
+    let two = host(&there, 2);
+    two.connect().await;
+    let error = two.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!((error.kind(), there.asked().len()), (ErrorKind::Denied, 1));
+    for asked in [3, 4, 4] {
+        one.call("echo", "{}").await.result.unwrap();
+        assert_eq!(here.asked().len(), asked);
+    }
+
+    // What somebody else let run there is not what was seen here.
+    two.call("echo", "{}").await.result.unwrap();
+    let error = one.call("echo", "{}").await.result.unwrap_err();
+    assert_eq!((error.kind(), here.asked().len()), (ErrorKind::Denied, 5));
+    assert!(preview(&here.asked()[4]).contains("-  \\\"description\\\": \\\"Says it, version 2"));
+}
+
 /// A hook that forbids all it sees, or allows it.
 struct Says(Opinion);
 

@@ -10,6 +10,7 @@ use rmcp::service::ServiceError;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::cost;
 use super::super::remote::{RemoteError, RemoteTool};
 use super::{Wire, gone, recast};
 
@@ -19,19 +20,26 @@ const MOST_PAGES: usize = 1000;
 /// How many bytes a list may have in all.
 const MOST_BYTES: usize = 16 << 20;
 
+/// How many parts the schemas of a list may have in all; each costs many times its bytes.
+const MOST_PARTS: usize = 100_000;
+
 /// As how many bytes an entry counts at least, because it costs as many here.
 const LEAST_BYTES: usize = 512;
 
 impl Wire {
     pub(super) async fn list(&self) -> Result<Vec<RemoteTool>, RemoteError> {
         let (mut tools, mut remarks) = (Vec::new(), Vec::new());
-        let (mut cursor, mut seen, mut bytes) = (None, HashSet::new(), 0);
+        let (mut cursor, mut seen, mut bytes, mut parts) = (None, HashSet::new(), 0, 0);
         let left_out = 'pages: loop {
             let page = self.page(cursor.take()).await?;
             for tool in page.tools {
                 bytes += tool.to_string().len().max(LEAST_BYTES);
                 if bytes > MOST_BYTES {
                     break 'pages Some(format!("only {MOST_BYTES} bytes of its list count"));
+                }
+                parts += cost::parts(&tool);
+                if parts > MOST_PARTS {
+                    break 'pages Some(format!("only {MOST_PARTS} parts of its list count"));
                 }
                 match RemoteTool::deserialize(&tool) {
                     Ok(tool) => tools.push(tool),

@@ -4,12 +4,14 @@
 //! here is an error of the protocol with a code that no server has a reason to use, so that
 //! its words are known to be ours.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, RxJsonRpcMessage};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::super::remote::RemoteError;
 
@@ -22,7 +24,8 @@ pub(super) fn answer(id: RequestId, why: impl fmt::Display) -> RxJsonRpcMessage<
 }
 
 /// What is heard in the place of a message that cannot be read; nothing where that is no
-/// answer. Of half letters, which some write who cut a text, each becomes one that is none.
+/// answer. Of half letters, which some write who cut a text, each becomes one that is none, and
+/// what is `null` beside the rest of a message is not there.
 pub(super) fn instead_of(
     message: &[u8],
     why: &serde_json::Error,
@@ -33,9 +36,9 @@ pub(super) fn instead_of(
         id: RequestId,
         method: Option<IgnoredAny>,
     }
-    if let Some(whole) = with_whole_letters(message)
-        && let Ok(message) = serde_json::from_slice(&whole)
-    {
+    let whole = with_whole_letters(message);
+    let mended = without_nothing(whole.as_deref().unwrap_or(message)).or(whole);
+    if let Some(message) = mended.and_then(|it| serde_json::from_slice(&it).ok()) {
         return Some(message);
     }
     let it: Answer = serde_json::from_slice(message).ok()?;
@@ -71,6 +74,15 @@ fn with_whole_letters(message: &[u8]) -> Option<Vec<u8>> {
     is_changed.then_some(whole)
 }
 
+/// The same message without members that are `null`, as the first version of JSON-RPC wants them
+/// of answers: `"error": null` beside a result; nothing where there are none.
+fn without_nothing(message: &[u8]) -> Option<Vec<u8>> {
+    let mut members: BTreeMap<&str, &RawValue> = serde_json::from_slice(message).ok()?;
+    let before = members.len();
+    members.retain(|key, value| *key == "id" || value.get() != "null");
+    (members.len() < before).then(|| serde_json::to_vec(&members).ok()).flatten()
+}
+
 /// What there is to say of an answer that was made here.
 pub(super) fn error(said: &ErrorData) -> Option<RemoteError> {
     (said.code == OURS).then(|| RemoteError::protocol(&said.message))
@@ -99,6 +111,22 @@ mod tests {
             let error = serde_json::from_str::<RxJsonRpcMessage<RoleClient>>(&message).unwrap_err();
             let heard = serde_json::to_value(instead_of(message.as_bytes(), &error)).unwrap();
             assert_eq!(heard["result"]["text"], expected, "{text}");
+        }
+    }
+
+    // F117: as the first version of JSON-RPC has answers.
+    #[test]
+    fn what_is_null_is_not_there() {
+        for (message, key) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"a":1},"error":null}"#, "result"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"a":"\ud83d"},"error": null}"#, "result"),
+            (r#"{"jsonrpc":"2.0","id":"1","method":null,"params":null,"result":{}}"#, "result"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"m"}}"#, "error"),
+        ] {
+            let error = serde_json::from_str::<RxJsonRpcMessage<RoleClient>>(message).unwrap_err();
+            let heard = serde_json::to_value(instead_of(message.as_bytes(), &error)).unwrap();
+            assert_ne!(heard["error"]["code"], OURS.0, "{heard}");
+            assert!(heard.get(key).is_some(), "{heard}");
         }
     }
 

@@ -1,0 +1,130 @@
+//! Where a reference of an earlier draft leads once the schema is said in the words of today:
+//! some keywords have other names then, and references lead through them.
+//!
+//! **Invariant:** a property that is called like a keyword is none.
+
+use serde_json::{Map, Value};
+
+use super::walk::{self, Holds};
+
+/// Says references of a schema as they lead once it is brought up to date; `renamed` where the
+/// definitions of the document stand under another name then.
+pub(crate) fn redirect(root: &mut Map<String, Value>, renamed: bool) {
+    let before = root.clone();
+    within(root, &Before { schema: &before, renamed }, 0);
+}
+
+/// What a reference starts from: the document, or a schema in it with an address of its own.
+struct Before<'b> {
+    schema: &'b Map<String, Value>,
+    renamed: bool,
+}
+
+fn within(schema: &mut Map<String, Value>, before: &Before<'_>, depth: usize) {
+    let has_address = walk::get(schema, "$id")
+        .and_then(Value::as_str)
+        .is_some_and(|id| depth > 0 && !id.starts_with('#'));
+    if has_address {
+        let own = schema.clone();
+        return inside(schema, &Before { schema: &own, renamed: false }, depth);
+    }
+    inside(schema, before, depth);
+}
+
+fn inside(schema: &mut Map<String, Value>, before: &Before<'_>, depth: usize) {
+    if let Some(Value::String(reference)) = walk::get_mut(schema, "$ref")
+        && let Some(steps) = reference.strip_prefix("#/")
+    {
+        *reference = format!("#/{}", before.moved(steps));
+    }
+    if depth <= super::check::MAX_DEPTH {
+        walk::each_in_any_draft_mut(schema, &mut |inner| {
+            if let Value::Object(inner) = inner {
+                within(inner, before, depth + 1);
+            }
+        });
+    }
+}
+
+impl Before<'_> {
+    /// The steps of a pointer, with the names that keywords have later. From where it leads to
+    /// nothing it stays as it is.
+    fn moved(&self, steps: &str) -> String {
+        let mut moved: Vec<&str> = Vec::new();
+        let mut rest = steps.split('/');
+        let mut here = Some(self.schema);
+        while let Some(schema) = here {
+            let Some(step) = rest.next() else { break };
+            let value = walk::get(schema, &walk::unescape(step));
+            let held = value.and_then(|value| walk::holds_in_any_draft(step, value));
+            let name = match held {
+                Some(Holds::Map | Holds::List) => rest.next(),
+                _ => None,
+            };
+            let inner = match (value, name.map(walk::unescape)) {
+                (Some(Value::Object(named)), Some(name)) => named.get(name.as_ref()),
+                (Some(Value::Array(list)), Some(at)) => {
+                    at.parse::<usize>().ok().and_then(|at| list.get(at))
+                }
+                (value, _) => value,
+            };
+            moved.push(match step {
+                "definitions" if self.renamed && moved.is_empty() => "$defs",
+                "items" if held == Some(Holds::List) => "prefixItems",
+                "additionalItems" if schema.get("items").is_some_and(Value::is_array) => "items",
+                "dependencies" if inner.is_some_and(|it| !it.is_array()) => "dependentSchemas",
+                step => step,
+            });
+            moved.extend(name);
+            here = held.and(inner).and_then(Value::as_object);
+        }
+        moved.into_iter().chain(rest).collect::<Vec<_>>().join("/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(reference: &str, expected: &str) {
+        let mut root = json!({
+            "properties": {
+                "here": { "$ref": reference },
+                "pair": { "items": [{ "properties": { "items": {} } }], "additionalItems": {} },
+                "items": { "items": { "items": [{}, {}] }, "additionalItems": {} },
+                "a/b c": { "items": [{}] },
+                "own": { "$id": "own", "$ref": reference, "definitions": {}, "items": [{}] },
+            },
+            "dependencies": { "a": { "items": [{}] }, "b": ["a"] },
+            "definitions": { "definitions": { "definitions": { "a": {} } } },
+        });
+        redirect(root.as_object_mut().unwrap(), true);
+        assert_eq!(root["properties"]["here"]["$ref"], expected);
+        let own = if reference == "#/items/0" { "#/prefixItems/0" } else { reference };
+        assert_eq!(root["properties"]["own"]["$ref"], own);
+    }
+
+    // F117
+    #[test]
+    fn references_follow_what_they_lead_to() {
+        check("#/properties/pair/items/0", "#/properties/pair/prefixItems/0");
+        check(
+            "#/properties/pair/items/0/properties/items",
+            "#/properties/pair/prefixItems/0/properties/items",
+        );
+        check("#/properties/pair/additionalItems", "#/properties/pair/items");
+        check("#/properties/items/items/items/1", "#/properties/items/items/prefixItems/1");
+        check("#/properties/items/additionalItems", "#/properties/items/additionalItems");
+        check("#/properties/a~1b%20c/items/0", "#/properties/a~1b%20c/prefixItems/0");
+        check("#/dependencies/a/items/0", "#/dependentSchemas/a/prefixItems/0");
+        check("#/dependencies/b", "#/dependencies/b");
+        check("#/definitions/definitions", "#/$defs/definitions");
+        check("#/definitions/definitions/definitions/a", "#/$defs/definitions/definitions/a");
+        check("#/items/0", "#/items/0");
+        check("#/nowhere/items/0", "#/nowhere/items/0");
+        check("#", "#");
+    }
+}

@@ -1,0 +1,250 @@
+use super::*;
+
+fn sight(description: &str, command: &str) -> Sight {
+    let tool = RemoteTool::new("t", json!({ "type": "object" })).described(description);
+    Sight::of(&json!({ "command": command }), &tool)
+}
+
+fn diff_of(pins: &Pins, now: &Sight) -> Option<Difference> {
+    pins.difference(None, ("s", "t"), now)
+}
+
+// MC2
+#[test]
+fn what_changes_is_shown_until_it_is_seen() {
+    let pins = Pins::in_memory();
+    let first = diff_of(&pins, &sight("Reads.", "a")).unwrap();
+    assert!(first.is_first && first.diff.contains("+  \"description\": \"Reads.\""));
+
+    pins.pin(None, ("s", "t"), &sight("Reads.", "a")).unwrap();
+    assert_eq!(diff_of(&pins, &sight("Reads.", "a")), None);
+    let changed = diff_of(&pins, &sight("Reads all.", "a")).unwrap();
+    assert!(!changed.is_first);
+    assert!(changed.diff.contains("-  \"description\": \"Reads.\""), "{}", changed.diff);
+    assert!(changed.diff.contains("+  \"description\": \"Reads all.\""), "{}", changed.diff);
+    assert!(diff_of(&pins, &sight("Reads.", "b")).unwrap().diff.contains("\"command\": \"b\""));
+
+    pins.forget("s").unwrap();
+    assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
+}
+
+// MC2: whoever is asked can read it, and sees that there is more.
+#[test]
+fn of_a_difference_as_much_is_shown_as_anyone_reads() {
+    let long = sight(&"ä".repeat(1 << 20), "a");
+    let shown = diff_of(&Pins::in_memory(), &long).unwrap().diff;
+    assert!(shown.len() < 20_000, "{}", shown.len());
+    assert!(shown.contains("\n[2080791 more bytes of this line are left out]\n"), "{shown:.99}");
+    assert!(shown.contains("+  \"name\": \"t\""), "what comes after it is there");
+
+    let mut tool = RemoteTool::new("t", json!({ "enum": vec!["some words"; 50_000] }));
+    tool.title = Some("T".to_owned());
+    let shown = diff_of(&Pins::in_memory(), &Sight::of(&json!({}), &tool)).unwrap().diff;
+    assert!(
+        shown.len() < MOST_SHOWN + 100 && shown.ends_with(" more bytes of this are left out]\n")
+    );
+}
+
+// F130
+#[test]
+fn what_one_user_saw_nobody_else_did() {
+    let pins = Pins::in_memory();
+    let (first, second) = (sight("Reads.", "a"), sight("Reads all.", "a"));
+    let tool = ("s", "t");
+    let is_new = |user, now: &Sight| pins.difference(user, tool, now).map(|it| it.is_first);
+    pins.pin(Some("ada"), tool, &first).unwrap();
+    assert_eq!(is_new(Some("ada"), &first), None);
+    assert_eq!((is_new(Some("bob"), &first), is_new(None, &first)), (Some(true), Some(true)));
+    assert_eq!(is_new(Some("ada"), &second), Some(false));
+
+    pins.pin(None, tool, &second).unwrap();
+    assert_eq!(is_new(Some("bob"), &second), None, "the host has seen it for everybody");
+    assert_eq!(is_new(Some("ada"), &second), Some(false), "ada saw something else last");
+    let shown = pins.difference(Some("ada"), tool, &second).unwrap().diff;
+    assert!(shown.contains("-  \"description\": \"Reads.\""), "what ada saw: {shown}");
+
+    pins.forget("s").unwrap();
+    assert_eq!(is_new(Some("ada"), &first), Some(true));
+}
+
+// MC2: going back is a change too, and survives the program.
+#[test]
+fn what_goes_back_is_not_what_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = Pins::in_folder(folder.path().join("mcp"));
+    let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+    let before = pins.revision(tool, &first);
+    pins.pin(None, tool, &first).unwrap();
+    assert_eq!(pins.revision(tool, &first), before, "it was let run as it was listed");
+    let listed = pins.revision(tool, &second);
+    pins.pin(None, tool, &second).unwrap();
+    assert_eq!(pins.revision(tool, &second), listed);
+    let again = Pins::in_folder(folder.path().join("mcp"));
+    let back = again.revision(tool, &first);
+    assert_ne!(back, before);
+    again.pin(Some("ada"), tool, &first).unwrap();
+    assert_eq!(again.revision(tool, &first), back);
+    again.forget("s").unwrap();
+    assert_ne!(again.revision(tool, &first), before, "and what is forgotten is not undone");
+}
+
+// F130, MC2: neither what the host saw nor what somebody else did undoes a change.
+#[test]
+fn whoever_holds_the_other_one_no_change_is_the_same_as_before() {
+    for others in [&[None][..], &[Some("bob")], &[None, Some("bob")]] {
+        let pins = Pins::in_memory();
+        let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+        for user in others {
+            pins.pin(*user, tool, &first).unwrap();
+        }
+        pins.let_run(Some("ada"), tool, &first).unwrap();
+        let mut revisions = vec![pins.revision(tool, &first)];
+        pins.let_run(Some("carol"), tool, &second).unwrap();
+        for now in [&first, &second, &first, &second] {
+            let revision = pins.revision(tool, now);
+            assert!(!revisions.contains(&revision), "{others:?}: {revisions:?}");
+            pins.let_run(Some("ada"), tool, now).unwrap();
+            assert_eq!(pins.revision(tool, now), revision, "it was let run as it was listed");
+            assert_eq!(pins.difference(Some("ada"), tool, now), None);
+            revisions.push(revision);
+        }
+        assert!(pins.difference(Some("ada"), tool, &first).is_some(), "{others:?}");
+    }
+}
+
+// MC2: whatever is answered.
+#[test]
+fn what_is_shown_has_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = || Pins::in_folder(folder.path().join("mcp"));
+    let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+    pins().shown(tool, &first);
+    assert!(!folder.path().join("mcp").exists(), "nobody has let it run");
+    pins().pin(Some("ada"), tool, &first).unwrap();
+    let before = pins().revision(tool, &first);
+    pins().shown(tool, &first);
+    assert_eq!(pins().revision(tool, &first), before);
+    pins().shown(tool, &second);
+    assert_ne!(pins().revision(tool, &first), before);
+    assert_eq!(pins().difference(Some("ada"), tool, &first), None, "ada let it run");
+
+    // Where it cannot be written down, it counts for as long as the program runs.
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let nowhere = Pins::in_folder(folder.path().join("file"));
+    nowhere.lock().seen.note(tool, &first);
+    nowhere.shown(tool, &second);
+    assert_ne!(nowhere.revision(tool, &first), before);
+}
+
+// MC2: what older versions wrote down holds, and so do approvals of what did not change.
+#[test]
+fn files_without_turns_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("mcp");
+    let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+    Pins::in_folder(&folder).pin(None, tool, &first).unwrap();
+    let path = folder.join("pins.json");
+    let old: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let mut old = old.as_object().unwrap().clone();
+    assert!(old.remove("last").is_some());
+    std::fs::write(&path, Value::Object(old).to_string()).unwrap();
+
+    let pins = Pins::in_folder(&folder);
+    assert_eq!(diff_of(&pins, &first), None);
+    assert_eq!(pins.revision(tool, &first), first.digest);
+    assert_eq!(pins.revision(tool, &second), format!("{}.1", second.digest));
+    pins.shown(tool, &second);
+    assert_eq!(pins.revision(tool, &first), format!("{}.2", first.digest));
+}
+
+#[test]
+fn every_change_is_another_digest() {
+    let seen = sight("Reads.", "a").digest;
+    assert_eq!(seen, sight("Reads.", "a").digest);
+    let long = |end: &str| sight(&("x".repeat(10_000) + end), "a").digest;
+    let others = [sight("Reads all.", "a").digest, sight("Reads.", "b").digest, long("")];
+    assert!(!others.contains(&seen) && long("a") != long("b"));
+}
+
+#[test]
+fn what_was_seen_outlasts_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("mcp");
+    let now = sight("Reads.", "a");
+    Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
+    let others = Pins::in_folder(&folder);
+    assert_eq!(diff_of(&others, &now), None);
+
+    // Two programs do not forget what the other one saw.
+    let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
+    assert_eq!((diff_of(&one, &now), diff_of(&two, &now)), (None, None));
+    one.pin(None, ("s", "x"), &now).unwrap();
+    two.pin(None, ("s", "y"), &now).unwrap();
+    let third = Pins::in_folder(&folder);
+    assert!(["t", "x", "y"].iter().all(|tool| third.difference(None, ("s", tool), &now).is_none()));
+}
+
+// MC2, AP6: what another program noted holds from the next look on.
+#[test]
+fn programs_see_what_the_others_saw() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("mcp");
+    let (tool, first, second) = (("s", "t"), sight("Reads.", "a"), sight("Writes.", "a"));
+    let (one, two) = (Pins::in_folder(&folder), Pins::in_folder(&folder));
+    assert!(diff_of(&two, &first).unwrap().is_first);
+    one.pin(None, tool, &first).unwrap();
+    assert_eq!(diff_of(&two, &first), None);
+    let before = two.revision(tool, &first);
+    one.shown(tool, &second);
+    assert_ne!(two.revision(tool, &first), before);
+    one.forget("s").unwrap();
+    assert!(diff_of(&two, &first).unwrap().is_first);
+    assert_ne!(two.revision(tool, &first), before, "and what is forgotten is not undone");
+
+    // The file is read again only when it is another one, and where it is gone turns stay.
+    let version = |pins: &Pins| pins.lock().version.as_ref().map(|it| format!("{it:?}"));
+    let read = version(&two);
+    assert!(two.0.folder.as_ref().unwrap().newer(two.lock().version.as_ref()).unwrap().is_none());
+    two.pin(None, tool, &second).unwrap();
+    assert_ne!(version(&two), read);
+    assert!(two.0.folder.as_ref().unwrap().newer(two.lock().version.as_ref()).unwrap().is_none());
+    std::fs::remove_file(folder.join("pins.json")).unwrap();
+    assert!(diff_of(&two, &second).unwrap().is_first);
+    assert_ne!(two.revision(tool, &first), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_others_could_have_written_was_not_seen() {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("mcp");
+    let now = sight("Reads.", "a");
+    Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
+    let path = folder.join("pins.json");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+    fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+    assert!(diff_of(&Pins::in_folder(&folder), &now).is_some());
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "{").unwrap();
+    assert!(diff_of(&Pins::in_folder(&folder), &now).is_some(), "no JSON");
+}
+#[test]
+fn what_nobody_understands_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("mcp");
+    let now = sight("Reads.", "a");
+    for later in ["{", r#"{"version":2,"servers":{}}"#] {
+        let pins = Pins::in_folder(&folder);
+        pins.pin(None, ("s", "t"), &now).unwrap();
+        std::fs::write(folder.join("pins.json"), later).unwrap();
+        Pins::in_folder(&folder).pin(None, ("s", "t"), &now).unwrap();
+        assert_eq!(diff_of(&Pins::in_folder(&folder), &now), None);
+        let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+        let mut kept = files.map(|file| std::fs::read_to_string(file).unwrap());
+        assert!(kept.any(|text| text == later), "{later}");
+    }
+}
