@@ -110,6 +110,25 @@ pub(crate) fn plain_json_string_len(json: &str) -> Option<usize> {
     }
 }
 
+/// Whether `json` is one JSON string just as [`put_json_string`] writes it.
+pub(crate) fn is_json_string_as_written(json: &str) -> bool {
+    let Some(inner) = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return false;
+    };
+    let mut rest = inner.as_bytes();
+    loop {
+        rest = match rest {
+            [] => return true,
+            [b'\\', b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f', after @ ..] => after,
+            // Those that have a letter are written by it.
+            [b'\\', b'u', b'0', b'0', b'0', b'8' | b'9' | b'a' | b'c' | b'd', ..] => return false,
+            [b'\\', b'u', b'0', b'0', b'0' | b'1', b'0'..=b'9' | b'a'..=b'f', after @ ..] => after,
+            [byte, ..] if needs_escape(*byte) => return false,
+            plain => &plain[plain_prefix(plain)..],
+        };
+    }
+}
+
 fn unescape(escape: u8) -> Option<char> {
     Some(match escape {
         b'"' | b'\\' | b'/' => char::from(escape),
@@ -217,7 +236,46 @@ mod tests {
         }
     }
 
+    #[test]
+    fn another_way_to_write_a_string_is_seen() {
+        for json in
+            ["\"\"", "\"é 😀\"", r#""a\n\"\\\b\f\r\t""#, r#""\u0001\u001f""#, "\"\u{7f}\u{2028}\""]
+        {
+            assert!(is_json_string_as_written(json), "{json}");
+        }
+        for json in [
+            "",
+            "\"",
+            "a",
+            "1",
+            r#""\""#,
+            r#""a"b""#,
+            r#""\/""#,
+            r#""\u0041""#,
+            r#""\u000a""#,
+            r#""\u001F""#,
+            r#""\u00e9""#,
+            r#""\u0000"#,
+            r#""\u00""#,
+            r#""\ud800""#,
+            "\"\n\"",
+            r#""\x""#,
+        ] {
+            assert!(!is_json_string_as_written(json), "{json}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_is_as_written_is_what_would_be_written(
+            raw in r#"([a-z"é]|\\["\\/bfnrtx]|\\u00[01][0-9a-fF]|\\u[0-9a-f]{0,4}){0,12}"#, text in any::<String>(),
+        ) {
+            prop_assert!(is_json_string_as_written(&json_string(&text)));
+            let json = format!("\"{raw}\"");
+            let again = serde_json::from_str::<String>(&json).ok().map(|text| json_string(&text));
+            prop_assert_eq!(is_json_string_as_written(&json), again.as_deref() == Some(&json));
+        }
+
         #[test]
         fn it_reads_what_serde_json_reads(text in any::<String>(), raw in "[a-z\"\\\\\n\té😀]{0,80}") {
             check_read(&format!("{}, \"next\": 1", serde_json::to_string(&text).unwrap()));

@@ -175,11 +175,11 @@ async fn a_yes_to_what_is_unknown_is_none() {
 }
 
 /// Writes down so many records, and panics at the next.
-struct Forgetful(std::sync::atomic::AtomicUsize);
+struct Forgetful(AtomicUsize);
 
 impl Audit for Forgetful {
     fn record(&self, _: &AuditRecord<'_>) -> std::io::Result<()> {
-        let left = self.0.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        let left = self.0.fetch_sub(1, Ordering::Relaxed);
         assert!(left > 0, "a defect of the log");
         Ok(())
     }
@@ -193,7 +193,7 @@ async fn a_log_that_panics_is_one_that_could_not_write() {
         let pipeline = all_forms(&log)
             .remove(0)
             .mode(Mode::Bypass)
-            .audit(Forgetful(std::sync::atomic::AtomicUsize::new(records)));
+            .audit(Forgetful(AtomicUsize::new(records)));
         let mut events = pipeline.subscribe();
         let call = Call::new("overwrite", r#"{"path": "a"}"#);
         let results = Batch::new(&pipeline).run(&session(&log), [call]).await;

@@ -9,6 +9,7 @@ mod forms;
 mod hooks;
 mod load;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -206,6 +207,27 @@ async fn a_check_tells_what_would_happen_and_runs_nothing() {
     assert!(approver.asked().is_empty() && log.take().is_empty());
     let bad = pipeline.check(&session, Call::new("overwrite", "{}")).await;
     assert_eq!(bad.unwrap_err().kind(), ErrorKind::InvalidArgs);
+}
+
+// F77: what is told, and what a yes is bound to, are what was judged.
+#[tokio::test]
+async fn a_check_asks_a_tool_once_what_the_call_touches() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+    fn counted(_: &CountingArgs, _: &Context) -> Vec<Subject> {
+        vec![Subject::new(format!("look {}", ASKED.fetch_add(1, Ordering::Relaxed)))]
+    }
+
+    /// Count.
+    #[tool(write, register = false, approval(subjects = counted))]
+    fn counting() {}
+
+    let registry = Registry::builder().add(tools![counting]).build().unwrap();
+    let pipeline = Pipeline::new(registry);
+    let call = Call::new("counting", "{}");
+    let checked = pipeline.check(&Session::new("s"), call).await.unwrap();
+    let touched: Vec<&str> = checked.decision.subjects.iter().map(Subject::text).collect();
+    assert_eq!((touched, ASKED.load(Ordering::Relaxed)), (vec!["look 0"], 1));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Error, json};
 use sha2::{Digest, Sha256};
 
-use crate::escape::{json_string, plain_json_string, put_json_string};
+use crate::escape::{is_json_string_as_written, json_string, plain_json_string, put_json_string};
 use crate::tool::Definition;
 use crate::tool::args::MAX_DEPTH;
 
@@ -125,6 +125,7 @@ fn write(raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
     }
     let text = raw.get();
     match text.as_bytes().first() {
+        Some(b'"') if is_json_string_as_written(text) => out.push_str(text),
         Some(b'"') => match plain_json_string(text) {
             Some((string, _)) => put_json_string(out, &string),
             None => put_json_string(out, &serde_json::from_str::<String>(text)?),

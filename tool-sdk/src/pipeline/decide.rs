@@ -119,14 +119,14 @@ pub(super) async fn check(
     let mut heard = Heard::new(prepared);
     hooks::before(frame, &mut heard).await?;
     let cx = frame.context(frame.started());
-    let mut decision = decide(frame, &heard, &cx);
+    let (mut decision, touched) = decided(frame, &heard, &cx);
     let suggestions = match decision.action {
         Action::Ask => quietly(|| suggestions(frame, &*heard.prepared, &decision)),
         Action::Allow | Action::Deny => None,
     };
     let suggestions = suggestions.unwrap_or_default();
     // All that the call touches, not only what led to the answer.
-    decision.subjects = quietly(|| heard.prepared.subjects(&cx)).flatten().unwrap_or_default();
+    decision.subjects = touched;
     let fingerprint = frame.fingerprint_of(&*heard.prepared, &decision.subjects, &cx);
     Ok(Checked {
         decision,
@@ -138,15 +138,23 @@ pub(super) async fn check(
 
 /// Decides about the call as it is now, and as the model sent it; the stricter holds.
 pub(super) fn decide(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> Decision {
-    let last = judge(frame, &*heard.prepared, frame.arguments(), heard.opinions(), cx);
-    match heard.original() {
+    decided(frame, heard, cx).0
+}
+
+/// The same, with all that the call touches as it is now.
+fn decided(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> (Decision, Vec<Subject>) {
+    let mut touched = Vec::new();
+    let now = &*heard.prepared;
+    let last = judging(frame, now, frame.arguments(), heard.opinions(), cx, &mut touched);
+    let decision = match heard.original() {
         Some(original) => {
             // What was denied before a hook changed it stays denied.
             let first = judge(frame, original, frame.call.arguments.text(), &[], cx);
             if first.action == Action::Deny { first } else { last }
         }
         None => last,
-    }
+    };
+    (decision, touched)
 }
 
 /// Decides about one form of the call; a panic on the way is a denial.
@@ -156,6 +164,18 @@ fn judge(
     arguments: &str,
     opinions: &[Floor],
     cx: &Context,
+) -> Decision {
+    judging(frame, prepared, arguments, opinions, cx, &mut Vec::new())
+}
+
+/// The same, and leaves in `touched` all that the call touches.
+fn judging(
+    frame: &Frame<'_>,
+    prepared: &dyn Prepared,
+    arguments: &str,
+    opinions: &[Floor],
+    cx: &Context,
+    touched: &mut Vec<Subject>,
 ) -> Decision {
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let subjects = prepared.subjects(cx);
@@ -182,7 +202,7 @@ fn judge(
         };
         let dangerous = prepared.is_dangerous();
         let stored = OnceCell::new();
-        Case {
+        let decision = Case {
             own: own.as_ref().unwrap_or(view_rules),
             all: all.as_ref().unwrap_or_else(|| view.rules()),
             mode: session
@@ -197,7 +217,9 @@ fn judge(
             writable: frame.core.writable.as_deref(),
             opinions,
         }
-        .decide()
+        .decide();
+        *touched = subjects.unwrap_or_default();
+        decision
     }));
     judged.unwrap_or_else(|_| {
         let reason = "what the tool says about this call could not be found out";

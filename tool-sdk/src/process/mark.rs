@@ -94,11 +94,17 @@ impl Mark {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::{ignores_interrupts, is_alone, of_session};
+pub(super) use self::linux::{attached, ignores_interrupts, is_alone, of_session};
 
 /// The programs of a session: here nobody tells.
 #[cfg(all(unix, not(target_os = "linux")))]
 pub(super) fn of_session(_session: i32) -> Option<Vec<super::kept::Attached>> {
+    None
+}
+
+/// What runs as `pid`: here nobody tells.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn attached(_pid: i32) -> Option<Attached> {
     None
 }
 
@@ -179,7 +185,7 @@ mod linux {
     }
 
     /// What runs as `pid`; nothing where that has ended.
-    fn attached(pid: i32) -> Option<Attached> {
+    pub(in crate::process) fn attached(pid: i32) -> Option<Attached> {
         let program = match fs::read_link(format!("/proc/{pid}/exe")) {
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             program => program.ok(),

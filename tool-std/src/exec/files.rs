@@ -36,6 +36,8 @@ const MOST_LOOKED_AT: usize = 192;
 pub(super) struct Base<'a> {
     cx: &'a Context,
     pub(super) folder: Option<PathBuf>,
+    /// Where the shell is that reads a text; by the time that it does, it may be elsewhere.
+    shell_folder: Option<PathBuf>,
     /// Why nothing is run there.
     refused: Option<Subject>,
     /// The only folders that what runs there can write below, where something holds it there.
@@ -46,7 +48,13 @@ pub(super) struct Base<'a> {
 
 impl<'a> Base<'a> {
     pub(super) fn new(cx: &'a Context, folder: Option<PathBuf>) -> Self {
-        Self { cx, folder, refused: None, held: None, own: RefCell::default() }
+        let own = RefCell::default();
+        Self { cx, folder, shell_folder: None, refused: None, held: None, own }
+    }
+
+    /// Says where the shell is that reads a text, if that is known.
+    pub(super) fn of_shell(cx: &'a Context, shell_folder: Option<PathBuf>) -> Self {
+        Self { shell_folder, ..Self::new(cx, None) }
     }
 
     /// Says which folders are the only ones that what runs there can write below.
@@ -72,7 +80,7 @@ impl<'a> Base<'a> {
         let is_certain = |path: &str| {
             !of.is_unsettled() && (of.opaque.is_none() || Path::new(path).is_absolute())
         };
-        let folders = self.folders(of).unwrap_or_default();
+        let folders = self.folders(of, self.folder.as_deref()).unwrap_or_default();
         let about = |path: &String, is_written| match self.led(path, of, &folders) {
             Some(path) => self.about(&path, is_certain(&path), is_written),
             None => unknown(path, is_written),
@@ -99,9 +107,20 @@ impl<'a> Base<'a> {
             let folders = if command.elsewhere { &[][..] } else { &folders };
             Look { base: self, folders, is_certain, may_come, left: &left }.subjects(command)
         });
-        let pushed = of.commands.iter().filter_map(|command| pushed::subject(command, &folders));
-        let pushed = pushed.map(|subject| self.command(subject));
+        let pushed = self.pushed(of).into_iter().map(|subject| self.command(subject));
         writes.chain(reads).chain(looked_at).chain(pushed).chain(self.refused.clone()).collect()
+    }
+
+    /// The commands that push into a folder.
+    fn pushed(&self, of: &Understood) -> Vec<Subject> {
+        if !of.commands.iter().any(pushed::pushes) {
+            return Vec::new();
+        }
+        let workspace = self.cx.state::<Workspace>().ok();
+        let roots = workspace.iter().flat_map(|workspace| workspace.roots()).collect::<Vec<_>>();
+        let start = self.folder.as_ref().or(self.shell_folder.as_ref());
+        let folders = self.folders(of, start.map(PathBuf::as_path)).unwrap_or_default();
+        pushed::subjects(of, &folders, &roots)
     }
 
     /// Whether a program that is called by its bare name lies in the workspace, where whoever
@@ -127,11 +146,11 @@ impl<'a> Base<'a> {
         folder.join(path).into_os_string().into_string().ok().map(Cow::Owned)
     }
 
-    /// The folders of which the commands run in one, when that is known.
-    fn folders(&self, of: &Understood) -> Option<Vec<PathBuf>> {
+    /// The folders of which the commands run in one, from `start` on, when that is known.
+    fn folders(&self, of: &Understood, start: Option<&Path>) -> Option<Vec<PathBuf>> {
         let enter = |at: Entered, to: &Option<String>| at.enter(to.as_deref()?);
         let (first, later) = of.moves.split_at_checked(of.led)?;
-        let start = Entered { folder: self.folder.clone()?, is_straight: true };
+        let start = Entered { folder: start?.to_owned(), is_straight: true };
         let led = first.iter().try_fold(start, enter)?;
         let folder = led.folder.clone();
         match later {

@@ -48,7 +48,7 @@ fn leads_below(env: &ChildEnv, roots: &[&Path]) -> bool {
 }
 
 /// Whether a folder lies below one of `roots`, or will when it is made.
-fn is_in(folder: &Path, roots: &[&Path]) -> bool {
+pub(super) fn is_in(folder: &Path, roots: &[&Path]) -> bool {
     let there = folder.ancestors().find_map(|there| there.canonicalize().ok());
     let place = there.as_deref().unwrap_or(folder);
     roots.iter().any(|root| place.starts_with(root) || folder.starts_with(root))

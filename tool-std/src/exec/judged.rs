@@ -78,7 +78,8 @@ impl<'a> Judged<'a> {
 
     /// Counts it as not understood, when `why` is something.
     pub(super) fn doubted(mut self, why: Option<Why>) -> Self {
-        if self.understood.opaque.is_none() && why.is_some() {
+        // A reason that hides names counts for more than one that does not.
+        if why.is_some() && !self.understood.opaque.is_some_and(Why::hides_names) {
             Arc::make_mut(&mut self.understood).opaque = why;
         }
         self

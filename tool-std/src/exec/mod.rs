@@ -42,6 +42,8 @@ mod program;
 #[cfg(unix)]
 mod pushed;
 #[cfg(unix)]
+mod remotes;
+#[cfg(unix)]
 mod report;
 #[cfg(unix)]
 mod scripts;

@@ -1,34 +1,119 @@
 //! Repositories in folders that git pushes into.
 //!
 //! The hooks of such a repository run, and whoever may write files could have made all of it: a
-//! rule for pushing speaks of other machines.
+//! rule for pushing speaks of other machines. Git takes a folder for one from where it runs and
+//! from the top of the work tree, and a name may stand for one in its settings.
+//!
+//! **Invariant:** where nobody knows in which folder git runs, or what a word is, it may push
+//! into one.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use tool_sdk::Subject;
 
-use crate::shell::{Simple, bare_name};
+use super::found;
+use super::remotes;
+use crate::shell::{Known, Simple, Understood, bare_name};
 
 /// How many words of a command may name one: each is looked for.
 const MOST_WORDS: usize = 64;
 
-/// The command, when it pushes into a folder, from one of `folders`.
-pub(super) fn subject(command: &Simple, folders: &[PathBuf]) -> Option<Subject> {
-    let (program, rest) = command.argv.split_first()?;
-    let pushes = bare_name(program) == "git"
-        && rest.iter().any(|word| matches!(word.as_str(), "push" | "send-pack"));
-    if !pushes || command.hidden {
-        return None;
-    }
-    let operands = rest.iter().filter(|word| !word.starts_with('-'));
-    let is_one = |place: &String| {
-        folders.iter().any(|folder| is_repository(&folder.join(place)))
-            || Path::new(place).is_absolute() && is_repository(Path::new(place))
+/// Commands of git that push, and those that may, with one of these among their words.
+const PUSH: &[&str] = &["http-push", "push", "send-pack"];
+const MAY_PUSH: &[&str] = &["annex", "flow", "lfs", "subtree", "svn", "town"];
+
+/// Options of `git push` that take the next word, and may be cut short.
+const VALUED: &[&str] =
+    &["--exec", "--push-option", "--receive-pack", "--recurse-submodules", "--repo"];
+
+/// The commands of a line that push into a folder, when they run in one of `folders`; there are
+/// none when nobody knows where. `roots` is where others may have made a repository.
+pub(super) fn subjects(of: &Understood, folders: &[PathBuf], roots: &[&Path]) -> Vec<Subject> {
+    let pushes: Vec<&Simple> = of.commands.iter().filter(|command| pushes(command)).collect();
+    let tops = folders.iter().filter_map(|folder| remotes::top(folder));
+    let bases: Vec<PathBuf> = folders.iter().cloned().chain(tops).collect();
+    let is_one = |word: &str| {
+        bases.iter().any(|base| is_repository(&base.join(word)))
+            || Path::new(word).is_absolute() && is_repository(Path::new(word))
     };
-    let is_pushed = rest.len() > MOST_WORDS || operands.into_iter().any(is_one);
-    let why = "it pushes into a folder, and the hooks that lie there run";
-    is_pushed.then(|| Subject::new(command.text.clone()).because(why).opaque())
+    // What stands for a name now, and what may stand for it by then.
+    let is_named = |base: &PathBuf| {
+        let is_own = |place: PathBuf| is_repository(&place) && found::is_in(&place, roots);
+        remotes::of(base).is_none_or(|it| it.iter().any(|it| is_own(base.join(local(it)))))
+    };
+    let names_one = of.commands.iter().any(|command| sets_remote(command, &is_one))
+        || bases.iter().any(is_named);
+    let into_folder = |command: &&&Simple| {
+        names_one
+            || command.elsewhere
+            || folders.is_empty()
+            || repositories(command).is_none_or(|words| words.iter().any(|it| is_one(local(it))))
+    };
+    let why = "it may push into a folder, and the hooks that lie there run";
+    let asks = |command: &&Simple| Subject::new(command.text.clone()).because(why).opaque();
+    pushes.iter().filter(into_folder).map(asks).collect()
+}
+
+/// Whether it is a command of git that pushes, or may be one.
+pub(super) fn pushes(command: &Simple) -> bool {
+    let Some((program, rest)) = command.argv.split_first() else { return false };
+    if command.hidden || bare_name(program) != "git" {
+        return false;
+    }
+    let has_one = || rest.iter().any(|word| PUSH.contains(&word.as_str()));
+    rest.first().is_some_and(|first| {
+        let may_push = first.starts_with('-') || MAY_PUSH.contains(&first.as_str());
+        PUSH.contains(&first.as_str()) || (may_push || command.may_be_alias) && has_one()
+    })
+}
+
+/// The words of which one is the repository; nothing where that is not known.
+fn repositories(command: &Simple) -> Option<Vec<&str>> {
+    let words = &command.argv[1..];
+    let at = words.iter().position(|word| PUSH.contains(&word.as_str()))?;
+    // Of other commands nobody knows which word it is.
+    let is_plain = at == 0;
+    let mut found = Vec::new();
+    for (place, word) in words.iter().enumerate().skip(at + 1) {
+        if command.known[place + 1] != Known::Literal || found.len() == MOST_WORDS {
+            return None;
+        }
+        if word.starts_with('-') {
+            continue;
+        }
+        found.push(word.as_str());
+        if is_plain && !takes_next(&words[place - 1]) {
+            break;
+        }
+    }
+    Some(found)
+}
+
+/// Whether an option of `git push` may take the next word.
+fn takes_next(option: &str) -> bool {
+    match option.strip_prefix('-') {
+        Some(long) if long.starts_with('-') => VALUED.iter().any(|it| it.starts_with(option)),
+        Some(letters) => letters.ends_with('o'),
+        None => false,
+    }
+}
+
+/// Whether it may say that a name stands for a folder: later commands of the line see that.
+fn sets_remote(command: &Simple, is_one: &dyn Fn(&str) -> bool) -> bool {
+    let Some((program, rest)) = command.argv.split_first() else { return false };
+    let sets = |word: &String| matches!(word.as_str(), "clone" | "fetch" | "pull" | "remote");
+    if command.hidden || bare_name(program) != "git" || !rest.iter().any(sets) {
+        return false;
+    }
+    let words = rest.iter().zip(command.known.iter().skip(1));
+    rest.len() > MOST_WORDS
+        || words.into_iter().any(|(word, known)| *known != Known::Literal || is_one(local(word)))
+}
+
+/// The path in an address, when it is one of this machine.
+fn local(address: &str) -> &str {
+    address.strip_prefix("file://").unwrap_or(address)
 }
 
 /// Whether git takes a path for a repository, with all that it tries to add.
@@ -47,30 +132,55 @@ mod tests {
     use super::*;
     use crate::shell::understand;
 
+    fn repository(place: &Path, folder: &str, config: &str) {
+        std::fs::create_dir_all(place.join(folder)).unwrap();
+        std::fs::write(place.join(folder).join("HEAD"), "").unwrap();
+        std::fs::write(place.join(folder).join("config"), config).unwrap();
+    }
+
     // SH6
     #[test]
     fn a_folder_is_pushed_into_only_where_one_is() {
         let place = tempfile::tempdir().unwrap();
-        for folder in ["bare", "named.git", "work/.git", "feature"] {
-            let folder = place.path().join(folder);
-            std::fs::create_dir_all(&folder).unwrap();
-            if !folder.ends_with("feature") {
-                std::fs::write(folder.join("HEAD"), "").unwrap();
-            }
+        let place = place.path();
+        for folder in ["bare", "named.git", "work/.git", "src/inner"] {
+            repository(place, folder, "");
         }
-        for (script, expected) in [
-            ("git push bare HEAD:a", true),
-            ("git push -o x ./bare", true),
-            ("git push named HEAD:a", true),
-            ("git -C . push work", true),
-            ("git send-pack bare", true),
-            ("git push origin feature", false),
-            ("git push", false),
-            ("git log bare", false),
+        let plain = "[remote \"origin\"]\n\turl = git@host:a\n[remote \"far\"]\n\turl = /far\n";
+        repository(place, "plain/.git", plain);
+        repository(place, "plain/sub/own", "");
+        repository(place, "told/.git", "[remote \"h\"]\n\turl = ../bare\n");
+        std::fs::create_dir_all(place.join("feature")).unwrap();
+        for (folder, script, expected) in [
+            ("", "git push bare HEAD:a", true),
+            ("", "git push -o x ./bare", true),
+            ("", "git push named HEAD:a", true),
+            ("", "git -C . push work", true),
+            ("", "git send-pack bare", true),
+            ("", "git push bar* HEAD:a", true),
+            ("", "git push origin feature", false),
+            ("", "git push", false),
+            ("", "git log bare", false),
+            ("", "git stash push bare", false),
+            ("", "git commit -m push bare", false),
+            ("", "git subtree push --prefix=x bare m", true),
+            ("", "git remote add h ./bare && git push h HEAD:a", true),
+            ("", "git clone bare y && git push origin HEAD:a", true),
+            ("", "git remote add h git@host:a && git push h HEAD:a", false),
+            ("", "chronic git push origin HEAD:a", true),
+            ("plain", "git push origin HEAD:a", false),
+            ("plain", "git push -u origin HEAD:refs/heads/*", false),
+            ("plain", "git push --force-with-lease", false),
+            ("plain/sub", "git push own HEAD:a", true),
+            ("plain/sub", "git push sub/own HEAD:a", true),
+            ("told", "git push", true),
+            ("told", "git stash push", false),
         ] {
             let understood = understand(script);
-            let subject = subject(&understood.commands[0], &[place.path().to_owned()]);
-            assert_eq!(subject.is_some(), expected, "{script}");
+            let subjects = subjects(&understood, &[place.join(folder)], &[place]);
+            assert_eq!(!subjects.is_empty(), expected, "{folder}: {script}");
         }
+        let elsewhere = subjects(&understand("git push origin"), &[], &[place]);
+        assert_eq!(elsewhere.len(), 1);
     }
 }

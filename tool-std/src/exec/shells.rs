@@ -11,6 +11,10 @@ const SHELLS: &[&str] = &[
     "oksh", "posh", "pwsh", "rbash", "sh", "tcsh", "xonsh", "yash", "zsh",
 ];
 
+/// Where the shell lies whose scripts are understood.
+const BASH: &[&str] =
+    &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
+
 /// Options that take a word of their own.
 const WITH_WORD: &[&str] = &["--init-file", "--rcfile"];
 
@@ -29,6 +33,39 @@ pub(super) fn is_none(process: &Process) -> bool {
     let attached = process.attached().unwrap_or_default();
     let is_other = |it: &Attached| it.program.as_deref().is_some_and(|it| !is_shell(it));
     matches!(attached.as_slice(), [one] if is_other(one))
+}
+
+/// Options of bash that change nothing about how it reads its language.
+const PLAIN: &[&str] = &["--login", "--norc", "--noprofile", "-i", "-il", "-l", "-li", "-s"];
+
+/// Whether the one program that has the terminal in front is a bash that waits at its prompt.
+///
+/// While it runs builtins, and where it reads lines without editing them, that is not known.
+pub(super) fn is_bash_at_prompt(process: &Process) -> bool {
+    process.hands_on_keys() && is_bash(process)
+}
+
+/// Whether it is a bash that was told nothing about how to read.
+pub(super) fn is_bash(process: &Process) -> bool {
+    let Some(Attached { program: Some(program), words, .. }) = process.reading() else {
+        return false;
+    };
+    is_of_system(&program) && are_plain(&words)
+}
+
+fn are_plain(words: &[OsString]) -> bool {
+    let is_plain = |word: &OsString| word.to_str().is_some_and(|word| PLAIN.contains(&word));
+    words.iter().skip(1).all(is_plain)
+}
+
+/// Whether a bash of the system has the terminal, in front or not.
+pub(super) fn has_bash(process: &Process) -> bool {
+    let is_one = |it: Attached| it.program.is_none_or(|program| is_of_system(&program));
+    process.attached().is_none_or(|attached| attached.into_iter().any(is_one))
+}
+
+fn is_of_system(program: &Path) -> bool {
+    BASH.iter().any(|bash| program == Path::new(bash))
 }
 
 fn is_shell(program: &Path) -> bool {
@@ -100,6 +137,24 @@ mod tests {
         ] {
             let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
             assert_eq!(has_own_commands(&words), expected, "{words:?}");
+        }
+    }
+
+    // SH9: what changes the language is no bash that is understood.
+    #[test]
+    fn options_of_bash_are_known_to_change_nothing() {
+        for (words, expected) in [
+            ("bash", true),
+            ("-bash", true),
+            ("bash --norc --noprofile -i", true),
+            ("bash --norc +O interactive_comments -i", false),
+            ("bash -O extglob", false),
+            ("bash --posix", false),
+            ("bash --rcfile x", false),
+            ("bash ./x", false),
+        ] {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            assert_eq!(are_plain(&words), expected, "{words:?}");
         }
     }
 

@@ -5,7 +5,6 @@
 //! for an answer. So somebody is asked, and rules that forbid see it as a script all the same.
 
 use std::borrow::Cow;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,12 +20,16 @@ use super::wait::wait;
 use super::{open, shells};
 use crate::shell::{Understood, Why, bare_name};
 
-/// Where the shell lies whose scripts are understood.
-const SHELLS: &[&str] =
-    &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
-
 /// Programs that change what the terminal or the shell makes of what is typed later.
 const REBINDING: &[&str] = &["alias", "bind", "enable", "hash", "shopt"];
+
+/// Builtins that read what is typed next.
+const READING: &[&str] = &["mapfile", "read", "readarray", "select"];
+
+/// How often it is looked whether a shell waits at its prompt again, and how long it takes a
+/// moment in between.
+const LOOKS: usize = 20;
+const MOMENT: Duration = Duration::from_millis(2);
 
 /// Words of `stty` that do so: keys, and whatever says many things at once.
 const KEYS: &[&str] = &[
@@ -142,7 +145,36 @@ async fn type_in(process: &Process, chars: &str, cx: &Context) -> Result<(), Too
     if !open.is_empty() {
         is_named_at_once(&whole, open, chars)?;
     }
+    if may_mix(process, chars).await {
+        process.mix_up();
+    }
     done(process.type_from(chars, Some(cx.call()), opened_from).await)
+}
+
+/// Whether a bash may get only a part of what is typed, and be left in a quote by it.
+async fn may_mix(process: &Process, chars: &str) -> bool {
+    let text = lines(chars);
+    let is_read = || {
+        let judged = Judged::script(&*text);
+        named(judged.understood()).any(|(name, _)| READING.contains(&&*name))
+    };
+    if is_read() || open::may_open(&text) && open::is_mixed(&text) {
+        return shells::has_bash(process);
+    }
+    if !open::may_open(&text) {
+        return false;
+    }
+    for _ in 0..LOOKS {
+        if shells::is_bash_at_prompt(process) {
+            return false;
+        }
+        if !shells::is_bash(process) {
+            break;
+        }
+        // What shows that a command has ended may come right before the prompt.
+        tokio::time::sleep(MOMENT).await;
+    }
+    shells::has_bash(process)
 }
 
 fn done(typed: Result<(), TypeError>) -> Result<(), ToolError> {
@@ -220,13 +252,16 @@ fn judge(text: String) -> Judged<'static> {
     // makes of a part of an earlier one, or completes a word to.
     let recalls = text.contains(['!', '\t']) || text.lines().any(|line| line.starts_with('^'));
     let is_ended = text.ends_with('\n');
+    let is_mixed = open::is_mixed(&text);
     let judged = Judged::script(text);
     let why = if !is_ended {
         Some(Why::Unclosed)
     } else if recalls {
         Some(Why::Expansion)
+    } else if rebinds(judged.understood()) {
+        Some(Why::Declares)
     } else {
-        rebinds(judged.understood()).then_some(Why::Declares)
+        is_mixed.then_some(Why::Mixed)
     };
     judged.doubted(why)
 }
@@ -262,25 +297,33 @@ fn subjects(args: &WriteStdinArgs, cx: &Context) -> Vec<Subject> {
         return vec![Subject::new("*").class(RiskClass::Read)];
     }
     let process = session_of(args.session_id, cx);
-    let is_bash = process.as_ref().is_some_and(|process| is_read_by_bash(process));
+    let is_bash = process.as_ref().is_some_and(|process| shells::is_bash_at_prompt(process));
+    let is_mixed = process.as_ref().is_some_and(|process| process.is_mixed_up());
+    let folder = process.as_ref().filter(|_| is_bash).and_then(|process| process.folder());
     let open = process.map(|it| lines(going_on(&it.open_for(cx.call(), opened_from), &it)));
     let open = open.unwrap_or_default();
-    let base = Base::new(cx, None);
+    let base = Base::of_shell(cx, folder);
     let mut subjects: Vec<Subject> = Vec::new();
     for before in beginnings(&open) {
         let why = if !is_bash {
             Some(Why::OtherShell)
+        } else if is_mixed {
+            Some(Why::Mixed)
         } else {
             (before.lines().count() > MOST_OPEN).then_some(Why::Unclosed)
         };
         // What a name stands for may have been changed in that very shell, and so may its folder
         // have been.
-        let judged = judge(format!("{before}{}", lines(&args.chars))).doubted(why).unsure();
-        for subject in judged.subjects(&base) {
-            let is_told = before.is_empty() || !subject.is_opaque();
-            let subject = if is_told { subject } else { subject.because(GOES_ON) };
-            if !subjects.contains(&subject) {
-                subjects.push(subject);
+        let text = format!("{before}{}", lines(&args.chars));
+        // Where a terminal hands on a part of a line, that key is no part of it.
+        let parts = text.contains(END).then(|| text.replace(END, ""));
+        for text in [Some(text), parts].into_iter().flatten() {
+            for subject in judge(text).doubted(why).unsure().subjects(&base) {
+                let is_told = before.is_empty() || !subject.is_opaque();
+                let subject = if is_told { subject } else { subject.because(GOES_ON) };
+                if !subjects.contains(&subject) {
+                    subjects.push(subject);
+                }
             }
         }
     }
@@ -297,11 +340,6 @@ fn beginnings(open: &str) -> impl Iterator<Item = &str> {
     let ends = open.match_indices('\n').map(|(at, _)| at + 1);
     let starts = std::iter::once(0).chain(ends).filter(|at| *at < open.len());
     starts.take(MOST_OPEN).chain([open.len()]).map(|at| &open[at..])
-}
-
-/// Whether a bash of the system reads what is typed into it now.
-fn is_read_by_bash(process: &Process) -> bool {
-    process.reader().is_some_and(|reader| SHELLS.iter().any(|shell| reader == Path::new(shell)))
 }
 
 /// The process, without counting as a use of it.

@@ -199,13 +199,14 @@ impl Simple {
     pub fn bare(&self) -> Option<String> {
         let program = self.argv.first()?;
         let name = bare_name(program);
-        if name == *program {
+        let name = program::without_prefix(&name);
+        if name == program {
             return None;
         }
         // The program is one word of the text, however it is quoted there.
         let written = word::quote(program);
         let rest = self.text.strip_prefix(&written).or_else(|| self.text.strip_prefix(program))?;
-        Some(format!("{}{rest}", word::quote(&name)))
+        Some(format!("{}{rest}", word::quote(name)))
     }
 }
 

@@ -54,8 +54,13 @@ const SYSTEMS: &[&str] = &[
 
 /// What stands behind a dot when it is a variant, and no ending of a file.
 const VARIANTS: &str = "\
-    athena basic bsd debian distrib gnome gnu gtk gtk2 gtk3 huge motif nox openbsd orig real small \
-    static tiny traditional";
+    athena basic bin bsd debian distrib gnome gnu gtk gtk2 gtk3 huge motif nox openbsd orig real small \
+    static tiny traditional ws";
+
+/// Programs that some systems call the same behind `g` or `gnu`, and that do not look only.
+const GNU: &str = "\
+    chroot chgrp chmod chown cp csplit date dd env kill link ln mkdir mkfifo mknod mv nice nohup ptx rm \
+    rmdir shred shuf stty sync tee touch truncate uniq unlink";
 
 /// The name under which a program is known.
 pub(super) fn known_name(program: &str) -> Cow<'_, str> {
@@ -77,6 +82,7 @@ fn plain(name: &str) -> &str {
     }
     let name = without_machine(name);
     let name = name.strip_suffix("-static").unwrap_or(name);
+    let name = without_prefix(name);
     let name = match name.split_once('.') {
         Some((first, variant)) if is_listed(VARIANTS, variant) => first,
         _ => name,
@@ -85,8 +91,21 @@ fn plain(name: &str) -> &str {
         return name;
     }
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    // What has no letters is no name.
-    if plain.is_empty() { name } else { plain }
+    // Kinds of Python have letters behind the version.
+    let version = plain.trim_end_matches(['d', 'm', 't', 'u']);
+    let version = version.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    match plain {
+        // What has no letters is no name.
+        "" => name,
+        _ if matches!(version, "python" | "pypy") => version,
+        plain => plain,
+    }
+}
+
+/// A name without what tells programs of GNU from those of the system.
+pub(super) fn without_prefix(name: &str) -> &str {
+    let known = ["gnu", "g"].iter().filter_map(|prefix| name.strip_prefix(prefix));
+    known.into_iter().find(|name| is_listed(GNU, name)).unwrap_or(name)
 }
 
 /// Leaves out the machine that a program is for, before its name or behind it.
@@ -127,6 +146,13 @@ mod tests {
             ("qemu-x86_64-static", "qemu-x86_64"),
             ("busybox-static", "busybox"),
             ("vim.basic", "vim"),
+            ("valgrind.bin", "valgrind"),
+            ("sudo.ws", "sudo"),
+            ("python3.13t", "python"),
+            ("python3.6m", "python"),
+            ("grm", "rm"),
+            ("gnuenv", "env"),
+            ("gtimeout", "gtimeout"),
             ("nc.openbsd", "nc"),
             ("ZSH5", "zsh"),
             ("x86_64", "x86_64"),

@@ -95,6 +95,8 @@ fn is_safe_git(rest: &[Word]) -> bool {
     }
     match command.value.as_str() {
         "--version" => rest.is_empty(),
+        // For each of them git asks another program about its signature.
+        "branch" if rest.iter().any(|word| word.value.contains("signature")) => false,
         "branch" => is_listing(rest),
         name => GIT_LOOKS.contains(&name),
     }
@@ -214,6 +216,8 @@ mod tests {
             "git log --format=%h%GS",
             "git show --pretty=tformat:%+G?",
             "git branch --format=%(signature:key)",
+            "git branch -a --sort=signature",
+            "git branch --list --sort=-signature:key",
             "git branch -D old",
             "git push",
             "git",

@@ -74,6 +74,8 @@ pub enum Why {
     Declares,
     /// Commands come from a file or from the input.
     Sourced,
+    /// Another program may have read a part of it before the shell does.
+    Mixed,
     /// Another shell than bash reads it.
     OtherShell,
     /// Options hide which command is run.
@@ -159,6 +161,9 @@ impl Why {
             Self::Assignment => "a variable is set",
             Self::Declares => "it changes what later commands mean",
             Self::Sourced => "commands come from a file or from the input",
+            Self::Mixed => {
+                "a program before it may read a part of it; type lines one by one (`\\u0003` drops all)"
+            }
             Self::OtherShell => "a shell other than bash reads it",
             Self::Wrapper => "options hide which command is run",
             Self::Argument => "an argument may run other programs or write files",

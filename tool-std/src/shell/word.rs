@@ -24,6 +24,8 @@ pub(super) struct Word {
     /// Begins with what is not known, or goes on with it after a dash, so that it may be any
     /// option.
     pub(super) leads: bool,
+    /// How much at its start is known, where not all of it is.
+    pub(super) fixed: usize,
 }
 
 impl Word {
@@ -34,6 +36,13 @@ impl Word {
     /// Whether it may turn out to be an option, though it does not look like one.
     pub(super) fn may_be_option(&self) -> bool {
         self.splits || self.leads
+    }
+
+    /// Whether it may turn out to begin with `text`.
+    pub(super) fn may_begin(&self, text: &str) -> bool {
+        let is_open = !self.is_literal() && !self.pipe;
+        self.value.starts_with(text)
+            || is_open && (self.splits || text.starts_with(&self.value[..self.fixed]))
     }
 
     /// What is known of its value before it runs.
@@ -103,6 +112,7 @@ impl Builder {
 
     /// Adds a character of a file name pattern.
     pub(super) fn glob(&mut self, c: char) {
+        self.open();
         self.word.leads |= self.may_begin_option();
         self.word.glob = true;
         self.raw(c.encode_utf8(&mut [0; 4]));
@@ -110,6 +120,7 @@ impl Builder {
 
     /// Adds text that stands for what is only known at run time.
     pub(super) fn unknown(&mut self, text: &str, in_quotes: bool) {
+        self.open();
         self.word.leads |= self.may_begin_option();
         self.word.splits |= !in_quotes;
         self.word.unknown = true;
@@ -118,8 +129,16 @@ impl Builder {
 
     /// Adds text that stands for a number: one word, and no option.
     pub(super) fn number(&mut self, text: &str) {
+        self.open();
         self.word.unknown = true;
         self.raw(text);
+    }
+
+    /// Says that what comes next is not known.
+    fn open(&mut self) {
+        if self.word.is_literal() {
+            self.word.fixed = self.word.value.len();
+        }
     }
 
     /// Whether what comes next decides which option the word is, or whether it is one.
@@ -270,6 +289,23 @@ mod tests {
         ] {
             assert_eq!(quote(value), shown);
         }
+    }
+
+    #[test]
+    fn what_is_not_known_may_be_anything_behind_its_start() {
+        let mut pattern = Builder::default();
+        pattern.push_str("ab");
+        pattern.glob('*');
+        pattern.push_str("c");
+        let pattern = pattern.finish();
+        for (text, expected) in [("a", true), ("ab*", true), ("abd", true), ("ac", false)] {
+            assert_eq!(pattern.may_begin(text), expected, "{text}");
+        }
+        assert!(!Word::literal("ab*c").may_begin("abd"));
+        let mut words = Builder::default();
+        words.push_str("ab");
+        words.unknown("$(x)", false);
+        assert!(words.finish().may_begin("c"));
     }
 
     #[test]

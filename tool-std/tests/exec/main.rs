@@ -10,6 +10,7 @@ mod facts;
 mod load;
 mod looking;
 mod once;
+mod pushing;
 mod sessions;
 mod spelling;
 mod support;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tool_sdk::process::{Process, Processes, Spawn};
-use tool_sdk::{Approver, Mode, Reply, Scripted, ToolError};
+use tool_sdk::{Action, Approver, Mode, Reply, Scripted, ToolError};
 
-use crate::support::{Host, session_of};
+use crate::support::{Host, check, session_of};
 
 // SB2, SH9: into which session it goes, and how far that is confined.
 #[tokio::test]
@@ -54,9 +54,26 @@ impl Typist {
         panic!("it never answered: {heard}");
     }
 
+    /// Waits until the shell is at its prompt.
+    async fn waits(&self) {
+        for _ in 0..600 {
+            if self.bash.hands_on_keys() {
+                return;
+            }
+            self.bash.look(Duration::from_millis(50), |_| {}).await;
+        }
+        panic!("it never waits");
+    }
+
     async fn types(&self, chars: &str) -> Result<(), ToolError> {
         let typed = json!({ "session_id": self.bash.id(), "chars": chars });
         self.host.outcome("write_stdin", &typed).await.result.map(drop)
+    }
+
+    /// What becomes of a text, which is not typed.
+    async fn becomes(&self, chars: &str) -> Action {
+        let typed = json!({ "session_id": self.bash.id(), "chars": chars });
+        check(&self.host, "write_stdin", &typed).await.decision.action
     }
 
     /// Types texts, of which only the last is refused.
@@ -91,11 +108,64 @@ async fn what_stands_open_is_judged_with_what_comes() {
     ] {
         Typist::new(Mode::Bypass, DENIED).is_refused(&texts, "touch").await;
     }
+    // Ctrl-D hands on a part of a line, or does nothing.
+    let texts = ["tou", "\u{4}", "ch victim\n"];
+    Typist::new(Mode::Bypass, DENIED).is_refused(&texts, "touch").await;
     // Ctrl-C drops it.
     let typist = Typist::new(Mode::Bypass, DENIED);
     for text in ["echo '\n", "\u{3}", "echo '; touch victim #'\n"] {
         typist.types(text).await.unwrap();
     }
+}
+
+// SH9, SH10: where another program may read a part, nobody knows what the shell gets.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_others_may_read_a_part_of_is_asked_about() {
+    for texts in [
+        &["head -c 1\n\"echo '\"\n"][..],
+        &["head -c 1\n\"echo '\"\n", "'; touch victim #'\n"],
+        &["head -c 1\n", "\"echo '\"\n", "'; touch victim #'\n"],
+        &["head -n 1\n", "echo 'a\nb'\n", "'; touch victim #'\n"],
+        &["head -c 2\nxxtouch victim\n"],
+        &["read -n1 x\n", "\"echo '\"\n", "'; touch victim #'\n"],
+        // It may change the keys of the terminal.
+        &["python3 -c 'x'\nqxtouch victim\n"],
+    ] {
+        let typist = Typist::new(Mode::Bypass, DENIED);
+        typist.prepare("true").await;
+        let (last, before) = texts.split_last().unwrap();
+        for text in before {
+            typist.types(text).await.unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        }
+        typist.waits().await;
+        assert_ne!(typist.becomes(last).await, Action::Allow, "{texts:?}");
+        // Ctrl-C throws away what is left of it.
+        typist.types("\u{3}").await.unwrap();
+        typist.waits().await;
+        assert_eq!(typist.becomes("echo 'a b'\n").await, Action::Allow, "{texts:?}");
+    }
+    // What can leave nothing open needs none.
+    let typist = Typist::new(Mode::Bypass, DENIED);
+    typist.prepare("true").await;
+    for text in ["head -n 1\n", "y\n", "cd .\nmkdir a b\necho 'a b'\n"] {
+        typist.types(text).await.unwrap();
+    }
+    typist.waits().await;
+    assert_eq!(typist.becomes("echo 'a b'\n").await, Action::Allow);
+}
+
+// SH9: an option may change what a text means.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_bash_with_other_options_is_another_shell() {
+    let host = Host::new(Mode::Bypass, DENIED);
+    let words = ["--noprofile", "--norc", "+O", "interactive_comments", "-i"];
+    let bash = Spawn::exec("bash", words).terminal(true).folder(host.folder.path());
+    let bash = Processes::of(&host.session).start(&bash).unwrap();
+    let typist = Typist { host, bash };
+    typist.waits().await;
+    assert_eq!(typist.becomes("# it's\n").await, Action::Ask);
 }
 
 // SH9: a narrow rule covers a text only with what it goes on with.
@@ -106,6 +176,7 @@ async fn a_rule_covers_no_text_that_goes_on() {
     let bash = Spawn::exec("bash", words).terminal(true).folder(host.folder.path());
     let bash = Processes::of(&host.session).start(&bash).unwrap();
     let typist = Typist { host, bash };
+    typist.waits().await;
     typist.types("echo a\n").await.unwrap();
     let open = |typed: &str| typed.find('\'').map_or(typed.len(), |at| at.saturating_sub(5));
     typist.bash.type_from("echo '\n", None, open).await.unwrap();
@@ -147,6 +218,7 @@ async fn what_rebinds_words_or_keys_is_asked_about() {
         let bash = Spawn::exec("bash", ["--noprofile", "--norc", "-i"]).terminal(true);
         let bash = Processes::of(&host.session).start(&bash).unwrap();
         let typist = Typist { host, bash };
+        typist.waits().await;
         typist.is_refused(&[text], "").await;
         typist.types("stty -echo cols 100\n").await.unwrap();
     }

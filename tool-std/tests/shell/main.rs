@@ -7,6 +7,7 @@ mod corpus;
 mod fixtures;
 mod laws;
 mod mutants;
+mod names;
 mod places;
 mod redirections;
 mod spellings;

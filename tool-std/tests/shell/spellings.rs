@@ -51,7 +51,7 @@ fn no_spelling_passes() {
         ("echo $[$(rm x)]", "?*", Ask, Deny),
         ("compgen -C 'rm x'", "?*", Ask, Ask),
         ("complete -C 'rm x' ls", "?*", Ask, Ask),
-        ("bind -x '\"a\": rm x'", "?*", Ask, Ask),
+        ("bind -x '\"a\": rm x'", "?*", Ask, Deny),
         ("mapfile -C 'rm x' -c 1 a", "?*", Ask, Ask),
         ("fc -s ls=rm", "?*", Ask, Ask),
         // To bash this is no name of a variable.

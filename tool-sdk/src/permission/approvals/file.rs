@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::format::{self, MOST_BYTES};
-use super::identity::{Stamp, Version};
 use super::{StoreError, StoredApproval};
+use crate::store::version::Version;
 use crate::store::{self, Lock, place};
 
 const NAME: &str = "approvals.json";
@@ -48,12 +48,9 @@ pub(super) struct Newest {
     finished: Option<u64>,
 }
 
-/// The state of the file, if there is one that can be trusted.
-pub(super) fn stamp(folder: &Path) -> Result<Option<Stamp>, StoreError> {
-    let path = path(folder);
-    let Some(metadata) = place::look(&path)? else { return Ok(None) };
-    place::private_file(&path, &metadata)?;
-    Ok(Some(Stamp::of(&metadata)))
+/// Whether the file is still the one that was read, or as absent as it was.
+pub(super) fn is_still(last: Option<&Version>, folder: &Path) -> Result<bool, StoreError> {
+    Version::is_still(last, &path(folder))
 }
 
 /// The approvals, if there is a file; a corrupt one is set aside, which is an error.
@@ -75,7 +72,6 @@ pub(super) fn read_or_set_aside(
 fn read(folder: &Path) -> Result<Found, StoreError> {
     let path = path(folder);
     let Some(file) = place::open_private(&path)? else { return Ok(Found::Nothing) };
-    // Taken before the content, so that what is written into it meanwhile is a later state.
     let version = Version::of(file, &path)?;
     let mut bytes = Vec::new();
     // One byte more tells a file that is too long from one that just fits.

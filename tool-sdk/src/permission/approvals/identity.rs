@@ -1,12 +1,10 @@
-//! What tells a file or folder from another one that is later at the same path.
+//! What tells a folder from another one that is later at the same path.
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-
-use super::StoreError;
 
 /// A workspace as approvals know it: the path, and which folder is there.
 ///
@@ -28,7 +26,7 @@ impl Site {
     }
 }
 
-/// What tells one file or folder from another that is later at the same path.
+/// What tells one folder from another that is later at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Identity {
@@ -61,42 +59,4 @@ impl Identity {
 
 fn nanos(time: SystemTime) -> Option<u64> {
     u64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
-}
-
-/// One state of a file, as far as it is seen without reading.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    identity: Identity,
-    length: u64,
-    modified: Option<SystemTime>,
-}
-
-impl Stamp {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        let modified = metadata.modified().ok();
-        Self { identity: Identity::of(metadata), length: metadata.len(), modified }
-    }
-}
-
-/// The state of a file that was read.
-#[derive(Debug)]
-pub(super) struct Version {
-    stamp: Stamp,
-    /// Kept open, so that no later file gets its inode.
-    file: File,
-}
-
-impl Version {
-    pub(super) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
-        let metadata = file.metadata().map_err(StoreError::io("look at", path))?;
-        Ok(Self { stamp: Stamp::of(&metadata), file })
-    }
-
-    pub(super) fn stamp(&self) -> &Stamp {
-        &self.stamp
-    }
-
-    pub(super) fn file(&self) -> &File {
-        &self.file
-    }
 }

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::file::{self, Newest, Writer};
-use super::identity::{Site, Version};
+use super::identity::Site;
 use super::stored::distinct;
 use super::{Grant, GrantSource, Grantee, StoreError, StoredApproval};
 use crate::permission::Pattern;
 use crate::store::PATIENCE;
 use crate::store::place::Place;
+use crate::store::version::Version;
 use crate::tool::Subject;
 
 /// The approvals of all workspaces in one file, seen from one workspace.
@@ -220,8 +221,12 @@ impl ApprovalStore {
     fn refresh(&self, seen: &mut Seen) -> Result<(), StoreError> {
         let site = self.site()?;
         let folder = self.place.folder()?;
-        let now = folder.as_deref().map_or(Ok(None), file::stamp)?;
-        if seen.version.as_ref().map(Version::stamp) == now.as_ref() {
+        let last = seen.version.as_ref();
+        let is_still = match &folder {
+            Some(folder) => file::is_still(last, folder)?,
+            None => last.is_none(),
+        };
+        if is_still {
             return Ok(());
         }
         // Whoever asks does not wait; the next one sees what is there then.

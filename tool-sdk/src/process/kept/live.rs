@@ -191,13 +191,26 @@ impl Process {
     /// It may be another one a moment later.
     #[must_use]
     pub fn reader(&self) -> Option<PathBuf> {
+        self.reading()?.program
+    }
+
+    /// The same program with its words.
+    #[must_use]
+    pub fn reading(&self) -> Option<Attached> {
         let group = self.terminal.as_ref()?.foreground()?;
         // The others of a group may read too, and the one that leads it may only wait for them.
         if !mark::is_alone(group) {
             return None;
         }
+        mark::attached(group)
+    }
+
+    /// The folder in which the same program runs.
+    #[must_use]
+    pub fn folder(&self) -> Option<PathBuf> {
+        let group = self.terminal.as_ref()?.foreground()?;
         // Only Linux has such links.
-        std::fs::read_link(format!("/proc/{group}/exe")).ok()
+        std::fs::read_link(format!("/proc/{group}/cwd")).ok()
     }
 
     /// Waits until it has ended, at most for `within`, and takes what it wrote. While it runs, a
@@ -237,6 +250,25 @@ impl Process {
     #[must_use]
     pub fn alters(&self, text: &str) -> bool {
         self.terminal.as_ref().is_none_or(|terminal| terminal.alters(text))
+    }
+
+    /// Whether its terminal hands on each key at once, as to a shell that waits at its prompt and
+    /// edits the line itself.
+    #[must_use]
+    pub fn hands_on_keys(&self) -> bool {
+        self.terminal.as_ref().is_some_and(Terminal::hands_on_keys)
+    }
+
+    /// Says that several programs may read parts of what is typed from now on: all of that goes on
+    /// with what is typed next, until Ctrl-C throws it away.
+    pub fn mix_up(&self) {
+        self.has().mix();
+    }
+
+    /// Whether several programs [may have read](Self::mix_up) parts of what was typed.
+    #[must_use]
+    pub fn is_mixed_up(&self) -> bool {
+        self.has().is_mixed()
     }
 
     /// The programs that have its terminal, each with its words; nothing where the system does
@@ -436,10 +468,10 @@ impl Drop for Quiet<'_> {
     }
 }
 
-/// Whether what was typed of a line stays there when Ctrl-C is typed: another key interrupts, or
-/// who reads ignores it.
+/// Whether what was typed of a line stays there when Ctrl-C is typed: another key interrupts or
+/// none does, or who reads ignores it.
 fn keeps_line(terminal: &Terminal) -> bool {
-    terminal.interrupt_key().is_some_and(|key| {
+    terminal.interrupt_key().is_none_or(|key| {
         key != INTERRUPT || terminal.foreground().is_none_or(mark::ignores_interrupts)
     })
 }

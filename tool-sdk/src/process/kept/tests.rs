@@ -323,6 +323,8 @@ async fn a_program_that_reads_keys_gets_ctrl_c() {
     let keys = processes.start(&bash(script).terminal(true)).unwrap();
     heard(&keys, "ready").await;
     keys.type_in("abc\u{3}def").await.unwrap();
+    // Nothing was thrown away.
+    assert_eq!(keys.typed(), "abcdef");
     let look = keys.look(HANGS, |_| {}).await;
     assert_eq!(look.exit, Some(Exit::Code(0)));
     let words = look.output.text();

@@ -24,6 +24,8 @@ pub(super) struct Typed {
     seen: VecDeque<(CallId, Option<String>)>,
     /// Whether a call was forgotten before it typed.
     forgets: bool,
+    /// Whether nobody knows what read which part, so that all of it goes on.
+    is_mixed: bool,
 }
 
 impl Typed {
@@ -54,11 +56,21 @@ impl Typed {
         }
     }
 
+    /// Says that several programs may have read parts.
+    pub(super) fn mix(&mut self) {
+        self.is_mixed = true;
+    }
+
+    pub(super) fn is_mixed(&self) -> bool {
+        self.is_mixed
+    }
+
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         // What stands before it was thrown away with it.
         if let Some(at) = self.bytes.iter().rposition(|byte| *byte == 0x3) {
             self.bytes.drain(..=at);
+            self.is_mixed = false;
         }
     }
 
@@ -69,7 +81,7 @@ impl Typed {
 
     fn open(&self, open_from: OpenFrom<'_>) -> String {
         let text = self.text();
-        let from = open_from(&text);
+        let from = if self.is_mixed { 0 } else { open_from(&text) };
         text.get(from..).map_or(text.clone(), str::to_owned)
     }
 }
@@ -119,6 +131,18 @@ mod tests {
         typed.push(b"l");
         typed.push(b"x\x03y");
         assert_eq!(typed.text(), "y");
+    }
+
+    // SH9: who reads what is not known until all of it is thrown away.
+    #[test]
+    fn what_several_may_have_read_goes_on() {
+        let mut typed = Typed::default();
+        typed.mix();
+        typed.push(b"a\nb\n");
+        typed.settle(&line_start);
+        assert_eq!((typed.text().as_str(), typed.is_mixed()), ("a\nb\n", true));
+        typed.push(b"\x03");
+        assert_eq!((typed.text().as_str(), typed.is_mixed()), ("", false));
     }
 
     #[test]

@@ -50,11 +50,18 @@ impl Terminal {
         (has_key && !is_end) || changes_letters(&modes, text)
     }
 
-    /// The character that interrupts, where one does.
+    /// Whether it hands on each key at once, as to a program that edits lines itself.
+    pub(in crate::process) fn hands_on_keys(&self) -> bool {
+        tcgetattr(self.0.get_ref())
+            .is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ICANON))
+    }
+
+    /// The character that interrupts and throws away what was not read, where one does.
     pub(in crate::process) fn interrupt_key(&self) -> Option<char> {
         let modes = tcgetattr(self.0.get_ref()).ok()?;
         let key = modes.special_codes[SpecialCodeIndex::VINTR];
-        modes.local_modes.contains(LocalModes::ISIG).then(|| char::from(key))
+        let throws_away = !modes.local_modes.contains(LocalModes::NOFLSH);
+        (throws_away && modes.local_modes.contains(LocalModes::ISIG)).then(|| char::from(key))
     }
 
     /// Throws away what was typed and is not read yet, if Ctrl-C interrupts here; whether it

@@ -46,6 +46,51 @@ pub(super) fn start(text: &str) -> usize {
     start + text[start..].chars().take_while(|c| *c == '\u{4}' && start == at).count()
 }
 
+/// Whether a program of an earlier line may read what comes behind that, or change the keys of
+/// the terminal, so that a shell gets something else.
+pub(super) fn is_mixed(text: &str) -> bool {
+    let (mut start, mut at) = (0, 0);
+    let mut reading = Reading::default();
+    for line in text.split_inclusive('\n') {
+        if start < at && (reading.lost || reading.has_ended()) {
+            let before = &text[start..at];
+            if reading.lost || may_read(before) {
+                return true;
+            }
+            (start, reading) = (at, Reading::default());
+        }
+        at += line.len();
+        reading.line(line);
+    }
+    false
+}
+
+/// Whether something of it may leave a shell in a quote or the like, whatever is left out before
+/// it.
+pub(super) fn may_open(text: &str) -> bool {
+    text.contains(['\'', '"', '`', '\\', '{', '['])
+        || ["<<", "((", "case"].iter().any(|part| text.contains(part))
+}
+
+/// Builtins and programs that read nothing but what they are told, and leave the keys alone.
+const READS_NOTHING: &str = "\
+    : [ basename cd chmod date df dirname du echo export false id jobs ls mkdir nproc popd printf pushd \
+    pwd readlink realpath rmdir seq set sleep stat test touch true type umask uname unset which whoami";
+
+fn may_read(text: &str) -> bool {
+    let understood = understand(text);
+    let reads_nothing = |name: &str| READS_NOTHING.split(' ').any(|it| it == name);
+    // A line that only has a comment does nothing.
+    let is_nothing =
+        text.lines().all(|line| matches!(line.trim_start().chars().next(), None | Some('#')));
+    !is_nothing
+        && (understood.opaque.is_some()
+            || understood
+                .commands
+                .iter()
+                .any(|it| !it.argv.first().is_some_and(|it| reads_nothing(it))))
+}
+
 /// What goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frame {

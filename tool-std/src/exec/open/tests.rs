@@ -92,6 +92,32 @@ fn what_goes_on_is_kept() {
     check(&long, &long);
 }
 
+// SH9: what reads a part of a text leaves another text to the shell.
+#[test]
+fn lines_behind_what_may_read_them_are_mixed() {
+    for text in [
+        "head -c 1\n\"echo '\"\n",
+        "python3 -c 'x'\nls\n",
+        "cd a && head -n 1\nls\n",
+        "echo $(head -c 1)\nls\n",
+        "x=$[1]; head\nls\n",
+        "./x\nls",
+        "case x in\nls\n",
+    ] {
+        assert!(is_mixed(text), "{text:?}");
+    }
+    for text in [
+        "head -c 1\n",
+        "cd a\nmkdir b; ls\nmake\n",
+        "cat <<'X'\nit's\nX\n",
+        "# it's\n\nmake\n",
+        "make &&\nmake install\n",
+        "make",
+    ] {
+        assert!(!is_mixed(text), "{text:?}");
+    }
+}
+
 /// Whether bash waits for more behind a script; where it finds a mistake, it begins anew with
 /// the next line.
 fn stands_open(script: &str) -> bool {

@@ -3,6 +3,8 @@
 //! Of these programs too little is known for a list of all that is harmless: they have too
 //! many options. So the dangerous ones are listed.
 
+use crate::shell::word::Word;
+
 /// What is dangerous among the arguments of some programs.
 #[derive(Debug)]
 pub(super) struct Acts {
@@ -206,23 +208,30 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Acts {
-    /// Whether an argument is dangerous to it.
-    pub(super) fn object_to(&self, argument: &str) -> bool {
-        let cluster = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        cluster.is_some_and(|cluster| cluster.contains(|c| self.letters.contains(c)))
-            || self.begins.iter().any(|begin| argument.starts_with(begin))
-            || self.within.iter().any(|part| argument.contains(part))
+    /// Whether one of the arguments is dangerous to it.
+    pub(super) fn object_to(&self, words: &[Word]) -> bool {
+        words.iter().enumerate().any(|(at, word)| {
+            let argument = word.value.as_str();
+            let cluster = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            // What is worked on has any name.
+            let is_value =
+                argument.starts_with('-') || at > 0 && words[at - 1].value.starts_with('-');
+            let is_open = !word.is_literal() && is_value;
+            cluster.is_some_and(|cluster| cluster.contains(|c| self.letters.contains(c)))
+                || self.begins.iter().any(|begin| word.may_begin(begin))
+                || self.within.iter().any(|part| is_open || argument.contains(part))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{Word, of};
     use crate::shell::program::known_name;
 
-    fn has_one<'w>(program: &str, mut arguments: impl Iterator<Item = &'w str>) -> bool {
-        of(&known_name(program))
-            .is_some_and(|acts| arguments.any(|argument| acts.object_to(argument)))
+    fn has_one<'w>(program: &str, arguments: impl Iterator<Item = &'w str>) -> bool {
+        let words: Vec<_> = arguments.map(Word::literal).collect();
+        of(&known_name(program)).is_some_and(|acts| acts.object_to(&words))
     }
 
     // SH6

@@ -5,8 +5,10 @@
 //! without a profile is left to the rules.
 
 mod acts;
+mod operands;
 mod profiles;
 mod sed;
+mod variables;
 
 use self::acts::Acts;
 use self::profiles::{PROFILES, Profile};
@@ -23,83 +25,71 @@ pub(super) fn has_profile(program: &str) -> bool {
 /// The programs of which something is known.
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    PROFILES.iter().flat_map(|profile| profile.names).copied().chain(acts::names())
+    let profiles = PROFILES.iter().flat_map(|profile| profile.names).copied();
+    profiles
+        .chain(operands::names())
+        .chain(["stty"])
+        .chain(acts::names())
+        .chain(variables::NAMES.iter().copied())
 }
 
 /// Whether an argument of a known program may run another one or write a file.
 ///
 /// `open_end` says that more words may come, which nobody has seen.
 pub(super) fn has_argument(words: &[Word], open_end: bool) -> bool {
-    let Some(head) = words.first() else { return false };
+    let Some((head, rest)) = words.split_first() else { return false };
     let name = known_name(&head.value);
-    if name == "wait" {
-        return words[1..].iter().any(|word| word.value.starts_with('-'));
+    if let Some(names_one) = variables::of(&name) {
+        return names_one(rest);
     }
-    if name == "stty" {
-        return open_end || words[1..].iter().any(|word| !is_terminal_setting(&word.value));
-    }
-    if matches!(&*name, "[" | "printf" | "test") {
-        let names_one = words[1..].iter().any(|word| names_variable(&word.value));
-        return names_one || name == "printf" && counts(&words[1..]);
-    }
+    let profile = PROFILES.iter().find(|profile| profile.names.contains(&&*name));
+    let acts = match profile {
+        Some(_) => Vec::new(),
+        None => acts::of(&name).into_iter().chain(modules(&name, rest)).collect(),
+    };
+    let has_operands = operands::are_known(&name);
+    let is_known = profile.is_some() || has_operands || !acts.is_empty() || name == "stty";
+    // No row is asked before this, so that none can forget what nobody has seen.
     let is_open = || {
         open_end || (1..words.len()).any(|at| words[at].may_be_option() && !is_message(words, at))
     };
-    if has_operand(&name, &words[1..], open_end) {
-        return true;
-    }
-    let Some(profile) = PROFILES.iter().find(|profile| profile.names.contains(&&*name)) else {
-        let mut known = acts::of(&name).into_iter().chain(modules(&name, &words[1..]));
-        let acts = |it: &Acts| words[1..].iter().any(|word| it.object_to(&word.value));
-        return known.any(|it| is_open() || acts(it));
-    };
-    is_open()
-        || arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
+    is_known
+        && (is_open()
+            || has_operands && operands::act(&name, rest)
+            || acts.iter().any(|it| it.object_to(rest))
+            || name == "stty" && rest.iter().any(|word| !is_terminal_setting(&word.value))
+            || profile.is_some_and(|profile| is_object(words, profile)))
+}
+
+/// Whether what is known of a program by a profile, or by code, objects to an argument.
+fn is_object(words: &[Word], profile: &Profile) -> bool {
+    let rest = &words[1..];
+    arguments(words, profile).iter().any(|word| profile.objects_to(&word.value))
         || match profile.names[0] {
-            "awk" => awk_programs(words).any(|word| word.unknown || awk_acts(&word.value)),
-            "cargo" => {
-                arguments(words, profile).iter().any(|word| cargo_acts(&word.value))
-                    || clippy_acts(words)
-            }
-            "curl" => words[1..].iter().any(|word| names_file(&word.value)),
+            "awk" => awk_programs(words).any(|word| !word.is_literal() || awk_acts(&word.value)),
+            "cargo" => arguments(words, profile).iter().any(cargo_acts) || clippy_acts(words),
+            "curl" => rest.iter().any(names_file),
             "git" => git_acts(words),
-            "make" => words[1..].iter().any(|word| word.value.contains('=')),
+            // Any word that is not known may set a variable.
+            "make" => rest.iter().any(|word| !word.is_literal() || word.value.contains('=')),
             "npm" => {
-                words[1..].iter().any(|word| NPM_ACTS.contains(&&*word.value))
+                rest.iter().any(|word| NPM_ACTS.iter().any(|name| may_be(word, name)))
                     || arguments(words, profile).iter().any(|word| is_long(&word.value))
             }
             // An editor of lines takes `!` for a command.
-            "less" | "vim" => words[1..].iter().any(|word| word.value.starts_with(['+', '!'])),
+            "less" | "vim" => rest.iter().any(|word| word.may_begin("+") || word.may_begin("!")),
             "sed" => sed_acts(words),
             "tar" => {
-                words.get(1).is_some_and(|word| profile.has_letter(&word.value))
-                    || names_host(words)
+                rest.first().is_some_and(|it| !it.is_literal() || profile.has_letter(&it.value))
+                    || names_host(rest)
             }
             _ => false,
         }
 }
 
-/// Programs that write an operand, or set something to it: how many they have that they only
-/// read, and the letters of their options that take the next word.
-const OPERANDS: &[(&str, usize, &str)] =
-    &[("hostname", 0, ""), ("uniq", 1, "fsw"), ("xxd", 1, "Rcglnos")];
-
-/// Whether it may have such an operand.
-fn has_operand(name: &str, rest: &[Word], open_end: bool) -> bool {
-    let Some((_, read, letters)) = OPERANDS.iter().find(|it| it.0 == name) else { return false };
-    if open_end || rest.iter().any(|word| word.may_be_option() || word.glob) {
-        return true;
-    }
-    let mut operands = 0;
-    let mut words = rest.iter();
-    while let Some(word) = words.next() {
-        match word.value.strip_prefix('-') {
-            Some(option) if option.len() == 1 && letters.contains(option) => drop(words.next()),
-            Some(option) if !option.is_empty() => {}
-            _ => operands += 1,
-        }
-    }
-    operands > *read
+/// Whether a word is `text`, or may turn out to be that.
+fn may_be(word: &Word, text: &str) -> bool {
+    if word.is_literal() { word.value == text } else { word.may_begin(text) }
 }
 
 /// What is known of the programs that Python may run as modules, each once. Which option names
@@ -130,16 +120,23 @@ fn clippy_acts(words: &[Word]) -> bool {
         None => return false,
     };
     let compiler = acts::of("rustc").filter(|_| before.iter().any(|it| it.value == "clippy"));
-    compiler.is_some_and(|rustc| behind.iter().any(|word| rustc.object_to(&word.value)))
+    compiler.is_some_and(|rustc| rustc.object_to(behind))
 }
 
 /// Whether tar may take a part of a name for a machine, and start a shell there.
-fn names_host(words: &[Word]) -> bool {
-    let may_be = |word: &Word| {
+fn names_host(rest: &[Word]) -> bool {
+    let is_archive = |at: usize| {
+        rest[at].value.starts_with("--f") || at > 0 && rest[at - 1].value.ends_with('f')
+    };
+    let may_be = |(at, word): (usize, &Word)| {
         let value = word.value.as_str();
         value.contains(':') && (!value.starts_with("--") || value.starts_with("--f"))
+            || !word.is_literal() && is_archive(at)
     };
-    words[1..].iter().any(may_be) && !words.iter().any(|word| word.value == "--force-local")
+    // Behind `--` it is the name of a file.
+    let is_local =
+        || rest.iter().take_while(|it| it.value != "--").any(|it| it.value == "--force-local");
+    rest.iter().enumerate().any(may_be) && !is_local()
 }
 
 /// Whether a text among the arguments may be a command, where an argument is dangerous.
@@ -153,7 +150,7 @@ pub(super) fn may_run(words: &[Word]) -> bool {
 pub(super) fn builds_commands(program: &str, text: &str) -> bool {
     match program {
         "sed" | "gsed" => true,
-        "awk" | "gawk" | "mawk" | "nawk" => awk_runs(text),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk_runs(text),
         // They say which keys change a line that a shell reads.
         "reset" | "stty" | "tset" => true,
         // No program: a variable.
@@ -169,24 +166,6 @@ fn is_terminal_setting(argument: &str) -> bool {
         --all --save -F -a -echo -echoe -g -ixon -onlcr -opost -tostop cols columns cooked echo echoe \
         ixon onlcr opost rows sane size speed tostop";
     is_listed(HARMLESS, argument) || argument.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether bash takes what follows as a variable, and runs what stands in its subscript.
-fn names_variable(argument: &str) -> bool {
-    argument.starts_with("-v") || argument.starts_with("-R")
-}
-
-/// Whether `printf` stores in a variable how much it has written, such as in `PATH`: with `%n`
-/// bash does.
-fn counts(arguments: &[Word]) -> bool {
-    let arguments = match arguments {
-        [end, rest @ ..] if end.value == "--" => rest,
-        all => all,
-    };
-    let [format, _, ..] = arguments else { return false };
-    let is_between = |c: char| c.is_ascii_digit() || "#'+- .*hjlLtz".contains(c);
-    let format_of = |rest: &str| rest.trim_start_matches(is_between).starts_with('n');
-    !format.is_literal() || format.value.replace("%%", "").split('%').skip(1).any(format_of)
 }
 
 /// What may be options: everything before `--`.
@@ -236,20 +215,30 @@ fn is_message(words: &[Word], at: usize) -> bool {
 }
 
 /// Whether curl would send a file of this machine, or take one for the answer.
-fn names_file(argument: &str) -> bool {
+fn names_file(word: &Word) -> bool {
+    let argument = word.value.as_str();
+    let known = if word.splits { "" } else { &argument[..word.fixed] };
     // In addresses it takes brackets for several addresses at once, of any scheme.
-    let scheme = argument.split_once(':').map_or("", |(scheme, _)| scheme);
+    let (scheme, is_whole) = match argument.split_once(':') {
+        Some((scheme, _)) if word.is_literal() || scheme.len() < word.fixed => (scheme, true),
+        Some((scheme, _)) => (scheme, false),
+        None => ("", word.is_literal()),
+    };
     let address = argument.to_ascii_lowercase().replace(['{', '}', '[', ']'], "");
     let is_option = argument.starts_with('-');
     argument.starts_with('@')
         || is_option && argument.contains('@')
         || address.contains("file:")
         || scheme.contains(['{', '['])
+        || !is_whole
+            && (argument.contains(['{', '[']) || "file:".starts_with(&known.to_ascii_lowercase()))
 }
 
 /// Whether cargo gives the compiler what stands behind `--`, or is another one itself.
-fn cargo_acts(argument: &str) -> bool {
-    matches!(argument, "rustc" | "rustdoc") || argument.starts_with('+') && argument.contains('/')
+fn cargo_acts(word: &Word) -> bool {
+    let is_other = word.value.contains('/') || !word.is_literal();
+    ["rustc", "rustdoc"].iter().any(|name| may_be(word, name))
+        || word.value.starts_with('+') && is_other
 }
 
 /// Whether an option with one dash has a name of several letters, as npm takes it.
@@ -260,7 +249,8 @@ fn is_long(argument: &str) -> bool {
 /// How long a dash and letters that stand together are at most: `-ddd`.
 const MOST_LETTERS: usize = 4;
 
-/// The words that may be programs for awk: all but what parts fields, where that comes first.
+/// The words that may be programs for awk: all but what parts fields, where that comes first,
+/// and patterns of files behind a program.
 fn awk_programs(words: &[Word]) -> impl Iterator<Item = &Word> {
     let parted = match words.get(1) {
         Some(option) if option.value == "-F" => 2,
@@ -269,7 +259,16 @@ fn awk_programs(words: &[Word]) -> impl Iterator<Item = &Word> {
     };
     let is_known = |word: &&Word| word.is_literal();
     let parted = words[1..].iter().take(parted).take_while(is_known).count();
-    words[1 + parted..].iter()
+    let words = &words[1 + parted..];
+    // What stands behind an option may be the value of that.
+    let is_one = |at: usize| {
+        let before = if at > 0 { &*words[at - 1].value } else { "" };
+        let is_value = before.starts_with('-') && !(before.starts_with("-v") && before.len() > 2);
+        words[at].is_literal() && !words[at].value.starts_with('-') && !is_value
+    };
+    let first = (0..words.len()).find(|&at| is_one(at)).unwrap_or(words.len());
+    let may_be = move |(at, word): &(usize, &Word)| *at <= first || word.unknown || !word.glob;
+    words.iter().enumerate().filter(may_be).map(|(_, word)| word)
 }
 
 /// Whether a program for awk does more than print what it reads.
@@ -329,21 +328,37 @@ fn git_acts(words: &[Word]) -> bool {
         let cluster = word.value.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         cluster.is_some_and(|rest| rest.chars().any(|c| letters.is_some_and(|l| l.contains(c))))
     };
-    let is_told = |word: &Word| matches!(&*word.value, "--get" | "--list" | "-l");
-    // Behind `--` these are values.
-    let mut options = words.iter().take_while(|word| word.value != "--");
-    let only_tells = command == "config" && options.any(is_told);
+    let only_tells = command == "config" && config_tells(&words[1..]);
     // The hooks of a repository in a folder run.
-    let is_folder =
-        |word: &Word| word.value.starts_with(['.', '/', '~']) || word.value.starts_with("file:");
+    let is_folder = |word: &Word| [".", "/", "~", "file:"].iter().any(|it| word.may_begin(it));
     let pushes = matches!(command, "http-push" | "push" | "send-pack");
     if pushes && words[1..].iter().any(is_folder) {
         return true;
     }
+    let bisects = command == "bisect"
+        && words.iter().any(|word| is_listed("bad good log new old reset skip start", &word.value))
+        && !words
+            .iter()
+            .any(|word| matches!(&*word.value, "run" | "visualize" | "view" | "replay"));
     // `submodule--helper` is what does the work of `submodule`.
     let base = command.split_once("--").map_or(command, |(base, _)| base);
-    [command, base].iter().any(|name| is_listed(GIT_ACTS, name)) && !only_tells
+    [command, base].iter().any(|name| is_listed(GIT_ACTS, name)) && !only_tells && !bisects
         || words.iter().any(|word| has_letter(word) || word.value.contains("ext::"))
+        || (1..words.len()).any(|at| words[at].may_begin("ext::") && !is_message(words, at))
+}
+
+/// Whether `git config` only tells what is set. Git reads no options behind a name, and sets that
+/// to the word after it.
+fn config_tells(words: &[Word]) -> bool {
+    const PLACES: &str = "--global --local --system --worktree --show-origin --show-scope -z";
+    let words = words.iter().skip_while(|word| word.value != "config").skip(1);
+    let mut words = words.skip_while(|word| is_listed(PLACES, &word.value));
+    let Some(first) = words.next() else { return true };
+    match &*first.value {
+        "--get" | "--get-all" | "--get-regexp" | "--list" | "-l" | "get" | "list" => true,
+        // A name alone is read.
+        name => !name.starts_with('-') && first.is_literal() && words.next().is_none(),
+    }
 }
 
 /// Whether one of the programs for sed does more than print and replace.
@@ -386,7 +401,7 @@ fn given_sed(word: &str) -> Given {
 
 /// Programs that end the work of the whole machine.
 const DESTROYERS: &str = "\
-    blkdiscard cfdisk fdisk halt mkfs mkswap parted poweroff reboot sfdisk sgdisk shred shutdown \
+    blkdiscard cfdisk fdisk halt mkdosfs mke2fs mkfs mkntfs mkswap parted poweroff reboot sfdisk sgdisk shred shutdown \
     telinit wipefs";
 
 /// Whether it removes by force, or destroys what cannot be brought back.
@@ -395,14 +410,29 @@ pub(super) fn is_destructive(words: &[Word]) -> bool {
     let name = known_name(&head.value);
     match &*name {
         "rm" => is_forced_removal(words),
+        "cp" | "install" | "mv" | "tee" => words.iter().any(|word| is_disk(&word.value)),
+        "init" => words[1..].iter().any(|word| matches!(&*word.value, "0" | "6")),
+        "systemctl" => {
+            words[1..].iter().any(|word| is_listed("halt kexec poweroff reboot", &word.value))
+        }
         "dd" => words.iter().any(|word| word.value.starts_with("of=/dev/")),
         name => is_destroyer(name),
     }
 }
 
+/// Whether a path is that of a whole disk, or a part of one.
+fn is_disk(path: &str) -> bool {
+    const DISKS: &[&str] =
+        &["disk/", "dm-", "hd", "mapper/", "md", "mmcblk", "nvme", "sd", "vd", "xvd"];
+    let disk = path.strip_prefix("/dev/");
+    disk.is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))
+}
+
 /// The same of a text of words.
 pub(super) fn is_destructive_text(text: &str) -> bool {
-    let is_one = |name: &str| name == "rm" || name == "dd" || is_destroyer(name);
+    let is_one = |name: &str| {
+        is_listed("cp dd init install mv rm systemctl tee", name) || is_destroyer(name)
+    };
     let is_possible = text.split(' ').next().is_some_and(|program| is_one(&known_name(program)));
     is_possible && is_destructive(&text.split(' ').map(Word::literal).collect::<Vec<_>>())
 }
@@ -418,7 +448,7 @@ fn is_forced_removal(words: &[Word]) -> bool {
             Some((name, value)) => "-interactive".starts_with(name) && value.starts_with('n'),
             None => rest.len() > 1 && "-force".starts_with(rest),
         },
-        Some(letters) => letters.contains('f'),
+        Some(letters) => letters.contains('f') || word.splits || word.unknown,
         None => false,
     };
     let is_root = |word: &Word| {

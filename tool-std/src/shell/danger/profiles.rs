@@ -20,7 +20,7 @@ pub(super) struct Profile {
 /// All of them, but for what `danger` checks by code.
 pub(super) const PROFILES: &[Profile] = &[
     Profile {
-        names: &["awk", "gawk", "mawk", "nawk"],
+        names: &["awk", "gawk", "mawk", "nawk", "original-awk"],
         letters: "fiEelWodpD",
         harmless: "\
             assign field-separator posix traditional version",
@@ -75,30 +75,30 @@ pub(super) const PROFILES: &[Profile] = &[
         letters: "",
         harmless: "\
             abbrev abbrev-commit abbrev-ref abort absolute-git-dir after all allow-empty \
-            allow-empty-message always amend ancestry-path annotate author author-date-order \
-            autosquash autostash bare before binary branch branches cached cc check cherry \
+            allow-empty-message always amend ancestry-path and annotate atomic author author-date-order \
+            autosquash autostash bare before binary branch branches break cached cc check cherry \
             cherry-mark cherry-pick color color-words column committer compact-summary contains \
-            continue count create date date-order decorate delete depth detach diff-algorithm \
+            continue copy count create date date-order decorate delete deleted depth detach diff-algorithm discard-changes \
             diff-filter dirstat dirty dry-run edit error-unmatch exact-match exclude-standard \
-            exit-code ff ff-only find-copies find-renames first-parent fixup follow force \
+            exit-code ff ff-only follow-tags find-copies find-renames first-parent fixup follow force \
             force-with-lease format full-history full-index full-name function-context get \
-            git-dir graph grep hard heads help histogram ignore-all-space ignore-blank-lines \
-            ignore-case ignore-cr-at-eol ignore-space-change ignore-submodules ignored \
+            get-all get-regexp git-dir global graph grep hard heading heads help histogram ignore-all-space ignore-blank-lines \
+            ignore-case ignore-cr-at-eol ignore-space-change ignore-submodules ignored index \
             include-untracked indent-heuristic intent-to-add inter-hunk-context interactive \
-            is-ancestor is-inside-work-tree keep keep-index left-right list local long match \
-            max-count merge merge-base merged merges message minimal mirror mixed modified \
-            name-only name-rev name-status no-abbrev no-color no-commit no-decorate no-edit \
+            invert-grep is-ancestor is-inside-work-tree jobs keep keep-base keep-index left-right list local long match \
+            max-count merge merge-base merged merges message minimal mirror mixed modified move \
+            name-only name-rev name-status no-abbrev no-color no-commit no-commit-id no-decorate no-edit \
             no-ext-diff no-ff no-find-renames no-gpg-sign no-index no-keep-index no-merged \
             no-merges no-pager no-patch no-prefix no-rebase no-renames no-single-branch no-stat \
-            no-tags no-textconv no-track no-verify no-walk not numstat oneline only onto orphan \
+            no-tags no-textconv no-track no-verify no-walk not numbered numstat oneline or only onto orphan \
             others ours patch patch-with-stat patience pickaxe-regex \
             points-at porcelain pretty prune push quiet quit raw rebase recurse-submodules \
-            reflog regexp-ignore-case relative relative-date remotes reset-author reuse-message \
+            rebase-merges reflog regexp-ignore-case relative relative-date remotes renormalize reset-author reuse-message \
             reverse root set-upstream set-upstream-to shallow-since short shortstat show-current \
-            show-prefix show-stash show-toplevel signoff simplify-by-decoration \
+            show-origin show-prefix show-scope show-stash show-toplevel signoff simplify-by-decoration \
             since single-branch skip soft sort source squash stage staged stat stat-width \
-            submodule summary symbolic-full-name tags text theirs topo-order track unified \
-            unmerged unshallow until untracked untracked-files update verbose verify version \
+            submodule summary symbolic-full-name system tags text theirs topo-order track trailer \
+            unified unmerged unset-upstream unshallow until untracked untracked-files update verbose verify version \
             walk-reflogs word-diff worktree",
         single_dash: false,
     },
@@ -145,7 +145,7 @@ pub(super) const PROFILES: &[Profile] = &[
         single_dash: false,
     },
     Profile {
-        names: &["gdb", "lldb"],
+        names: &["gdb", "gdb-multiarch", "gdbtui", "lldb", "rust-gdb", "rust-gdbgui", "rust-lldb"],
         letters: "",
         harmless: "batch h help n nh nx p pid q quiet silent v version",
         single_dash: true,

@@ -27,6 +27,21 @@ fn arguments_that_act_are_seen() {
         "git rebase -x make",
         "git config core.pager x",
         "git config core.fsmonitor x -- --get",
+        "git config core.fsmonitor x -l",
+        "git config core.fsmonitor x --get",
+        "git config --local core.fsmonitor x --list",
+        "git config -f -l core.fsmonitor x",
+        "tar tf h:x -- --force-local",
+        "date 010100002026",
+        "date -u 010100002026",
+        "date -Iseconds 010100002026",
+        "ip -b x",
+        "ip --batch x",
+        "kubectl config set-credentials u --exec-command=x",
+        "kubectl -n a config set a b",
+        "gh alias set x !y",
+        "gh -R a/b config set pager x",
+        "pip config set global.index-url x",
         "git bundle create x HEAD",
         "git push ./x HEAD",
         "git push -q file:///x",
@@ -131,6 +146,20 @@ fn daily_work_is_not() {
         "curl -fsSL https://example.org",
         "curl https://example.org/{a,b}[1-3]",
         "git config --get user.name",
+        "git config --global --get user.name",
+        "git config user.name",
+        "git config -l",
+        "git bisect good",
+        "git bisect start HEAD v1",
+        "git push --follow-tags origin main",
+        "date -d yesterday +%F",
+        "date -ud yesterday",
+        "date --date yesterday",
+        "date -j -f %Y 2020 +%s",
+        "ip -br addr",
+        "kubectl config view",
+        "kubectl get pods -n config",
+        "gh pr create --title config",
         "printf %s\\n%%now x",
         "printf %n",
         "go test ./... -run X -v -race",
@@ -167,6 +196,19 @@ fn words_that_may_be_options_count() {
     assert!(has_argument(&message, false));
 }
 
+// SH6: no row forgets that a word may be any number of others.
+#[test]
+fn every_row_asks_what_words_are() {
+    for name in names() {
+        let mut several = words(&format!("{name} $(x)"));
+        (several[1].unknown, several[1].splits) = (true, true);
+        assert!(has_argument(&several, false), "{name}");
+        let mut pattern = words(&format!("{name} * y"));
+        (pattern[1].glob, pattern[1].leads) = (true, true);
+        assert!(has_argument(&pattern, false), "{name}");
+    }
+}
+
 // F87
 #[test]
 fn forced_removal_is_destructive() {
@@ -188,6 +230,11 @@ fn forced_removal_is_destructive() {
         "rm -r $HOME/*",
         "rm -{r,f} x",
         "mkfs.ext4 /dev/sda",
+        "mke2fs /dev/sda",
+        "cp x /dev/nvme0n1",
+        "tee /dev/sda1",
+        "systemctl poweroff",
+        "init 0",
         "dd if=x of=/dev/sda",
         "shutdown -h now",
     ] {
@@ -195,6 +242,9 @@ fn forced_removal_is_destructive() {
     }
     for text in [
         "rm x",
+        "cp x /dev/null",
+        "tee /dev/stderr",
+        "systemctl status x",
         "rm -r --interactive=once x",
         "rm -r x",
         "rm -- -f",

@@ -100,6 +100,12 @@ impl Placeholder {
             Self::Line(texts) => texts.iter().any(|text| word.value.starts_with(text)),
             Self::Path(_) => word.value.starts_with("{/"),
         };
+        let known = if word.is_literal() { word.value.len() } else { word.fixed };
+        let place = match self {
+            Self::Line(texts) => texts.iter().filter_map(|text| word.value.find(text)).min(),
+            Self::Path(path) => word.value.find(&path[..1]),
+        };
+        word.fixed = place.unwrap_or_default().min(known);
         word.unknown = true;
         word.leads |= leads || word.value.starts_with('-');
         if self.is(&word) {

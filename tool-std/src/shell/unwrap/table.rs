@@ -75,7 +75,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     ),
     wrapper(&["time"], Transparent, &["-p"], &[], 0),
     wrapper(
-        &["sudo"],
+        &["sudo", "sudo-rs"],
         Judged,
         // With `-s` and `-i` a shell reads the words, and `-h` takes a word or not.
         &["-n", "-E", "-H", "-A", "-S", "-b", "-k", "--non-interactive"],
@@ -110,7 +110,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(&["exec"], Judged, &["-c", "-l"], &["-a"], 0),
     wrapper(&["command"], Judged, &["-p"], &[], 0),
     wrapper(&["builtin"], Judged, &[], &[], 0),
-    wrapper(&["busybox", "toybox"], Judged, &[], &[], 0),
+    wrapper(&["busybox", "coreutils", "toybox"], Judged, &[], &[], 0),
     wrapper(
         &["flock"],
         Judged,
@@ -233,6 +233,13 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     wrapper(&["bubblejail", "minijail", "nsjail", "pseudo", "catatonit"], Judged, &[], &[], 0),
     wrapper(&["gamemoderun", "optirun", "primusrun", "steam-run"], Judged, &[], &[], 0),
     wrapper(&["box86", "box64", "winedbg", "envchain", "systemd-cat"], Judged, &[], &[], 0),
+    wrapper(
+        &["corepack", "luit", "msgexec", "msgfilter", "not", "pg_virtualenv"],
+        Judged,
+        &[],
+        &[],
+        0,
+    ),
     runner(&["cabal", "lerna", "opam", "stack"], &["exec"]),
     runner(&["fnm", "goenv", "jenv", "nodenv", "nvm"], &["exec", "run"]),
     runner(&["dotenvx", "foreman", "honcho", "volta"], &["run"]),
@@ -264,6 +271,7 @@ pub(super) const UNCERTAIN: &[(&[&str], &[&str])] = &[
     (&["lxterm", "mate-terminal", "rxvt", "uxterm", "x-terminal-emulator"], &[]),
     (&["dockerize", "hivemind", "overmind", "wait-for-it"], &[]),
     (&["scriptlive"], &[]),
+    (&["gprofng"], &["app"]),
     (&["guix"], &["environment", "shell"]),
 ];
 

@@ -1,3 +1,5 @@
+//! What is noted of foreign tools, and how others see it.
+
 use super::*;
 
 fn sight(description: &str, command: &str) -> Sight {

@@ -1,0 +1,110 @@
+//! What names stand for to `git push`, by the settings of a repository.
+//!
+//! **Invariant:** what cannot be read is not known, and nothing is run to ask for it.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// How much of the settings is read, in bytes.
+const MOST_READ: u64 = 256 << 10;
+
+/// The top of the work tree that a folder lies in.
+pub(super) fn top(folder: &Path) -> Option<PathBuf> {
+    let is_top = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    folder.ancestors().find(is_top).map(Path::to_owned)
+}
+
+/// The addresses in the settings of the repository whose top is `folder`, none where it is not
+/// one; nothing when they are not known.
+pub(super) fn of(folder: &Path) -> Option<Vec<String>> {
+    let (own, common) = match folder.join(".git") {
+        git if git.is_dir() => (git.clone(), git),
+        git if git.is_file() => {
+            let own = folder.join(read(&git)?.strip_prefix("gitdir:")?.trim());
+            let common = read(&own.join("commondir")).map(|common| own.join(common.trim()));
+            (own.clone(), common.unwrap_or(own))
+        }
+        _ if folder.join("HEAD").is_file() => (folder.to_owned(), folder.to_owned()),
+        _ => return Some(Vec::new()),
+    };
+    let mut found = Vec::new();
+    for file in [common.join("config"), own.join("config.worktree")] {
+        if file.symlink_metadata().is_ok() {
+            addresses(&read(&file)?, &mut found)?;
+        }
+    }
+    // Git still reads these.
+    let is_old = ["branches", "remotes"].iter().any(|old| {
+        fs::read_dir(common.join(old)).is_ok_and(|mut entries| entries.next().is_some())
+    });
+    (!is_old).then_some(found)
+}
+
+fn read(file: &Path) -> Option<String> {
+    let mut text = String::new();
+    let length = File::open(file).ok()?.take(MOST_READ).read_to_string(&mut text).ok()?;
+    (length < MOST_READ as usize).then_some(text)
+}
+
+/// Adds the addresses and the names of remotes in settings.
+fn addresses(settings: &str, found: &mut Vec<String>) -> Option<()> {
+    let mut section = String::new();
+    for line in settings.lines() {
+        let mut line = line.trim();
+        if line.ends_with('\\') {
+            return None;
+        }
+        if let Some(head) = line.strip_prefix('[') {
+            let (name, rest) = head.split_once(']')?;
+            section = name.to_ascii_lowercase();
+            if section.starts_with("url") {
+                found.push(plain(name[3..].trim()));
+            }
+            line = rest.trim();
+        }
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let key = key.trim().to_ascii_lowercase();
+        let is_remote = section.starts_with("remote") && matches!(&*key, "url" | "pushurl");
+        if is_remote || matches!(&*key, "pushdefault" | "pushremote" | "remote") {
+            found.push(plain(value.trim()));
+        }
+    }
+    Some(())
+}
+
+/// A value without its quotes.
+fn plain(value: &str) -> String {
+    let mut plain = String::with_capacity(value.len());
+    let (mut quoted, mut chars) = (false, value.chars());
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '\\' => plain.extend(chars.next()),
+            '#' | ';' if !quoted => break,
+            c => plain.push(c),
+        }
+    }
+    let end = if value.ends_with('"') { plain.len() } else { plain.trim_end().len() };
+    plain.truncate(end);
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_name_may_stand_for_is_found() {
+        let settings = "\
+            [core]\n\tbare = false\n\
+            [remote \"h\"]\n\turl = ./bare ; so\n\tpushURL = \"./x y;\\\"z\"\n\
+            [url \"./c\"] insteadOf = https://a\n\
+            [branch \"main\"]\n\tremote = ../d\n\
+            [submodule \"s\"]\n\turl = ./s\n";
+        let mut found = Vec::new();
+        addresses(settings, &mut found).unwrap();
+        assert_eq!(found, ["./bare", "./x y;\"z", "./c", "../d"]);
+        assert!(addresses("[remote \"h\"]\nurl = a\\\nb\n", &mut found).is_none());
+    }
+}
