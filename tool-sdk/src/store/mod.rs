@@ -34,7 +34,22 @@ pub(crate) struct Lock {
 
 /// Waits for the other writers for as long as `patience` lasts.
 pub(crate) fn lock(path: &Path, patience: Duration) -> Result<Lock, StoreError> {
-    let file = place::open_lock(path)?;
+    wait(place::open_lock(path)?, path, patience)
+}
+
+/// The same for a file in a folder of somebody else, in which nothing is left: who holds the lock
+/// holds it of the folder. Where folders cannot be locked, nobody waits.
+#[cfg(all(feature = "cli", feature = "mcp"))]
+pub(crate) fn lock_folder_of(path: &Path, patience: Duration) -> Result<Option<Lock>, StoreError> {
+    let folder = folder_of(path);
+    let Ok(file) = File::open(&folder) else { return Ok(None) };
+    match wait(file, &folder, patience) {
+        Err(StoreError::Io { .. }) => Ok(None),
+        locked => locked.map(Some),
+    }
+}
+
+fn wait(file: File, path: &Path, patience: Duration) -> Result<Lock, StoreError> {
     let start = Instant::now();
     loop {
         match file.try_lock() {

@@ -19,7 +19,7 @@ use tool_sdk::{Context, Output, State, Subject, ToolError, tool};
     display(
         name = "Add server",
         primary = name,
-        show(name, command, args, url),
+        show(name, command, args),
         summary = "Adding the server {name}",
         preview = shown
     ),
@@ -37,8 +37,10 @@ pub async fn register_mcp_server(
     /// The arguments of the program.
     args: Option<Vec<String>>,
     /// Variables for the program, each as NAME=VALUE. Secrets do not belong here.
+    #[arg(sensitive)]
     env: Option<Vec<String>>,
     /// Where it listens, for a server that is not started here.
+    #[arg(sensitive)]
     url: Option<String>,
     upstreams: State<Upstreams>,
     cx: &Context,
@@ -222,6 +224,18 @@ mod tests {
             assert_eq!(address(&args).as_deref(), Some(expected));
             assert!(!shown_text(&args).contains("s3cret"));
         }
+    }
+
+    // F126: models put secrets where they do not belong; whoever is asked sees them nowhere.
+    #[test]
+    fn values_of_variables_and_whole_addresses_are_not_shown() {
+        let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
+        let display = &registry.get("register_mcp_server").unwrap().definition().display;
+        let arguments = json!({
+            "name": "x", "command": "y", "env": ["KEY=s3cret"], "url": "https://a.example/?k=s3cret",
+        });
+        let shown = display.masked(&arguments.to_string()).to_string();
+        assert!(!shown.contains("s3cret") && shown.contains("\"command\":\"y\""), "{shown}");
     }
 
     fn shown_text(args: &RegisterMcpServerArgs) -> String {

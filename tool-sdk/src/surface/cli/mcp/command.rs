@@ -9,7 +9,7 @@ use super::super::exit::{DENIED, FAILED, Failure, Result, USAGE, with_cause};
 use super::super::guard::{Answers, Guard};
 use super::super::{App, Io, config, grammar, place, style};
 use super::entry::Entry;
-use super::file::Document;
+use super::file::{Document, there_already};
 use super::{Foreign, Need, pins};
 use crate::error::ToolError;
 use crate::permission::spelt;
@@ -186,8 +186,7 @@ fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let entry = entry(server, matches)?;
     let others = config::load(levels, io)?.servers;
     if others.iter().any(|other| other.name == server) {
-        return Err(Failure::usage(format_args!("there is a server `{server}` already"))
-            .hint(format_args!("`mcp remove {server}` takes it away")));
+        return Err(there_already(server));
     }
     let table = entry.table();
     // With the others, so that names that cannot stand side by side are found now.
@@ -207,7 +206,7 @@ fn add(app: &App, levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
         let words = format_args!("`{server}` says something else of its tools than was shown");
         return Err(Failure::new(FAILED, ToolError::conflict(words)).hint("look at it again"));
     }
-    Document::read(&path)?.add(server, table)?;
+    Document::to_change(&path)?.add(server, &table)?;
     io.say(format_args!("added {server} with {} tools to {}", tools.len(), path.display()));
     Ok(0)
 }
@@ -245,7 +244,7 @@ fn remove(levels: &[&ArgMatches; 2], io: &mut Io<'_>) -> Result {
     let server = name(levels);
     let path = config::path(levels, io)
         .ok_or_else(|| Failure::config("there is no configuration that could be written"))?;
-    if !Document::read(&path)?.remove(server)? {
+    if !Document::to_change(&path)?.remove(server)? {
         let words = format_args!("there is no server `{}`", server.escape_debug());
         return Err(Failure::new(USAGE, ToolError::not_found(words))
             .hint(format_args!("{} names them", path.display())));

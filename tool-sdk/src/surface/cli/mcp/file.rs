@@ -1,7 +1,9 @@
 //! The configuration file, changed where a server comes or goes, and nowhere else.
 //!
-//! Comments, the order of things and every spelling stay. What cannot be understood is left
-//! as it is, and what a change would do beyond what it is for is not written.
+//! Comments, the order of things and every spelling stay, line ends too. What cannot be understood
+//! is left as it is, and what a change would do beyond what it is for is not written.
+//!
+//! **Invariant:** what somebody else writes meanwhile is not lost.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,8 +12,10 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use super::super::exit::{Failure, Result};
-use crate::store;
+use super::super::exit::{FAILED, Failure, Result, with_cause};
+use super::splice;
+use crate::error::ToolError;
+use crate::store::{self, Lock, PATIENCE};
 
 /// The table in which the tables of the servers are.
 const SERVERS: [&str; 2] = ["mcp", "servers"];
@@ -19,8 +23,15 @@ const SERVERS: [&str; 2] = ["mcp", "servers"];
 /// A configuration that was understood.
 pub(super) struct Document {
     path: PathBuf,
+    text: String,
     before: toml::Table,
     now: DocumentMut,
+}
+
+/// A configuration that nobody else changes until it is written.
+pub(super) struct Change {
+    document: Document,
+    _lock: Option<Lock>,
 }
 
 impl Document {
@@ -35,19 +46,47 @@ impl Document {
         })?;
         let before = toml::from_str(&text)
             .map_err(|error| wrong(path, &text, error.span(), error.message()))?;
-        Ok(Self { path: path.to_owned(), before, now })
+        Ok(Self { path: path.to_owned(), text, before, now })
     }
 
+    /// Waits until nobody else changes the file, and reads it.
+    pub(super) fn to_change(path: &Path) -> Result<Change> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| cannot("write", path, error))?;
+        }
+        let lock = store::lock_folder_of(&real(path), PATIENCE)
+            .map_err(|error| Failure::new(FAILED, ToolError::unavailable(with_cause(&error))))?;
+        Ok(Change { document: Self::read(path)?, _lock: lock })
+    }
+}
+
+impl Change {
     /// Writes a server down.
-    pub(super) fn add(mut self, server: &str, mut table: Table) -> Result<()> {
+    pub(super) fn add(self, server: &str, table: &Table) -> Result<()> {
+        self.document.add(server, table)
+    }
+
+    /// Takes a server away, however it is spelt; says whether there was one.
+    pub(super) fn remove(self, server: &str) -> Result<bool> {
+        self.document.remove(server)
+    }
+}
+
+impl Document {
+    fn add(mut self, server: &str, table: &Table) -> Result<()> {
         let mut expected = self.before.clone();
         let described: toml::Table = toml::from_str(&table.to_string())
             .map_err(|error| cannot("change", &self.path, error))?;
-        if let Some(servers) = deep(&mut expected) {
-            servers.insert(server.to_owned(), described.into());
+        if let Some(servers) = deep(&mut expected)
+            && servers.insert(server.to_owned(), described.into()).is_some()
+        {
+            return Err(there_already(server));
         }
-        if !self.now.is_empty() {
-            table.decor_mut().set_prefix("\n");
+        // At the end, where nothing else has to make room for it.
+        let block = format!("[{}.{server}]\n{table}", SERVERS.join("."));
+        let appended = splice::appended(&self.text, &block);
+        if says(&appended, &expected) {
+            return self.replace(&appended);
         }
         let mut within: &mut dyn TableLike = self.now.as_table_mut();
         for name in SERVERS {
@@ -61,12 +100,11 @@ impl Document {
                 Failure::config(format_args!("`{name}` in `{}` is no table", self.path.display()))
             })?;
         }
-        within.insert(server, Item::Table(table));
+        within.insert(server, Item::Table(table.clone()));
         self.write(&expected)
     }
 
-    /// Takes a server away, however it is spelt; says whether there was one.
-    pub(super) fn remove(mut self, server: &str) -> Result<bool> {
+    fn remove(mut self, server: &str) -> Result<bool> {
         let mut expected = self.before.clone();
         if deep(&mut expected).and_then(|servers| servers.remove(server)).is_none() {
             return Ok(false);
@@ -84,16 +122,31 @@ impl Document {
 
     /// Writes what is there now, if it says what it should and nothing else.
     fn write(&self, expected: &toml::Table) -> Result<()> {
-        let text = self.now.to_string();
-        let said: Option<toml::Table> = toml::from_str(&text).ok();
-        if said.map(pruned) != Some(pruned(expected.clone())) {
+        let text = splice::kept(&self.text, &self.now.to_string());
+        if !says(&text, expected) {
             return Err(Failure::config(format_args!(
                 "`{}` cannot be changed without changing more; change it by hand",
                 self.path.display()
             )));
         }
-        replace(&self.path, &text).map_err(|error| cannot("write", &self.path, error))
+        self.replace(&text)
     }
+
+    fn replace(&self, text: &str) -> Result<()> {
+        replace(&self.path, text).map_err(|error| cannot("write", &self.path, error))
+    }
+}
+
+/// What is said to who would write a server down a second time.
+pub(super) fn there_already(server: &str) -> Failure {
+    Failure::usage(format_args!("there is a server `{server}` already"))
+        .hint(format_args!("`mcp remove {server}` takes it away"))
+}
+
+/// Whether a text says what is expected, and nothing else.
+fn says(text: &str, expected: &toml::Table) -> bool {
+    let said: Option<toml::Table> = toml::from_str(text).ok();
+    said.map(pruned) == Some(pruned(expected.clone()))
 }
 
 /// The servers of a configuration as data, made where they are missing.
@@ -162,11 +215,7 @@ fn cannot(doing: &str, path: &Path, error: impl std::fmt::Display) -> Failure {
 
 /// The new file takes the place of the old one in one step, and keeps who may read it.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    // A link stays a link.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = real(path);
     let old = fs::metadata(&path);
     store::replace(&path, |file| {
         file.write_all(text.as_bytes())?;
@@ -175,6 +224,11 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
             Err(_) => Ok(()),
         }
     })
+}
+
+/// Where the file is: a link stays a link.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]
@@ -198,9 +252,9 @@ mod tests {
     #[track_caller]
     fn check_remove(before: &str, after: &str) {
         let (_folder, path) = written(before);
-        assert!(Document::read(&path).unwrap().remove("a").unwrap(), "{before}");
+        assert!(Document::to_change(&path).unwrap().remove("a").unwrap(), "{before}");
         assert_eq!(fs::read_to_string(&path).unwrap(), after);
-        assert!(!Document::read(&path).unwrap().remove("a").unwrap());
+        assert!(!Document::to_change(&path).unwrap().remove("a").unwrap());
     }
 
     #[test]
@@ -259,9 +313,42 @@ mod tests {
             ),
         ] {
             let (_folder, path) = written(before);
-            Document::read(&path).unwrap().add("n", command("z")).unwrap();
+            Document::to_change(&path).unwrap().add("n", &command("z")).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), after);
         }
+    }
+
+    #[test]
+    fn ends_of_lines_and_comments_stay() {
+        let mine = "\u{feff}# Mine.\r\nmode = 'auto'\r\n";
+        let old = "[mcp.servers.a]\r\ncommand = 'x'\r\n";
+        let rest = "# to b\r\n[b]\r\nc = 1";
+        check_remove(&format!("{mine}{old}{rest}"), &format!("{mine}{rest}"));
+        let (_folder, path) = written("# only");
+        Document::to_change(&path).unwrap().add("n", &command("z")).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "# only\n\n[mcp.servers.n]\ncommand = \"z\"\n");
+    }
+
+    // Nobody loses what another one writes, and nobody writes the same server down twice.
+    #[test]
+    fn changes_at_once_are_made_one_after_the_other() {
+        let (_folder, path) = written("");
+        std::thread::scope(|scope| {
+            for server in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    let change = Document::to_change(path).unwrap();
+                    change.add(&format!("s{server}"), &command("z")).unwrap();
+                });
+            }
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("[mcp.servers.s").count(), 8, "{text}");
+        let again = Document::to_change(&path).unwrap().add("s0", &command("y"));
+        let (_, error) = again.unwrap_err().into_error().ok().unwrap();
+        assert!(error.message().contains("already"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 
     #[test]
@@ -275,7 +362,7 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         let (_folder, path) = written("mcp = 3\n");
-        assert!(Document::read(&path).unwrap().add("n", command("z")).is_err());
+        assert!(Document::to_change(&path).unwrap().add("n", &command("z")).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "mcp = 3\n");
     }
 
@@ -287,7 +374,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let new = folder.path().join("deep/config.toml");
-        Document::read(&new).unwrap().add("n", command("z")).unwrap();
+        Document::to_change(&new).unwrap().add("n", &command("z")).unwrap();
         assert_eq!(mode(&new), 0o600);
         assert_eq!(fs::read_dir(new.parent().unwrap()).unwrap().count(), 1);
 
@@ -295,7 +382,7 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let link = folder.path().join("link.toml");
         symlink(&path, &link).unwrap();
-        Document::read(&link).unwrap().add("n", command("z")).unwrap();
+        Document::to_change(&link).unwrap().add("n", &command("z")).unwrap();
         assert_eq!(mode(&path), 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert!(fs::read_to_string(&path).unwrap().contains("[mcp.servers.n]"));

@@ -7,6 +7,7 @@
 mod command;
 mod entry;
 mod file;
+mod splice;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;

@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::suspicion::{self, WORDS};
@@ -88,8 +89,7 @@ impl Form {
         }
         let mut redacted = answer.clone();
         SECRETS.redact_value(&mut redacted);
-        let begins_a_key = |text: &str| text.contains("PRIVATE KEY-----");
-        if redacted != answer || fields_of(&answer).any(begins_a_key) {
+        if redacted != answer || fields_of(&answer).any(looks_like_a_secret) {
             return Err("it holds a secret");
         }
         Ok(answer)
@@ -104,12 +104,45 @@ fn fields_of(answer: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
+/// Tokens that say by their first letters what they are, beside those that are kept out of logs.
+static TOKENS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x-u) \b (?:
+              AGE-SECRET-KEY-1[0-9A-Z]{20,}
+            | dop_v1_[0-9a-f]{32,}
+            | pypi-[A-Za-z0-9_-]{32,}
+            | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
+            | SK[0-9a-f]{32} \b
+          )",
+    )
+    .expect("the pattern is fixed")
+});
+
+/// Whether somebody filled in a secret that is not kept out of logs, where it would be a word or
+/// code: the beginning of a key, or something that is said to be a password.
+fn looks_like_a_secret(text: &str) -> bool {
+    let begins_a_key = text
+        .split("-----BEGIN ")
+        .skip(1)
+        .any(|rest| rest.split("-----").next().is_some_and(|name| name.contains("PRIVATE KEY")));
+    let told = |(at, _): (usize, &str)| {
+        let is_word = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+        let name = text[..at].rsplit(|c| !is_word(c)).next().unwrap_or_default();
+        let has_value = text[at + 1..].chars().next().is_some_and(|c| !c.is_whitespace());
+        has_value && is_secret_key(name)
+    };
+    begins_a_key || TOKENS.is_match(text) || text.match_indices('=').any(told)
+}
+
 /// Whether the words for people speak of a secret, or a field is one that hides what is typed.
 fn asks_for_secrets(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(key, one)| match one {
             Value::String(text) if key == "format" => text == "password",
-            Value::String(text) => WORDS.contains(&key.as_str()) && speaks_of_secrets(text),
+            Value::String(text) => {
+                let is_read = WORDS.contains(&key.as_str()) || key == "default";
+                is_read && speaks_of_secrets(text)
+            }
             // Choices are read by people as well.
             Value::Array(choices) if CHOICES.contains(&key.as_str()) => {
                 choices.iter().filter_map(Value::as_str).any(speaks_of_secrets)
@@ -144,12 +177,15 @@ const SECRETS_OF_PEOPLE: &[&str] = &[
     "passwort",
     "pincode",
     "pinnumber",
+    "pw",
     "pwd",
     "senha",
     "yourpin",
     "пароль",
-    "密码",
 ];
+
+/// The same in languages that set no blanks around a word.
+const UNSPACED: &[&str] = &["口令", "密码", "密碼", "パスワード", "暗証番号", "비밀번호"];
 
 /// Whether a field is called as secrets are.
 fn is_secret_name(name: &str) -> bool {
@@ -167,6 +203,7 @@ fn speaks_of_secrets(text: &str) -> bool {
     let is_one = |word: &str| is_secret_key(word) || SECRETS_OF_PEOPLE.contains(&word);
     let is_secret = |words: &[&str]| is_one(&words.concat().to_lowercase());
     [1, 2, 3].iter().any(|&many| words.windows(many).any(is_secret))
+        || UNSPACED.iter().any(|word| text.contains(word))
 }
 
 /// Spells out what does not show in the words for people.
@@ -227,6 +264,7 @@ mod tests {
             (json!({ "x": { "enum": ["PIN code", "b"] } }), "secret"),
             (json!({ "x": { "type": "string", "title": "One-time code" } }), "secret"),
             (json!({ "x": { "type": "string", "title": "Mot de passe" } }), "secret"),
+            (json!({ "x": { "type": "string", "default": "your password" } }), "secret"),
             (json!({ "a\u{200b}": { "type": "string" } }), "does not show"),
             (json!({ "a": { "type": "string", "enum": ["x\u{202e}"] } }), "does not show"),
             (json!({ "a": { "type": "string", "description": "x".repeat(MOST_BYTES) } }), "read"),
@@ -240,6 +278,9 @@ mod tests {
             ("Type your token, please.", false),
             ("Enter PIN.", false),
             ("Your passwords?", false),
+            ("Your PW?", false),
+            ("请输入密码", false),
+            ("请输入姓名", true),
             ("Which GPIO pin?", true),
             ("Pick one time that works for you.", true),
         ] {
@@ -264,8 +305,28 @@ mod tests {
             json!({ "name": "ada", "more": "x" }),
             json!({ "name": "Authorization: Bearer 3x4mpl3" }),
             json!({ "name": "-----BEGIN PRIVATE KEY-----\nMIIE" }),
+            json!({ "name": "-----BEGIN PGP PRIVATE KEY BLOCK-----" }),
+            json!({ "name": "password=hunter2xyz" }),
+            json!({ "name": "see https://a.example/?access_token=abc" }),
+            json!({ "name": format!("pypi-AgEIcHlwaS5vcmcJ{}", "a".repeat(32)) }),
+            json!({ "name": format!("SG.{}.{}", "a1".repeat(11), "b2".repeat(21)) }),
+            json!({ "name": format!("dop_v1_{}", "0f".repeat(32)) }),
+            json!({ "name": format!("AGE-SECRET-KEY-1{}", "Q0".repeat(29)) }),
+            json!({ "name": format!("SK{}", "0f".repeat(16)) }),
         ] {
             assert!(filled(wrong.clone()).is_err(), "{wrong}");
+        }
+        for usual in [
+            "SG. Lewis",
+            "SKY",
+            "pypi-publish",
+            "a=b",
+            "token = none",
+            "the password is in the safe",
+            "-----BEGIN CERTIFICATE----- is no PRIVATE KEY",
+            "size=3",
+        ] {
+            assert!(filled(json!({ "name": usual })).is_ok(), "{usual}");
         }
     }
 }

@@ -9,6 +9,7 @@
 #![expect(deprecated, reason = "the older half of the servers knows no other way")]
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ClientHandler;
@@ -35,6 +36,8 @@ const MOST_WAITING: usize = 64;
 pub(super) struct Ears {
     questions: Questions,
     changed: Notify,
+    /// Whether the server says that it tells of changes.
+    expects_news: AtomicBool,
     calls: Arc<Calls>,
     running: Arc<Mutex<Vec<Call>>>,
 }
@@ -169,6 +172,18 @@ impl Ears {
 
     pub(super) fn heard_of_change(&self) {
         self.changed.notify_one();
+    }
+
+    /// The server says that it tells of changes.
+    pub(super) fn expect_news(&self) {
+        self.expects_news.store(true, Ordering::Relaxed);
+    }
+
+    /// For a while nothing was heard: what would have been told may have changed.
+    pub(super) fn missed_news(&self) {
+        if self.expects_news.load(Ordering::Relaxed) {
+            self.heard_of_change();
+        }
     }
 
     /// Tells whoever wants to know how far a call is.

@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -24,7 +25,8 @@ use serde_json::value::RawValue;
 use sse_stream::Sse;
 
 use super::super::super::batch::{self, List};
-use super::unread;
+use super::ears::Ears;
+use super::{steady, unread};
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Result<T> = std::result::Result<T, StreamableHttpError<reqwest::Error>>;
@@ -34,7 +36,10 @@ const SOONEST: u64 = 100;
 
 /// A client that misses no answer.
 #[derive(Clone)]
-pub(super) struct Attentive(pub(super) reqwest::Client);
+pub(super) struct Attentive {
+    pub(super) client: reqwest::Client,
+    pub(super) ears: Arc<Ears>,
+}
 
 impl StreamableHttpClient for Attentive {
     type Error = reqwest::Error;
@@ -47,7 +52,7 @@ impl StreamableHttpClient for Attentive {
         token: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse> {
-        self.0.post_message(uri, message, session, token, headers).await
+        self.client.post_message(uri, message, session, token, headers).await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -64,7 +69,7 @@ impl StreamableHttpClient for Attentive {
             _ => None,
         };
         let posted = self
-            .0
+            .client
             .post_message_with_max_sse_event_size(uri, message, session, token, headers, longest);
         Ok(match posted.await? {
             StreamableHttpPostResponse::Sse(events, session) => {
@@ -91,7 +96,7 @@ impl StreamableHttpClient for Attentive {
         token: Option<String>,
         headers: Headers,
     ) -> Result<()> {
-        self.0.delete_session(uri, session, token, headers).await
+        self.client.delete_session(uri, session, token, headers).await
     }
 
     async fn get_stream(
@@ -102,7 +107,7 @@ impl StreamableHttpClient for Attentive {
         token: Option<String>,
         headers: Headers,
     ) -> Result<BoxedSseResponse> {
-        self.0.get_stream(uri, session, last, token, headers).await
+        self.client.get_stream(uri, session, last, token, headers).await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -114,9 +119,22 @@ impl StreamableHttpClient for Attentive {
         headers: Headers,
         longest: usize,
     ) -> Result<BoxedSseResponse> {
-        let got =
-            self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, longest);
-        Ok(readable(got.await?, None, longest))
+        let client = self.client.clone();
+        let open = move |last| -> BoxFuture<'static, _> {
+            let (client, uri, session) = (client.clone(), Arc::clone(&uri), session.clone());
+            let (token, headers) = (token.clone(), headers.clone());
+            Box::pin(async move {
+                let got = client.get_stream_with_max_sse_event_size(
+                    uri, session, last, token, headers, longest,
+                );
+                Ok(readable(got.await?, None, longest))
+            })
+        };
+        match last {
+            // The rest of an answer, which the library asks for again by itself.
+            Some(last) => open(Some(last)).await.map_err(steady::said_for_good),
+            None => steady::steady(open, Arc::clone(&self.ears)).await,
+        }
     }
 }
 

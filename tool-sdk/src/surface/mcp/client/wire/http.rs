@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::super::address::Address;
@@ -16,6 +17,7 @@ use super::super::remote::{Remote, RemoteError};
 use super::ears::Ears;
 use super::events::Attentive;
 use super::lines::Overflow;
+use super::pause::LONGEST;
 use super::{MAX_MESSAGE, begin, either};
 
 /// How long it may take to reach the machine.
@@ -33,19 +35,22 @@ pub(in super::super) async fn dial(
     let client = client(address.is_local()).map_err(|error| {
         RemoteError::connection("no connection can be made from here").because(error)
     })?;
+    let mut waits = ExponentialBackoff::default();
+    waits.max_delay = Some(LONGEST);
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
         .custom_headers(address.headers.clone())
         .max_sse_event_size(MAX_MESSAGE)
         // What was sent is not sent again, least of all to a server whose tools may be others
         // by now.
         .reinit_on_expired_session(false);
+    config.retry_config = Arc::new(waits);
     if let Some(token) = &address.bearer {
         config = config.auth_header(token.clone());
     }
     let meet = |mode| {
-        let client = Attentive(client.clone());
+        let ears = Arc::new(Ears::new(questions.clone()));
+        let client = Attentive { client: client.clone(), ears: Arc::clone(&ears) };
         let transport = StreamableHttpClientTransport::with_client(client, config.clone());
-        let ears = Ears::new(questions.clone());
         async move { begin(transport, None, Overflow::default(), None, ears, mode).await }
     };
     either(meet, MEETING).await

@@ -143,20 +143,19 @@ impl<T> Guarded<T> {
     /// that a flood of it costs little more than its bytes.
     fn concerns(&self, told: &mut ServerNotification) -> bool {
         let meta = told.get_meta_mut();
-        if let Some(id) = meta.subscription_id() {
-            if let Some(number) = self.known(&id) {
-                meta.set_subscription_id(RequestId::Number(number));
-            }
-            return true;
+        let subscription = meta.subscription_id();
+        if let Some(number) = subscription.as_ref().and_then(|id| self.known(id)) {
+            meta.set_subscription_id(RequestId::Number(number));
         }
         match told {
+            // Also that of a subscription, where the library keeps only so many.
+            ServerNotification::ToolListChangedNotification(_) => {
+                self.ears.heard_of_change();
+                false
+            }
             // Told here, so that no step comes after the answer.
             ServerNotification::ProgressNotification(progress) => {
                 self.ears.heard_of_progress(progress.params.clone());
-                false
-            }
-            ServerNotification::ToolListChangedNotification(_) => {
-                self.ears.heard_of_change();
                 false
             }
             ServerNotification::CancelledNotification(cancelled) => {
@@ -169,7 +168,7 @@ impl<T> Guarded<T> {
                 }
                 true
             }
-            _ => false,
+            _ => subscription.is_some(),
         }
     }
 

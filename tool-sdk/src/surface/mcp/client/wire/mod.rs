@@ -12,8 +12,10 @@ mod ids;
 mod lines;
 mod list;
 mod news;
+mod pause;
 mod refusal;
 mod stdio;
+mod steady;
 #[cfg(test)]
 mod tests;
 mod unread;
@@ -81,7 +83,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    stdio::over(read, write, None, Ears::new(questions), today())
+    stdio::over(read, write, None, Arc::new(Ears::new(questions)), today())
         .await
         .map_err(|failed| failed.error)
 }
@@ -145,14 +147,13 @@ async fn begin<T>(
     patience: Option<Duration>,
     overflow: Overflow,
     child: Option<Piped>,
-    ears: Ears,
+    ears: Arc<Ears>,
     mode: ClientLifecycleMode,
 ) -> Result<Arc<dyn Remote>, Failed>
 where
     T: Transport<RoleClient> + 'static,
 {
     let closed = CancellationToken::new();
-    let ears = Arc::new(ears);
     let (own, shared) = (overflow.clone(), Arc::clone(&ears));
     let guarded = Guarded::new(transport, patience, own, shared, closed.clone())?;
     let service = serve_client_with_lifecycle(Arc::clone(&ears), guarded, mode).await;
@@ -168,9 +169,8 @@ where
     };
     // What is kept here is kept on purpose, and elsewhere.
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-    let (peer, listener) = (service.peer().clone(), Arc::clone(&ears));
-    let listening = async move { news::listen(peer, &listener).await };
-    let stop = CancellationToken::new();
+    let listening = news::listen(service.peer().clone(), Arc::clone(&ears));
+    let stop = closed.child_token();
     tokio::spawn(stop.clone().run_until_cancelled_owned(listening));
     let _listening = stop.drop_guard();
     let (service, runtime) = (Arc::new(service), Handle::current());

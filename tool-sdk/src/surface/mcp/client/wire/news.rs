@@ -1,57 +1,48 @@
-//! Hears of changes from a server of today, which only tells those who ask for it.
+//! News of other tools from a server that only tells those who ask for it.
 //!
-//! What is asked for ends with its stream, which anything in between may cut, and when more
-//! comes at once than is kept. Then it is asked for again, later and later where it does not last.
-//!
-//! **Invariant:** a change is heard of as long as there is a connection, perhaps later.
+//! What a subscription tells is heard where it comes in, see [`ids`](super::ids). Here it is only
+//! kept: whoever ends it, it is asked for again for as long as there is a connection. What changed
+//! meanwhile nobody told, so the tools are looked at then.
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use rmcp::model::SubscriptionFilter;
-use rmcp::service::{Peer, RoleClient, ServiceError};
-use tokio::time::{Instant, sleep};
+use rmcp::model::{ErrorCode, SubscriptionFilter};
+use rmcp::service::{Peer, RoleClient, ServiceError, Subscription};
 
 use super::ears::Ears;
+use super::pause::Pause;
 
-/// How long nobody listens after the first end; every further time is twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
-
-/// What lasted so long is begun again soon.
-const STEADY: Duration = Duration::from_secs(10);
-
-/// Listens for as long as there is a connection.
-pub(super) async fn listen(peer: Peer<RoleClient>, ears: &Ears) {
-    let info = peer.peer_info();
-    let is_modern = info.as_ref().is_some_and(|it| !it.protocol_version.has_initialize());
-    let tells =
-        info.and_then(|info| info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed));
-    if !is_modern || tells != Some(true) {
+/// Hears of changes, for as long as it is waited for.
+pub(super) async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
+    let Some(info) = peer.peer_info() else { return };
+    let tools = info.capabilities.tools.as_ref();
+    if tools.and_then(|tools| tools.list_changed) != Some(true) {
         return;
     }
-    let wanted = SubscriptionFilter::builder().tools_list_changed().build();
-    let (mut wait, mut has_listened) = (FIRST_WAIT, false);
-    while !peer.is_transport_closed() {
-        let begun = Instant::now();
-        match peer.listen(wanted.clone()).await {
-            Ok(mut subscription) => {
-                if has_listened {
-                    // What changed meanwhile nobody heard.
-                    ears.heard_of_change();
+    ears.expect_news();
+    if info.protocol_version.has_initialize() {
+        // One that tells without being asked to.
+        return;
+    }
+    let mut pause = Pause::new();
+    let mut has_ended = false;
+    loop {
+        let wanted = SubscriptionFilter::builder().tools_list_changed().build();
+        match peer.listen(wanted).await {
+            Ok(subscription) => {
+                if has_ended {
+                    ears.missed_news();
                 }
-                has_listened = true;
-                while let Ok(Some(_)) = subscription.next().await {
-                    ears.heard_of_change();
-                }
+                until_its_end(subscription).await;
             }
-            // It does not know what is asked for.
-            Err(ServiceError::McpError(_)) if !has_listened => return,
+            Err(ServiceError::McpError(no)) if no.code == ErrorCode::METHOD_NOT_FOUND => return,
             Err(_) => {}
         }
-        if begun.elapsed() >= STEADY {
-            wait = FIRST_WAIT;
-        }
-        sleep(wait).await;
-        wait = LONGEST_WAIT.min(2 * wait);
+        has_ended = true;
+        pause.wait().await;
     }
+}
+
+async fn until_its_end(mut subscription: Subscription) {
+    while let Ok(Some(_)) = subscription.next().await {}
 }

@@ -27,7 +27,7 @@ pub(in super::super) fn launch<'a>(
     let run = launch.run();
     let meet = move |mode| {
         let started = Piped::start(&run);
-        let ears = Ears::new(questions.clone());
+        let ears = Arc::new(Ears::new(questions.clone()));
         async move {
             let (child, output, input) = started
                 .map_err(|error| RemoteError::connection(error.to_string()).because(error))?;
@@ -47,7 +47,7 @@ pub(super) fn over<R, W>(
     read: R,
     write: W,
     child: Option<Piped>,
-    ears: Ears,
+    ears: Arc<Ears>,
     mode: ClientLifecycleMode,
 ) -> Beginning
 where

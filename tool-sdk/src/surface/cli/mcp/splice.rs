@@ -1,0 +1,91 @@
+//! A text that was changed in one place, as far as it can be with all other bytes as they were.
+//!
+//! Who reads and writes a configuration may give all lines the same end, leave the mark at its
+//! beginning out, or end a last line that had no end.
+
+/// The mark with which some systems begin a text.
+const MARK: &str = "\u{feff}";
+
+/// `before` with a block behind it.
+pub(super) fn appended(before: &str, block: &str) -> String {
+    let end = line_end(before);
+    let mut text = before.to_owned();
+    if !text.trim_start_matches(MARK).is_empty() {
+        if !text.ends_with('\n') {
+            text.push_str(end);
+        }
+        text.push_str(end);
+    }
+    text.push_str(&block.replace('\n', end));
+    text
+}
+
+/// `after`, with the lines at both ends that are as they were `before` byte for byte so.
+pub(super) fn kept(before: &str, after: &str) -> String {
+    let (mark, own) = before.strip_prefix(MARK).map_or(("", before), |rest| (MARK, rest));
+    let end = line_end(own);
+    let old: Vec<&str> = own.split_inclusive('\n').collect();
+    let new: Vec<&str> = after.trim_start_matches(MARK).split_inclusive('\n').collect();
+    let same = |(one, other): &(&&str, &&str)| bare(one) == bare(other);
+    let first = old.iter().zip(&new).take_while(same).count();
+    let (old_rest, new_rest) = (&old[first..], &new[first..]);
+    let last = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(same).count();
+    let mut text = mark.to_owned();
+    text.extend(old[..first].iter().copied());
+    for line in &new_rest[..new_rest.len() - last] {
+        if text.len() > mark.len() && !text.ends_with('\n') {
+            text.push_str(end);
+        }
+        text.push_str(bare(line));
+        text.push_str(end);
+    }
+    text.extend(old_rest[old_rest.len() - last..].iter().copied());
+    text
+}
+
+/// A line without its end.
+fn bare(line: &str) -> &str {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// How the lines of a text end.
+fn line_end(text: &str) -> &'static str {
+    match text.split_once('\n') {
+        Some((first, _)) if first.ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_change_is_kept_to_the_byte() {
+        for (before, after, expected) in [
+            ("a\r\nb\r\nc\r\n", "a\nc\n", "a\r\nc\r\n"),
+            ("a\nb\r\nc", "a\nx\nc\n", "a\nx\nc"),
+            ("\u{feff}a\nb", "a\n", "\u{feff}a\n"),
+            ("\u{feff}a\r\nb", "b\n", "\u{feff}b"),
+            ("a\na\n", "a\n", "a\n"),
+            ("a", "a\nb\n", "a\nb\n"),
+            ("a\n", "", ""),
+            ("", "a\n", "a\n"),
+        ] {
+            assert_eq!(kept(before, after), expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_comes_behind_everything() {
+        for (before, expected) in [
+            ("", "x\ny\n"),
+            ("\u{feff}", "\u{feff}x\ny\n"),
+            ("# only\n", "# only\n\nx\ny\n"),
+            ("a\r\nb", "a\r\nb\r\n\r\nx\r\ny\r\n"),
+        ] {
+            assert_eq!(appended(before, "x\ny\n"), expected);
+        }
+    }
+}
