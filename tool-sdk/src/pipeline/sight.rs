@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::core::Core;
+use super::files;
 use crate::context::{Context, Sight, Visibility};
 use crate::permission::{Action, Grantee, Mode, Names};
 use crate::tool::Subject;
@@ -33,9 +34,11 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
     let to = Grantee::new(cx.tool().clone(), permission);
     let (core, session) = (Arc::clone(core), cx.session().clone());
+    let roots = files::several_roots(&session);
     let stored = core.stored(cx.session());
     Sight::of(move |asked, absolute| {
-        let subject = Subject::path(asked, absolute);
+        let mut subject = Subject::path(asked, absolute);
+        subject.seen_from(&roots);
         let Some(rule) = rules.decisive(&subject, &|_| None, true) else {
             return Visibility::Shown;
         };

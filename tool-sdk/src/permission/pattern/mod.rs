@@ -118,16 +118,23 @@ impl Pattern {
     /// blanks, holds at any depth.
     #[must_use]
     pub fn matches_at_any_depth(&self, subject: &str) -> bool {
-        if self.matches(subject) {
-            return true;
-        }
-        let is_bare = !self.parts.iter().any(|byte| matches!(byte, b'/' | b'\\' | b' '));
-        is_bare
-            && subject
-                .bytes()
-                .enumerate()
-                .filter(|&(_, byte)| slashed(byte) == b'/')
-                .any(|(at, _)| glob(&self.parts, &subject.as_bytes()[at + 1..], slashed))
+        self.matches(subject) || !self.has(b"/\\ ") && self.matches_below(subject)
+    }
+
+    /// The same for what is known to be a path: a blank is a part of its names.
+    pub(crate) fn matches_file_at_any_depth(&self, path: &str) -> bool {
+        self.matches(path) || !self.has(b"/\\") && self.matches_below(path)
+    }
+
+    fn has(&self, bytes: &[u8]) -> bool {
+        self.parts.iter().any(|byte| bytes.contains(byte))
+    }
+
+    /// Whether what comes after any `/` matches.
+    fn matches_below(&self, subject: &str) -> bool {
+        let slashes = subject.bytes().enumerate().filter(|&(_, byte)| slashed(byte) == b'/');
+        let mut below = slashes.map(|(at, _)| &subject.as_bytes()[at + 1..]);
+        below.any(|name| glob(&self.parts, name, slashed))
     }
 }
 
@@ -259,6 +266,9 @@ mod tests {
         assert!(env.matches_at_any_depth("a/b/.env") && !env.matches("a/b/.env"));
         assert!(!env.matches_at_any_depth("a/.env.local"));
         assert!(!Pattern::new("src/.env").matches_at_any_depth("a/src/.env"));
+        let file = Pattern::new("my file.txt");
+        assert!(file.matches_file_at_any_depth("src/my file.txt"));
+        assert!(!file.matches_at_any_depth("cat src/my file.txt"));
     }
 
     #[test]
