@@ -1,8 +1,9 @@
 //! Rules in order, and the one pure function over them: which rule decides about a subject.
 
 mod names;
+mod number;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 pub(crate) use self::names::Names;
 use super::{Action, Case, Mode, Rule};
@@ -202,8 +203,17 @@ impl Rule {
                 !items.is_empty() && items.iter().all(|item| self.matches_value(item, subject))
             }
             Value::Array(items) => items.iter().any(|item| self.matches_value(item, subject)),
+            Value::Number(number) => self.matches_number(number),
             other => self.matches_text(&other.to_string()),
         }
+    }
+
+    /// Whether the pattern is the number, or matches how it is written.
+    fn matches_number(&self, number: &Number) -> bool {
+        let is_forbidden = |text: String| self.action != Action::Allow && self.matches_text(&text);
+        number::is_same(self.pattern.as_str(), number, self.action)
+            || self.matches_text(&number.to_string())
+            || number::plain(number).is_some_and(is_forbidden)
     }
 
     fn matches_text(&self, text: &str) -> bool {

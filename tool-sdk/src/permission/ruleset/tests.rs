@@ -242,6 +242,16 @@ fn a_rule_may_look_at_one_argument() {
         Some(Action::Deny)
     );
     assert_eq!(judge("deny run(depth: 9)", json!({"depth": 9})), Some(Action::Deny));
+    // P1: the tool gets the number, and not how it was spelled.
+    for action in ["allow", "ask", "deny"] {
+        for (pattern, sent) in [("9", "9.0"), ("9", "9e0"), ("9.0", "9"), ("90", "9e1")] {
+            let arguments = serde_json::from_str(&format!(r#"{{"depth": {sent}}}"#)).unwrap();
+            let decided = judge(&format!("{action} run(depth: {pattern})"), arguments);
+            assert!(decided.is_some_and(|it| it.as_str() == action), "{action} {pattern} {sent}");
+        }
+    }
+    assert_eq!(judge("deny run(depth: 1??)", json!({"depth": 1e2})), Some(Action::Deny));
+    assert_eq!(judge("deny run(depth: 9)", json!({"depth": "9.0"})), None);
 }
 
 // F79: what is denied as a whole is hidden; a specific allow keeps it visible.
