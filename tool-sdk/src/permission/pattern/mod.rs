@@ -2,7 +2,8 @@
 //!
 //! `*` stands for any text, also across `/` and line breaks, `?` for one character, and
 //! everything else for itself. The whole subject must match. A pattern that ends in ` *`
-//! also matches without that end, so that `git *` covers `git`. At the start, `~` and
+//! also matches without that end, so that `git *` covers `git`; one that ends in `:*` means that
+//! too, beside what it says, as others write it. At the start, `~` and
 //! `$HOME` stand for the home folder. In paths, and wherever a rule forbids, `\` and `/` are
 //! the same.
 //!
@@ -184,6 +185,9 @@ fn expand_home(text: &str, home: Option<&str>) -> String {
 fn covers(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
     glob(pattern, subject, fold)
         || pattern.strip_suffix(b" *").is_some_and(|head| glob(head, subject, fold))
+        || pattern.strip_suffix(b":*").is_some_and(|head| {
+            glob(head, subject, fold) || glob(&[head, b" *"].concat(), subject, fold)
+        })
 }
 
 /// Linear but for the retries after the last `*`, which never go further back.
@@ -258,6 +262,20 @@ mod tests {
         {
             assert!(!Pattern::new(pattern).matches(subject), "{pattern} {subject}");
         }
+    }
+
+    // F73: `Bash(git push:*)` is how Claude Code has it.
+    #[test]
+    fn a_colon_before_the_last_star_may_be_a_blank() {
+        let push = Pattern::new("git push:*");
+        for subject in ["git push", "git push origin main", "git push:all"] {
+            assert!(push.matches(subject) && push.matches_literally(subject), "{subject}");
+        }
+        for subject in ["git pushed", "git pull", "git", "git push\torigin"] {
+            assert!(!push.matches(subject), "{subject}");
+        }
+        let address = Pattern::new("http://localhost:*");
+        assert!(address.matches("http://localhost:80/") && !address.matches("http://localhost.b/"));
     }
 
     #[test]

@@ -118,6 +118,26 @@ mod tests {
         assert_eq!(checked["unmatched_rules"][0]["permission"], "kidns");
         assert_eq!(checked["unmatched_rules"][1], Value::Null);
         assert_eq!(run(&["call", "--deny", "kidns", "echo", "--text", "x"]).err, warning);
+
+        let ran = run(&["check", "--deny", "*(text:secret*)", "kinds", "--json"]);
+        let warning = "warning: the rule `deny *(text:secret*)` (--deny) says nothing of the \
+                       argument `text`: write `text: ` with a blank\n";
+        assert_eq!((ran.code, ran.err.as_str()), (0, warning));
+        let checked: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(checked["unmatched_rules"][0]["pattern"], "text:secret*");
+    }
+
+    // AP3: who looks loses the same approvals as who calls, and is told so, too.
+    #[test]
+    fn a_spoilt_store_is_told() {
+        let state = tempfile::tempdir().unwrap();
+        let dir = state.path().to_str().unwrap();
+        crate::store::place::create_private(&state.path().join("approvals")).unwrap();
+        std::fs::write(state.path().join("approvals/approvals.json"), "spoilt").unwrap();
+        let setting = Setting::default();
+        let ran = setting.run(&["check", "--state-dir", dir, "kinds", "{}"]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.err.starts_with("warning: ") && ran.err.contains("approvals"), "{}", ran.err);
     }
 
     #[test]
