@@ -123,6 +123,18 @@ async fn a_broken_command_never_lets_a_call_through() {
         ),
         (json!({ "command": "echo '{'" }), "gave an answer that cannot be read"),
         (json!({ "command": "echo '{'; yes | head -c 200000000" }), "gave an answer"),
+        // As some shells of Windows write it.
+        (
+            json!({ "command": "printf '{\\0\"\\0d\\0e\\0\\377\\376'" }),
+            "gave an answer that cannot be read",
+        ),
+        (json!({ "command": "printf 'log \\377'" }), "gave an answer that cannot be read"),
+        // HK1: what was decided in the middle was not kept.
+        (
+            json!({ "command": "yes | head -c 60000; echo '{\"decision\":\"block\"}'; yes | head -c 60000" }),
+            "gave an answer that cannot be read",
+        ),
+        (json!({ "command": "yes | head -c 200000000" }), "gave an answer that cannot be read"),
     ];
     for (hook, expected) in cases {
         let opinion = before(std::slice::from_ref(&hook)).await.spoken().unwrap();
@@ -141,7 +153,7 @@ async fn a_broken_command_never_lets_a_call_through() {
 async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
     let fine = [
         "exec 0<&-; exit 0",
-        "yes | head -c 200000000",
+        "yes | head -c 60000",
         "sleep 3 & echo 'left behind'",
         "echo 'all good'",
         "echo '{}'",
