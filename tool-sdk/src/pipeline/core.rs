@@ -25,6 +25,9 @@ use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
+/// Puts somebody in front of an approver.
+pub(super) type Front = Arc<dyn Fn(Arc<dyn Approver>) -> Arc<dyn Approver> + Send + Sync>;
+
 /// What all calls of a pipeline share.
 #[derive(Clone)]
 pub(super) struct Core {
@@ -34,6 +37,8 @@ pub(super) struct Core {
     pub(super) hub: Arc<Hub>,
     pub(super) desk: Arc<Desk>,
     pub(super) approver: Option<Arc<dyn Approver>>,
+    /// Who is asked before any approver is, that of a session included.
+    pub(super) front: Option<Front>,
     pub(super) store: Option<Arc<ApprovalStore>>,
     pub(super) ask_timeout: Duration,
     pub(super) writable: Option<Arc<[PathBuf]>>,
@@ -57,6 +62,7 @@ impl Core {
             hub,
             desk: Arc::default(),
             approver: None,
+            front: None,
             store: None,
             ask_timeout: Duration::from_mins(10),
             writable: None,

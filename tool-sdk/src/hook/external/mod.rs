@@ -170,8 +170,13 @@ impl ExternalHooks {
     /// what they leave open.
     #[must_use]
     pub fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> impl Approver {
-        self.requests_told.store(true, Ordering::Relaxed);
+        self.will_be_asked();
         HooksFirst { hooks: self, inner }
+    }
+
+    /// Says that the hooks for permission requests stand in front of an approver.
+    pub(crate) fn will_be_asked(&self) {
+        self.requests_told.store(true, Ordering::Relaxed);
     }
 
     /// Tells once of hooks for permission requests that stand in front of no approver.

@@ -90,6 +90,14 @@ impl Stage {
         Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor, hooks })
     }
 
+    /// Says that somebody is asked of whom only sessions know.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers ask others"))]
+    pub(super) fn asks_others(&self) {
+        if let Some(hooks) = &self.hooks {
+            hooks.will_be_asked();
+        }
+    }
+
     /// The tools as this setting has them: not those that others stand in for.
     pub(super) fn view(&self) -> Arc<View> {
         self.pipeline.toolset().view_for(&self.session)
