@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool_sdk::{Args, WorkspacePath, tool};
+use tool_sdk::{ApprovalStore, Args, AuditLog, Mode, Redactor, WorkspacePath, tool};
 
 use super::*;
 
@@ -179,5 +179,48 @@ async fn a_denial_of_a_relative_path_holds_in_every_root() {
         let checked = pipeline.check(&session, call).await.unwrap();
         let decision = serde_json::to_value(checked).unwrap();
         assert_eq!(decision["decision"], expected, "{rule} {path}: {decision}");
+    }
+}
+
+// AP1, PA7, P6: in no mode does a tool write what the guards believe, or what they wrote down.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_the_guards_keep_is_written_by_no_tool() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for path in ["work", "state/approvals"] {
+        fs::create_dir_all(root.join(path)).unwrap();
+    }
+    std::os::unix::fs::symlink(root.join("state"), root.join("work/link")).unwrap();
+    let work = root.join("work");
+    let session = Session::new("s").lend(Workspace::open([&work]).unwrap());
+    let approvals = root.join("state/approvals");
+    for mode in [Mode::Auto, Mode::Strict, Mode::Bypass] {
+        let log = AuditLog::open(work.join("audit.jsonl"), Redactor::default()).unwrap();
+        let tools = Registry::builder().add(tools![clear, show]).build().unwrap();
+        let pipeline = Pipeline::new(tools)
+            .rules(["allow *".parse::<Rule>().unwrap()])
+            .mode(mode)
+            .approvals(ApprovalStore::open(&approvals, &work))
+            .audit(log);
+        let decision = async |tool: &str, path: &Path| {
+            let call = Call::new(tool, json!({ "path": path }));
+            let checked = pipeline.check(&session, call).await.unwrap();
+            serde_json::to_value(checked).unwrap()["decision"].as_str().unwrap().to_owned()
+        };
+        for path in [
+            approvals.join("approvals.json"),
+            approvals.join("approvals.lock"),
+            approvals.join("deep/new"),
+            approvals.clone(),
+            work.join("../state/approvals/approvals.json"),
+            work.join("audit.jsonl"),
+            "audit.jsonl".into(),
+        ] {
+            assert_eq!(decision("clear", &path).await, "deny", "{mode} {}", path.display());
+        }
+        assert_eq!(decision("show", &work.join("audit.jsonl")).await, "allow", "{mode}");
+        assert_eq!(decision("clear", &work.join("audit.json")).await, "allow", "{mode}");
+        assert_eq!(decision("clear", &root.join("state/other")).await, "allow", "{mode}");
     }
 }

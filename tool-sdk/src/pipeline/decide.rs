@@ -222,6 +222,7 @@ fn judging(
             required: prepared.approval_required(cx),
             approved: &|subject| !dangerous && approved(frame, prepared, &stored, subject),
             writable: frame.core.writable.as_deref(),
+            kept: &|path| frame.core.keeps(path),
             opinions,
         }
         .decide();

@@ -97,7 +97,9 @@ pub(crate) struct Case<'a> {
     pub(crate) approved: &'a dyn Fn(&Subject) -> bool,
     /// Where writing is allowed, when that is limited.
     pub(crate) writable: Option<&'a [PathBuf]>,
-    /// What hooks and the loop guard say; an allow only lifts an ask.
+    /// Whether the guards keep there what they go by.
+    pub(crate) kept: &'a dyn Fn(&Path) -> bool,
+    /// What hooks and the loop guard say; an allow only lifts an ask that others lift, too.
     pub(crate) opinions: &'a [Floor],
 }
 
@@ -274,8 +276,16 @@ impl Case<'_> {
             );
             return Decision::new(Action::Deny, By::Mode, reason);
         }
+        let is_written = class != RiskClass::Read;
+        if is_written && subject.absolute().is_some_and(|path| (self.kept)(path)) {
+            let reason = format!(
+                "`{}` holds what was approved or decided, and no tool writes there",
+                subject.text()
+            );
+            return Decision::new(Action::Deny, By::Roots, reason);
+        }
         match self.writable {
-            Some(roots) if class != RiskClass::Read => self.within(roots, subject, class, decided),
+            Some(roots) if is_written => self.within(roots, subject, class, decided),
             _ => decided,
         }
     }

@@ -42,6 +42,7 @@ impl Setup {
             required: self.required,
             approved: &|subject| self.approved.iter().any(|it| it == subject.text()),
             writable: self.writable.as_deref(),
+            kept: &|path| path.starts_with("/state"),
             opinions: &self.opinions,
         }
         .decide()
@@ -142,6 +143,26 @@ fn nothing_is_written_outside_the_writable_roots() {
     assert_eq!(file("/work/out/a").decide().action, Action::Allow);
     assert_eq!(file("/work/outer/a").decide().by, By::Roots);
     assert_eq!(file("/work/src").decide_as(RiskClass::Read).action, Action::Allow);
+}
+
+// AP1, PA7: what was approved and what was decided is written by nobody but the guards.
+#[test]
+fn nothing_is_written_where_the_guards_keep_what_they_know() {
+    for mode in [Mode::Auto, Mode::Strict, Mode::Bypass] {
+        let file = |path: &str| Setup {
+            mode,
+            subjects: vec!["y".into(), Subject::path("x", path)],
+            approved: vec!["x".to_owned()],
+            opinions: vec![opinion(Action::Allow)],
+            ..Setup::new(&["allow *"], &[])
+        };
+        let refused = file("/state/approvals.json").decide();
+        assert_eq!((refused.action, refused.by), (Action::Deny, By::Roots), "{mode}");
+        assert!(refused.reason.contains("no tool writes"), "{}", refused.reason);
+        assert_eq!(file("/work/a").decide().action, Action::Allow, "{mode}");
+        let read = file("/state/approvals.json").decide_as(RiskClass::Read);
+        assert_eq!(read.action, Action::Allow, "{mode}");
+    }
 }
 
 // F92: of what names no file nobody knows where it writes, unless something holds it there.

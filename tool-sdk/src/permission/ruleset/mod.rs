@@ -81,6 +81,7 @@ impl Ruleset {
             required: None,
             approved: &|_| false,
             writable: None,
+            kept: &|_| false,
             opinions: &[],
         };
         (!looks_inside).then(|| case.decide().action)
