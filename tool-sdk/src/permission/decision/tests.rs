@@ -31,21 +31,26 @@ impl Setup {
 
     fn decide_as(&self, class: RiskClass) -> Decision {
         let all = Ruleset::new(self.rules.clone());
+        let own = all.about(NAMES);
+        let approved = |subject: &Subject| self.approved.iter().any(|it| it == subject.text());
+        Case { class, approved: &approved, ..self.case(&all, &own) }.decide()
+    }
+
+    fn case<'a>(&'a self, all: &'a Ruleset, own: &'a Ruleset) -> Case<'a> {
         Case {
-            own: &all.about(NAMES),
-            all: &all,
+            own,
+            all,
             mode: self.mode,
             trusting: !self.distrusting,
-            class,
+            class: RiskClass::Execute,
             subjects: Some(&self.subjects),
             argument: &|_| None::<Value>,
             required: self.required,
-            approved: &|subject| self.approved.iter().any(|it| it == subject.text()),
+            approved: &|_| false,
             writable: self.writable.as_deref(),
             kept: &|path| path.starts_with("/state"),
             opinions: &self.opinions,
         }
-        .decide()
     }
 
     fn decide(&self) -> Decision {
@@ -130,6 +135,32 @@ fn hooks_tighten_and_only_lift_asks() {
     assert_eq!(with(Action::Allow, Setup::default()).by, By::Hook);
     let both = vec![opinion(Action::Ask), opinion(Action::Allow)];
     assert_eq!(Setup { opinions: both, ..Setup::default() }.decide().action, Action::Ask);
+}
+
+// SH10, P5: what asks in place of a denial, or about what cannot be undone, no hook answers.
+#[test]
+fn a_hook_lifts_no_more_than_the_mode_that_asks_nobody() {
+    let asked = [
+        Subject::new("$X foo").nameless(),
+        Subject::new("rm -rf x").dangerous(),
+        Subject::new("make"),
+    ];
+    for (at, subject) in asked.into_iter().enumerate() {
+        let setup = Setup {
+            subjects: vec![subject],
+            writable: (at == 2).then(|| vec!["/work/out".into()]),
+            ..Setup::new(&["deny run(curl *)"], &[])
+        };
+        let bypass = Setup { mode: Mode::Bypass, ..setup.clone() }.decide();
+        let hooked = Setup { opinions: vec![opinion(Action::Allow)], ..setup }.decide();
+        assert_eq!((hooked.action, bypass.action), (Action::Ask, Action::Ask), "{at}");
+        assert_eq!(hooked.by, bypass.by, "{at}");
+    }
+    // The tool does not say what it touches, so nobody knows whether the rule means it.
+    let silent = Setup { opinions: vec![opinion(Action::Allow)], ..Setup::default() };
+    let all = Ruleset::new(["deny run(curl *)".parse().unwrap()]);
+    let decision = Case { subjects: None, ..silent.case(&all, &all.about(NAMES)) }.decide();
+    assert_eq!((decision.action, decision.by), (Action::Ask, By::Unjudged));
 }
 
 // F92
