@@ -56,7 +56,7 @@ impl Stage {
             .budget(guard.budget)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
-        if let Some(writable) = guard.writable {
+        if let Some(writable) = &guard.writable {
             pipeline = pipeline.writable_roots(writable);
         }
         let mut folders = Folders::open(guard.durability, guard.sandbox, levels, io)?;
@@ -64,7 +64,8 @@ impl Stage {
             pipeline = pipeline.output_dir(outputs);
         }
         if let Some(store) = place::approvals(levels, io) {
-            pipeline = pipeline.approvals(store);
+            let writable = guard.writable.as_deref().unwrap_or_default();
+            pipeline = pipeline.approvals(store.not_inside(writable));
         }
         if let Some(path) = &guard.audit {
             pipeline = pipeline.audit(audit_log(path)?);
