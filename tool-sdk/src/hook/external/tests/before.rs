@@ -15,7 +15,7 @@ async fn before(hooks: &[Value]) -> Opinion {
 /// The opinion without the sentence that names its hooks.
 fn unnamed(opinion: Opinion) -> Opinion {
     match opinion.spoken() {
-        Some(spoken) => Opinion::saying(Spoken { sentence: None, ..*spoken }),
+        Some(spoken) => Opinion::saying(Spoken { sentence: None, changed_by: None, ..*spoken }),
         None => Opinion::none(),
     }
 }
@@ -215,6 +215,20 @@ async fn changes_compose_in_configured_order() {
 
     let denied = before(&[slow, fast, decides("deny", "no")]).await.spoken().unwrap();
     assert_eq!((denied.arguments, denied.reason.as_str()), (None, "no"));
+}
+
+// F71: who changed arguments is named, and nobody else.
+#[tokio::test]
+async fn every_change_names_its_command() {
+    let change = json!({ "hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "updatedInput": { "title": 5 },
+    } });
+    let named = |name: &str| json!({ "command": format!("NAME={name} echo '{change}'") });
+    let quiet = json!({ "command": "true" });
+    let hooks = [named("a"), quiet, json!({ "command": format!("printf '%s' '{change}'") })];
+    let hooks = hooks.map(|hook| (Event::PreToolUse, hook));
+    let spoken = Seen::new().before(&config(&hooks)).await.spoken().unwrap();
+    assert_eq!(spoken.changed_by.as_deref(), Some("echo` and `printf"));
 }
 
 // F67: what a command reads; twice the same command is two runs.
