@@ -12,6 +12,7 @@ use super::grammar::{self, Verb};
 use super::mcp::{Foreign, Need};
 use super::request::Request;
 use super::stage::Stage;
+use super::watch::Watch;
 use super::{App, Io, drive, exit, show, style};
 use crate::call::Call;
 use crate::pipeline::Checked;
@@ -32,8 +33,11 @@ pub(super) fn run(
     foreign.join(&mut stage, need, io);
     show::find(program, &stage.view(), request.name)?;
     let call = Call::new(request.name, parsed.arguments.as_str());
-    let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?
-        .map_err(|error| Failure::new(exit::code(error.kind()), error))?;
+    let watch = Watch::quiet(stage.pipeline.subscribe());
+    let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?;
+    // What was not believed on the way, such as a store that somebody spoilt.
+    watch.finish(io.stderr);
+    let checked = checked.map_err(|error| Failure::new(exit::code(error.kind()), error))?;
     // For programs, unless somebody looks at it.
     if parsed.has(grammar::JSON) || !io.terminal {
         let document = serde_json::to_string(&checked).map_err(io::Error::from)?;
