@@ -304,6 +304,14 @@ fn a_denial_names_its_rule_its_subject_and_where_it_stands() {
     assert_eq!(decision.subjects, ["rm x".into()]);
 }
 
+// PR2: what does not show is written out, and two names stay two.
+#[test]
+fn a_reason_hides_nothing_of_a_name() {
+    let setup = Setup::new(&["deny run(a*)"], &["a\u{1b}[31mb", "a\nb", "a b"]);
+    let reason = setup.decide().reason;
+    assert!(reason.starts_with(r"`a\u{1b}[31mb`, `a\nb`, `a b`: the rule"), "{reason}");
+}
+
 // b.4: each reason is said once, with all that it is about.
 #[test]
 fn a_reason_says_of_what_it_is_one() {
@@ -315,7 +323,7 @@ fn a_reason_says_of_what_it_is_one() {
         (vec![braces.clone(), Subject::new("x").known_safe()], "`a {b,c}`: braces may expand"),
         (
             vec![braces, unknown("d\n").because("braces may expand"), unknown("e")],
-            "`a {b,c}`, `d `: braces may expand; `e`: it is not understood well enough to allow it",
+            "`a {b,c}`, `d\\n`: braces may expand; `e`: it is not understood well enough to allow it",
         ),
     ] {
         assert_eq!(setup(subjects).decide().reason, expected);
