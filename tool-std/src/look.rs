@@ -4,6 +4,7 @@
 //! **Invariant:** nothing is looked at for a call that is over.
 
 use std::io;
+use std::path::Path;
 
 use tool_sdk::{
     Context, Located, Sight, State, Stop, ToolError, Visibility, Workspace, WorkspacePath,
@@ -15,10 +16,26 @@ use crate::stop;
 /// A look at a place.
 pub(crate) struct Look<'l> {
     pub(crate) place: Located,
-    #[cfg_attr(not(feature = "search"), expect(dead_code, reason = "only searches look further"))]
     pub(crate) workspace: &'l Workspace,
     pub(crate) stop: &'l Stop,
+    path: &'l WorkspacePath,
     sight: Sight,
+}
+
+/// Whether the rules about reading let be told what a file says that a call names: as it was
+/// sent, and where it leads.
+pub(crate) fn is_told(
+    path: &WorkspacePath,
+    place: &Located,
+    workspace: &Workspace,
+    sight: &Sight,
+) -> bool {
+    let shows = |asked: &str, absolute: &Path| sight.of_named(asked, absolute) == Visibility::Shown;
+    let shows_as_sent = || match workspace.resolve(path.as_str()) {
+        Ok(sent) => shows(&sent.display(), &sent.absolute()),
+        Err(_) => shows(path.as_str(), path.as_str().as_ref()),
+    };
+    sight.is_everything() || (shows(&place.display(), &place.absolute()) && shows_as_sent())
 }
 
 /// Does what takes a look at the place of `path`, and waits for it.
@@ -32,7 +49,7 @@ pub(crate) async fn at<T: Send + 'static>(
     cx.blocking(move |stop| {
         stop::check(stop)?;
         let place = path.locate(&workspace)?;
-        work(Look { place, workspace: &workspace, stop, sight })
+        work(Look { place, workspace: &workspace, stop, path: &path, sight })
     })
     .await
 }
@@ -49,6 +66,12 @@ impl Look<'_> {
             true => Visibility::Shown,
             false => self.sight.of_file(&there.display(), &there.absolute()),
         }
+    }
+
+    /// Whether what the place itself says may be told.
+    #[cfg_attr(not(feature = "search"), expect(dead_code, reason = "others read what was judged"))]
+    pub(crate) fn is_told(&self) -> bool {
+        is_told(self.path, &self.place, self.workspace, &self.sight)
     }
 
     /// That what is at the place could not be read.

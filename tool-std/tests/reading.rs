@@ -150,6 +150,55 @@ async fn what_is_denied_is_not_offered() {
     }
 }
 
+// PA6, F145, F146: who denies a file to one tool that reads does not mean that another shows
+// it. That nobody is to have a tool, or is asked whenever it is called, is said of no file.
+#[tokio::test]
+async fn what_is_denied_to_the_tool_that_reads_is_not_found() {
+    let folder = folder(SECRETS);
+    let all = ".env\nmain.rs\nsub/.env\nsub/a.rs";
+    let open = "main.rs\nsub/a.rs";
+    let asked =
+        format!("{open}\n(2 files left out by the rules; name one as `path` to ask for it.)");
+    for (rules, expected) in [
+        (&["deny read_file(.env)"][..], open),
+        (&["deny read_file(*.env)"], open),
+        (&["deny read(.env)"], open),
+        (&["deny read_file(.env)", "allow read"], all),
+        (&["deny read_file(.env)", "allow glob_files"], open),
+        (&["deny read(.env)", "allow read_file"], open),
+        (&["deny read(.env)", "allow glob_files"], all),
+        (&["deny read_file(.env)", "deny read_file"], open),
+        (&["deny read_file", "allow read_file(*.rs)"], open),
+        (&["deny read_file"], all),
+        (&["ask read_file"], all),
+        (&["ask read_file(.env)"], &asked),
+        (&["deny edit(.env)"], all),
+    ] {
+        let found = under(&folder, rules, "glob_files", json!({ "pattern": "*" })).await.unwrap();
+        let mut found: Vec<_> = found.lines().collect();
+        found.sort_by_key(|line| (line.starts_with('('), *line));
+        assert_eq!(found.join("\n"), expected, "{rules:?}");
+    }
+}
+
+// PA6, F145: nor by a search of that one file, which asks nobody about reading it.
+#[tokio::test]
+async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
+    let folder = folder(SECRETS);
+    let args = || json!({ "pattern": "key", "path": ".env" });
+    for (rules, is_found) in [
+        (&["deny read_file(*.env)"][..], false),
+        (&["ask read_file(*.env)"], false),
+        (&["deny read_file"], true),
+        (&["deny read_file(sub/*)"], true),
+        (&["deny edit(.env)"], true),
+    ] {
+        let found = under(&folder, rules, "grep_files", args()).await;
+        let expected = if is_found { Ok(()) } else { Err(ErrorKind::Denied) };
+        assert_eq!(found.map(|_| ()), expected, "{rules:?}");
+    }
+}
+
 // F145, F146: of what somebody may be asked about it is told that it is there.
 #[tokio::test]
 async fn what_may_be_asked_for_is_counted() {
@@ -197,7 +246,8 @@ async fn rules_speak_of_absolute_paths_and_of_tools_as_well() {
         (&[absolute.as_str()][..], &["main.rs", ".env"][..]),
         (&["deny glob_files(*.rs)"], &[".env", "sub/.env"]),
         (&["deny glob(*.rs)"], &[".env", "sub/.env"]),
-        (&["deny grep_files(*.rs)"], &["main.rs", ".env", "sub/.env", "sub/a.rs"]),
+        (&["deny grep_files(*.rs)"], &[".env", "sub/.env"]),
+        (&["deny edit_file(*.rs)"], &["main.rs", ".env", "sub/.env", "sub/a.rs"]),
         (&["deny read(sub/*)", "allow read(sub/a.rs)"], &["main.rs", ".env", "sub/a.rs"]),
     ] {
         let found = under(&folder, rules, "glob_files", json!({ "pattern": "*" })).await.unwrap();

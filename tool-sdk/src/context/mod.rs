@@ -350,7 +350,8 @@ impl Context {
     }
 
     /// What the rules let the call show of the files that it meets, under `permission`:
-    /// what is denied, or would have to be asked about, is left out.
+    /// what is denied, or would have to be asked about, is left out. Rules that name another
+    /// tool with this permission count as well.
     ///
     /// Nobody is asked, and without a pipeline around the call nothing is left out. It holds
     /// for one call; a later one may be told something else.

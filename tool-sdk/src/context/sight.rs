@@ -7,10 +7,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-type Judge = dyn Fn(&str, &Path) -> Visibility + Send + Sync;
+/// Judges a file as it would be asked for, where it is, and whether the call names it.
+type Judge = dyn Fn(&str, &Path, bool) -> Visibility + Send + Sync;
 
 /// What a tool may tell of a file that it met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// The order is that of strictness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Visibility {
     /// Everything.
@@ -54,7 +57,14 @@ impl Sight {
     pub fn of<V: Into<Visibility>>(
         judge: impl Fn(&str, &Path) -> V + Send + Sync + 'static,
     ) -> Self {
-        Self(Some(Arc::new(move |asked, absolute| judge(asked, absolute).into())))
+        Self::judged_by(move |asked, absolute, _| judge(asked, absolute).into())
+    }
+
+    /// The same, where it also counts whether the call names the file.
+    pub(crate) fn judged_by(
+        judge: impl Fn(&str, &Path, bool) -> Visibility + Send + Sync + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(judge)))
     }
 
     /// Whether nothing is left out, so that nothing has to be judged.
@@ -72,7 +82,21 @@ impl Sight {
     /// What may be told of a file: as it would be asked for, and where it is.
     #[must_use]
     pub fn of_file(&self, asked: &str, absolute: &Path) -> Visibility {
-        self.0.as_ref().map_or(Visibility::Shown, |judge| judge(asked, absolute))
+        self.judge(asked, absolute, false)
+    }
+
+    /// What may be told of a file that the call names: as it is asked for, and where it is.
+    ///
+    /// The call was judged by the rules about its own tool, so that these have nothing left to
+    /// ask. Those about the permission, and about other tools with it, may say otherwise: a
+    /// file that may be changed is not for that one whose text may be shown.
+    #[must_use]
+    pub fn of_named(&self, asked: &str, absolute: &Path) -> Visibility {
+        self.judge(asked, absolute, true)
+    }
+
+    fn judge(&self, asked: &str, absolute: &Path, is_named: bool) -> Visibility {
+        self.0.as_ref().map_or(Visibility::Shown, |judge| judge(asked, absolute, is_named))
     }
 }
 

@@ -1,18 +1,23 @@
 //! What a running tool may show of the files that it meets: the rules' answer, without
 //! asking anybody.
+//!
+//! Rules also count that name another tool with the same permission: who denies a file to the
+//! tool that reads it does not mean that a search shows it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::core::Core;
 use crate::context::{Context, Sight, Visibility};
-use crate::permission::{Action, Grantee, Mode, Names};
-use crate::tool::Subject;
+use crate::permission::{Action, Grantee, Mode, Names, Rule, Ruleset};
+use crate::tool::{Definition, Subject};
 
 /// What the rules let the call show under `permission`.
 ///
 /// A file that somebody would have to be asked about is left out like one that is denied,
-/// unless that was approved before; but only of the former it is told that it is there. A rule that asks about everything was answered when the
-/// call was let through.
+/// unless that was approved before; but only of the former it is told that it is there. A rule
+/// that asks about everything was answered when the call was let through, and so was one
+/// about the tool itself that asks about what the call names.
 pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let view = core.toolset.view_for(cx.session());
     let policy = cx.session().policy();
@@ -20,13 +25,20 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
         Some(policy) => view.rules().with(&policy.rules),
         None => view.rules().clone(),
     };
-    let own = [permission, cx.tool().as_str()];
-    let names = match view.definition(cx.tool().as_str()) {
-        Some(definition) => Names::from(definition).and(own),
-        None => Names::from(&own),
+    if !restricts(&rules) {
+        return Sight::EVERYTHING;
+    }
+    let own = [cx.tool().as_str()];
+    let (names, is_shared) = match view.definition(own[0]) {
+        Some(tool) => (Names::from(tool).and(own), tool.permission() == permission),
+        None => (Names::from(&own), false),
     };
-    let rules = rules.about(names);
-    if rules.rules().iter().all(|rule| rule.action == Action::Allow) {
+    let laws = Laws {
+        own: rules.about(names),
+        is_shared,
+        others: others(core, cx, permission, &rules, is_shared),
+    };
+    if laws.are_everything() {
         return Sight::EVERYTHING;
     }
     let mode = policy.as_ref().and_then(|policy| policy.mode);
@@ -34,22 +46,100 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let to = Grantee::new(cx.tool().clone(), permission);
     let (core, session) = (Arc::clone(core), cx.session().clone());
     let stored = core.stored(cx.session());
-    Sight::of(move |asked, absolute| {
+    Sight::judged_by(move |asked: &str, absolute: &Path, is_named| {
         let subject = Subject::path(asked, absolute);
-        let Some(rule) = rules.decisive(&subject, &|_| None, true) else {
-            return Visibility::Shown;
-        };
-        let is_answered = || {
+        let is_answered = |rule: &Rule| {
             rule.pattern.is_any()
                 || mode == Mode::Bypass
                 || core.kept(&session).approvals.covers(&to, &subject)
                 || stored.as_ref().is_some_and(|stored| stored.covers(&to, &subject))
         };
-        match rule.action {
+        let told = |rule: &Rule, was_asked: bool| match rule.action {
             Action::Allow => Visibility::Shown,
             Action::Deny => Visibility::Hidden,
-            Action::Ask if is_answered() => Visibility::Shown,
+            Action::Ask if was_asked || is_answered(rule) => Visibility::Shown,
             Action::Ask => Visibility::OnRequest,
-        }
+        };
+        let own = decisive(&laws.own, &subject).map(|rule| told(rule, is_named));
+        let others = laws.of_others(&subject).map(|rule| told(rule, false));
+        others.chain(own).max().unwrap_or(Visibility::Shown)
     })
+}
+
+/// The rules that have a say, each list judged by itself: the strictest answer holds, so that
+/// what allows more to one tool does not lift what another is denied.
+struct Laws {
+    /// Those about the tool itself.
+    own: Ruleset,
+    /// Whether the permission is the tool's own, so that rules about that are among these.
+    is_shared: bool,
+    /// Those about every other tool that has the permission.
+    others: Vec<Ruleset>,
+}
+
+impl Laws {
+    /// Whether nothing can be left out.
+    fn are_everything(&self) -> bool {
+        !restricts(&self.own) && !self.others.iter().any(restricts)
+    }
+
+    /// What the others' rules say, unless that was judged among the tool's own.
+    fn of_others<'l>(&'l self, subject: &'l Subject) -> impl Iterator<Item = &'l Rule> {
+        let decisive = self.others.iter().filter_map(|rules| decisive(rules, subject));
+        decisive.filter(|rule| !(self.is_shared && self.own.rules().contains(rule)))
+    }
+}
+
+/// The rules about every other tool that has the permission, and those about the permission
+/// where it is not the tool's own.
+fn others(
+    core: &Core,
+    cx: &Context,
+    permission: &str,
+    rules: &Ruleset,
+    is_shared: bool,
+) -> Vec<Ruleset> {
+    let mut laws: Vec<Ruleset> = Vec::new();
+    if !is_shared {
+        laws.push(rules.about(&[permission]));
+    }
+    for tool in core.toolset.everything() {
+        let definition = tool.definition();
+        if definition.permission() != permission || definition.name == *cx.tool() {
+            continue;
+        }
+        let law = about_files(rules, definition);
+        if !laws.contains(&law) {
+            laws.push(law);
+        }
+    }
+    laws.retain(restricts);
+    laws
+}
+
+/// What rules about a tool say about files, also for others: not that it is asked about
+/// whenever it is called, nor that nobody is to have it.
+fn about_files(rules: &Ruleset, tool: &Definition) -> Ruleset {
+    let rules = rules.about(tool);
+    let is_hidden = rules.hides_all(&tool.into());
+    let permission = [tool.permission()];
+    let permission = Names::from(&permission);
+    let is_about_files = |rule: &&Rule| {
+        let is_whole = rule.pattern.is_any() && !rule.speaks_of(&permission);
+        match rule.action {
+            Action::Allow => true,
+            Action::Ask => !is_whole,
+            Action::Deny => !(is_whole && is_hidden),
+        }
+    };
+    Ruleset::new(rules.rules().iter().filter(is_about_files).cloned())
+}
+
+fn decisive<'r>(rules: &'r Ruleset, subject: &Subject) -> Option<&'r Rule> {
+    rules.decisive(subject, &|_| None, true)
+}
+
+/// Whether a rule could leave something out.
+fn restricts(rules: &Ruleset) -> bool {
+    rules.rules().iter().any(|rule| rule.action != Action::Allow)
 }

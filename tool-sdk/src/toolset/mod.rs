@@ -336,7 +336,6 @@ impl Toolset {
     }
 
     /// Every tool, also those that this audience does not have.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a command line looks"))]
     pub(crate) fn everything(&self) -> Vec<Arc<dyn Tool>> {
         self.registry.iter().chain(&self.read().additions).cloned().collect()
     }

@@ -93,6 +93,11 @@ impl<'a> Search<'a> {
             return walk(start, &|| self.is_over(), || Worker::of(self));
         }
         let (path, file) = (start.display(), start.open_file()?);
+        if !self.look.is_told() {
+            let message =
+                format_args!("the rules do not let `{path}` be read, and so not searched");
+            return Err(ToolError::denied(message));
+        }
         let mut worker = Worker { is_named: true, ..Worker::of(self) };
         let metadata = file.metadata();
         let searched = metadata.and_then(|facts| worker.search(&file, &facts, start));
