@@ -9,6 +9,7 @@ mod commands;
 mod patches;
 mod paths;
 mod subjects;
+mod untold;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -39,6 +39,8 @@ pub(crate) struct FileDiff {
     pub(crate) path: String,
     /// The difference, headed by the names of both sides.
     pub(crate) diff: Diff,
+    /// Whether it may be told; otherwise a note stands for it, and nothing is counted.
+    is_told: bool,
 }
 
 /// How much of a difference somebody wants to see.
@@ -73,6 +75,18 @@ impl FileDiff {
         Self::headed(path, diff, [true, true])
     }
 
+    /// That there may be a difference, of a file that may not be read.
+    pub(crate) fn untold(path: &str) -> Self {
+        let path = path.to_owned();
+        let unified = format!("[what changes in {} may not be shown]\n", one_line(&path));
+        Self { path, diff: Diff { unified, added: 0, removed: 0 }, is_told: false }
+    }
+
+    /// How many lines it adds and removes, where that may be told.
+    pub(crate) fn counts(&self) -> Option<(usize, usize)> {
+        self.is_told.then_some((self.diff.added, self.diff.removed))
+    }
+
     /// The same for a file that gets another name, which the head of the difference says.
     pub(crate) fn moved(mut self, to: &str, detail: Detail) -> Self {
         if detail == Detail::Shown {
@@ -88,6 +102,7 @@ impl FileDiff {
         self.diff.unified.push_str(&other.diff.unified);
         self.diff.added += other.diff.added;
         self.diff.removed += other.diff.removed;
+        self.is_told &= other.is_told;
         self
     }
 
@@ -97,13 +112,17 @@ impl FileDiff {
                 is_there.map(|there| if there { one_line(path) } else { "/dev/null".into() });
             diff.unified = format!("--- {old}\n+++ {new}\n{}", diff.unified);
         }
-        Self { path: path.to_owned(), diff }
+        Self { path: path.to_owned(), diff, is_told: true }
     }
 
     /// As a preview of a call has it.
     pub(crate) fn to_json(&self) -> Value {
-        let Diff { unified, added, removed } = &self.diff;
-        json!({ "unified": unified, "path": self.path, "added": added, "removed": removed })
+        let mut data = json!({ "unified": self.diff.unified, "path": self.path });
+        if let Some((added, removed)) = self.counts() {
+            data["added"] = added.into();
+            data["removed"] = removed.into();
+        }
+        data
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) enum Fault {
     Ambiguous {
         /// How often.
         count: usize,
-        /// The first lines of the first places.
+        /// The first lines of the first places; none where nothing of that is told.
         lines: Vec<usize>,
     },
 }
@@ -184,6 +184,18 @@ impl Edited {
     }
 }
 
+impl EditError {
+    /// The same without what it says of the text.
+    pub(crate) fn untold(mut self) -> Self {
+        match &mut self.fault {
+            Fault::NotFound(near) => *near = None,
+            Fault::Ambiguous { lines, .. } => lines.clear(),
+            Fault::Stopped | Fault::Costly | Fault::TooLong | Fault::Empty | Fault::Identical => {}
+        }
+        self
+    }
+}
+
 impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.edits > 1 {
@@ -218,6 +230,10 @@ impl fmt::Display for Fault {
                 )?;
                 near.as_ref().map_or(Ok(()), |near| write!(f, "\n{near}"))
             }
+            Fault::Ambiguous { lines, .. } if lines.is_empty() => f.write_str(
+                "the text to replace is there several times; quote more of the text around the \
+                 one that is meant, or replace all",
+            ),
             Fault::Ambiguous { count, lines } => {
                 let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
                 let more = if *count > lines.len() { ", …" } else { "" };

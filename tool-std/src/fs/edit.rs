@@ -8,7 +8,7 @@ use tool_sdk::{
     tool,
 };
 
-use super::target::{Target, counts, display, patience, preview};
+use super::target::{Named, Target, UNTOLD, counts, display, patience, preview};
 use crate::diff::Detail;
 use crate::edit::{Edit, EditError, Edited, Fault, replace};
 use crate::near::with_similar;
@@ -73,10 +73,11 @@ pub async fn edit_file(
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
-        let target = Target::read(place.clone())?;
+        let file = Named::new(&path, place, &workspace, &sight);
+        let target = file.read()?;
         let edits = wanted(&old_string, &new_string, replace_all, &edits)?;
         let edited = edit(&target, &edits, &|| stop.is_stopped());
-        let edited = edited.map_err(|error| with_similar(error, &place, &sight, stop))?;
+        let edited = edited.map_err(|error| with_similar(error, &file.place, &sight, stop))?;
         write(target, edited, stop)
     })
     .await
@@ -92,7 +93,7 @@ fn subjects(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
 
 fn shown_before(args: &EditFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
-        let target = Target::read(args.path.locate(&*cx.state::<Workspace>()?)?)?;
+        let target = Named::by(&args.path, cx)?.read()?;
         let edited = edit(&target, &args.wanted()?, &patience(cx))?;
         Ok(target.diff(Some(&edited.text), Detail::Shown).to_json())
     };
@@ -136,34 +137,40 @@ fn edit(
     edits: &[Edit<'_>],
     stopped: &dyn Fn() -> bool,
 ) -> Result<Edited, ToolError> {
-    replace(target.text()?, edits, stopped).map_err(|error| refused(&target.path(), error))
+    replace(target.text()?, edits, stopped).map_err(|error| refused(target, error))
 }
 
-fn refused(path: &str, error: EditError) -> ToolError {
-    let message = format!("`{path}`: {error}");
-    match error.fault {
+fn refused(target: &Target, error: EditError) -> ToolError {
+    let error = if target.is_told() { error } else { error.untold() };
+    let message = format!("`{}`: {error}", target.path());
+    let told = match error.fault {
         Fault::Empty | Fault::Identical => ToolError::invalid_args(message),
         Fault::Stopped => ToolError::aborted(message),
         Fault::Costly | Fault::TooLong | Fault::NotFound(_) | Fault::Ambiguous { .. } => {
             ToolError::failed(message)
         }
-    }
-    .source(error)
+    };
+    if target.is_told() { told } else { told.hint(UNTOLD) }.source(error)
 }
 
 fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolError> {
     let (path, diff) = (target.path(), target.diff(Some(&edited.text), Detail::Shown));
     let note = edited.note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
-    let places = match edited.replaced {
-        1 => "1 place".to_owned(),
-        places => format!("{places} places"),
+    let places = match (target.is_told(), edited.replaced) {
+        (false, _) => String::new(),
+        (_, 1) => " in 1 place".to_owned(),
+        (_, places) => format!(" in {places} places"),
     };
     target.change(Changes::new(), Some(edited.text)).apply(|| stop.is_stopped())?;
-    Ok(Output::text(format!("Edited `{path}` in {places} ({}).{note}", counts(&diff.diff)))
+    let output = Output::text(format!("Edited `{path}`{places}{}.{note}", counts(&diff)))
         .metadata("path", path)
-        .metadata("replaced", edited.replaced)
         .metadata("match_strategy", edited.strategy.as_str())
-        .metadata("added", diff.diff.added)
-        .metadata("removed", diff.diff.removed)
-        .display(display("edit", &diff)))
+        .display(display("edit", &diff));
+    Ok(match diff.counts() {
+        None => output,
+        Some((added, removed)) => output
+            .metadata("replaced", edited.replaced)
+            .metadata("added", added)
+            .metadata("removed", removed),
+    })
 }

@@ -11,12 +11,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use tool_sdk::{
-    Context, Located, Output, RiskClass, State, Subject, ToolError, Workspace, WorkspacePath, tool,
+    Context, Located, Output, RiskClass, Sight, State, Subject, ToolError, Workspace,
+    WorkspacePath, tool,
 };
 
-use super::plan::{Done, MAX_PREVIEW, Named, Operation, Plan, Reason, Section, unfit};
-use super::target::{is_link, is_of_a_file, patience, preview};
-use crate::diff::{Diff, FileDiff};
+use super::plan::{Done, MAX_PREVIEW, Operation, Plan, Reason, Section, unfit};
+use super::target::{Named, is_link, is_of_a_file, patience, preview};
+use crate::diff::Diff;
 use crate::patch::{self, Pass, Patch, parse};
 use crate::stop;
 use crate::text::lines::range_in;
@@ -80,11 +81,12 @@ pub async fn apply_patch(
 ) -> Result<Output, ToolError> {
     let places = input.locate(&workspace)?;
     let locks = workspace.lock(&places).await;
+    let sight = cx.sight("read");
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
         let reason = Reason { is_shown: false, stopped: &|| stop.is_stopped() };
-        let plan = input.plan(places, &reason)?;
+        let plan = input.plan((places, &workspace, &sight), &reason)?;
         plan.changes.apply(|| stop.is_stopped())?;
         Ok(report(&plan.done))
     })
@@ -114,9 +116,11 @@ fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
 
 fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
     let diffs = || {
-        let places = args.input.locate(&*cx.state::<Workspace>()?)?;
+        let workspace = cx.state::<Workspace>()?;
+        let places = args.input.locate(&workspace)?;
         let reason = Reason { is_shown: true, stopped: &patience(cx) };
-        Ok(together(&args.input.plan(places, &reason)?.done))
+        let there = (places, &*workspace, &cx.sight("read"));
+        Ok(together(&args.input.plan(there, &reason)?.done))
     };
     preview(diffs())
 }
@@ -136,14 +140,18 @@ impl PatchText {
         self.parts.iter().flat_map(|part| iter::once(&part.from).chain(&part.to))
     }
 
-    /// What becomes of the files, which are at `places`, in the order of the paths.
-    fn plan(&self, places: Vec<Located>, reason: &Reason<'_>) -> Result<Plan, ToolError> {
+    /// What becomes of the files, which are at these places, in the order of the paths.
+    fn plan(
+        &self,
+        (places, workspace, sight): (Vec<Located>, &Workspace, &Sight),
+        reason: &Reason<'_>,
+    ) -> Result<Plan, ToolError> {
         if self.parts.is_empty() {
             sound(&self.text)?;
         }
         let mut places = places.into_iter();
         let mut named = |path| match places.next() {
-            Some(place) => Ok(Named { path, place }),
+            Some(place) => Ok(Named::new(path, place, workspace, sight)),
             None => Err(ToolError::internal("a path has no place")),
         };
         let sections = self.parts.iter().map(|part| {
@@ -221,12 +229,22 @@ fn report(done: &[Done]) -> Output {
     }
     let mut shown = together(done);
     shown["type"] = "diff".into();
-    Output::text(text)
+    let output = Output::text(text)
         .metadata("files", done.iter().map(|done| &*done.path).collect::<Vec<_>>())
         .metadata("match_strategy", pass.as_str())
-        .metadata("added", shown["added"].clone())
-        .metadata("removed", shown["removed"].clone())
-        .display(shown)
+        .display(shown);
+    match counts(done) {
+        None => output,
+        Some((added, removed)) => output.metadata("added", added).metadata("removed", removed),
+    }
+}
+
+/// How many lines all of it adds and removes, where that may be told of every file.
+fn counts(done: &[Done]) -> Option<(usize, usize)> {
+    done.iter().map(|done| done.diff.counts()).try_fold((0, 0), |(added, removed), more| {
+        let more = more?;
+        Some((added + more.0, removed + more.1))
+    })
 }
 
 /// All diffs as one, and the files one by one.
@@ -246,27 +264,30 @@ fn together(done: &[Done]) -> Value {
         let _ = writeln!(unified, "[the diffs of {left_out} more files]");
     }
     let file = |done: &Done| {
-        let FileDiff { path, diff } = &done.diff;
         let mut file = json!({
             "type": "diff",
             "operation": done.operation.as_str(),
-            "path": path,
-            "added": diff.added,
-            "removed": diff.removed,
+            "path": done.diff.path,
         });
+        if let Some((added, removed)) = done.diff.counts() {
+            file["added"] = added.into();
+            file["removed"] = removed.into();
+        }
         if done.operation == Operation::Move {
             file["to"] = done.path.as_str().into();
         }
         file
     };
-    let sum = |of: fn(&Done) -> usize| done.iter().map(of).sum::<usize>();
     // What stands in `json!` is copied, and this may be long.
-    Value::from_iter([
+    let mut all = Value::from_iter([
         ("unified", Value::from(unified)),
         ("files", done.iter().map(file).collect()),
-        ("added", sum(|done| done.diff.diff.added).into()),
-        ("removed", sum(|done| done.diff.diff.removed).into()),
-    ])
+    ]);
+    if let Some((added, removed)) = counts(done) {
+        all["added"] = added.into();
+        all["removed"] = removed.into();
+    }
+    all
 }
 
 impl<T: Into<String>> From<T> for PatchText {

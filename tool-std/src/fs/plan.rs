@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use std::thread::{self, available_parallelism};
 use std::{fmt, panic};
 
-use tool_sdk::{Changes, Located, ToolError, WorkspacePath};
+use tool_sdk::{Changes, ToolError};
 
-use super::target::{Target, is_link};
+use super::target::{Named, Target, UNTOLD, is_link};
 use crate::diff::{Change, Detail, FileDiff};
 use crate::edit::nearest;
 use crate::patch::{ApplyError, Effort, Hunk, Pass, hunk, update};
@@ -87,22 +87,11 @@ pub(super) struct Section<'p> {
     pub(super) to: Option<Named<'p>>,
 }
 
-/// A path, and where it leads.
-pub(super) struct Named<'p> {
-    pub(super) path: &'p WorkspacePath,
-    pub(super) place: Located,
-}
-
 impl Named<'_> {
-    /// The file as it is now: what becomes of it is quoted.
-    fn read(&self) -> Result<Target, ToolError> {
-        Target::read(self.place.clone())
-    }
-
     /// The same, or a link through which nothing is reached: nothing is lost with it that nobody was shown.
     fn read_to_delete(&self, reason: &Reason<'_>) -> Result<Target, ToolError> {
         match self.path.shown().is_none() && is_link(&self.place) {
-            true => Target::link(self.path, self.place.clone()),
+            true => self.link(),
             false => self.read_to_lose(reason),
         }
     }
@@ -110,8 +99,8 @@ impl Named<'_> {
     /// The file that goes as a whole: the one that somebody was shown, and no other.
     fn read_to_lose(&self, reason: &Reason<'_>) -> Result<Target, ToolError> {
         match reason.is_shown {
-            true => Target::show(self.path, self.place.clone()),
-            false => Target::shown(self.path, self.place.clone()),
+            true => self.show(),
+            false => self.shown(),
         }
     }
 }
@@ -193,12 +182,18 @@ impl Section<'_> {
         // Mistakes were looked for before, in all sections on one thread.
         let hunk = hunk(self.source).map_err(|error| unfit(&error).source(error))?;
         let from = match hunk {
+            // The file as it is now: what becomes of it is quoted.
             Hunk::Update { .. } => self.from.read()?,
             Hunk::Delete { .. } => self.from.read_to_delete(reason)?,
             Hunk::Add { .. } => self.from.read_to_lose(reason)?,
         };
         if !from.exists() && !matches!(hunk, Hunk::Add { .. }) {
             return Err(unfit(format_args!("there is no `{}`", from.path())));
+        }
+        if self.to.is_some() && !from.is_told() {
+            // Under its new name it might be read.
+            let message = format_args!("`{}` may not be read, so it keeps its name", from.path());
+            return Err(ToolError::denied(message).hint("change it where it is, without `Move to`"));
         }
         let to = self.to.as_ref().map(|to| to.read_to_lose(reason)).transpose()?;
         let whole = |text: Option<String>| {
@@ -216,7 +211,7 @@ impl Section<'_> {
                 let old = from.text()?;
                 let new = update(old, &chunks, path, effort);
                 let new = new.map_err(|error| misfit(&from, error))?;
-                let diff = FileDiff::along(&from.path(), old, &new.text, &new.changes, detail);
+                let diff = from.diff_along(Some(&new.text), &new.changes, detail);
                 let diff = moved(diff, to.as_ref(), detail);
                 let new = (Some(new.text), Some(new.changes), new.pass, diff);
                 match move_to {
@@ -267,12 +262,14 @@ fn misfit(target: &Target, error: ApplyError) -> ToolError {
         ApplyError::Lines { lines, .. } => lines,
         ApplyError::Effort { .. } => return unfit(&error).source(error),
     };
-    let near = target.text().ok().and_then(|text| nearest(text, quoted));
+    let near = || target.text().ok().and_then(|text| nearest(text, quoted));
+    let near = target.is_told().then(near).flatten();
     let told = unfit(&error);
     match near {
         _ if is_range(quoted) => told.hint(
             "a hunk has no line numbers: begin it with `@@`, or with `@@ ` and a line above it",
         ),
+        _ if !target.is_told() => told.hint(UNTOLD),
         Some(near) if near.is_the_same() => told.hint(format_args!(
             "line {} says that, and is not looked at: hunks go from top to bottom, each below \
              its `@@` line, and those with `*** End of File` are at the end",

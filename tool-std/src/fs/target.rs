@@ -1,16 +1,23 @@
 //! A file that a tool changes: what it says now, and what becomes of it.
+//!
+//! **Invariant:** of a file that may not be read nothing is told but whether a change was made.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tool_sdk::{Changes, Context, Located, Snapshot, ToolError, WorkspacePath};
+use tool_sdk::{Changes, Context, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath};
 
-use crate::diff::{Change, Detail, Diff, FileDiff};
+use crate::diff::{Change, Detail, FileDiff};
+use crate::look::is_told;
 
 /// The largest file that is changed, which the tools name in their descriptions. Old and new
 /// text are in memory at the same time.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+/// Why nothing is told of what a file says.
+pub(super) const UNTOLD: &str =
+    "the rules do not let the file be read, so that nothing more is told of what it says";
 
 /// How long somebody who is to be asked waits for what is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -19,33 +26,67 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Target {
     place: Located,
     before: Snapshot,
+    is_told: bool,
 }
 
-impl Target {
+/// A path that a call names, where it leads, and whether what is there may be told.
+pub(super) struct Named<'p> {
+    pub(super) path: &'p WorkspacePath,
+    pub(super) place: Located,
+    pub(super) is_told: bool,
+}
+
+impl<'p> Named<'p> {
+    /// As the rules about reading have it.
+    pub(super) fn new(
+        path: &'p WorkspacePath,
+        place: Located,
+        workspace: &Workspace,
+        sight: &Sight,
+    ) -> Self {
+        let is_told = is_told(path, &place, workspace, sight);
+        Self { path, place, is_told }
+    }
+
+    /// Of a call that has not run yet.
+    pub(super) fn by(path: &'p WorkspacePath, cx: &Context) -> Result<Self, ToolError> {
+        let workspace = cx.state::<Workspace>()?;
+        let place = path.locate(&workspace)?;
+        Ok(Self::new(path, place, &workspace, &cx.sight("read")))
+    }
+
     /// Reads the file; that there is none is no failure.
-    pub(super) fn read(place: Located) -> Result<Self, ToolError> {
-        let before = place.snapshot(MAX_FILE)?;
-        Ok(Self { place, before })
+    pub(super) fn read(&self) -> Result<Target, ToolError> {
+        Ok(self.target(self.place.snapshot(MAX_FILE)?))
     }
 
     /// Reads the file for somebody who is shown what becomes of it.
-    pub(super) fn show(path: &WorkspacePath, place: Located) -> Result<Self, ToolError> {
-        let before = path.keep_shown(place.snapshot(MAX_FILE)?).clone();
-        Ok(Self { place, before })
+    pub(super) fn show(&self) -> Result<Target, ToolError> {
+        Ok(self.target(self.path.keep_shown(self.place.snapshot(MAX_FILE)?).clone()))
     }
 
     /// The link itself that is at the place.
-    pub(super) fn link(path: &WorkspacePath, place: Located) -> Result<Self, ToolError> {
-        let before = path.keep_shown(place.snapshot_of_link()?).clone();
-        Ok(Self { place, before })
+    pub(super) fn link(&self) -> Result<Target, ToolError> {
+        Ok(self.target(self.path.keep_shown(self.place.snapshot_of_link()?).clone()))
     }
 
     /// The file as somebody was shown it, or as it is now where nobody was.
-    pub(super) fn shown(path: &WorkspacePath, place: Located) -> Result<Self, ToolError> {
-        match path.shown() {
-            Some(before) => Ok(Self { place, before: before.clone() }),
-            None => Self::read(place),
+    pub(super) fn shown(&self) -> Result<Target, ToolError> {
+        match self.path.shown() {
+            Some(before) => Ok(self.target(before.clone())),
+            None => self.read(),
         }
+    }
+
+    fn target(&self, before: Snapshot) -> Target {
+        Target { place: self.place.clone(), before, is_told: self.is_told }
+    }
+}
+
+impl Target {
+    /// Whether what the file says may be told; otherwise it is `UNTOLD` why nothing is.
+    pub(super) fn is_told(&self) -> bool {
+        self.is_told
     }
 
     /// The file, for people and models.
@@ -71,6 +112,9 @@ impl Target {
 
     /// The difference to what the file is to say; `None` when there is to be no file.
     pub(super) fn diff(&self, new: Option<&str>, detail: Detail) -> FileDiff {
+        if !self.is_told && self.exists() {
+            return FileDiff::untold(&self.path());
+        }
         let old = self.before.content().map(|content| match self.text() {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(content),
@@ -86,7 +130,9 @@ impl Target {
         detail: Detail,
     ) -> FileDiff {
         match (self.text(), new) {
-            (Ok(old), Some(new)) => FileDiff::along(&self.path(), old, new, changes, detail),
+            (Ok(old), Some(new)) if self.is_told => {
+                FileDiff::along(&self.path(), old, new, changes, detail)
+            }
             _ => self.diff(new, detail),
         }
     }
@@ -138,10 +184,11 @@ pub(super) fn display(operation: &str, diff: &FileDiff) -> Value {
     data
 }
 
-/// How many lines a change adds and removes.
-pub(super) fn counts(diff: &Diff) -> Cow<'static, str> {
-    match (diff.added, diff.removed) {
-        (0, 0) => "no line changed".into(),
-        (added, removed) => format!("+{added} -{removed} lines").into(),
+/// How many lines a change adds and removes, in brackets behind what was done.
+pub(super) fn counts(diff: &FileDiff) -> Cow<'static, str> {
+    match diff.counts() {
+        None => "".into(),
+        Some((0, 0)) => " (no line changed)".into(),
+        Some((added, removed)) => format!(" (+{added} -{removed} lines)").into(),
     }
 }

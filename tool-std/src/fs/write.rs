@@ -5,7 +5,7 @@ use tool_sdk::{
     Changes, Context, Output, RiskClass, State, Subject, ToolError, Workspace, WorkspacePath, tool,
 };
 
-use super::target::{Target, counts, display, is_of_a_file, preview};
+use super::target::{Named, Target, counts, display, is_of_a_file, preview};
 use crate::diff::Detail;
 use crate::edit::with_ends;
 use crate::stop;
@@ -45,10 +45,11 @@ pub async fn write_file(
     is_of_a_file(path.as_str())?;
     let place = path.locate(&workspace)?;
     let locks = workspace.lock([&place]).await;
+    let sight = cx.sight("read");
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
-        let target = Target::shown(&path, place)?;
+        let target = Named::new(&path, place, &workspace, &sight).shown()?;
         let text = fitting(&target, content);
         write(target, text, || stop.is_stopped())
     })
@@ -64,12 +65,14 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
     };
     let (path, created) = (target.path(), !target.exists());
     target.change(Changes::new(), Some(text)).apply(stopped)?;
-    Ok(Output::text(format!("{did} `{path}` ({}).", counts(&diff.diff)))
+    let output = Output::text(format!("{did} `{path}`{}.", counts(&diff)))
         .metadata("path", path)
         .metadata("created", created)
-        .metadata("added", diff.diff.added)
-        .metadata("removed", diff.diff.removed)
-        .display(display(operation, &diff)))
+        .display(display(operation, &diff));
+    Ok(match diff.counts() {
+        None => output,
+        Some((added, removed)) => output.metadata("added", added).metadata("removed", removed),
+    })
 }
 
 fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
@@ -83,7 +86,7 @@ fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
 fn shown_before(args: &WriteFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
         is_of_a_file(args.path.as_str())?;
-        let target = Target::show(&args.path, args.path.locate(&*cx.state::<Workspace>()?)?)?;
+        let target = Named::by(&args.path, cx)?.show()?;
         let text = fitting(&target, args.content.clone());
         Ok(target.diff(Some(&text), Detail::Shown).to_json())
     };
