@@ -17,7 +17,7 @@ use std::fmt;
 pub(crate) use self::find::Strategy;
 use self::find::{MAX_PLACES, find};
 pub(crate) use self::nearest::{Nearest, nearest};
-use crate::text::lines::{line_end, new_line_end, split_bom};
+use crate::text::lines::{line_end, new_line_end, split_bom, with_ends, with_ends_of};
 
 /// How many bytes are gone through for all edits together, each time they are copied or
 /// compared: what a processor does in a few seconds.
@@ -146,8 +146,8 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
     for place in &places {
         out.push_str(&text[next..place.start]);
         // In a file of mixed line ends, new lines end as those do that they replace.
-        let end = line_end(&text[place.clone()]).unwrap_or(usual);
-        out.push_str(&with_ends(new, end));
+        let there = &text[place.clone()];
+        out.push_str(&with_ends_of(new, there, line_end(there).unwrap_or(usual)));
         next = place.end;
         // With many places it grows faster than the memory of any machine.
         if out.len() + text.len() - next > MAX_TEXT {
@@ -156,15 +156,6 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
     }
     out.push_str(&text[next..]);
     Ok(Edited { text: out, replaced: places.len(), strategy })
-}
-
-/// `text` with its lines ended by `end`.
-pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
-    if !text.contains('\n') {
-        return text.into();
-    }
-    let text = text.replace("\r\n", "\n");
-    if end == "\n" { text.into() } else { text.replace('\n', end).into() }
 }
 
 /// The line in which a byte stands, counting from 1.

@@ -315,3 +315,20 @@ fn many_edits_of_a_large_text_end() {
     };
     assert_eq!(fault(usize::MAX, &stopped), (4, Fault::Stopped));
 }
+
+// F143: in a file of mixed line ends, lines that do not change end as they did.
+#[test]
+fn lines_that_stay_keep_their_ends() {
+    for (text, old, new, expected) in [
+        ("a\r\nb\nc\rd", "a\nb\nc\rd", "a\nB\nc\rd", "a\r\nB\r\nc\rd"),
+        ("a\r\nb\nc\n", "a\nb\nc\n", "a\nb\nC\n", "a\r\nb\nC\r\n"),
+        ("a\nb\r\nc\r\n", "a\nb\nc\n", "A\nb\nc\n", "A\nb\r\nc\r\n"),
+        ("a\nb\r\nc\n", "a\nb\nc\n", "a\nnew\nb\nc\n", "a\nnew\nb\r\nc\n"),
+        ("a\r\nb\nc\n", "a\nb\nc", "a", "a\n"),
+        ("a\r\nb\nb\n", "a\nb\nb", "a\nb", "a\r\nb\n"),
+    ] {
+        let edit = Edit { old, new, replace_all: false };
+        let edited = super::replace(text, &[edit], &|| false).unwrap();
+        assert_eq!(edited.text, expected, "{text:?} {new:?}");
+    }
+}

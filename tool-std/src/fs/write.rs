@@ -7,9 +7,8 @@ use tool_sdk::{
 
 use super::target::{Named, Target, counts, display, is_of_a_file, preview};
 use crate::diff::Detail;
-use crate::edit::with_ends;
 use crate::stop;
-use crate::text::lines::{new_line_end, split_bom};
+use crate::text::lines::{new_line_end, split_bom, with_ends_of};
 
 /// Write a file as a whole: make it, or replace all that it says.
 ///
@@ -99,7 +98,7 @@ fn fitting(target: &Target, content: String) -> String {
     let (bom, old) = split_bom(old);
     let new = split_bom(&content).1;
     match old.contains(['\n', '\r']) {
-        true => format!("{bom}{}", with_ends(new, new_line_end(old))),
+        true => format!("{bom}{}", with_ends_of(new, old, new_line_end(old))),
         // There is no end to go by.
         false => format!("{bom}{new}"),
     }
