@@ -99,6 +99,11 @@ impl Target {
         self.before.content().is_some()
     }
 
+    /// What the file says, in whatever encoding.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        self.before.content()
+    }
+
     /// What the file says.
     pub(super) fn text(&self) -> Result<&str, ToolError> {
         let Some(content) = self.before.content() else {

@@ -63,8 +63,9 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
         (true, true) => ("Rewrote", "write"),
     };
     let (path, created) = (target.path(), !target.exists());
+    let note = if target.is_told() { was(&target) } else { "" };
     target.change(Changes::new(), Some(text)).apply(stopped)?;
-    let output = Output::text(format!("{did} `{path}`{}.", counts(&diff)))
+    let output = Output::text(format!("{did} `{path}`{}.{note}", counts(&diff)))
         .metadata("path", path)
         .metadata("created", created)
         .display(display(operation, &diff));
@@ -72,6 +73,17 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
         None => output,
         Some((added, removed)) => output.metadata("added", added).metadata("removed", removed),
     })
+}
+
+/// What the file was, where it was no text in UTF-8.
+fn was(target: &Target) -> &'static str {
+    match target.bytes() {
+        Some([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
+            "\nNote: the file was UTF-16 text with a byte order mark, and is UTF-8 without one now."
+        }
+        Some(_) if target.text().is_err() => "\nNote: the file was not UTF-8 text, and is now.",
+        _ => "",
+    }
 }
 
 fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
