@@ -23,6 +23,9 @@ use crate::text::lines::{line_end, new_line_end, split_bom, with_ends, with_ends
 /// compared: what a processor does in a few seconds.
 const MOST: usize = 1 << 30;
 
+/// To how many bytes it comes to replace one place.
+const PLACE: usize = 16;
+
 /// How long a text may become, in bytes: one that is longer could not be edited again.
 const MAX_TEXT: usize = 64 * 1024 * 1024;
 
@@ -115,6 +118,7 @@ fn replace_within(
         // A looser way comes after the stricter ones.
         let ways = 1 + done.strategy as usize;
         let cost = so_far.len().saturating_mul(ways);
+        let cost = cost.saturating_add(done.replaced.saturating_mul(PLACE));
         left = left.checked_sub(cost).ok_or_else(|| refused(Fault::Costly))?;
         so_far = Cow::Owned(done.text);
         replaced += done.replaced;

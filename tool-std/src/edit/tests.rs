@@ -307,7 +307,7 @@ fn many_edits_of_a_large_text_end() {
         let error = super::replace_within(most, &text, &edits, stopped).unwrap_err();
         (error.edit, error.fault)
     };
-    assert_eq!(fault(10 * text.len(), &|| false), (11, Fault::Costly));
+    assert_eq!(fault(10 * (text.len() + super::PLACE), &|| false), (11, Fault::Costly));
     let asked = std::cell::Cell::new(0);
     let stopped = || {
         asked.set(asked.get() + 1);
@@ -331,4 +331,16 @@ fn lines_that_stay_keep_their_ends() {
         let edited = super::replace(text, &[edit], &|| false).unwrap();
         assert_eq!(edited.text, expected, "{text:?} {new:?}");
     }
+}
+
+// F143: what is done at each place takes time as well as what is gone through.
+#[test]
+fn many_places_are_work() {
+    let text = "a".repeat(1000);
+    let edits: Vec<_> = (0..200)
+        .map(|at| if at % 2 == 0 { ("a", "b") } else { ("b", "a") })
+        .map(|(old, new)| Edit { old, new, replace_all: true })
+        .collect();
+    let error = super::replace_within(50 * 1000, &text, &edits, &|| false).unwrap_err();
+    assert_eq!((error.edit, error.fault), (3, Fault::Costly));
 }
