@@ -130,6 +130,23 @@ async fn a_patch_may_not_reach_a_file_twice_through_a_link() {
     assert_eq!(desk.text("a"), "1\n");
 }
 
+// F140, F142, F143: the memory for a file grows with its lines, and so there is a limit to them.
+#[tokio::test]
+async fn a_file_of_too_many_lines_is_not_changed() {
+    let text = "\n".repeat(2_000_001);
+    let desk = Desk::new(&[("f", &text)]);
+    for (tool, arguments) in [
+        ("edit_file", json!({ "path": "f", "old_string": "a", "new_string": "b" })),
+        ("write_file", json!({ "path": "f", "content": "b" })),
+        ("apply_patch", json!({ "input": patch("*** Update File: f\n@@\n-a\n+b") })),
+        ("apply_patch", json!({ "input": patch("*** Delete File: f") })),
+    ] {
+        let error = desk.error(tool, arguments).await.to_string();
+        assert!(error.contains("more than two million lines"), "{tool}: {error}");
+    }
+    assert!(desk.text("f") == text);
+}
+
 // F142: a text in another encoding does not change it in silence; ends of lines that stay do not
 // change.
 #[tokio::test]

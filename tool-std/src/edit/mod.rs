@@ -17,7 +17,9 @@ use std::fmt;
 pub(crate) use self::find::Strategy;
 use self::find::{MAX_PLACES, find};
 pub(crate) use self::nearest::{Nearest, nearest};
-use crate::text::lines::{line_end, new_line_end, split_bom, with_ends, with_ends_of};
+use crate::text::lines::{
+    are_too_many, line_end, new_line_end, split_bom, with_ends, with_ends_of,
+};
 
 /// How many bytes are gone through for all edits together, each time they are copied or
 /// compared: what a processor does in a few seconds.
@@ -159,6 +161,10 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
         }
     }
     out.push_str(&text[next..]);
+    let ends = |text: &str| memchr::memchr2_iter(b'\n', b'\r', text.as_bytes()).count();
+    if ends(new) > ends(old) && are_too_many(out.as_bytes()) {
+        return Err(Fault::TooLong);
+    }
     Ok(Edited { text: out, replaced: places.len(), strategy })
 }
 
@@ -209,7 +215,8 @@ impl fmt::Display for Fault {
                  write the whole file with the tool for that",
             ),
             Fault::TooLong => f.write_str(
-                "with all places replaced, the file would have more than 64 MiB; use a command",
+                "with all places replaced, the file would have more than 64 MiB or two million \
+                 lines; use a command",
             ),
             Fault::Empty => f.write_str(
                 "the text to replace is empty; quote the text to change, or write the whole \

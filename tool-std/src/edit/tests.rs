@@ -344,3 +344,12 @@ fn many_places_are_work() {
     let error = super::replace_within(50 * 1000, &text, &edits, &|| false).unwrap_err();
     assert_eq!((error.edit, error.fault), (3, Fault::Costly));
 }
+
+// F143: what is known of each line takes more memory than a short one.
+#[test]
+fn a_text_of_too_many_lines_is_not_made() {
+    let text = "a".repeat(2_000_001);
+    let edit = |new| super::replace(&text, &[Edit { old: "a", new, replace_all: true }], &|| false);
+    assert_eq!(edit("\n").unwrap_err().fault, Fault::TooLong);
+    assert!(edit("b").is_ok());
+}

@@ -13,7 +13,8 @@ use crate::text::lines::{new_line_end, split_bom, with_ends_of};
 /// Write a file as a whole: make it, or replace all that it says.
 ///
 /// Missing folders are made. To change a part of a file, edit it instead. A file that is
-/// replaced keeps its line ends and its byte order mark, and may have 64 MiB.
+/// replaced keeps its line ends and its byte order mark, and may have 64 MiB and two million
+/// lines. The new text is UTF-8.
 #[tool(
     write,
     destructive,

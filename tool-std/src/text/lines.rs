@@ -9,6 +9,9 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
+/// The most lines of a text that is changed, which the tools name.
+const MAX_LINES: usize = 2_000_000;
+
 /// What some editors put before a text.
 const BOM: &str = "\u{feff}";
 
@@ -136,6 +139,13 @@ pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
     }
     let text = text.replace("\r\n", "\n");
     if end == "\n" { text.into() } else { text.replace('\n', end).into() }
+}
+
+/// Whether a text has more lines than anything is done with: what is known of each line takes
+/// more memory than the line.
+pub(crate) fn are_too_many(text: &[u8]) -> bool {
+    let ends = |end| memchr_iter(end, text).count();
+    text.len() > MAX_LINES && (ends(b'\n') > MAX_LINES || ends(b'\r') > MAX_LINES)
 }
 
 /// The mark before a text, empty when there is none, and the text.
