@@ -17,11 +17,11 @@ use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath}
 
 use super::found;
 use super::look::Look;
-use super::pushed;
+use super::{pushed, reading};
 use crate::shell::Understood;
 
 /// The permissions of those who read and write files.
-const READ: &str = "read";
+pub(super) const READ: &str = "read";
 const WRITE: &str = "edit";
 
 /// The permission for what is, or may be, outside of the workspace.
@@ -108,7 +108,11 @@ impl<'a> Base<'a> {
             Look { base: self, folders, is_certain, may_come, left: &left }.subjects(command)
         });
         let pushed = self.pushed(of).into_iter().map(|subject| self.command(subject));
-        writes.chain(reads).chain(looked_at).chain(pushed).chain(self.refused.clone()).collect()
+        let workspace = self.cx.state::<Workspace>().ok();
+        let roots: Vec<&Path> = workspace.iter().flat_map(|it| it.roots()).collect();
+        let read = reading::subjects(of, self.folder.as_deref(), &roots);
+        let all = writes.chain(reads).chain(looked_at).chain(pushed).chain(read);
+        all.chain(self.refused.clone()).collect()
     }
 
     /// The commands that push into a folder.

@@ -46,6 +46,8 @@ mod program;
 #[cfg(unix)]
 mod pushed;
 #[cfg(unix)]
+mod reading;
+#[cfg(unix)]
 mod remotes;
 #[cfg(unix)]
 mod report;

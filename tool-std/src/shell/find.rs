@@ -15,6 +15,8 @@ pub(super) struct Found {
     pub(super) commands: Vec<Vec<Word>>,
     /// Files that redirections may write.
     pub(super) writes: Vec<String>,
+    /// Files that redirections may read, and what stands for a name that nobody knows.
+    pub(super) reads: Vec<String>,
     /// Whether there are too many words to list them all.
     pub(super) cut: bool,
 }
@@ -45,6 +47,8 @@ struct Finder<'s> {
     word: Option<Builder>,
     /// Whether the next word is the target of a redirection, and a written one.
     target: Option<bool>,
+    /// Whether that is a text, and no file.
+    here: bool,
     /// Inside braces that began a command.
     braces: bool,
     /// How many more words there may be.
@@ -86,7 +90,13 @@ impl Finder<'_> {
     fn step(&mut self, c: char, quotes: Quotes) {
         match c {
             ' ' | '\t' | '\r' => self.end_word(),
-            '\n' | ';' | '|' | '(' | ')' | '`' => self.end_command(),
+            '`' => {
+                if self.found.reads.last().is_none_or(|last| last != "`") {
+                    self.found.reads.push("`".to_owned());
+                }
+                self.end_command();
+            }
+            '\n' | ';' | '|' | '(' | ')' => self.end_command(),
             '&' if self.target.is_some() && self.word.is_none() => {}
             '&' => self.end_command(),
             '<' | '>' => self.redirect(c == '>'),
@@ -135,7 +145,9 @@ impl Finder<'_> {
         if self.word.as_ref().is_some_and(is_number) {
             self.word = None;
         }
+        let is_next = self.word.is_none() && self.target == Some(false);
         self.end_word();
+        self.here = is_next && !is_write;
         self.target = Some(is_write);
     }
 
@@ -146,8 +158,11 @@ impl Finder<'_> {
         let mut word = word.finish();
         if let Some(is_write) = self.target.take() {
             let is_file = word.value != "/dev/null" && !matches!(&*word.value, "1" | "2" | "-");
+            let is_number = word.value.bytes().all(|byte| byte.is_ascii_digit());
             if is_write && is_file {
                 self.found.writes.push(word.value);
+            } else if is_file && !self.here && !is_number {
+                self.found.reads.push(word.value);
             }
             return;
         }

@@ -66,6 +66,8 @@ pub struct Understood {
     pub(crate) led: usize,
     /// Whether all of these are, and every redirection comes after them.
     pub(crate) opens_led: bool,
+    /// What redirections of a script that is not understood may read.
+    pub(crate) may_read: Vec<String>,
     /// Whether a command may link, move or mount files.
     pub(crate) renames: bool,
     direct: bool,

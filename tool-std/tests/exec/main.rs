@@ -11,6 +11,7 @@ mod load;
 mod looking;
 mod once;
 mod pushing;
+mod reading;
 mod sessions;
 mod spelling;
 mod support;

@@ -234,6 +234,7 @@ impl Judge {
         }
         self.answer.unsettled |= !script.place.stays && !found.writes.is_empty();
         self.answer.writes.extend(found.writes);
+        self.answer.may_read.extend(found.reads);
     }
 
     fn command(&mut self, words: Vec<Word>, inner: bool, depth: usize, place: Place) {
