@@ -24,8 +24,10 @@ impl EventKind {
     pub(super) fn redact(&mut self, redactor: &Redactor) {
         match self {
             Self::Pending { arguments, summary, .. } => {
+                if let Some(summary) = summary {
+                    redactor.scrub_cut(summary, arguments);
+                }
                 *arguments = arguments.redacted(redactor);
-                redactor.scrub_each(summary);
             }
             Self::Started { arguments } => {
                 *arguments = arguments.take().map(|arguments| arguments.redacted(redactor));
@@ -66,11 +68,13 @@ impl Arguments {
 }
 
 fn redact_ask(ask: &mut Ask, redactor: &Redactor) {
+    if let Some(summary) = &mut ask.summary {
+        redactor.scrub_cut(summary, &ask.arguments);
+    }
     redactor.redact_value(&mut ask.arguments);
     for value in ask.original.iter_mut().chain(&mut ask.preview) {
         redactor.redact_value(value);
     }
-    redactor.scrub_each(&mut ask.summary);
     redactor.scrub_each(&mut ask.suggestions);
     redactor.scrub(&mut ask.reason);
     redact_subjects(&mut ask.subjects, redactor);

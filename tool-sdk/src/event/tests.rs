@@ -168,6 +168,20 @@ fn what_a_redactor_finds_is_in_no_event() {
     }
 }
 
+// LG1: what a summary was cut from is looked for, too.
+#[test]
+fn a_secret_that_was_cut_is_in_no_event() {
+    let text = r#"{"text": "some words and hunter2-secret"}"#;
+    let mut kind = EventKind::Pending {
+        arguments: Arguments::new(text, &Display::default()),
+        summary: Some("Saying some words and hunter2-sec…".to_owned()),
+        notes: Box::default(),
+    };
+    kind.redact(&Redactor::new(["hunter2-secret"]));
+    let shown = serde_json::to_string(&kind).unwrap();
+    assert!(!shown.contains("hunter") && shown.contains("words and [redacted]…"), "{shown}");
+}
+
 // Copying an event is a good part of sending it.
 #[test]
 fn an_event_is_small() {

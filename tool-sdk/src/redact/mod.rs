@@ -14,6 +14,9 @@ use aho_corasick::AhoCorasick;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
+/// What stands where a text was cut.
+const CUT: char = '…';
+
 /// What stands for a secret.
 const MARK: &str = "[redacted]";
 
@@ -70,11 +73,7 @@ impl Redactor {
     /// `text` with its secrets replaced; borrowed when there are none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut found: Vec<Range<usize>> = shapes(text).collect();
-        if let Some(known) = &self.known {
-            // Secrets may overlap; of each, nothing may be left.
-            found.extend(known.find_overlapping_iter(text).map(|found| found.range()));
-        }
+        let mut found = self.found(text);
         if found.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -90,6 +89,54 @@ impl Redactor {
         }
         out.push_str(&text[done..]);
         Cow::Owned(out)
+    }
+
+    /// Where in `text` secrets are, in no order. They may overlap; of each, nothing may be left.
+    fn found(&self, text: &str) -> Vec<Range<usize>> {
+        let known = self.known.iter().flat_map(|known| known.find_overlapping_iter(text));
+        shapes(text).chain(known.map(|found| found.range())).collect()
+    }
+
+    /// Replaces the secrets in a text that was cut where a `…` stands, also those of `whole`, from
+    /// which it was made, of which only the beginning is left.
+    pub(crate) fn scrub_cut(&self, text: &mut String, whole: &Value) {
+        /// Less of a secret tells nothing.
+        const TOLD: usize = 4;
+        self.scrub(text);
+        if !text.contains(CUT) {
+            return;
+        }
+        let mut secrets = Vec::new();
+        self.collect(whole, &mut secrets);
+        for secret in secrets {
+            let mut from = 0;
+            while let Some(at) = text[from..].find(CUT).map(|at| from + at) {
+                let end = text[..at].trim_end_matches(' ').len();
+                let ends = secret.char_indices().map(|(at, c)| at + c.len_utf8());
+                let is_left = |&len: &usize| len >= TOLD && text[..end].ends_with(&secret[..len]);
+                from = match ends.take_while(|&len| len <= end).filter(is_left).last() {
+                    Some(len) => {
+                        text.replace_range(end - len..end, MARK);
+                        at - len + MARK.len() + CUT.len_utf8()
+                    }
+                    None => at + CUT.len_utf8(),
+                };
+            }
+        }
+    }
+
+    /// Adds the secrets in every text of `value`.
+    fn collect<'v>(&self, value: &'v Value, secrets: &mut Vec<&'v str>) {
+        match value {
+            Value::String(text) => {
+                secrets.extend(self.found(text).into_iter().map(|found| &text[found]));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.collect(item, secrets)),
+            Value::Object(members) => {
+                members.values().for_each(|value| self.collect(value, secrets));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// Replaces the secrets in `text`.

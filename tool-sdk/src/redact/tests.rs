@@ -160,3 +160,27 @@ proptest! {
         prop_assert_eq!(redactor.redact(&once), once.as_str());
     }
 }
+
+// LG1, F169: a summary is cut before anybody looks for secrets in it.
+#[test]
+fn of_a_secret_that_was_cut_nothing_is_left() {
+    let redactor = Redactor::new(["hunter2-secret", "two\nlines of it"]);
+    let token = format!("ghp_{}", "a1".repeat(20));
+    let whole = serde_json::json!({
+        "cmd": ["echo hunter2-secret x", "echo two\nlines of it", format!("echo {token}")],
+    });
+    for (text, expected) in [
+        ("echo hunter2-s…", "echo [redacted]…"),
+        ("a hunter2-secre…, b hunt…", "a [redacted]…, b [redacted]…"),
+        ("echo hunter2-secret…", "echo [redacted]…"),
+        ("echo two …", "echo two …"),
+        ("echo ghp_a1a1…", "echo [redacted]…"),
+        ("echo hun…", "echo hun…"),
+        ("echo hunter2", "echo hunter2"),
+        ("…", "…"),
+    ] {
+        let mut text = text.to_owned();
+        redactor.scrub_cut(&mut text, &whole);
+        assert_eq!(text, expected);
+    }
+}
