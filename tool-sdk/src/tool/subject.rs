@@ -38,6 +38,7 @@ pub struct Subject {
     permission: Option<Cow<'static, str>>,
     class: Option<RiskClass>,
     opaque: bool,
+    unless_exact: bool,
     asks: bool,
     known_safe: bool,
     only_forbidden: bool,
@@ -96,6 +97,7 @@ impl Subject {
             permission: None,
             class: None,
             opaque: false,
+            unless_exact: false,
             asks: false,
             known_safe: false,
             only_forbidden: false,
@@ -250,6 +252,24 @@ impl Subject {
     pub fn nameless(mut self) -> Self {
         self.nameless = true;
         self.opaque()
+    }
+
+    /// Says that of what is not understood well enough for other rules, one that has exactly its
+    /// text allows it: whoever wrote that has looked at it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// // `allow run(sed -i s/a/b/ notes)` is about it, and `allow run(sed *)` is not.
+    /// let writes = Subject::new("sed -i s/a/b/ notes").opaque().unless_exact();
+    /// assert!(writes.is_opaque() && writes.is_unless_exact());
+    /// ```
+    #[must_use]
+    pub fn unless_exact(mut self) -> Self {
+        self.unless_exact = true;
+        self
     }
 
     /// Says that the call will fail on it with this error, whoever allows it: nobody is asked,
@@ -434,6 +454,12 @@ impl Subject {
     #[must_use]
     pub fn is_dangerous(&self) -> bool {
         self.dangerous
+    }
+
+    /// Whether a rule that has exactly its text is about it, though it is not understood.
+    #[must_use]
+    pub fn is_unless_exact(&self) -> bool {
+        self.unless_exact
     }
 
     /// Whether it was not understood.

@@ -277,6 +277,10 @@ fn subject(command: &Simple, opaque: Option<Why>, is_own: &dyn Fn(&str) -> bool)
     if command.is_nameless || opaque.is_some_and(Why::hides_names) {
         return subject.nameless();
     }
+    if why == Some(Why::Argument) && opaque.is_none() {
+        // SH6: the user can write a rule for it.
+        return subject.opaque().unless_exact();
+    }
     if why.is_some() {
         return subject.opaque();
     }

@@ -154,3 +154,31 @@ async fn a_script_for_sed_is_found_behind_letters() {
     let rules = ["allow exec_command(sed *)"];
     assert_eq!(decide(Mode::Auto, &rules, "sed -nE s/a/b/p x").await, Allow);
 }
+
+// SH6: nothing but a rule with just these words, or one for everything, is about an argument that
+// makes a program dangerous; and what is only known when it runs has no such words.
+#[tokio::test]
+async fn a_rule_may_name_a_dangerous_command_word_by_word() {
+    let rules = [
+        "allow exec_command(sed -i s/a/b/ x)",
+        "allow exec_command(find . -delete)",
+        "allow exec_command(rustc $(cat f))",
+        "allow exec_command(sed *)",
+        "allow exec_command(cat *)",
+    ];
+    for (cmd, expected) in [
+        ("sed -i s/a/b/ x", Allow),
+        ("sed  '-i' s/a/b/ x", Allow),
+        ("sed -i s/a/b/ x && cat x", Allow),
+        ("sed -i s/a/b/ y", Ask),
+        ("sed -i s/a/b/ x y", Ask),
+        ("sed -i s/a/b/ x > y", Ask),
+        ("find . -delete", Allow),
+        ("find . -delete -name x", Ask),
+        ("rustc $(cat f)", Ask),
+    ] {
+        assert_eq!(decide(Mode::Auto, &rules, cmd).await, expected, "{cmd}");
+    }
+    let denied = ["allow exec_command(sed -i s/a/b/ x)", "deny exec_command(sed -i *)"];
+    assert_eq!(decide(Mode::Auto, &denied, "sed -i s/a/b/ x").await, Deny);
+}

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::reasons::Reasons;
 use super::ruleset::Argument;
-use super::{Action, Mode, Pattern, Rule, Ruleset};
+use super::{Action, Mode, Rule, Ruleset};
 use crate::effect::RiskClass;
 use crate::tool::Subject;
 
@@ -390,10 +390,7 @@ fn explained(subject: &Subject, decided: Decision) -> Decision {
 
 /// What cannot be brought back is asked about, unless a rule allows exactly this.
 fn grave(subject: &Subject, decided: Decision) -> Decision {
-    let is_exact = |rule: &Rule| {
-        Pattern::exactly(subject.text())
-            .is_some_and(|exact| exact.as_str() == rule.pattern.as_str())
-    };
+    let is_exact = |rule: &Rule| rule.pattern.is_exactly(subject.text());
     let is_meant = decided.by == By::Rule && decided.rules.iter().any(is_exact);
     if decided.action != Action::Allow || !subject.is_dangerous() || is_meant {
         return decided;

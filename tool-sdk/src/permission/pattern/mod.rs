@@ -69,6 +69,11 @@ impl Pattern {
         (!special).then(|| Self { text: text.to_owned(), parts: parts.into(), path: None })
     }
 
+    /// Whether it matches `text` and nothing else, and is written like that.
+    pub(crate) fn is_exactly(&self, text: &str) -> bool {
+        Self::exactly(text).is_some_and(|exact| exact.text == self.text)
+    }
+
     /// Whether it matches everything.
     #[must_use]
     pub fn is_any(&self) -> bool {

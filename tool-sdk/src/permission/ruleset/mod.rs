@@ -167,8 +167,11 @@ impl Rule {
             // One argument does not vouch for everything else that a call touches.
             Some(_) if self.action == Action::Allow && (subject.is_opaque() || !alone) => false,
             Some(name) => argument(name).is_some_and(|value| self.matches_value(&value, subject)),
-            // Nobody understood it, so nothing but a rule for everything allows it.
-            None if subject.is_opaque() && self.action == Action::Allow => self.pattern.is_any(),
+            // Nobody understood it, so nothing but a rule for everything allows it, or for just this.
+            None if subject.is_opaque() && self.action == Action::Allow => {
+                self.pattern.is_any()
+                    || subject.is_unless_exact() && self.pattern.is_exactly(subject.text())
+            }
             None => self.matches_spelling(subject),
         }
     }
