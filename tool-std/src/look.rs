@@ -16,10 +16,8 @@ use crate::stop;
 /// A look at a place.
 pub(crate) struct Look<'l> {
     pub(crate) place: Located,
-    #[cfg_attr(not(feature = "search"), expect(dead_code, reason = "only searches look further"))]
     pub(crate) workspace: &'l Workspace,
     pub(crate) stop: &'l Stop,
-    #[cfg_attr(not(feature = "search"), expect(dead_code, reason = "others read what was judged"))]
     path: &'l WorkspacePath,
     sight: Sight,
 }

@@ -199,6 +199,28 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
     }
 }
 
+// PA6: nor by a search that starts above the folder, which somebody allowed.
+#[tokio::test]
+async fn what_is_denied_is_not_found_from_above() {
+    let above = folder(&[("root/sub/.env", "key = 2\n"), ("root/a.rs", "key = 3\n")]);
+    let inside = TempDir::new_in(above.path()).unwrap();
+    fs::create_dir(inside.path().join("sub")).unwrap();
+    fs::write(inside.path().join("sub/secret"), "key = 1\n").unwrap();
+    let start = above.path().canonicalize().unwrap();
+    let args = |tool: &str| match tool {
+        "list_dir" => json!({ "path": start, "depth": 9 }),
+        _ => json!({ "path": start, "pattern": if tool == "glob_files" { "**/*" } else { "key" } }),
+    };
+    for tool in ["grep_files", "glob_files", "list_dir"] {
+        for (rule, is_found) in [("deny read(sub/*)", false), ("deny read(other/*)", true)] {
+            let rules = ["allow external_directory", rule];
+            let found = under(&inside, &rules, tool, args(tool)).await.unwrap();
+            assert!(found.contains("a.rs"), "{tool}: {found}");
+            assert_eq!(found.contains("secret"), is_found, "{tool} {rule}: {found}");
+        }
+    }
+}
+
 // F145, F146: of what somebody may be asked about it is told that it is there.
 #[tokio::test]
 async fn what_may_be_asked_for_is_counted() {

@@ -129,3 +129,36 @@ async fn a_patch_may_not_reach_a_file_twice_through_a_link() {
     assert!(error.message().contains("another name"), "{error}");
     assert_eq!(desk.text("a"), "1\n");
 }
+
+// F140, F142, F143: the memory for a file grows with its lines, and so there is a limit to them.
+#[tokio::test]
+async fn a_file_of_too_many_lines_is_not_changed() {
+    let text = "\n".repeat(2_000_001);
+    let desk = Desk::new(&[("f", &text)]);
+    for (tool, arguments) in [
+        ("edit_file", json!({ "path": "f", "old_string": "a", "new_string": "b" })),
+        ("write_file", json!({ "path": "f", "content": "b" })),
+        ("apply_patch", json!({ "input": patch("*** Update File: f\n@@\n-a\n+b") })),
+        ("apply_patch", json!({ "input": patch("*** Delete File: f") })),
+    ] {
+        let error = desk.error(tool, arguments).await.to_string();
+        assert!(error.contains("more than two million lines"), "{tool}: {error}");
+    }
+    assert!(desk.text("f") == text);
+}
+
+// F142: a text in another encoding does not change it in silence; ends of lines that stay do not
+// change.
+#[tokio::test]
+async fn what_is_replaced_says_what_it_was() {
+    let desk = Desk::new(&[("mixed", "a\r\nb\nc\n")]);
+    let write = |path, content| ("write_file", json!({ "path": path, "content": content }));
+    let told = async |(tool, args)| desk.ok(tool, args).await.as_text().to_owned();
+    fs::write(desk.path("wide"), [0xff, 0xfe, b'x', 0, b'\n', 0]).unwrap();
+    fs::write(desk.path("latin"), [b'x', 0xe9, b'\n']).unwrap();
+    assert!(told(write("wide", "x\n")).await.contains("was UTF-16 text"));
+    assert!(told(write("latin", "x\n")).await.contains("was not UTF-8 text"));
+    assert!(!told(write("latin", "y\n")).await.contains("Note"));
+    let _ = told(write("mixed", "a\nb\nc\nd\n")).await;
+    assert_eq!(desk.text("mixed"), "a\r\nb\nc\nd\r\n");
+}

@@ -73,6 +73,32 @@ async fn hooks_deny_ask_and_halt() {
     assert!(log.take().is_empty());
 }
 
+// F71: whoever makes a call that cannot be says so, with what is wrong.
+#[tokio::test]
+async fn a_hook_that_makes_arguments_invalid_is_named_with_what_is_wrong() {
+    let log = Log::default();
+    for arguments in [json!({ "path": 5 }), json!({ "pth": "x" }), json!({ "path": null })] {
+        let hook = Rewrites(arguments.clone());
+        let pipeline = all_forms(&log).remove(0).hook("*", Priority::DEFAULT, hook);
+        let outcome = overwrite_a(&pipeline, &log).await;
+        let error = outcome.result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied);
+        let begin = "the hook `Rewrites` changed the arguments to invalid ones: ";
+        let why = error.message().strip_prefix(begin).unwrap_or_default();
+        assert!(why.contains("pth") || why.contains("path"), "{arguments}: {error}");
+    }
+    assert!(log.take().is_empty());
+}
+
+/// Replaces the arguments of every call.
+struct Rewrites(Value);
+
+impl Hook for Rewrites {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::now(Ok(Opinion::none().rewrite(&self.0)))
+    }
+}
+
 // F63: priority, then registration; only where the pattern matches.
 #[tokio::test]
 async fn hooks_run_by_priority_and_pattern() {

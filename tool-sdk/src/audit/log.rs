@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Audit, AuditRecord};
 use crate::redact::Redactor;
@@ -24,6 +24,7 @@ use crate::store::place;
 #[derive(Debug)]
 pub struct AuditLog {
     file: File,
+    path: PathBuf,
     redactor: Redactor,
 }
 
@@ -35,12 +36,13 @@ impl AuditLog {
     /// Fails when the file cannot be opened or made the owner's own, and when `path` is a
     /// link or no file.
     pub fn open(path: impl AsRef<Path>, redactor: Redactor) -> io::Result<Self> {
+        let path = path.as_ref();
         let file = place::options().append(true).create(true).open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the audit log is no file"));
         }
         close_to_others(&file)?;
-        Ok(Self { file, redactor })
+        Ok(Self { file, path: place::real(path), redactor })
     }
 }
 
@@ -52,6 +54,10 @@ impl Audit for AuditLog {
         let mut line = value.to_string();
         line.push('\n');
         (&self.file).write_all(line.as_bytes())
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 }
 

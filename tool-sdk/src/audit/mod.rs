@@ -10,6 +10,7 @@ mod time;
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
@@ -21,6 +22,7 @@ use crate::context::Session;
 use crate::error::ErrorKind;
 use crate::name::ToolName;
 use crate::permission::{Action, By, Decision, Fingerprint, Reply, Rule, Scope};
+use crate::store::place;
 use crate::tool::{Definition, Source, Subject};
 
 /// Takes the records of calls.
@@ -50,6 +52,16 @@ pub trait Audit: Send + Sync {
     ///
     /// Fails when the record was not kept.
     fn record(&self, record: &AuditRecord<'_>) -> io::Result<()>;
+
+    /// The file that the records are in, without links; no tool may write to it.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// Whether `path`, which leads over no link, is the file of `audit`.
+pub(crate) fn is_file(audit: &dyn Audit, path: &Path) -> bool {
+    audit.file().is_some_and(|file| place::leads_through(path, file))
 }
 
 /// Has `record` kept; a log that panics is one that could not keep it.

@@ -107,8 +107,8 @@ pub trait Hook: Send + Sync + 'static {
         Some(Duration::from_secs(10))
     }
 
-    /// Whether the host trusts it to allow what would otherwise be asked; it never lifts a
-    /// denial.
+    /// Whether the host trusts it to allow what would otherwise be asked; it lifts no
+    /// more than the mode `bypass` does, and never a denial.
     fn may_allow(&self) -> bool {
         false
     }

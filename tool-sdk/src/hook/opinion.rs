@@ -28,6 +28,8 @@ pub(crate) struct Spoken {
     /// The reason as a sentence that names who gives it, where that is not the hook itself.
     pub(crate) sentence: Option<String>,
     pub(crate) arguments: Option<String>,
+    /// Who changed the arguments, where that is not the hook itself.
+    pub(crate) changed_by: Option<String>,
     pub(crate) context: Vec<String>,
 }
 

@@ -75,7 +75,8 @@ impl fmt::Display for Scope {
 /// [`WrittenRules`](crate::WrittenRules), which claim nothing of that kind.
 ///
 /// As text it is `permission(pattern)`, `permission(argument: pattern)` or `permission`
-/// alone, which means everything of that permission.
+/// alone, which means everything of that permission. Blanks around a pattern do not count; `?`
+/// stands for one that does.
 ///
 /// # Examples
 ///
@@ -136,7 +137,8 @@ impl Rule {
     ///
     /// # Errors
     ///
-    /// Fails when the text is empty, its parentheses do not match, or the permission has blanks.
+    /// Fails when the text is empty, its parentheses do not match, the permission has blanks, or
+    /// the pattern stands in quotes.
     pub fn parse(action: Action, text: &str) -> Result<Self, InvalidRule> {
         let invalid = |why| InvalidRule::of(text, why);
         let text = text.trim();
@@ -159,17 +161,20 @@ impl Rule {
             return Err(invalid("the permission is missing"));
         }
         named(permission.trim())?;
-        let mut rule = match named_argument(inside) {
-            Some((argument, pattern)) => Self {
-                argument: Some(argument.to_owned()),
-                ..Self::new(action, permission.trim(), pattern)
-            },
-            None => Self::new(action, permission.trim(), inside),
-        };
-        if inside.is_empty() {
-            rule.pattern = Pattern::any();
+        let (argument, pattern) = named_argument(inside.trim_start()).unzip();
+        let pattern = pattern.unwrap_or(inside).trim();
+        if let Some(why) = quoted(pattern) {
+            return Err(invalid(why));
         }
-        Ok(rule)
+        let pattern = if inside.trim().is_empty() { Pattern::any() } else { pattern.into() };
+        let rule = Self::new(action, permission.trim(), pattern);
+        Ok(Self { argument: argument.map(str::to_owned), ..rule })
+    }
+
+    /// What would be the name of an argument, were there a blank behind its `:`.
+    pub(crate) fn nearly_names(&self) -> Option<&str> {
+        let (name, _) = self.pattern.as_str().split_once(':')?;
+        (self.argument.is_none() && is_name(name)).then_some(name)
     }
 
     /// Sets whose it is.
@@ -197,12 +202,19 @@ impl Rule {
 /// `name: pattern`, where the name could be an argument's and the blank says that it is
 /// no part of an address or a drive.
 fn named_argument(inside: &str) -> Option<(&str, &str)> {
-    let (name, pattern) = inside.split_once(": ")?;
+    inside.split_once(": ").filter(|(name, _)| is_name(name))
+}
+
+/// Whether it could be the name of an argument.
+fn is_name(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_name = !name.is_empty()
-        && name.chars().all(word)
-        && !name.starts_with(|c: char| c.is_ascii_digit());
-    is_name.then_some((name, pattern.trim_start()))
+    !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// What is wrong with a pattern that stands in quotes, as in a shell.
+pub(super) fn quoted(pattern: &str) -> Option<&'static str> {
+    let inside = pattern.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inside.filter(|inside| !inside.contains('"')).map(|_| "its pattern must stand without quotes")
 }
 
 impl fmt::Display for Rule {
@@ -271,6 +283,36 @@ mod tests {
         );
         assert!("allow fetch(https://a.b/*)".parse::<Rule>().unwrap().argument.is_none());
         assert!(Rule::parse(Action::Deny, "run()").unwrap().pattern.is_any());
+        assert!(Rule::parse(Action::Deny, "run( )").unwrap().pattern.is_any());
+    }
+
+    // F72: nobody means the blanks around what they mean.
+    #[test]
+    fn blanks_around_the_parts_of_a_rule_do_not_count() {
+        for (text, expected) in [
+            ("deny edit( secrets/* )", "deny edit(secrets/*)"),
+            ("deny  edit ( secrets/* ) ", "deny edit(secrets/*)"),
+            ("deny edit( path: secrets/* )", "deny edit(path: secrets/*)"),
+            ("deny edit(path:   secrets/*)", "deny edit(path: secrets/*)"),
+            ("deny run(git push* )", "deny run(git push*)"),
+            ("deny run(git push *)", "deny run(git push *)"),
+            ("deny run(cmd: )", "deny run(cmd: )"),
+        ] {
+            assert_eq!(text.parse::<Rule>().unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_without_a_blank_behind_it_is_nearly_one() {
+        let nearly = |text: &str| {
+            let rule = text.parse::<Rule>().unwrap();
+            rule.nearly_names().map(str::to_owned)
+        };
+        assert_eq!(nearly("deny edit(path:secrets/*)").as_deref(), Some("path"));
+        assert_eq!(nearly("deny fetch(https://a.b/*)").as_deref(), Some("https"));
+        for text in ["deny edit(path: x)", "deny edit(a/b:c)", "deny edit", "deny run(git x:y)"] {
+            assert_eq!(nearly(text), None, "{text}");
+        }
     }
 
     #[test]
@@ -282,6 +324,8 @@ mod tests {
             ("run x)", "`(` is missing"),
             ("deny run", "has no blanks"),
             ("deny run(rm *)", "has no blanks"),
+            ("run(\"git push *\")", "without quotes"),
+            ("run(cmd: \"git push *\")", "without quotes"),
         ] {
             let error = Rule::parse(Action::Allow, text).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

@@ -4,6 +4,7 @@
 
 use serde::Deserialize;
 
+use super::rule::quoted;
 use super::{Action, InvalidRule, Pattern, Rule, Scope};
 
 /// Rules as a file of settings has them, in any format that serde reads.
@@ -67,7 +68,8 @@ impl WrittenRules {
 pub struct WrittenRule {
     /// The permission, or the tool, that it speaks of.
     pub permission: String,
-    /// The subjects that it matches; all of them when it does not say.
+    /// The subjects that it matches; all of them when it does not say. Blanks around it do not
+    /// count.
     pub pattern: Option<String>,
     /// The argument that `pattern` is about, instead of the subjects.
     pub argument: Option<String>,
@@ -101,7 +103,11 @@ impl WrittenRule {
         if self.argument.is_some() && self.pattern.is_none() {
             return Err(InvalidRule::new("`argument` needs a `pattern` beside it"));
         }
-        let pattern = self.pattern.map_or_else(Pattern::any, Pattern::new);
+        let pattern = self.pattern.as_deref().map(str::trim);
+        if let Some(why) = pattern.and_then(quoted) {
+            return Err(InvalidRule::new(format!("`{}`: {why}", pattern.unwrap_or_default())));
+        }
+        let pattern = pattern.map_or_else(Pattern::any, Pattern::new);
         let mut rule = Rule::new(self.action, permission, pattern);
         rule.argument = self.argument;
         Ok(if self.locked { rule.locked() } else { rule })
@@ -140,6 +146,15 @@ mod tests {
         assert!(rules.iter().all(|it| (it.scope, it.origin.as_str()) == (Scope::User, "my.toml")));
     }
 
+    // F72
+    #[test]
+    fn blanks_around_a_pattern_do_not_count() {
+        let rule = json!({ "permission": " edit ", "pattern": " secrets/* ", "action": "deny" });
+        let rules = read(json!({ "deny": [" edit ( secrets/* ) "], "rules": [rule] })).unwrap();
+        let told: Vec<_> = rules.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["deny edit(secrets/*)"; 2]);
+    }
+
     #[test]
     fn what_claims_more_or_never_matches_is_refused() {
         let rule = |key: &str, value: &str| {
@@ -153,6 +168,7 @@ mod tests {
             (rule("pattern", " "), "`pattern` is empty"),
             (rule("permission", "deny run"), "has blanks"),
             (rule("argument", "x"), "needs a `pattern`"),
+            (rule("pattern", "\"git push *\""), "without quotes"),
             (json!({ "deny": ["deny put"] }), "has no blanks"),
             (json!({ "dney": ["put"] }), "unknown field `dney`"),
         ] {

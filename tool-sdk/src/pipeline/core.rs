@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::files;
 use super::thoughts::Thoughts;
-use crate::audit::Audit;
+use crate::audit::{self, Audit};
 use crate::call::{Call, CallId};
 use crate::context::{Asking, Context, Inquiring, Session, Sight, Signal, Sink, ToolFacts};
 use crate::event::{EventKind, Hub, ToolEvent};
@@ -25,6 +25,9 @@ use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
+/// Puts somebody in front of an approver.
+pub(super) type Front = Arc<dyn Fn(Arc<dyn Approver>) -> Arc<dyn Approver> + Send + Sync>;
+
 /// What all calls of a pipeline share.
 #[derive(Clone)]
 pub(super) struct Core {
@@ -34,6 +37,8 @@ pub(super) struct Core {
     pub(super) hub: Arc<Hub>,
     pub(super) desk: Arc<Desk>,
     pub(super) approver: Option<Arc<dyn Approver>>,
+    /// Who is asked before any approver is, that of a session included.
+    pub(super) front: Option<Front>,
     pub(super) store: Option<Arc<ApprovalStore>>,
     pub(super) ask_timeout: Duration,
     pub(super) writable: Option<Arc<[PathBuf]>>,
@@ -57,6 +62,7 @@ impl Core {
             hub,
             desk: Arc::default(),
             approver: None,
+            front: None,
             store: None,
             ask_timeout: Duration::from_mins(10),
             writable: None,
@@ -118,6 +124,13 @@ impl Core {
     /// written them.
     pub(super) fn stored(&self, session: &Session) -> Option<Loaded> {
         self.store.as_ref().map(|store| store.grants_beside(&files::roots(session)))
+    }
+
+    /// Whether it is at or below `path` that this pipeline keeps what was approved or decided:
+    /// who writes there approves of their own calls.
+    pub(super) fn keeps(&self, path: &Path) -> bool {
+        self.store.as_ref().is_some_and(|store| store.is_around(path))
+            || self.audit.as_ref().is_some_and(|log| audit::is_file(&**log, path))
     }
 
     /// What this pipeline keeps for a session.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Checked;
 use super::ask::{self, Answered};
+use super::files;
 use super::frame::Frame;
 use super::hooks::{self, Heard};
 use super::run::aborted;
@@ -178,7 +179,7 @@ fn judging(
     touched: &mut Vec<Subject>,
 ) -> Decision {
     let judged = catch_unwind(AssertUnwindSafe(|| {
-        let subjects = prepared.subjects(cx);
+        let mut subjects = prepared.subjects(cx);
         // As they are now: a person may have thought about the call for a while.
         let view = frame.core.toolset.view_for(frame.session);
         let known = view.find(frame.definition.name.as_str()).and_then(|at| view.at(at));
@@ -195,6 +196,12 @@ fn judging(
                 (Some(own), Some(view.rules().with(&policy.rules)))
             }
         };
+        let all = all.as_ref().unwrap_or_else(|| view.rules());
+        let has_files = || subjects.iter().flatten().any(|it| it.absolute().is_some());
+        if !all.is_empty() && has_files() {
+            let roots = files::several_roots(frame.session);
+            subjects.iter_mut().flatten().for_each(|subject| subject.seen_from(&roots));
+        }
         let parsed: OnceCell<Value> = OnceCell::new();
         let argument = |name: &str| {
             let value = parsed.get_or_init(|| serde_json::from_str(arguments).unwrap_or_default());
@@ -204,7 +211,7 @@ fn judging(
         let stored = OnceCell::new();
         let decision = Case {
             own: own.as_ref().unwrap_or(view_rules),
-            all: all.as_ref().unwrap_or_else(|| view.rules()),
+            all,
             mode: session
                 .and_then(|policy| policy.mode)
                 .map_or(view.mode(), |mode| mode.stricter(view.mode())),
@@ -215,6 +222,7 @@ fn judging(
             required: prepared.approval_required(cx),
             approved: &|subject| !dangerous && approved(frame, prepared, &stored, subject),
             writable: frame.core.writable.as_deref(),
+            kept: &|path| frame.core.keeps(path),
             opinions,
         }
         .decide();

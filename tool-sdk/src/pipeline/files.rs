@@ -18,6 +18,12 @@ pub(super) fn roots(_: &Session) -> Vec<PathBuf> {
     Vec::new()
 }
 
+/// The folders that relative paths start in, where there are several.
+pub(super) fn several_roots(session: &Session) -> Vec<PathBuf> {
+    let roots = roots(session);
+    if roots.len() > 1 { roots } else { Vec::new() }
+}
+
 /// Whether tools that read through a workspace are refused what is at `path`.
 #[cfg(feature = "workspace")]
 pub(super) fn hide(session: &Session, path: &Path) -> bool {

@@ -127,6 +127,7 @@ impl Wish {
                     || core.stored(cx.session()).is_some_and(|stored| stored.covers(&to, subject))
             },
             writable: None,
+            kept: &|_| false,
             opinions: &[],
         }
         .decide()

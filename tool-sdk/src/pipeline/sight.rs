@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::core::Core;
+use super::files;
 use crate::context::{Context, Sight, Visibility};
 use crate::permission::{Action, Grantee, Mode, Names, Rule, Ruleset};
 use crate::tool::{Definition, Subject};
@@ -45,9 +46,11 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
     let to = Grantee::new(cx.tool().clone(), permission);
     let (core, session) = (Arc::clone(core), cx.session().clone());
+    let roots = files::several_roots(&session);
     let stored = core.stored(cx.session());
     Sight::judged_by(move |asked: &str, absolute: &Path, is_named| {
-        let subject = Subject::path(asked, absolute);
+        let mut subject = Subject::path(asked, absolute);
+        subject.seen_from(&roots);
         let is_answered = |rule: &Rule| {
             rule.pattern.is_any()
                 || mode == Mode::Bypass

@@ -48,6 +48,12 @@ impl Place {
         self.folder()?.ok_or_else(|| StoreError::refused(&self.folder, "it is gone again"))
     }
 
+    /// Whether `path`, which leads over no link, is the folder or something in it, in any case
+    /// of its letters: some systems take either for the same.
+    pub(crate) fn is_around(&self, path: &Path) -> bool {
+        leads_through(path, &real(&self.folder))
+    }
+
     /// Fails where the folder is, or would be made, in one of `roots`, which lead over no link.
     pub(crate) fn apart_from(&self, roots: &[PathBuf]) -> Result<(), StoreError> {
         if roots.is_empty() {
@@ -60,6 +66,26 @@ impl Place {
             None => Ok(()),
         }
     }
+}
+
+/// Where `path` is, or would be made, without links.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = whole.ancestors().find_map(|above| Some((above.canonicalize().ok()?, above)));
+    match there {
+        Some((real, above)) => match whole.strip_prefix(above) {
+            // Joining an empty path would add a separator.
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            _ => real,
+        },
+        None => whole,
+    }
+}
+
+/// Whether `path` is `place` or something below it, in any case of its letters.
+pub(crate) fn leads_through(path: &Path, place: &Path) -> bool {
+    let mut names = path.iter();
+    place.iter().all(|expected| names.next().is_some_and(|it| it.eq_ignore_ascii_case(expected)))
 }
 
 fn outside(real: &Path, roots: &[PathBuf]) -> Result<(), StoreError> {

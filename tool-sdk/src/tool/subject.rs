@@ -33,6 +33,8 @@ use crate::redact::Redactor;
 pub struct Subject {
     text: Cow<'static, str>,
     path: Option<PathBuf>,
+    sent: Sent,
+    below: Vec<String>,
     permission: Option<Cow<'static, str>>,
     class: Option<RiskClass>,
     opaque: bool,
@@ -46,6 +48,16 @@ pub struct Subject {
     forbidden_as: Option<Cow<'static, str>>,
     refusal: Option<Arc<Refusal>>,
     written_below: Option<Arc<[PathBuf]>>,
+}
+
+/// How a path was sent, where that is not its text. It is the same subject, however that was.
+#[derive(Clone, Debug, Default, Eq)]
+struct Sent(Option<Box<str>>);
+
+impl PartialEq for Sent {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// Why a tool would not do what the call asks for.
@@ -79,6 +91,8 @@ impl Subject {
         Self {
             text,
             path: None,
+            sent: Sent(None),
+            below: Vec::new(),
             permission: None,
             class: None,
             opaque: false,
@@ -101,6 +115,23 @@ impl Subject {
     #[must_use]
     pub fn path(asked: impl Into<String>, absolute: impl Into<PathBuf>) -> Self {
         Self { path: Some(absolute.into()), ..Self::new(asked) }
+    }
+
+    /// Says how the path was sent: rules that forbid mean it by that name, too, and a rule on the
+    /// argument that held it is about this.
+    #[cfg_attr(not(feature = "workspace"), expect(dead_code, reason = "no path is resolved"))]
+    pub(in crate::tool) fn sent_as(mut self, sent: &str) -> Self {
+        // Most are sent as they are told.
+        self.sent = Sent((sent != self.text).then(|| sent.into()));
+        self
+    }
+
+    /// Says what it is called below each of these folders: a rule that forbids a relative path
+    /// means it in all of them.
+    pub(crate) fn seen_from(&mut self, roots: &[PathBuf]) {
+        let Some(path) = &self.path else { return };
+        let names = roots.iter().filter_map(|root| path.strip_prefix(root).ok()?.to_str());
+        self.below = names.map(str::to_owned).collect();
     }
 
     /// Judges it under another permission than the tool's.
@@ -294,9 +325,9 @@ impl Subject {
     /// The subject without what `redactor` finds, for those who only read of it.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
-        if self.spellings().chain(self.forbidden_as()).any(secret) {
-            (self.path, self.forbidden_as, self.refusal) = Default::default();
-            (self.because, self.offers) = (None, Vec::new());
+        if self.forbidden_spellings().any(secret) {
+            (self.path, self.sent, self.forbidden_as, self.refusal) = Default::default();
+            (self.because, self.offers, self.below) = Default::default();
             redactor.scrub(self.text.to_mut());
         }
         self
@@ -312,6 +343,14 @@ impl Subject {
     pub fn spellings(&self) -> impl Iterator<Item = &str> {
         let absolute = self.path.as_deref().and_then(Path::to_str);
         std::iter::once(&*self.text).chain(absolute.filter(|&path| path != self.text))
+    }
+
+    /// Whether it is the path that an argument with this text means.
+    pub(crate) fn is_sent_as(&self, text: &str) -> bool {
+        match &self.sent.0 {
+            Some(sent) if **sent == *text => true,
+            _ => self.path.is_some() && self.spellings().any(|spelling| spelling == text),
+        }
     }
 
     /// Where it is, for a file or folder.
@@ -337,9 +376,11 @@ impl Subject {
         if self.known_safe && trusting { Some(RiskClass::Read) } else { self.class }
     }
 
-    /// The spelling for rules that forbid or ask.
-    pub(crate) fn forbidden_as(&self) -> Option<&str> {
-        self.forbidden_as.as_deref()
+    /// Every text that a rule may match that forbids or asks.
+    pub(crate) fn forbidden_spellings(&self) -> impl Iterator<Item = &str> {
+        let sent = self.sent.0.as_deref();
+        let below = self.below.iter().map(String::as_str);
+        self.spellings().chain(self.forbidden_as.as_deref()).chain(sent).chain(below)
     }
 
     /// The error with which the call will fail on it.

@@ -28,6 +28,8 @@ pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
 pub(crate) use self::view::Policy;
 pub use self::view::View;
+#[cfg(feature = "cli")]
+pub(crate) use self::view::nearly_names;
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
 use crate::permission::{Mode, Rule, Ruleset};

@@ -208,7 +208,8 @@ impl View {
     }
 
     /// The rules that speak of no tool and of no permission that there is, also for another
-    /// audience: most likely somebody mistyped a name.
+    /// audience: most likely somebody mistyped a name, or left out the blank behind that of an
+    /// argument, as in `edit(path:secrets/*)`.
     ///
     /// A permission that tools only ask for while they run is not known here.
     ///
@@ -321,7 +322,8 @@ impl View {
     }
 }
 
-/// The rules that speak of none of the tools, nor of what any tool may touch.
+/// The rules that speak of none of the tools, nor of what any tool may touch, and those in which
+/// a blank is missing behind the name of an argument.
 fn unmatched<'a>(
     rules: &Ruleset,
     all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
@@ -334,7 +336,15 @@ fn unmatched<'a>(
         rule.speaks_of(&(&Subject::PERMISSIONS).into())
             || all.clone().any(|tool| speaks_of(rule, tool.as_ref()))
     };
-    rules.rules().iter().filter(|rule| !speaks_of_any(rule)).cloned().collect()
+    let lacks_a_blank = |rule: &&Rule| all.clone().any(|tool| nearly_names(rule, tool.as_ref()));
+    let is_unmatched = |rule: &&Rule| !speaks_of_any(rule) || lacks_a_blank(rule);
+    rules.rules().iter().filter(is_unmatched).cloned().collect()
+}
+
+/// Whether the rule would name an argument of the tool, were there a blank behind the `:`.
+pub(crate) fn nearly_names(rule: &Rule, tool: &dyn Tool) -> bool {
+    rule.nearly_names()
+        .is_some_and(|name| rule.speaks_of(&tool.definition().into()) && has_parameter(tool, name))
 }
 
 /// Whether a tool may have the argument `name`, by any of its names.
@@ -344,7 +354,13 @@ fn takes(tool: &dyn Tool, name: &str) -> bool {
     is_open
         // Of one that models are not told about, there is a default.
         || tool.default_of(name).is_some()
-        || tool.spellings(name).into_iter().any(|name| parameters.property(name).is_some())
+        || has_parameter(tool, name)
+}
+
+/// Whether a tool says that it has the argument `name`, by any of its names.
+fn has_parameter(tool: &dyn Tool, name: &str) -> bool {
+    let parameters = &tool.definition().parameters;
+    tool.spellings(name).into_iter().any(|name| parameters.property(name).is_some())
 }
 
 /// Which name of a tool is close to `lower`, and how far it is; of equals, the first.

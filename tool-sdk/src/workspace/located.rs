@@ -102,21 +102,19 @@ pub struct FileMetadata {
 impl Located {
     /// The path for people and models: relative to the first root and with `/`.
     ///
-    /// In a further root it is the absolute path, so that what is shown always leads back
-    /// to the same file.
+    /// Elsewhere it is the absolute path, so that what is shown always leads back to the same
+    /// file. What lies below the first root has one name, also where another root or a search
+    /// led to it: rules speak of that.
     #[must_use]
     pub fn display(&self) -> String {
-        if self.root > 0 {
-            return self.absolute().display().to_string();
+        if self.root == 0 {
+            return slashed(self.below_root());
         }
-        let mut path = String::with_capacity(self.below_root().as_os_str().len());
-        for name in self.below_root() {
-            if !path.is_empty() {
-                path.push('/');
-            }
-            path.push_str(&name.to_string_lossy());
+        let absolute = self.absolute();
+        match absolute.strip_prefix(&self.workspace.roots[0].real) {
+            Ok(below) => slashed(named_root(below)),
+            Err(_) => absolute.display().to_string(),
         }
-        path
     }
 
     /// The absolute path, to show or to hand to a walker; what is opened is never this.
@@ -334,10 +332,7 @@ impl Located {
 
     /// The path for the handle, which does not know the empty one.
     pub(super) fn below_root(&self) -> &Path {
-        match self.relative.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => &self.relative,
-        }
+        named_root(&self.relative)
     }
 
     pub(super) fn not_a_file(&self, what: &str) -> ToolError {
@@ -398,6 +393,23 @@ impl Located {
         };
         told.source(error)
     }
+}
+
+/// The path below a root, where the root has a name itself.
+fn named_root(below: &Path) -> &Path {
+    if below.as_os_str().is_empty() { Path::new(".") } else { below }
+}
+
+/// The path with `/` between its names.
+fn slashed(below: &Path) -> String {
+    let mut path = String::with_capacity(below.as_os_str().len());
+    for name in below {
+        if !path.is_empty() {
+            path.push('/');
+        }
+        path.push_str(&name.to_string_lossy());
+    }
+    path
 }
 
 /// Whether a link was met that may not be followed.

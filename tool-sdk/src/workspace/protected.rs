@@ -14,39 +14,76 @@ static UNSEEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\p{Default_Ignorable_Code_Point}").expect("the pattern is fixed")
 });
 
-/// Places in any folder, with everything below them.
+/// Places in any folder, with everything below them; in order, as they are looked up so.
 const PLACES: &[&[&str]] = &[
+    &[".agents"],
+    &[".amazonq"],
+    &[".augment"],
+    &[".azure-pipelines"],
+    &[".bashrc.d"],
     &[".buildkite"],
+    &[".builds"],
+    &[".bundle", "config"],
     &[".cargo"],
     &[".circleci"],
     &[".claude"],
     &[".clinerules"],
     &[".codex"],
     &[".config", "autostart"],
+    &[".config", "bash"],
     &[".config", "direnv"],
+    &[".config", "environment.d"],
     &[".config", "fish"],
     &[".config", "git"],
+    &[".config", "goose"],
+    &[".config", "mise"],
     &[".config", "nvim"],
     &[".config", "systemd", "user"],
+    &[".config", "tmux"],
+    &[".config", "vim"],
+    &[".config", "zsh"],
     &[".continue"],
+    &[".crush"],
     &[".cursor"],
     &[".devcontainer"],
     &[".emacs.d"],
+    &[".fleet"],
     &[".forgejo", "workflows"],
     &[".gemini"],
     &[".git"],
     &[".gitea", "workflows"],
     &[".github", "actions"],
+    &[".github", "agents"],
+    &[".github", "chatmodes"],
     &[".github", "copilot-instructions.md"],
+    &[".github", "hooks"],
+    &[".github", "instructions"],
+    &[".github", "prompts"],
     &[".github", "workflows"],
+    &[".gradle", "gradle.properties"],
+    &[".gradle", "init.d"],
+    &[".gradle", "init.gradle"],
+    &[".gradle", "init.gradle.kts"],
     &[".hg", "hgrc"],
     &[".husky"],
     &[".idea"],
+    &[".jj", "repo", "config"],
+    &[".jj", "repo", "config.toml"],
+    &[".junie"],
     &[".kiro"],
+    &[".m2", "settings.xml"],
+    &[".mise"],
+    &[".mvn"],
     &[".opencode"],
+    &[".qwen"],
     &[".roo"],
+    &[".semaphore"],
     &[".ssh"],
     &[".svn", "hooks"],
+    &[".teamcity"],
+    &[".tekton"],
+    &[".trae"],
+    &[".vim"],
     &[".vscode"],
     &[".windsurf"],
     &[".woodpecker"],
@@ -64,14 +101,19 @@ const OWN: &[&[&str]] = &[
     &["tool-sdk", "config.toml"],
 ];
 
-/// Files in any folder.
+/// Files in any folder, in order.
 const FILES: &[&str] = &[
+    ".aider.conf.yaml",
+    ".aider.conf.yml",
     ".appveyor.yml",
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
     ".bash_profile",
     ".bashrc",
+    ".cirrus.yml",
+    ".condarc",
+    ".crush.json",
     ".cshrc",
     ".cursorrules",
     ".devcontainer.json",
@@ -81,28 +123,39 @@ const FILES: &[&str] = &[
     ".envrc",
     ".exrc",
     ".gdbinit",
+    ".gemrc",
     ".gitattributes",
     ".gitconfig",
     ".gitlab-ci.yml",
     ".gitmodules",
+    ".goosehints",
+    ".gvimrc",
     ".hgrc",
     ".inputrc",
+    ".irbrc",
     ".kshrc",
     ".lefthook.yaml",
     ".lefthook.yml",
     ".lldbinit",
     ".login",
     ".mcp.json",
+    ".mise.toml",
     ".mkshrc",
     ".npmrc",
     ".nvim.lua",
     ".nvimrc",
+    ".pam_environment",
     ".pnpmfile.cjs",
     ".pnpmfile.mjs",
     ".pre-commit-config.yaml",
     ".profile",
+    ".pryrc",
     ".pypirc",
+    ".rprofile",
+    ".rules",
+    ".screenrc",
     ".tcshrc",
+    ".tmux.conf",
     ".travis.yml",
     ".vimrc",
     ".windsurfrules",
@@ -111,6 +164,7 @@ const FILES: &[&str] = &[
     ".xinitrc",
     ".xprofile",
     ".xsession",
+    ".xsessionrc",
     ".yarnrc",
     ".yarnrc.yaml",
     ".yarnrc.yml",
@@ -123,21 +177,30 @@ const FILES: &[&str] = &[
     "agents.override.md",
     "appveyor.yaml",
     "appveyor.yml",
+    "azure-pipelines.yaml",
     "azure-pipelines.yml",
     "bitbucket-pipelines.yml",
     "bunfig.toml",
     "claude.local.md",
     "claude.md",
+    "crush.json",
+    "crush.md",
     "gemini.md",
     "jenkinsfile",
     "lefthook.yaml",
     "lefthook.yml",
     "mcp.json",
+    "mise.toml",
     "opencode.json",
     "opencode.jsonc",
     "pip.conf",
     "pip.ini",
+    "qwen.md",
+    "uv.toml",
 ];
+
+/// How such files end in any folder: what an editor opens as a project.
+const ENDS: &[&str] = &[".code-workspace"];
 
 /// How many of a root's own last names count. A checkout deeper below such a place, as agents
 /// make them, is a project like any other.
@@ -148,9 +211,14 @@ const OF_ROOT: usize = 2;
 pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
     let all: Vec<_> = absolute.iter().map(folded).collect();
     let near = &all[all.len().saturating_sub(below_root.iter().count() + OF_ROOT)..];
-    below_root.file_name().map(folded).is_some_and(|name| FILES.contains(&&*name))
+    below_root.file_name().map(folded).is_some_and(|name| is_file(&name))
         || lead_through(near, PLACES)
         || lead_through(&all, OWN)
+}
+
+/// Whether a file of this name is one, in any folder.
+fn is_file(name: &str) -> bool {
+    FILES.binary_search(&name).is_ok() || ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Whether `path` is one of `places`, or something below one.
@@ -167,7 +235,12 @@ fn lead_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
     let begins = |rest: &[Cow<'_, str>], place: &[&str]| {
         rest.len() >= place.len() && rest.iter().zip(place).all(|(name, part)| name == part)
     };
-    (0..path.len()).any(|at| places.iter().any(|place| begins(&path[at..], place)))
+    (0..path.len()).any(|at| {
+        let rest = &path[at..];
+        let first = places.partition_point(|place| *place[0] < *rest[0]);
+        let alike = places[first..].iter().take_while(|place| *place[0] == *rest[0]);
+        alike.into_iter().any(|place| begins(rest, place))
+    })
 }
 
 /// A name as the lists have it. Some systems take either case for the same file, also of the
@@ -193,10 +266,11 @@ mod tests {
     // PA7: an entry that is written otherwise would protect nothing.
     #[test]
     fn the_lists_hold_names_as_they_are_compared() {
-        let names = PLACES.iter().chain(OWN).copied().flatten().chain(FILES);
+        let names = PLACES.iter().chain(OWN).copied().flatten().chain(FILES).chain(ENDS);
         for name in names {
             assert_eq!(folded(OsStr::new(name)), *name);
         }
+        assert!(PLACES.is_sorted() && OWN.is_sorted() && FILES.is_sorted());
     }
 
     // PA7: the groups of what is asked about, whether it exists or not.
@@ -217,6 +291,7 @@ mod tests {
                     ".pre-commit-config.yaml",
                     ".svn/hooks/pre-commit",
                     "lefthook.yml",
+                    ".jj/repo/config.toml",
                 ],
             ),
             (
@@ -241,6 +316,11 @@ mod tests {
                     ".config/nvim/init.lua",
                     ".emacs.d/init.el",
                     ".exrc",
+                    ".vim/vimrc",
+                    ".vim/plugin/a.vim",
+                    ".gvimrc",
+                    "my.code-workspace",
+                    ".fleet/settings.json",
                 ],
             ),
             (
@@ -251,6 +331,9 @@ mod tests {
                     "deep/down/.envrc",
                     ".config/direnv/direnvrc",
                     ".gdbinit",
+                    "mise.toml",
+                    ".mise.toml",
+                    ".config/mise/config.toml",
                 ],
             ),
             (
@@ -271,6 +354,13 @@ mod tests {
                     "appveyor.yml",
                     "azure-pipelines.yml",
                     "bitbucket-pipelines.yml",
+                    ".cirrus.yml",
+                    ".semaphore/semaphore.yml",
+                    ".tekton/push.yaml",
+                    ".teamcity/settings.kts",
+                    ".builds/a.yml",
+                    "azure-pipelines.yaml",
+                    ".azure-pipelines/a.yml",
                 ],
             ),
             (
@@ -287,6 +377,15 @@ mod tests {
                     "bunfig.toml",
                     ".config/pip/pip.conf",
                     ".pypirc",
+                    ".gemrc",
+                    ".bundle/config",
+                    ".condarc",
+                    "uv.toml",
+                    ".gradle/init.gradle",
+                    ".gradle/init.d/a.gradle",
+                    ".m2/settings.xml",
+                    ".mvn/jvm.config",
+                    ".mvn/wrapper/maven-wrapper.properties",
                 ],
             ),
             (
@@ -311,6 +410,23 @@ mod tests {
                     "opencode.json",
                     ".roo/rules/a.md",
                     ".windsurfrules",
+                    ".agents/skills/x/SKILL.md",
+                    ".github/instructions/a.md",
+                    ".github/hooks/x.json",
+                    ".github/agents/a.md",
+                    ".github/prompts/a.prompt.md",
+                    ".github/chatmodes/a.md",
+                    ".goosehints",
+                    "CRUSH.md",
+                    "crush.json",
+                    "QWEN.md",
+                    ".qwen/settings.json",
+                    ".junie/guidelines.md",
+                    ".amazonq/rules/a.md",
+                    ".aider.conf.yml",
+                    ".rules",
+                    ".trae/rules/a.md",
+                    ".augment/rules/a.md",
                 ],
             ),
             (
@@ -326,6 +442,15 @@ mod tests {
                     ".ssh/config",
                     ".xprofile",
                     ".zshenv",
+                    ".bashrc.d/a.sh",
+                    ".config/environment.d/a.conf",
+                    ".config/zsh/a.zsh",
+                    ".irbrc",
+                    ".pam_environment",
+                    ".Rprofile",
+                    ".tmux.conf",
+                    ".config/tmux/tmux.conf",
+                    ".xsessionrc",
                 ],
             ),
             (

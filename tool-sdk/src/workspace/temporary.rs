@@ -64,6 +64,7 @@ impl Temporary {
         if like.is_some_and(|facts| facts.is_link) {
             return Self::link(dir, content);
         }
+        fits(content)?;
         let name = new_name();
         let file = File::from_std(create(dir, name.as_ref(), first(like))?);
         // From here on, a failure removes it.
@@ -228,6 +229,21 @@ fn new_name() -> OsString {
     let mut name = String::with_capacity(".".len() + 32 + ".tmp".len());
     let _ = write!(name, ".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1));
     name.into()
+}
+
+/// Whether a file may have so much in it. Who writes more is not told so by the system, but
+/// ended, with everything that it had begun.
+#[cfg(unix)]
+fn fits(content: &[u8]) -> io::Result<()> {
+    use rustix::process::{Resource, getrlimit};
+
+    let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+    if content.len() as u64 <= most { Ok(()) } else { Err(rustix::io::Errno::FBIG.into()) }
+}
+
+#[cfg(not(unix))]
+fn fits(_: &[u8]) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]

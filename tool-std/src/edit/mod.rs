@@ -17,11 +17,16 @@ use std::fmt;
 pub(crate) use self::find::Strategy;
 use self::find::{MAX_PLACES, find};
 pub(crate) use self::nearest::{Nearest, nearest};
-use crate::text::lines::{line_end, new_line_end, split_bom};
+use crate::text::lines::{
+    are_too_many, line_end, new_line_end, split_bom, with_ends, with_ends_of,
+};
 
 /// How many bytes are gone through for all edits together, each time they are copied or
 /// compared: what a processor does in a few seconds.
 const MOST: usize = 1 << 30;
+
+/// To how many bytes it comes to replace one place.
+const PLACE: usize = 16;
 
 /// How long a text may become, in bytes: one that is longer could not be edited again.
 const MAX_TEXT: usize = 64 * 1024 * 1024;
@@ -115,6 +120,7 @@ fn replace_within(
         // A looser way comes after the stricter ones.
         let ways = 1 + done.strategy as usize;
         let cost = so_far.len().saturating_mul(ways);
+        let cost = cost.saturating_add(done.replaced.saturating_mul(PLACE));
         left = left.checked_sub(cost).ok_or_else(|| refused(Fault::Costly))?;
         so_far = Cow::Owned(done.text);
         replaced += done.replaced;
@@ -146,8 +152,8 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
     for place in &places {
         out.push_str(&text[next..place.start]);
         // In a file of mixed line ends, new lines end as those do that they replace.
-        let end = line_end(&text[place.clone()]).unwrap_or(usual);
-        out.push_str(&with_ends(new, end));
+        let there = &text[place.clone()];
+        out.push_str(&with_ends_of(new, there, line_end(there).unwrap_or(usual)));
         next = place.end;
         // With many places it grows faster than the memory of any machine.
         if out.len() + text.len() - next > MAX_TEXT {
@@ -155,16 +161,11 @@ fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
         }
     }
     out.push_str(&text[next..]);
-    Ok(Edited { text: out, replaced: places.len(), strategy })
-}
-
-/// `text` with its lines ended by `end`.
-pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
-    if !text.contains('\n') {
-        return text.into();
+    let ends = |text: &str| memchr::memchr2_iter(b'\n', b'\r', text.as_bytes()).count();
+    if ends(new) > ends(old) && are_too_many(out.as_bytes()) {
+        return Err(Fault::TooLong);
     }
-    let text = text.replace("\r\n", "\n");
-    if end == "\n" { text.into() } else { text.replace('\n', end).into() }
+    Ok(Edited { text: out, replaced: places.len(), strategy })
 }
 
 /// The line in which a byte stands, counting from 1.
@@ -214,7 +215,8 @@ impl fmt::Display for Fault {
                  write the whole file with the tool for that",
             ),
             Fault::TooLong => f.write_str(
-                "with all places replaced, the file would have more than 64 MiB; use a command",
+                "with all places replaced, the file would have more than 64 MiB or two million \
+                 lines; use a command",
             ),
             Fault::Empty => f.write_str(
                 "the text to replace is empty; quote the text to change, or write the whole \

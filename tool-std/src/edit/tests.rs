@@ -307,11 +307,49 @@ fn many_edits_of_a_large_text_end() {
         let error = super::replace_within(most, &text, &edits, stopped).unwrap_err();
         (error.edit, error.fault)
     };
-    assert_eq!(fault(10 * text.len(), &|| false), (11, Fault::Costly));
+    assert_eq!(fault(10 * (text.len() + super::PLACE), &|| false), (11, Fault::Costly));
     let asked = std::cell::Cell::new(0);
     let stopped = || {
         asked.set(asked.get() + 1);
         asked.get() > 3
     };
     assert_eq!(fault(usize::MAX, &stopped), (4, Fault::Stopped));
+}
+
+// F143: in a file of mixed line ends, lines that do not change end as they did.
+#[test]
+fn lines_that_stay_keep_their_ends() {
+    for (text, old, new, expected) in [
+        ("a\r\nb\nc\rd", "a\nb\nc\rd", "a\nB\nc\rd", "a\r\nB\r\nc\rd"),
+        ("a\r\nb\nc\n", "a\nb\nc\n", "a\nb\nC\n", "a\r\nb\nC\r\n"),
+        ("a\nb\r\nc\r\n", "a\nb\nc\n", "A\nb\nc\n", "A\nb\r\nc\r\n"),
+        ("a\nb\r\nc\n", "a\nb\nc\n", "a\nnew\nb\nc\n", "a\nnew\nb\r\nc\n"),
+        ("a\r\nb\nc\n", "a\nb\nc", "a", "a\n"),
+        ("a\r\nb\nb\n", "a\nb\nb", "a\nb", "a\r\nb\n"),
+    ] {
+        let edit = Edit { old, new, replace_all: false };
+        let edited = super::replace(text, &[edit], &|| false).unwrap();
+        assert_eq!(edited.text, expected, "{text:?} {new:?}");
+    }
+}
+
+// F143: what is done at each place takes time as well as what is gone through.
+#[test]
+fn many_places_are_work() {
+    let text = "a".repeat(1000);
+    let edits: Vec<_> = (0..200)
+        .map(|at| if at % 2 == 0 { ("a", "b") } else { ("b", "a") })
+        .map(|(old, new)| Edit { old, new, replace_all: true })
+        .collect();
+    let error = super::replace_within(50 * 1000, &text, &edits, &|| false).unwrap_err();
+    assert_eq!((error.edit, error.fault), (3, Fault::Costly));
+}
+
+// F143: what is known of each line takes more memory than a short one.
+#[test]
+fn a_text_of_too_many_lines_is_not_made() {
+    let text = "a".repeat(2_000_001);
+    let edit = |new| super::replace(&text, &[Edit { old: "a", new, replace_all: true }], &|| false);
+    assert_eq!(edit("\n").unwrap_err().fault, Fault::TooLong);
+    assert!(edit("b").is_ok());
 }

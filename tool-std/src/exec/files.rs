@@ -120,11 +120,10 @@ impl<'a> Base<'a> {
         if !of.commands.iter().any(pushed::pushes) {
             return Vec::new();
         }
-        let workspace = self.cx.state::<Workspace>().ok();
-        let roots = workspace.iter().flat_map(|workspace| workspace.roots()).collect::<Vec<_>>();
+        let Ok(workspace) = self.cx.state::<Workspace>() else { return Vec::new() };
         let start = self.folder.as_ref().or(self.shell_folder.as_ref());
         let folders = self.folders(of, start.map(PathBuf::as_path)).unwrap_or_default();
-        pushed::subjects(of, &folders, &roots)
+        pushed::subjects(of, &folders, &workspace)
     }
 
     /// Whether a program that is called by its bare name lies in the workspace, where whoever

@@ -10,7 +10,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use tool_sdk::Subject;
+use tool_sdk::{Subject, Workspace};
 
 use super::found;
 use super::remotes;
@@ -28,8 +28,12 @@ const VALUED: &[&str] =
     &["--exec", "--push-option", "--receive-pack", "--recurse-submodules", "--repo"];
 
 /// The commands of a line that push into a folder, when they run in one of `folders`; there are
-/// none when nobody knows where. `roots` is where others may have made a repository.
-pub(super) fn subjects(of: &Understood, folders: &[PathBuf], roots: &[&Path]) -> Vec<Subject> {
+/// none when nobody knows where. In the workspace others may have made a repository.
+pub(super) fn subjects(
+    of: &Understood,
+    folders: &[PathBuf],
+    workspace: &Workspace,
+) -> Vec<Subject> {
     let pushes: Vec<&Simple> = of.commands.iter().filter(|command| pushes(command)).collect();
     let tops = folders.iter().filter_map(|folder| remotes::top(folder));
     let bases: Vec<PathBuf> = folders.iter().cloned().chain(tops).collect();
@@ -37,10 +41,12 @@ pub(super) fn subjects(of: &Understood, folders: &[PathBuf], roots: &[&Path]) ->
         bases.iter().any(|base| is_repository(&base.join(word)))
             || Path::new(word).is_absolute() && is_repository(Path::new(word))
     };
+    let roots: Vec<&Path> = workspace.roots().collect();
     // What stands for a name now, and what may stand for it by then.
     let is_named = |base: &PathBuf| {
-        let is_own = |place: PathBuf| is_repository(&place) && found::is_in(&place, roots);
-        remotes::of(base).is_none_or(|it| it.iter().any(|it| is_own(base.join(local(it)))))
+        let is_own = |place: PathBuf| is_repository(&place) && found::is_in(&place, &roots);
+        remotes::of(base, workspace)
+            .is_none_or(|it| it.iter().any(|it| is_own(base.join(local(it)))))
     };
     let names_one = of.commands.iter().any(|command| sets_remote(command, &is_one))
         || bases.iter().any(is_named);
@@ -151,6 +157,7 @@ mod tests {
         repository(place, "plain/sub/own", "");
         repository(place, "told/.git", "[remote \"h\"]\n\turl = ../bare\n");
         std::fs::create_dir_all(place.join("feature")).unwrap();
+        let workspace = Workspace::open([place]).unwrap();
         for (folder, script, expected) in [
             ("", "git push bare HEAD:a", true),
             ("", "git push -o x ./bare", true),
@@ -177,10 +184,10 @@ mod tests {
             ("told", "git stash push", false),
         ] {
             let understood = understand(script);
-            let subjects = subjects(&understood, &[place.join(folder)], &[place]);
+            let subjects = subjects(&understood, &[place.join(folder)], &workspace);
             assert_eq!(!subjects.is_empty(), expected, "{folder}: {script}");
         }
-        let elsewhere = subjects(&understand("git push origin"), &[], &[place]);
+        let elsewhere = subjects(&understand("git push origin"), &[], &workspace);
         assert_eq!(elsewhere.len(), 1);
     }
 }

@@ -1,10 +1,13 @@
 //! What names stand for to `git push`, by the settings of a repository.
 //!
+//! Settings outside of the workspace are not looked at.
+//!
 //! **Invariant:** what cannot be read is not known, and nothing is run to ask for it.
 
-use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use tool_sdk::Workspace;
 
 /// How much of the settings is read, in bytes.
 const MOST_READ: u64 = 256 << 10;
@@ -17,13 +20,17 @@ pub(super) fn top(folder: &Path) -> Option<PathBuf> {
 
 /// The addresses in the settings of the repository whose top is `folder`, none where it is not
 /// one; nothing when they are not known.
-pub(super) fn of(folder: &Path) -> Option<Vec<String>> {
+pub(super) fn of(folder: &Path, workspace: &Workspace) -> Option<Vec<String>> {
+    if workspace.resolve(folder.to_str()?).is_err() {
+        return Some(Vec::new());
+    }
     let (own, common) = match folder.join(".git") {
         git if git.is_dir() => (git.clone(), git),
         git if git.is_file() => {
-            let own = folder.join(read(&git)?.strip_prefix("gitdir:")?.trim());
-            let common = read(&own.join("commondir")).map(|common| own.join(common.trim()));
-            (own.clone(), common.unwrap_or(own))
+            let own = folder.join(read(&git, workspace)?.strip_prefix("gitdir:")?.trim());
+            let link = own.join("commondir");
+            let common = if link.is_file() { read(&link, workspace)? } else { String::new() };
+            (own.clone(), own.join(common.trim()))
         }
         _ if folder.join("HEAD").is_file() => (folder.to_owned(), folder.to_owned()),
         _ => return Some(Vec::new()),
@@ -31,19 +38,22 @@ pub(super) fn of(folder: &Path) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for file in [common.join("config"), own.join("config.worktree")] {
         if file.symlink_metadata().is_ok() {
-            addresses(&read(&file)?, &mut found)?;
+            addresses(&read(&file, workspace)?, &mut found)?;
         }
     }
     // Git still reads these.
-    let is_old = ["branches", "remotes"].iter().any(|old| {
-        fs::read_dir(common.join(old)).is_ok_and(|mut entries| entries.next().is_some())
-    });
+    let is_old = ["branches", "remotes"]
+        .iter()
+        .any(|old| common.join(old).read_dir().is_ok_and(|mut entries| entries.next().is_some()));
     (!is_old).then_some(found)
 }
 
-fn read(file: &Path) -> Option<String> {
+/// What a file says, and nothing where it lies outside.
+fn read(file: &Path, workspace: &Workspace) -> Option<String> {
     let mut text = String::new();
-    let length = File::open(file).ok()?.take(MOST_READ).read_to_string(&mut text).ok()?;
+    let Ok(place) = workspace.resolve(file.to_str()?) else { return Some(text) };
+    let opened = place.real().ok()?.open_file().ok()?;
+    let length = opened.take(MOST_READ).read_to_string(&mut text).ok()?;
     (length < MOST_READ as usize).then_some(text)
 }
 

@@ -34,7 +34,8 @@ pub struct TextEdit {
 /// The text to replace must be in the file exactly as quoted, with its indentation, and
 /// only once unless `replace_all` is set. Give either `old_string` and `new_string`, or
 /// `edits` for several replacements, which are made in their order, all or none. Line ends
-/// and the byte order mark stay as they are. A file may have 64 MiB.
+/// and the byte order mark stay as they are. A file may have 64 MiB
+/// and two million lines.
 #[tool(
     write,
     category = "filesystem",

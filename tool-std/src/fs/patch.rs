@@ -50,7 +50,7 @@ struct Part {
 /// with `@@ ` and a line above the place such as the head of a function; then come lines
 /// that start with a blank (stays), `-` (goes) or `+` (comes). Quote three lines around a
 /// change, exactly as they are in the file, and hunks from top to bottom. A file may have
-/// 64 MiB.
+/// 64 MiB and two million lines.
 ///
 /// ```text
 /// *** Begin Patch

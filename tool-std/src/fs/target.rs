@@ -10,6 +10,7 @@ use tool_sdk::{Changes, Context, Located, Sight, Snapshot, ToolError, Workspace,
 
 use crate::diff::{Change, Detail, FileDiff};
 use crate::look::is_told;
+use crate::text::lines::are_too_many;
 
 /// The largest file that is changed, which the tools name in their descriptions. Old and new
 /// text are in memory at the same time.
@@ -57,12 +58,12 @@ impl<'p> Named<'p> {
 
     /// Reads the file; that there is none is no failure.
     pub(super) fn read(&self) -> Result<Target, ToolError> {
-        Ok(self.target(self.place.snapshot(MAX_FILE)?))
+        Ok(self.target(self.snapshot()?))
     }
 
     /// Reads the file for somebody who is shown what becomes of it.
     pub(super) fn show(&self) -> Result<Target, ToolError> {
-        Ok(self.target(self.path.keep_shown(self.place.snapshot(MAX_FILE)?).clone()))
+        Ok(self.target(self.path.keep_shown(self.snapshot()?).clone()))
     }
 
     /// The link itself that is at the place.
@@ -76,6 +77,18 @@ impl<'p> Named<'p> {
             Some(before) => Ok(self.target(before.clone())),
             None => self.read(),
         }
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, ToolError> {
+        let before = self.place.snapshot(MAX_FILE)?;
+        if before.content().is_some_and(are_too_many) {
+            return Err(ToolError::failed(format_args!(
+                "`{}` has more than two million lines, too many to change it",
+                self.place.display()
+            ))
+            .hint("use a command"));
+        }
+        Ok(before)
     }
 
     fn target(&self, before: Snapshot) -> Target {
@@ -97,6 +110,11 @@ impl Target {
     /// Whether there is a file.
     pub(super) fn exists(&self) -> bool {
         self.before.content().is_some()
+    }
+
+    /// What the file says, in whatever encoding.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        self.before.content()
     }
 
     /// What the file says.

@@ -7,14 +7,14 @@ use tool_sdk::{
 
 use super::target::{Named, Target, counts, display, is_of_a_file, preview};
 use crate::diff::Detail;
-use crate::edit::with_ends;
 use crate::stop;
-use crate::text::lines::{new_line_end, split_bom};
+use crate::text::lines::{new_line_end, split_bom, with_ends_of};
 
 /// Write a file as a whole: make it, or replace all that it says.
 ///
 /// Missing folders are made. To change a part of a file, edit it instead. A file that is
-/// replaced keeps its line ends and its byte order mark, and may have 64 MiB.
+/// replaced keeps its line ends and its byte order mark, and may have 64 MiB and two million
+/// lines. The new text is UTF-8.
 #[tool(
     write,
     destructive,
@@ -64,8 +64,9 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
         (true, true) => ("Rewrote", "write"),
     };
     let (path, created) = (target.path(), !target.exists());
+    let note = if target.is_told() { was(&target) } else { "" };
     target.change(Changes::new(), Some(text)).apply(stopped)?;
-    let output = Output::text(format!("{did} `{path}`{}.", counts(&diff)))
+    let output = Output::text(format!("{did} `{path}`{}.{note}", counts(&diff)))
         .metadata("path", path)
         .metadata("created", created)
         .display(display(operation, &diff));
@@ -73,6 +74,17 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
         None => output,
         Some((added, removed)) => output.metadata("added", added).metadata("removed", removed),
     })
+}
+
+/// What the file was, where it was no text in UTF-8.
+fn was(target: &Target) -> &'static str {
+    match target.bytes() {
+        Some([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
+            "\nNote: the file was UTF-16 text with a byte order mark, and is UTF-8 without one now."
+        }
+        Some(_) if target.text().is_err() => "\nNote: the file was not UTF-8 text, and is now.",
+        _ => "",
+    }
 }
 
 fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
@@ -99,7 +111,7 @@ fn fitting(target: &Target, content: String) -> String {
     let (bom, old) = split_bom(old);
     let new = split_bom(&content).1;
     match old.contains(['\n', '\r']) {
-        true => format!("{bom}{}", with_ends(new, new_line_end(old))),
+        true => format!("{bom}{}", with_ends_of(new, old, new_line_end(old))),
         // There is no end to go by.
         false => format!("{bom}{new}"),
     }

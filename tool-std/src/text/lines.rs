@@ -3,10 +3,14 @@
 //! LF, CRLF and a CR by itself end a line. Put together again, the lines are the text, byte
 //! for byte.
 
+use std::borrow::Cow;
 use std::iter;
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2};
+
+/// The most lines of a text that is changed, which the tools name.
+const MAX_LINES: usize = 2_000_000;
 
 /// What some editors put before a text.
 const BOM: &str = "\u{feff}";
@@ -100,6 +104,48 @@ pub(crate) fn line_end(text: &str) -> Option<&'static str> {
 /// is a slip or a part of the line, and nothing to go by.
 pub(crate) fn new_line_end(text: &str) -> &'static str {
     line_end(text).unwrap_or_else(|| if text.contains('\r') { "\r" } else { "\n" })
+}
+
+/// `text` with its lines ended by `end`, but for those at its start and its end that `old` has
+/// as well: these end as they do there.
+pub(crate) fn with_ends_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, str> {
+    let made = with_ends(text, end);
+    if lines(old).all(|line| line.end() == end || line.end().is_empty()) {
+        return made;
+    }
+    let (there, new) = (all_lines(old), all_lines(&made));
+    let same = |(there, new): &(&Line<'_>, &Line<'_>)| there.text == new.text;
+    let first = there.iter().zip(&new).take_while(same).count();
+    let rest = (&there[first..], &new[first..]);
+    let last = rest.0.iter().rev().zip(rest.1.iter().rev()).take_while(same).count();
+    let kept = |at: usize| match at {
+        at if at < first => there.get(at),
+        at if at + last >= new.len() => there.get(there.len() + at - new.len()),
+        _ => None,
+    };
+    let mut out = String::with_capacity(made.len());
+    for (at, line) in new.iter().enumerate() {
+        let end = kept(at).map(Line::end).filter(|end| !end.is_empty() && !line.end().is_empty());
+        out.push_str(line.text);
+        out.push_str(end.unwrap_or(line.end()));
+    }
+    out.into()
+}
+
+/// `text` with its lines ended by `end`.
+pub(crate) fn with_ends<'t>(text: &'t str, end: &str) -> Cow<'t, str> {
+    if !text.contains('\n') {
+        return text.into();
+    }
+    let text = text.replace("\r\n", "\n");
+    if end == "\n" { text.into() } else { text.replace('\n', end).into() }
+}
+
+/// Whether a text has more lines than anything is done with: what is known of each line takes
+/// more memory than the line.
+pub(crate) fn are_too_many(text: &[u8]) -> bool {
+    let ends = |end| memchr_iter(end, text).count();
+    text.len() > MAX_LINES && (ends(b'\n') > MAX_LINES || ends(b'\r') > MAX_LINES)
 }
 
 /// The mark before a text, empty when there is none, and the text.

@@ -34,6 +34,8 @@ const SCRIPT: &str = r#"
         denied)
             chmod 555 "$disk/work" "$disk/work/sub" &&
             exec setpriv --bounding-set=-all --inh-caps=-all "$@" ;;
+        limited)
+            ulimit -f 100 && exec "$@" ;;
     esac
 "#;
 
@@ -125,6 +127,14 @@ fn tree(folder: &Path) -> Vec<(String, String)> {
 fn a_full_disk() {
     on_disk("a_full_disk", "full", |disk| {
         nothing_changes(disk, ErrorKind::Failed, "No space left on device");
+    });
+}
+
+// Who writes more than such a limit allows is ended by a signal, unless it looks before.
+#[test]
+fn files_that_may_only_be_small() {
+    on_disk("files_that_may_only_be_small", "limited", |disk| {
+        nothing_changes(disk, ErrorKind::Failed, "File too large");
     });
 }
 

@@ -18,6 +18,7 @@ pub(super) fn apply(
 ) {
     let ran = result.is_ok();
     let mut added = Vec::new();
+    let mut withheld = None;
     for (entry, answer) in answers {
         match answer {
             Ok(said) => {
@@ -28,11 +29,16 @@ pub(super) fn apply(
                 halt(entry, &said, call);
                 added.extend(said.context);
             }
-            Err(failure) if entry.on_error == OnError::Deny => withhold(result, &failure),
+            Err(failure) if entry.on_error == OnError::Deny => {
+                withheld.get_or_insert(failure);
+            }
             Err(_) => {}
         }
     }
-    if !added.is_empty() {
+    // Each of them has read the whole result, and may say it again.
+    if let Some(failure) = withheld {
+        withhold(result, &failure);
+    } else if !added.is_empty() {
         append(result, &added.join("\n"));
     }
 }

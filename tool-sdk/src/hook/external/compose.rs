@@ -44,6 +44,8 @@ pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
         verdict = Verdict::None;
     }
     let changes = (verdict < Verdict::Deny).then(|| patched(&said, arguments)).flatten();
+    let changed_by = said.iter().filter(|(_, said)| changes.is_some() && !said.patch.is_empty());
+    let changed_by: Vec<_> = changed_by.map(|(entry, _)| entry.command.label()).collect();
     let gave = said.iter().filter(|(_, said)| gave(said, verdict));
     let (reasons, sentences): (Vec<_>, Vec<_>) = gave
         .filter_map(|(entry, said)| said.why().map(|why| (why, sentence(entry, said, why))))
@@ -53,6 +55,7 @@ pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
         reason: reasons.join("\n"),
         sentence: (!sentences.is_empty()).then(|| sentences.join("\n")),
         arguments: changes,
+        changed_by: (!changed_by.is_empty()).then(|| changed_by.join("` and `")),
         context: said.into_iter().filter_map(|(_, said)| said.context).collect(),
     })
 }

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::matcher::Matcher;
@@ -131,6 +131,13 @@ pub struct HookConfigError {
 pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
     let mut reader = Reader { entries: Vec::new(), errors: Vec::new() };
     let events = config.get("hooks").unwrap_or(config);
+    for name in config.as_object().into_iter().flat_map(Map::keys) {
+        let is_event = Event::ALL.iter().any(|event| event.as_str() == name);
+        if config.get("hooks").is_some() && (is_event || Event::is_meant(name)) {
+            let message = "it stands beside `hooks`, and what is read stands below";
+            reader.add(Event::is_meant(name), name, message);
+        }
+    }
     match events.as_object() {
         None => reader.add(true, "hooks", "expected an object of events"),
         Some(events) => events.iter().for_each(|(event, groups)| reader.event(event, groups)),
@@ -308,6 +315,20 @@ mod tests {
             "PreToolUse[3].hooks[7].if",
         ];
         assert_eq!(mistakes(&config), (3, expected.map(str::to_owned).to_vec()));
+    }
+
+    // F71: a settings file has its events in one place.
+    #[test]
+    fn events_beside_those_that_are_read_are_told() {
+        let group = json!([{ "hooks": [{ "type": "command", "command": "true" }] }]);
+        for (event, fatal) in
+            [("PreToolUse", true), ("PermissionRequest", true), ("PostToolUse", false)]
+        {
+            let config = json!({ "model": "x", "hooks": { "PostToolUse": group }, event: group });
+            let (entries, errors) = read(&config);
+            let told: Vec<_> = errors.iter().map(|error| (&*error.path, error.fatal)).collect();
+            assert_eq!((entries.len(), told), (1, vec![(event, fatal)]));
+        }
     }
 
     // F71: what costs no guard is told, and nothing more.

@@ -57,7 +57,8 @@ const KEEP: usize = 64 << 10;
 /// Besides the common keys an entry may have two more. `on_error` is `deny` or `ignore`:
 /// when nothing is said, a hook that fails before a call or an ask denies it, and one that
 /// fails after a call is ignored. With `deny`, the result of a call that such a hook could
-/// not look at is not shown. `may_allow` is whether an allow counts; it never lifts a denial.
+/// not look at is not shown, nor what the others made of it. `may_allow` is whether an allow
+/// counts; it never lifts a denial.
 ///
 /// The limit is 10 seconds before a call or an ask and 60 after a call, unless `timeout`
 /// says otherwise. A command that is `async` has no say and no call waits for it; the end of the
@@ -169,8 +170,13 @@ impl ExternalHooks {
     /// what they leave open.
     #[must_use]
     pub fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> impl Approver {
-        self.requests_told.store(true, Ordering::Relaxed);
+        self.will_be_asked();
         HooksFirst { hooks: self, inner }
+    }
+
+    /// Says that the hooks for permission requests stand in front of an approver.
+    pub(crate) fn will_be_asked(&self) {
+        self.requests_told.store(true, Ordering::Relaxed);
     }
 
     /// Tells once of hooks for permission requests that stand in front of no approver.

@@ -82,6 +82,14 @@ pub(super) fn meaning(
     };
     let complaint = finished.stderr.text();
     match finished.exit {
+        // What it decided may stand where nobody looked.
+        Exit::Code(0) if !finished.stdout.is_whole() => {
+            let error = "it is longer than what is kept of it".to_owned();
+            failed("gave an answer that cannot be read".to_owned(), error)
+        }
+        Exit::Code(0) if std::str::from_utf8(&finished.stdout.head).is_err() => {
+            failed("gave an answer that cannot be read".to_owned(), "it is no UTF-8".to_owned())
+        }
         Exit::Code(0) => match answer(event, &finished.stdout.text()) {
             Ok(said) => Ok(said),
             Err(error) => failed("gave an answer that cannot be read".to_owned(), error),

@@ -113,6 +113,11 @@ impl ApprovalStore {
         self
     }
 
+    /// Whether `path`, which leads over no link, is the folder or something in it.
+    pub(crate) fn is_around(&self, path: &Path) -> bool {
+        self.place.is_around(path)
+    }
+
     /// The approvals that hold here and now; none when anything is wrong.
     ///
     /// The file is read only when it is another one than the last time.

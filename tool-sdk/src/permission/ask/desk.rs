@@ -152,13 +152,14 @@ impl Desk {
         self.epoch.send_modify(|epoch| *epoch += 1);
     }
 
-    /// Puts up an ask, or joins the one for the same call; `answer` makes what its approver
-    /// says count.
+    /// Puts up an ask, or joins the one for the same call; `asked`, who may stand in front of the
+    /// approver, is asked, and `answer` makes what is said count.
     pub(crate) fn put_up(
         self: &Arc<Self>,
         ask: Ask,
         session: &Session,
         approver: &Arc<dyn Approver>,
+        asked: Arc<dyn Approver>,
         answer: impl FnOnce(Arc<Ask>, Option<Reply>) -> Answering + Send + 'static,
     ) -> Waiting {
         let offers_always = ask.offers_always();
@@ -183,12 +184,12 @@ impl Desk {
             driver: None,
             offers_always,
         };
-        let (approver, shown) = (Arc::clone(approver), Arc::clone(&entry.ask));
+        let shown = Arc::clone(&entry.ask);
         let driver = async move {
             let ask = Arc::clone(&shown);
             // Made and polled inside, so that a panic of either is an answer: no.
-            let asked = AssertUnwindSafe(async move { approver.ask(ask).await }).catch_unwind();
-            match asked.await {
+            let answered = AssertUnwindSafe(async move { asked.ask(ask).await }).catch_unwind();
+            match answered.await {
                 // Somebody else answers, by the id.
                 Ok(None) => {}
                 Ok(reply) => answer(shown, reply).await,

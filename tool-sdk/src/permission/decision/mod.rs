@@ -1,9 +1,9 @@
 //! The one function that decides about a call: pure, and it says what decided.
 //!
 //! Each subject is judged on its own: the deciding rule, else what the tool says, else the
-//! mode. Approvals lift an ask, but none about what cannot be brought back. Then come what
-//! nothing lifts: the mode's ban, the writable roots, and the opinions of hooks. The strictest
-//! subject decides about the call.
+//! mode. Approvals and hooks that may allow lift an ask, but none about what cannot be brought back
+//! or may be what a rule denies. Then come what nothing lifts: the mode's ban, the writable roots,
+//! and what hooks want refused or asked. The strictest subject decides about the call.
 
 mod reasons;
 
@@ -97,7 +97,9 @@ pub(crate) struct Case<'a> {
     pub(crate) approved: &'a dyn Fn(&Subject) -> bool,
     /// Where writing is allowed, when that is limited.
     pub(crate) writable: Option<&'a [PathBuf]>,
-    /// What hooks and the loop guard say; an allow only lifts an ask.
+    /// Whether the guards keep there what they go by.
+    pub(crate) kept: &'a dyn Fn(&Path) -> bool,
+    /// What hooks and the loop guard say; an allow only lifts an ask that others lift, too.
     pub(crate) opinions: &'a [Floor],
 }
 
@@ -135,11 +137,9 @@ impl Case<'_> {
             Some(decision) => Decision { reason: reasons.text(), ..decision },
             None => Decision::new(Action::Deny, By::Default, "nothing was judged"),
         };
-        let decision = self.unjudged().iter().fold(decision, Decision::heed);
-        // What lifts comes first, so that nothing lifts what another opinion asks for.
-        let (lifting, tightening): (Vec<_>, Vec<_>) =
-            self.opinions.iter().partition(|opinion| opinion.action == Action::Allow);
-        lifting.into_iter().chain(tightening).fold(decision, Decision::heed)
+        // What lifts was heard before, so that nothing lifts what these ask for.
+        let tightening = self.opinions.iter().filter(|opinion| opinion.action != Action::Allow);
+        self.unjudged().iter().chain(tightening).fold(decision, Decision::heed)
     }
 
     /// A rule about some of what the tool touches is no rule at all for a tool that does not
@@ -234,6 +234,10 @@ impl Case<'_> {
                 ..Decision::new(Action::Allow, By::Approval, "it was approved before")
             };
         }
+        // A hook that may allow lifts what the mode `bypass` would, and nothing else.
+        if let Some(hook) = self.opinions.iter().find(|it| it.action == Action::Allow) {
+            return Decision::new(Action::Allow, hook.by, hook.reason.clone());
+        }
         if self.mode == Mode::Bypass {
             return Decision {
                 rules: asked.rules,
@@ -274,8 +278,16 @@ impl Case<'_> {
             );
             return Decision::new(Action::Deny, By::Mode, reason);
         }
+        let is_written = class != RiskClass::Read;
+        if is_written && subject.absolute().is_some_and(|path| (self.kept)(path)) {
+            let reason = format!(
+                "`{}` holds what was approved or decided, and no tool writes there",
+                subject.text()
+            );
+            return Decision::new(Action::Deny, By::Roots, reason);
+        }
         match self.writable {
-            Some(roots) if class != RiskClass::Read => self.within(roots, subject, class, decided),
+            Some(roots) if is_written => self.within(roots, subject, class, decided),
             _ => decided,
         }
     }
@@ -350,10 +362,9 @@ impl Decision {
         self.subjects.extend(other.subjects);
     }
 
-    /// The decision after one more opinion: it tightens, or lifts an ask, never a denial.
+    /// The decision after one more opinion, which only tightens.
     fn heed(mut self, opinion: &Floor) -> Self {
-        let lifts = opinion.action == Action::Allow && self.action == Action::Ask;
-        if opinion.action > self.action || lifts {
+        if opinion.action > self.action {
             let subjects = self.subjects;
             let heeded = Self::new(opinion.action, opinion.by, opinion.reason.clone());
             return Self { subjects, ..heeded };

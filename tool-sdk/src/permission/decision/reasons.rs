@@ -57,10 +57,15 @@ impl Reasons {
     }
 }
 
-/// A text on one line, cut where it is long.
+/// A text on one line, cut where it is long. What would not show is written out.
 fn name(text: &str) -> String {
-    let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut name: String = shown.take(NAME).collect();
+    let mut name = String::new();
+    for c in text.chars().take(NAME) {
+        match c.is_control() {
+            true => name.extend(c.escape_default()),
+            false => name.push(c),
+        }
+    }
     if text.chars().nth(NAME).is_some() {
         name.push_str("...");
     }

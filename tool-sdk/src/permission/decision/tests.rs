@@ -31,20 +31,26 @@ impl Setup {
 
     fn decide_as(&self, class: RiskClass) -> Decision {
         let all = Ruleset::new(self.rules.clone());
+        let own = all.about(NAMES);
+        let approved = |subject: &Subject| self.approved.iter().any(|it| it == subject.text());
+        Case { class, approved: &approved, ..self.case(&all, &own) }.decide()
+    }
+
+    fn case<'a>(&'a self, all: &'a Ruleset, own: &'a Ruleset) -> Case<'a> {
         Case {
-            own: &all.about(NAMES),
-            all: &all,
+            own,
+            all,
             mode: self.mode,
             trusting: !self.distrusting,
-            class,
+            class: RiskClass::Execute,
             subjects: Some(&self.subjects),
             argument: &|_| None::<Value>,
             required: self.required,
-            approved: &|subject| self.approved.iter().any(|it| it == subject.text()),
+            approved: &|_| false,
             writable: self.writable.as_deref(),
+            kept: &|path| path.starts_with("/state"),
             opinions: &self.opinions,
         }
-        .decide()
     }
 
     fn decide(&self) -> Decision {
@@ -131,6 +137,32 @@ fn hooks_tighten_and_only_lift_asks() {
     assert_eq!(Setup { opinions: both, ..Setup::default() }.decide().action, Action::Ask);
 }
 
+// SH10, P5: what asks in place of a denial, or about what cannot be undone, no hook answers.
+#[test]
+fn a_hook_lifts_no_more_than_the_mode_that_asks_nobody() {
+    let asked = [
+        Subject::new("$X foo").nameless(),
+        Subject::new("rm -rf x").dangerous(),
+        Subject::new("make"),
+    ];
+    for (at, subject) in asked.into_iter().enumerate() {
+        let setup = Setup {
+            subjects: vec![subject],
+            writable: (at == 2).then(|| vec!["/work/out".into()]),
+            ..Setup::new(&["deny run(curl *)"], &[])
+        };
+        let bypass = Setup { mode: Mode::Bypass, ..setup.clone() }.decide();
+        let hooked = Setup { opinions: vec![opinion(Action::Allow)], ..setup }.decide();
+        assert_eq!((hooked.action, bypass.action), (Action::Ask, Action::Ask), "{at}");
+        assert_eq!(hooked.by, bypass.by, "{at}");
+    }
+    // The tool does not say what it touches, so nobody knows whether the rule means it.
+    let silent = Setup { opinions: vec![opinion(Action::Allow)], ..Setup::default() };
+    let all = Ruleset::new(["deny run(curl *)".parse().unwrap()]);
+    let decision = Case { subjects: None, ..silent.case(&all, &all.about(NAMES)) }.decide();
+    assert_eq!((decision.action, decision.by), (Action::Ask, By::Unjudged));
+}
+
 // F92
 #[test]
 fn nothing_is_written_outside_the_writable_roots() {
@@ -142,6 +174,26 @@ fn nothing_is_written_outside_the_writable_roots() {
     assert_eq!(file("/work/out/a").decide().action, Action::Allow);
     assert_eq!(file("/work/outer/a").decide().by, By::Roots);
     assert_eq!(file("/work/src").decide_as(RiskClass::Read).action, Action::Allow);
+}
+
+// AP1, PA7: what was approved and what was decided is written by nobody but the guards.
+#[test]
+fn nothing_is_written_where_the_guards_keep_what_they_know() {
+    for mode in [Mode::Auto, Mode::Strict, Mode::Bypass] {
+        let file = |path: &str| Setup {
+            mode,
+            subjects: vec!["y".into(), Subject::path("x", path)],
+            approved: vec!["x".to_owned()],
+            opinions: vec![opinion(Action::Allow)],
+            ..Setup::new(&["allow *"], &[])
+        };
+        let refused = file("/state/approvals.json").decide();
+        assert_eq!((refused.action, refused.by), (Action::Deny, By::Roots), "{mode}");
+        assert!(refused.reason.contains("no tool writes"), "{}", refused.reason);
+        assert_eq!(file("/work/a").decide().action, Action::Allow, "{mode}");
+        let read = file("/state/approvals.json").decide_as(RiskClass::Read);
+        assert_eq!(read.action, Action::Allow, "{mode}");
+    }
 }
 
 // F92: of what names no file nobody knows where it writes, unless something holds it there.
@@ -252,6 +304,14 @@ fn a_denial_names_its_rule_its_subject_and_where_it_stands() {
     assert_eq!(decision.subjects, ["rm x".into()]);
 }
 
+// PR2: what does not show is written out, and two names stay two.
+#[test]
+fn a_reason_hides_nothing_of_a_name() {
+    let setup = Setup::new(&["deny run(a*)"], &["a\u{1b}[31mb", "a\nb", "a b"]);
+    let reason = setup.decide().reason;
+    assert!(reason.starts_with(r"`a\u{1b}[31mb`, `a\nb`, `a b`: the rule"), "{reason}");
+}
+
 // b.4: each reason is said once, with all that it is about.
 #[test]
 fn a_reason_says_of_what_it_is_one() {
@@ -263,7 +323,7 @@ fn a_reason_says_of_what_it_is_one() {
         (vec![braces.clone(), Subject::new("x").known_safe()], "`a {b,c}`: braces may expand"),
         (
             vec![braces, unknown("d\n").because("braces may expand"), unknown("e")],
-            "`a {b,c}`, `d `: braces may expand; `e`: it is not understood well enough to allow it",
+            "`a {b,c}`, `d\\n`: braces may expand; `e`: it is not understood well enough to allow it",
         ),
     ] {
         assert_eq!(setup(subjects).decide().reason, expected);

@@ -2,7 +2,8 @@
 //!
 //! `*` stands for any text, also across `/` and line breaks, `?` for one character, and
 //! everything else for itself. The whole subject must match. A pattern that ends in ` *`
-//! also matches without that end, so that `git *` covers `git`. At the start, `~` and
+//! also matches without that end, so that `git *` covers `git`; one that ends in `:*` means that
+//! too, beside what it says, as others write it. At the start, `~` and
 //! `$HOME` stand for the home folder. In paths, and wherever a rule forbids, `\` and `/` are
 //! the same.
 //!
@@ -118,16 +119,23 @@ impl Pattern {
     /// blanks, holds at any depth.
     #[must_use]
     pub fn matches_at_any_depth(&self, subject: &str) -> bool {
-        if self.matches(subject) {
-            return true;
-        }
-        let is_bare = !self.parts.iter().any(|byte| matches!(byte, b'/' | b'\\' | b' '));
-        is_bare
-            && subject
-                .bytes()
-                .enumerate()
-                .filter(|&(_, byte)| slashed(byte) == b'/')
-                .any(|(at, _)| glob(&self.parts, &subject.as_bytes()[at + 1..], slashed))
+        self.matches(subject) || !self.has(b"/\\ ") && self.matches_below(subject)
+    }
+
+    /// The same for what is known to be a path: a blank is a part of its names.
+    pub(crate) fn matches_file_at_any_depth(&self, path: &str) -> bool {
+        self.matches(path) || !self.has(b"/\\") && self.matches_below(path)
+    }
+
+    fn has(&self, bytes: &[u8]) -> bool {
+        self.parts.iter().any(|byte| bytes.contains(byte))
+    }
+
+    /// Whether what comes after any `/` matches.
+    fn matches_below(&self, subject: &str) -> bool {
+        let slashes = subject.bytes().enumerate().filter(|&(_, byte)| slashed(byte) == b'/');
+        let mut below = slashes.map(|(at, _)| &subject.as_bytes()[at + 1..]);
+        below.any(|name| glob(&self.parts, name, slashed))
     }
 }
 
@@ -177,6 +185,9 @@ fn expand_home(text: &str, home: Option<&str>) -> String {
 fn covers(pattern: &[u8], subject: &[u8], fold: fn(u8) -> u8) -> bool {
     glob(pattern, subject, fold)
         || pattern.strip_suffix(b" *").is_some_and(|head| glob(head, subject, fold))
+        || pattern.strip_suffix(b":*").is_some_and(|head| {
+            glob(head, subject, fold) || glob(&[head, b" *"].concat(), subject, fold)
+        })
 }
 
 /// Linear but for the retries after the last `*`, which never go further back.
@@ -253,12 +264,29 @@ mod tests {
         }
     }
 
+    // F73: `Bash(git push:*)` is how Claude Code has it.
+    #[test]
+    fn a_colon_before_the_last_star_may_be_a_blank() {
+        let push = Pattern::new("git push:*");
+        for subject in ["git push", "git push origin main", "git push:all"] {
+            assert!(push.matches(subject) && push.matches_literally(subject), "{subject}");
+        }
+        for subject in ["git pushed", "git pull", "git", "git push\torigin"] {
+            assert!(!push.matches(subject), "{subject}");
+        }
+        let address = Pattern::new("http://localhost:*");
+        assert!(address.matches("http://localhost:80/") && !address.matches("http://localhost.b/"));
+    }
+
     #[test]
     fn a_bare_name_holds_at_any_depth() {
         let env = Pattern::new(".env");
         assert!(env.matches_at_any_depth("a/b/.env") && !env.matches("a/b/.env"));
         assert!(!env.matches_at_any_depth("a/.env.local"));
         assert!(!Pattern::new("src/.env").matches_at_any_depth("a/src/.env"));
+        let file = Pattern::new("my file.txt");
+        assert!(file.matches_file_at_any_depth("src/my file.txt"));
+        assert!(!file.matches_at_any_depth("cat src/my file.txt"));
     }
 
     #[test]

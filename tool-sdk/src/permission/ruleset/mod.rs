@@ -1,8 +1,9 @@
 //! Rules in order, and the one pure function over them: which rule decides about a subject.
 
 mod names;
+mod number;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 pub(crate) use self::names::Names;
 use super::{Action, Case, Mode, Rule};
@@ -80,6 +81,7 @@ impl Ruleset {
             required: None,
             approved: &|_| false,
             writable: None,
+            kept: &|_| false,
             opinions: &[],
         };
         (!looks_inside).then(|| case.decide().action)
@@ -164,7 +166,7 @@ impl Rule {
         match &self.argument {
             // One argument does not vouch for everything else that a call touches.
             Some(_) if self.action == Action::Allow && (subject.is_opaque() || !alone) => false,
-            Some(name) => argument(name).is_some_and(|value| self.matches_value(&value)),
+            Some(name) => argument(name).is_some_and(|value| self.matches_value(&value, subject)),
             // Nobody understood it, so nothing but a rule for everything allows it.
             None if subject.is_opaque() && self.action == Action::Allow => self.pattern.is_any(),
             None => self.matches_spelling(subject),
@@ -172,33 +174,47 @@ impl Rule {
     }
 
     fn matches_spelling(&self, subject: &Subject) -> bool {
-        if self.action == Action::Allow && subject.absolute().is_none() {
-            return self.pattern.matches_literally(subject.text());
+        let is_file = subject.absolute().is_some();
+        let matches = |text| self.matches_text(text) || is_file && self.matches_path(text);
+        match self.action {
+            Action::Allow if !is_file => self.pattern.matches_literally(subject.text()),
+            Action::Allow => subject.spellings().any(matches),
+            Action::Ask | Action::Deny => subject.forbidden_spellings().any(matches),
         }
-        let forbidden_as = subject.forbidden_as().filter(|_| self.action != Action::Allow);
-        subject.spellings().chain(forbidden_as).any(|text| self.matches_text(text))
-            || subject.absolute().is_some()
-                && subject.spellings().any(|path| self.matches_path(path))
     }
 
     /// Whether the pattern is another spelling of a path.
     fn matches_path(&self, path: &str) -> bool {
         match self.action {
             Action::Allow => self.pattern.matches_path(path),
-            Action::Ask | Action::Deny => self.pattern.matches_path_at_any_depth(path),
+            Action::Ask | Action::Deny => {
+                self.pattern.matches_path_at_any_depth(path)
+                    || self.pattern.matches_file_at_any_depth(path)
+            }
         }
     }
 
-    fn matches_value(&self, value: &Value) -> bool {
+    fn matches_value(&self, value: &Value, subject: &Subject) -> bool {
         match value {
+            // The same path has many spellings, and what was sent is only one.
+            Value::String(text) if subject.is_sent_as(text) => self.matches_spelling(subject),
             Value::String(text) => self.matches_text(text),
             // A rule that permits means every item, one that forbids means any.
             Value::Array(items) if self.action == Action::Allow => {
-                !items.is_empty() && items.iter().all(|item| self.matches_value(item))
+                !items.is_empty() && items.iter().all(|item| self.matches_value(item, subject))
             }
-            Value::Array(items) => items.iter().any(|item| self.matches_value(item)),
+            Value::Array(items) => items.iter().any(|item| self.matches_value(item, subject)),
+            Value::Number(number) => self.matches_number(number),
             other => self.matches_text(&other.to_string()),
         }
+    }
+
+    /// Whether the pattern is the number, or matches how it is written.
+    fn matches_number(&self, number: &Number) -> bool {
+        let is_forbidden = |text: String| self.action != Action::Allow && self.matches_text(&text);
+        number::is_same(self.pattern.as_str(), number, self.action)
+            || self.matches_text(&number.to_string())
+            || number::plain(number).is_some_and(is_forbidden)
     }
 
     fn matches_text(&self, text: &str) -> bool {

@@ -196,9 +196,34 @@ fn however_a_pattern_spells_a_path_it_is_that_path() {
     }
     assert!(judge("deny run(secrets/)", &Subject::path("a/secrets/x", "/work/a/secrets/x")));
     assert!(!judge("allow run(secrets/)", &Subject::path("a/secrets/x", "/work/a/secrets/x")));
+    // A blank is a part of a name, and ends one only in a command.
+    let blank = Subject::path("src/my file", "/work/src/my file");
+    for (rule, expected) in
+        [("deny run(my file)", true), ("ask run(my *)", true), ("allow run(my file)", false)]
+    {
+        assert_eq!(judge(rule, &blank), expected, "{rule}");
+    }
+    assert!(!judge("deny run(my file)", &Subject::new("cat src/my file")));
     // A command is no path.
     let command = Subject::new("cat secrets/x");
     assert!(!judge("deny run(cat ./secrets/*)", &command));
+}
+
+// F72: a relative path means a file in any of the roots, and a rule that forbids it does, too.
+#[test]
+fn what_is_forbidden_is_forbidden_below_every_root() {
+    let judge = |rule: &str| {
+        let rules = Ruleset::new([rule.parse().unwrap()]);
+        let mut subject = Subject::path("/b/secrets/x", "/b/secrets/x");
+        subject.seen_from(&["/a".into(), "/b".into()]);
+        rules.decisive(&subject, &|_| None, true).is_some()
+    };
+    for pattern in ["secrets/*", "./secrets/*", "secrets/x", "secrets/", "/b/secrets/*"] {
+        assert!(judge(&format!("deny run({pattern})")), "{pattern}");
+        assert!(judge(&format!("ask run({pattern})")), "{pattern}");
+    }
+    assert!(!judge("deny run(b/secrets/*)") && !judge("deny run(/a/secrets/*)"));
+    assert!(!judge("allow run(secrets/*)") && judge("allow run(/b/secrets/*)"));
 }
 
 #[test]
@@ -217,6 +242,16 @@ fn a_rule_may_look_at_one_argument() {
         Some(Action::Deny)
     );
     assert_eq!(judge("deny run(depth: 9)", json!({"depth": 9})), Some(Action::Deny));
+    // P1: the tool gets the number, and not how it was spelled.
+    for action in ["allow", "ask", "deny"] {
+        for (pattern, sent) in [("9", "9.0"), ("9", "9e0"), ("9.0", "9"), ("90", "9e1")] {
+            let arguments = serde_json::from_str(&format!(r#"{{"depth": {sent}}}"#)).unwrap();
+            let decided = judge(&format!("{action} run(depth: {pattern})"), arguments);
+            assert!(decided.is_some_and(|it| it.as_str() == action), "{action} {pattern} {sent}");
+        }
+    }
+    assert_eq!(judge("deny run(depth: 1??)", json!({"depth": 1e2})), Some(Action::Deny));
+    assert_eq!(judge("deny run(depth: 9)", json!({"depth": "9.0"})), None);
 }
 
 // F79: what is denied as a whole is hidden; a specific allow keeps it visible.

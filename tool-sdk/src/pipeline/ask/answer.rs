@@ -87,8 +87,9 @@ async fn store(core: &Core, taken: &Taken, grants: Vec<Grant>) {
         Some(store) => {
             let wanted = grants.clone();
             let mut source = GrantSource::new(&*ask.session, ask.call.to_string());
-            if let Some(user) = taken.session().user() {
-                source = source.who(user);
+            // AP3: the user, where the host says who that is; else what they answered at.
+            if let Some(who) = taken.session().user().or_else(|| ask.who_answered()) {
+                source = source.who(who);
             }
             let roots = files::roots(taken.session());
             let stored = move || store.grant_beside(&roots, wanted, source);

@@ -26,7 +26,11 @@ impl<'a> Vigil<'a> {
         session: &Session,
         approver: &Arc<dyn Approver>,
     ) -> Self {
-        let waiting = core.desk.put_up(ask, session, approver, answering(core, session));
+        let asked = match &core.front {
+            Some(front) => front(Arc::clone(approver)),
+            None => Arc::clone(approver),
+        };
+        let waiting = core.desk.put_up(ask, session, approver, asked, answering(core, session));
         let expires = Instant::now() + core.ask_timeout;
         Self { core, waiting, epoch: core.desk.epoch(), expires }
     }

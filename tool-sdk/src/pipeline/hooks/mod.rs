@@ -5,6 +5,8 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use self::result::Before;
 use self::step::{Begun, begun, done};
 use super::frame::{Frame, Ran};
@@ -162,8 +164,9 @@ fn heed(
     if let Some(arguments) = opinion.arguments {
         frame.rewrite(arguments);
         let rewritten = frame.prepare().map_err(|error| {
-            let name = registered.hook.name();
-            let message = format!("the hook `{name}` changed the arguments to invalid ones");
+            let name = opinion.changed_by.map_or_else(|| registered.hook.name(), Cow::Owned);
+            let why = error.message();
+            let message = format!("the hook `{name}` changed the arguments to invalid ones: {why}");
             ToolError::denied(message).source(error)
         })?;
         // What was allowed was another call.

@@ -12,6 +12,7 @@ use super::grammar::{self, Verb};
 use super::mcp::{Foreign, Need};
 use super::request::Request;
 use super::stage::Stage;
+use super::watch::Watch;
 use super::{App, Io, drive, exit, show, style};
 use crate::call::Call;
 use crate::pipeline::Checked;
@@ -32,8 +33,11 @@ pub(super) fn run(
     foreign.join(&mut stage, need, io);
     show::find(program, &stage.view(), request.name)?;
     let call = Call::new(request.name, parsed.arguments.as_str());
-    let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?
-        .map_err(|error| Failure::new(exit::code(error.kind()), error))?;
+    let watch = Watch::quiet(stage.pipeline.subscribe());
+    let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?;
+    // What was not believed on the way, such as a store that somebody spoilt.
+    watch.finish(io.stderr);
+    let checked = checked.map_err(|error| Failure::new(exit::code(error.kind()), error))?;
     // For programs, unless somebody looks at it.
     if parsed.has(grammar::JSON) || !io.terminal {
         let document = serde_json::to_string(&checked).map_err(io::Error::from)?;
@@ -118,6 +122,26 @@ mod tests {
         assert_eq!(checked["unmatched_rules"][0]["permission"], "kidns");
         assert_eq!(checked["unmatched_rules"][1], Value::Null);
         assert_eq!(run(&["call", "--deny", "kidns", "echo", "--text", "x"]).err, warning);
+
+        let ran = run(&["check", "--deny", "*(text:secret*)", "kinds", "--json"]);
+        let warning = "warning: the rule `deny *(text:secret*)` (--deny) says nothing of the \
+                       argument `text`: write `text: ` with a blank\n";
+        assert_eq!((ran.code, ran.err.as_str()), (0, warning));
+        let checked: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(checked["unmatched_rules"][0]["pattern"], "text:secret*");
+    }
+
+    // AP3: who looks loses the same approvals as who calls, and is told so, too.
+    #[test]
+    fn a_spoilt_store_is_told() {
+        let state = tempfile::tempdir().unwrap();
+        let dir = state.path().to_str().unwrap();
+        crate::store::place::create_private(&state.path().join("approvals")).unwrap();
+        std::fs::write(state.path().join("approvals/approvals.json"), "spoilt").unwrap();
+        let setting = Setting::default();
+        let ran = setting.run(&["check", "--state-dir", dir, "kinds", "{}"]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.err.starts_with("warning: ") && ran.err.contains("approvals"), "{}", ran.err);
     }
 
     #[test]

@@ -70,13 +70,15 @@ impl WorkspacePath {
     }
 
     fn about(&self, Places { asked, real }: &Places, writes: bool, cx: &Context) -> Vec<Subject> {
-        let path = |place: &Located| Subject::path(place.display(), place.absolute());
+        let path = |place: &Located| {
+            Subject::path(place.display(), place.absolute()).sent_as(&self.0.text)
+        };
         // Most paths lead where they say.
         let elsewhere = asked.as_ref().filter(|asked| !asked.is_at(real));
         let target = path(real);
         let sent = match asked {
             Some(_) => elsewhere.map(path),
-            None => Some(Subject::new(plain(&self.0.text))),
+            None => Some(Subject::new(plain(&self.0.text)).sent_as(&self.0.text)),
         };
         let sent = sent.filter(|sent| sent.text() != target.text());
         let mut subjects: Vec<_> = sent.into_iter().chain([target]).collect();

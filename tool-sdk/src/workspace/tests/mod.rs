@@ -49,6 +49,21 @@ fn one_place_has_one_name() {
     assert_eq!(workspace.resolve(".").unwrap().absolute(), workspace.roots().next().unwrap());
 }
 
+// PA6: whichever root it is reached through, rules speak of one name.
+#[test]
+fn a_place_in_roots_that_overlap_has_one_name() {
+    let (folder, _) = folder();
+    let (outer, inner) = (folder.path().to_owned(), folder.path().join("src"));
+    let absolute = inner.join("main.rs");
+    for (roots, expected) in [([&outer, &inner], "src/main.rs"), ([&inner, &outer], "main.rs")] {
+        let workspace = Workspace::open(roots).unwrap();
+        check(&workspace, absolute.to_str().unwrap(), Ok(expected));
+        check(&workspace, expected, Ok(expected));
+        let above = workspace.resolve(outer.to_str().unwrap()).unwrap();
+        assert_eq!(above.join("src/main.rs").display(), expected);
+    }
+}
+
 #[test]
 fn what_is_outside_is_denied() {
     let (folder, workspace) = folder();

@@ -76,6 +76,24 @@ async fn a_result_can_be_withheld_until_it_was_seen() {
     assert!(text.contains("the result is not shown") && !text.contains("secret"), "{text}");
 }
 
+// F71: what one had to look at and could not is not shown by another, whichever comes first.
+#[tokio::test]
+async fn what_is_withheld_is_shown_by_nobody() {
+    let broken = json!({ "command": "exit 1", "on_error": "deny" });
+    let told = |key: &str| says(&json!({ "hookSpecificOutput": { key: "the secret is 1" } }));
+    let objects = json!({ "command": "echo 'the secret is 1' >&2; exit 2" });
+    for other in [told("updatedToolOutput"), told("additionalContext"), objects] {
+        for hooks in [[broken.clone(), other.clone()], [other, broken.clone()]] {
+            let hooks = hooks.map(|hook| (Event::PostToolUse, hook));
+            let mut result = Ok(Output::text("secret"));
+            Seen::new().after(&config(&hooks), &mut result).await;
+            let text = result.unwrap_err().to_string();
+            assert!(text.contains("the result is not shown"), "{text}");
+            assert!(!text.contains("secret"), "{text}");
+        }
+    }
+}
+
 // What is replaced leaves no second copy behind.
 #[tokio::test]
 async fn a_replaced_result_keeps_nothing_of_the_old_value() {

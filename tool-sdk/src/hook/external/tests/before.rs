@@ -15,7 +15,7 @@ async fn before(hooks: &[Value]) -> Opinion {
 /// The opinion without the sentence that names its hooks.
 fn unnamed(opinion: Opinion) -> Opinion {
     match opinion.spoken() {
-        Some(spoken) => Opinion::saying(Spoken { sentence: None, ..*spoken }),
+        Some(spoken) => Opinion::saying(Spoken { sentence: None, changed_by: None, ..*spoken }),
         None => Opinion::none(),
     }
 }
@@ -123,6 +123,18 @@ async fn a_broken_command_never_lets_a_call_through() {
         ),
         (json!({ "command": "echo '{'" }), "gave an answer that cannot be read"),
         (json!({ "command": "echo '{'; yes | head -c 200000000" }), "gave an answer"),
+        // As some shells of Windows write it.
+        (
+            json!({ "command": "printf '{\\0\"\\0d\\0e\\0\\377\\376'" }),
+            "gave an answer that cannot be read",
+        ),
+        (json!({ "command": "printf 'log \\377'" }), "gave an answer that cannot be read"),
+        // HK1: what was decided in the middle was not kept.
+        (
+            json!({ "command": "yes | head -c 60000; echo '{\"decision\":\"block\"}'; yes | head -c 60000" }),
+            "gave an answer that cannot be read",
+        ),
+        (json!({ "command": "yes | head -c 200000000" }), "gave an answer that cannot be read"),
     ];
     for (hook, expected) in cases {
         let opinion = before(std::slice::from_ref(&hook)).await.spoken().unwrap();
@@ -141,7 +153,7 @@ async fn a_broken_command_never_lets_a_call_through() {
 async fn a_command_need_not_read_nor_be_quiet_nor_clean_up() {
     let fine = [
         "exec 0<&-; exit 0",
-        "yes | head -c 200000000",
+        "yes | head -c 60000",
         "sleep 3 & echo 'left behind'",
         "echo 'all good'",
         "echo '{}'",
@@ -203,6 +215,20 @@ async fn changes_compose_in_configured_order() {
 
     let denied = before(&[slow, fast, decides("deny", "no")]).await.spoken().unwrap();
     assert_eq!((denied.arguments, denied.reason.as_str()), (None, "no"));
+}
+
+// F71: who changed arguments is named, and nobody else.
+#[tokio::test]
+async fn every_change_names_its_command() {
+    let change = json!({ "hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "updatedInput": { "title": 5 },
+    } });
+    let named = |name: &str| json!({ "command": format!("NAME={name} echo '{change}'") });
+    let quiet = json!({ "command": "true" });
+    let hooks = [named("a"), quiet, json!({ "command": format!("printf '%s' '{change}'") })];
+    let hooks = hooks.map(|hook| (Event::PreToolUse, hook));
+    let spoken = Seen::new().before(&config(&hooks)).await.spoken().unwrap();
+    assert_eq!(spoken.changed_by.as_deref(), Some("echo` and `printf"));
 }
 
 // F67: what a command reads; twice the same command is two runs.

@@ -190,10 +190,15 @@ fn parse(line: &[u8]) -> Result<Line<'_>> {
         return Err(Failure::usage(format_args!("the line is longer than {limit} MiB")));
     }
     let text = std::str::from_utf8(line).map_err(|_| Failure::usage("the line is not UTF-8"))?;
-    let line: Line<'_> = serde_json::from_str(text).map_err(|error| {
-        Failure::usage(format_args!("the line is no call: {error}"))
+    let no_call = |why: &dyn std::fmt::Display| {
+        Failure::usage(format_args!("the line is no call: {why}"))
             .hint(r#"write {"id": "1", "name": "…", "arguments": {…}} on one line"#)
-    })?;
+    };
+    // A list of the values would be read as well, in the order of the keys.
+    if text.trim_ascii_start().starts_with('[') {
+        return Err(no_call(&"it is a list"));
+    }
+    let line: Line<'_> = serde_json::from_str(text).map_err(|error| no_call(&error))?;
     match line.id {
         Value::Null | Value::String(_) | Value::Number(_) => Ok(line),
         _ => Err(Failure::usage("`id` must be a string or a number")),

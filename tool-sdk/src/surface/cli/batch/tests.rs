@@ -56,6 +56,7 @@ fn a_bad_line_is_a_failed_result_in_its_place() {
     for (line, id, words) in [
         (&b"{"[..], Value::Null, "is no call"),
         (b"[1]", Value::Null, "is no call"),
+        (br#" ["1", "echo", {"text": "x"}]"#, Value::Null, "it is a list"),
         (br#"{"id": 7}"#, json!(7), "missing field `name`"),
         (br#"{"id": 7, "name": "echo", "argumens": {}}"#, json!(7), "unknown field `argumens`"),
         (br#"{"id": 7, "name": "echo", "name": "kinds"}"#, json!(7), "duplicate field `name`"),

@@ -56,7 +56,7 @@ impl Stage {
             .budget(guard.budget)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
-        if let Some(writable) = guard.writable {
+        if let Some(writable) = &guard.writable {
             pipeline = pipeline.writable_roots(writable);
         }
         let mut folders = Folders::open(guard.durability, guard.sandbox, levels, io)?;
@@ -64,7 +64,8 @@ impl Stage {
             pipeline = pipeline.output_dir(outputs);
         }
         if let Some(store) = place::approvals(levels, io) {
-            pipeline = pipeline.approvals(store);
+            let writable = guard.writable.as_deref().unwrap_or_default();
+            pipeline = pipeline.approvals(store.not_inside(writable));
         }
         if let Some(path) = &guard.audit {
             pipeline = pipeline.audit(audit_log(path)?);
@@ -88,6 +89,14 @@ impl Stage {
         let session = readable.lend(session).lend(sandbox);
         let session = app.equip(session).with_cancel(stop.clone());
         Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor, hooks })
+    }
+
+    /// Says that somebody is asked of whom only sessions know.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers ask others"))]
+    pub(super) fn asks_others(&self) {
+        if let Some(hooks) = &self.hooks {
+            hooks.will_be_asked();
+        }
     }
 
     /// The tools as this setting has them: not those that others stand in for.

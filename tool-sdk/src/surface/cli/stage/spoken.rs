@@ -6,6 +6,7 @@ use super::super::{Io, style};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule};
 use crate::pipeline::Pipeline;
+use crate::toolset::nearly_names;
 
 /// What rules and hooks may speak of, also once the calls are made by somebody else.
 pub(in super::super) struct Spoken {
@@ -19,20 +20,26 @@ impl Spoken {
     /// They stay: a tool may come later.
     pub(in super::super) fn warn(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
         let view = self.pipeline.toolset().view();
-        for rule in view.unmatched_rules().iter().filter(|rule| !may_come(rule)) {
+        let tools = self.pipeline.toolset().everything();
+        for rule in view.unmatched_rules() {
+            let nearly = rule.nearly_names();
+            let nearly = nearly.filter(|_| tools.iter().any(|tool| nearly_names(rule, &**tool)));
+            let why = match nearly {
+                Some(name) => {
+                    format!("says nothing of the argument `{name}`: write `{name}: ` with a blank")
+                }
+                None if may_come(rule) => continue,
+                None if rule.argument.is_some() => {
+                    "speaks of no argument of a tool that there is".to_owned()
+                }
+                None => "speaks of no tool that there is".to_owned(),
+            };
             let origin = match rule.origin.as_str() {
                 "" => String::new(),
                 origin => format!(" ({origin})"),
             };
-            let nothing = match &rule.argument {
-                Some(_) => "no argument of a tool",
-                None => "no tool",
-            };
-            let warning =
-                format!("warning: the rule `{rule}`{origin} speaks of {nothing} that there is");
-            io.say(style::plain(&warning));
+            io.say(style::plain(&format!("warning: the rule `{rule}`{origin} {why}")));
         }
-        let tools = self.pipeline.toolset().everything();
         let definitions = || tools.iter().map(|tool| tool.definition());
         for (place, name) in self.hooks.iter().flat_map(|hooks| hooks.unmatched(definitions())) {
             // An expression may mean whatever a server brings.

@@ -123,6 +123,16 @@ fn a_yes_for_always_is_kept() {
     assert_eq!(setting.run(&call).code, 0);
     setting.types(&[]);
     assert_eq!((setting.run(&call).code, setting.shown().as_str()), (0, ""));
+    // AP3: who it was, as far as that is known.
+    let list = ["approvals", "list", "--json", "--state-dir", state.path().to_str().unwrap()];
+    let list = setting.run(&list).out;
+    assert!(list.contains(r#""who": "terminal""#), "{list}");
+    // AP1: where tools may write, nothing is believed.
+    let writable = state.path().parent().unwrap().display().to_string();
+    setting.env.push(("TOOL_SDK_WRITABLE", writable));
+    let told = setting.run(&["check", "kinds", call[2], call[3]]).err;
+    assert!(told.contains("tools may write to it"), "{told}");
+    setting.env.pop();
     // Elsewhere, and against a rule, it says nothing.
     assert_eq!(Setting::default().run(&call).code, 3);
     assert_eq!(setting.run(&[&call[..], &["--deny", "kinds"]].concat()).code, 3);

@@ -469,6 +469,11 @@ impl Line {
         let Some(toolset) = self.toolset() else { return };
         let (tools, mut warnings) = self.take_in(listed);
         warnings.extend(remote.remarks().iter().map(|remark| self.told(remark)));
+        if self.has_just(&tools) {
+            // Nobody is told of a change that is none.
+            self.state().warnings = warnings;
+            return;
+        }
         let mut coming: Vec<Arc<dyn Tool>> = Vec::new();
         let before = self.state().added.clone();
         for tool in &tools {
@@ -487,6 +492,15 @@ impl Line {
                 self.state().warnings = warnings;
             }
         }
+    }
+
+    /// Whether these are the tools that the server offers already, tied to the same approvals.
+    fn has_just(&self, tools: &[ForeignTool]) -> bool {
+        let state = self.state();
+        let same = |(one, other): (&ForeignTool, &ForeignTool)| {
+            one.is(other) && one.definition().revision == other.definition().revision
+        };
+        state.tools.len() == tools.len() && state.tools.iter().zip(tools).all(same)
     }
 
     /// The tools that can be called, and why the others cannot.

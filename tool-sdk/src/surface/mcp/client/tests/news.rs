@@ -84,8 +84,11 @@ async fn a_subscription_that_ends_is_asked_for_again() {
         let met = until_b(&setting);
         let met = tokio::time::timeout(Duration::from_secs(60), met).await;
         assert!(met.is_ok(), "{at}: {:?}", setting.script.heard("subscriptions/listen"));
+        let mut changes = setting.pipeline.toolset().changes();
+        changes.mark_unchanged();
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert_eq!(setting.script.heard("subscriptions/listen").len(), 4, "{at}");
+        assert!(!changes.has_changed().unwrap(), "{at}: nothing is new since");
     }
 }
 

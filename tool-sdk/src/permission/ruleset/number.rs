@@ -1,0 +1,136 @@
+//! Numbers as rules compare them: by their value, however they are spelled.
+//!
+//! **Invariant:** what allows a number rounds nothing.
+
+use serde_json::Number;
+
+use crate::permission::Action;
+
+/// Up to here, a number that came with a fraction or an exponent is kept as it was sent.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Whether a pattern that is a number is this one.
+pub(super) fn is_same(pattern: &str, number: &Number, action: Action) -> bool {
+    let Some(wanted) = Decimal::of(pattern) else { return false };
+    let is_equal = Decimal::of(&number.to_string()).as_ref() == Some(&wanted);
+    match number.as_f64().filter(|_| number.is_f64()) {
+        None => is_equal,
+        // It may have lost digits on the way.
+        Some(lossy) if action == Action::Allow => is_equal && lossy.abs() < EXACT,
+        Some(lossy) => is_equal || pattern.parse() == Ok(lossy),
+    }
+}
+
+/// A whole number that was sent with a fraction or an exponent, as others send it.
+pub(super) fn plain(number: &Number) -> Option<String> {
+    let value = number.as_f64().filter(|_| number.is_f64())?;
+    (value.fract() == 0.0).then(|| format!("{value:.0}"))
+}
+
+/// A number in its one form: its digits without zeros at the ends, and the power of ten of the
+/// last.
+#[derive(Debug, PartialEq, Eq)]
+struct Decimal {
+    is_negative: bool,
+    digits: String,
+    exponent: i64,
+}
+
+impl Decimal {
+    /// Nothing for what is no number.
+    fn of(text: &str) -> Option<Self> {
+        let (is_negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, i64::from(exponent.parse::<i32>().ok()?)),
+            None => (text, 0),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
+            Some(_) => return None,
+            None => (mantissa, ""),
+        };
+        let digits = format!("{whole}{fraction}");
+        if whole.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let significant = digits.trim_end_matches('0');
+        let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
+        let behind = i64::try_from(fraction.len()).ok()?;
+        let significant = significant.trim_start_matches('0');
+        Some(match significant {
+            "" => Self { is_negative: false, digits: String::new(), exponent: 0 },
+            digits => {
+                let exponent = exponent - behind + zeros;
+                Self { is_negative, digits: digits.to_owned(), exponent }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same(pattern: &str, sent: &str, action: Action) -> bool {
+        is_same(pattern, &serde_json::from_str(sent).unwrap(), action)
+    }
+
+    // P1: the tool gets a value, and so does the rule.
+    #[test]
+    fn a_number_is_the_same_however_it_is_spelled() {
+        for (pattern, sent) in [
+            ("5", "5"),
+            ("5", "5.0"),
+            ("5", "5e0"),
+            ("5", "50E-1"),
+            ("5.0", "5"),
+            ("5e0", "5"),
+            ("005", "5"),
+            ("100", "1e2"),
+            ("0.1", "1e-1"),
+            ("-0", "0"),
+            ("0", "-0.0"),
+            ("-2.50", "-2.5"),
+            ("18446744073709551615", "18446744073709551615"),
+        ] {
+            for action in [Action::Allow, Action::Ask, Action::Deny] {
+                assert!(same(pattern, sent, action), "{action} {pattern} {sent}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_number_is_another_one() {
+        for (pattern, sent) in [
+            ("5", "6"),
+            ("5", "-5"),
+            ("5", "50"),
+            ("5", "0.5"),
+            ("9007199254740993", "9007199254740992"),
+            ("9007199254740992", "9007199254740993"),
+            ("", "0"),
+            (".", "0"),
+            ("5.", "5"),
+            ("five", "5"),
+            ("1e99999999999", "1"),
+        ] {
+            for action in [Action::Allow, Action::Ask, Action::Deny] {
+                assert!(!same(pattern, sent, action), "{action} {pattern} {sent}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_may_have_been_rounded_is_forbidden_and_not_allowed() {
+        for (pattern, sent) in
+            [("9007199254740993", "9007199254740993.0"), ("100000000000000000001", "1e20")]
+        {
+            assert!(same(pattern, sent, Action::Deny), "{pattern} {sent}");
+            assert!(!same(pattern, sent, Action::Allow), "{pattern} {sent}");
+        }
+        assert!(!same("100000000000000000000", "100000000000000000001", Action::Allow));
+    }
+}
