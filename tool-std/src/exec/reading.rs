@@ -34,7 +34,7 @@ pub(super) fn subjects(of: &Understood, folder: Option<&Path>, roots: &[&Path]) 
     for command in of.commands.iter().filter(|it| !it.hidden) {
         if !command.safe {
             names.command(command, is_found);
-        } else if is_found {
+        } else if is_found && command.argv.first().is_none_or(|it| !READ_NONE.contains(&&**it)) {
             // What it names as it is written is looked at elsewhere.
             let expands = |word: &&String| word.contains('{') || word.starts_with('~');
             names.unknown = names.unknown.or(command.argv.iter().find(expands).map(|it| &**it));
@@ -71,6 +71,15 @@ fn straight(folder: &Path, path: &str) -> PathBuf {
     straight
 }
 
+/// Whether a text for people stands behind an option.
+fn is_text(program: &str, option: &str) -> bool {
+    match program {
+        "git" => matches!(option, "-m" | "-am" | "--message"),
+        "gh" => matches!(option, "-b" | "-t" | "--body" | "--notes" | "--title"),
+        _ => false,
+    }
+}
+
 #[derive(Default)]
 struct Names<'a> {
     named: BTreeSet<&'a str>,
@@ -88,8 +97,11 @@ impl<'a> Names<'a> {
         if command.open_end {
             self.unknown = Some(&command.text);
         }
+        let mut before = "";
         for (word, known) in words.iter().zip(command.known.iter().skip(1)) {
+            let option = std::mem::replace(&mut before, word);
             match known {
+                _ if is_text(&program, option) || word.starts_with("-j$") => {}
                 Known::Literal => self.word(word, is_found || word.contains("{}")),
                 _ => self.unknown = Some(word),
             }

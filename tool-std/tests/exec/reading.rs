@@ -73,6 +73,9 @@ async fn daily_work_goes_on_where_some_files_are_forbidden() {
         "if [ 1 -lt 2 ]; then make; fi",
         "x=1 make 2>&1 | tail -n 3",
         "echo $HOME",
+        "echo {1..3}",
+        "make -j$(nproc)",
+        "git commit -m \"$(cat <<'EOF'\nmend it\nEOF\n)\"",
     ] {
         let expected = decide(Mode::Bypass, &[], cmd).await;
         assert_eq!(expected, Action::Allow, "{cmd}");
