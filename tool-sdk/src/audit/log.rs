@@ -1,8 +1,9 @@
 //! A file of records: one JSON object a line, only ever added to.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Audit, AuditRecord};
 use crate::redact::Redactor;
@@ -24,6 +25,8 @@ use crate::store::place;
 #[derive(Debug)]
 pub struct AuditLog {
     file: File,
+    /// Whether the last line may have no end, because it could not be written whole.
+    cut: AtomicBool,
     path: PathBuf,
     redactor: Redactor,
 }
@@ -37,12 +40,13 @@ impl AuditLog {
     /// link or no file.
     pub fn open(path: impl AsRef<Path>, redactor: Redactor) -> io::Result<Self> {
         let path = path.as_ref();
-        let file = place::options().append(true).create(true).open(path)?;
+        let mut file = place::options().read(true).append(true).create(true).open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the audit log is no file"));
         }
         close_to_others(&file)?;
-        Ok(Self { file, path: place::real(path), redactor })
+        let cut = AtomicBool::new(!is_at_line_start(&mut file)?);
+        Ok(Self { file, cut, path: place::real(path), redactor })
     }
 }
 
@@ -53,12 +57,30 @@ impl Audit for AuditLog {
         self.redactor.redact_value(&mut value);
         let mut line = value.to_string();
         line.push('\n');
-        (&self.file).write_all(line.as_bytes())
+        if self.cut.swap(false, Ordering::Relaxed) {
+            // What was cut costs no other record.
+            line.insert(0, '\n');
+        }
+        let written = (&self.file).write_all(line.as_bytes());
+        if written.is_err() {
+            self.cut.store(true, Ordering::Relaxed);
+        }
+        written
     }
 
     fn file(&self) -> Option<&Path> {
         Some(&self.path)
     }
+}
+
+fn is_at_line_start(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 /// The mode at opening only counts for a new file.

@@ -33,6 +33,27 @@ fn record(log: &AuditLog, call: &str, what: Audited<'_>) {
     log.record(&record).unwrap();
 }
 
+// F91: a record that was cut, by a full disk for example, costs no other.
+#[test]
+fn a_record_that_was_cut_costs_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let decision = decision();
+    let open = || AuditLog::open(&path, Redactor::default()).unwrap();
+    record(&open(), "c1", Audited::decided(&decision, None));
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, [&whole, &whole[..20]].concat()).unwrap();
+    let log = open();
+    record(&log, "c2", Audited::decided(&decision, None));
+    record(&log, "c3", Audited::decided(&decision, None));
+    let text = fs::read_to_string(&path).unwrap();
+    let calls: Vec<_> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).ok().map(|record| record["call"].clone()))
+        .collect();
+    assert_eq!(calls, [Some(json!("c1")), None, Some(json!("c2")), Some(json!("c3"))]);
+}
+
 fn lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.ends_with('\n'));

@@ -52,7 +52,15 @@ fn attempt(
     let own = app.with(request.name);
     let (foreign, need) = (Foreign::beyond(&own, request, io)?, Need::Tool(request.name));
     let known = foreign.beside(own, need, io);
-    let parsed = request.parse(program, &known, io)?;
+    let parsed = match request.parse(program, &known, io) {
+        Ok(parsed) => parsed,
+        Err(failure) => {
+            if request.wants(grammar::EVENTS) && known.view().definition(request.name).is_none() {
+                tell_unknown(app, request, id, io)?;
+            }
+            return Err(failure);
+        }
+    };
     let mut stage = Stage::set(app, &parsed.levels(), io)?;
     foreign.join(&mut stage, need, io);
     show::find(program, &stage.view(), request.name)?;
@@ -64,6 +72,23 @@ fn attempt(
     let work = async move { pipeline.call(&session, call).await };
     let outcome = drive::run(work, after.finish(), &stop, watch, io.stderr)?;
     Ok((parsed.tool, outcome))
+}
+
+/// Tells of a call of a tool that there is not: it has an end like any other.
+fn tell_unknown(
+    app: &App,
+    request: &Request<'_>,
+    id: &CallId,
+    io: &mut Io<'_>,
+) -> exit::Result<()> {
+    let stage = Stage::set(app, &request.before(), io)?;
+    let watch = stage.watch(true, io);
+    let mut call = Call::new(request.name.to_owned(), "{}");
+    call.id = Some(id.clone());
+    let Stage { pipeline, session, stop, .. } = stage;
+    let after = pipeline.clone();
+    let work = async move { pipeline.call(&session, call).await };
+    drive::run(work, after.finish(), &stop, watch, io.stderr).map(drop)
 }
 
 fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::Result {
@@ -246,6 +271,18 @@ mod tests {
         assert_eq!(document["error"]["kind"], "invalid_args");
         let message = document["error"]["message"].as_str().unwrap();
         assert!(message.contains("unknown argument `txet`; did you mean `text`?"), "{message}");
+    }
+
+    // F166: a call of a tool that there is not has an end like any other.
+    #[test]
+    fn a_call_of_no_tool_has_an_end() {
+        for words in [&["call", "--events", "ecko", "{}"], &["call", "ecko", "{}", "--events"]] {
+            let ran = run(words);
+            let (event, rest) = ran.err.split_once('\n').unwrap();
+            let event: Value = serde_json::from_str(event).unwrap();
+            assert_eq!((ran.code, &event["type"]), (2, &json!("failed")), "{words:?}");
+            assert!(rest.starts_with("error: there is no tool `ecko`"), "{rest}");
+        }
     }
 
     #[test]

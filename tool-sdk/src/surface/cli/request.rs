@@ -50,14 +50,23 @@ impl<'m> Request<'m> {
     }
 
     /// The options before the name of the tool.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers are looked for"))]
     pub(super) fn before(&self) -> [&'m ArgMatches; 2] {
         self.before
     }
 
     /// Whether JSON is wanted, also when the rest of the words cannot be parsed.
     pub(super) fn wants_json(&self) -> bool {
-        self.before[1].get_flag(grammar::JSON) || self.behind.iter().any(|word| word == "--json")
+        self.wants(grammar::JSON)
+    }
+
+    /// Whether a switch is set, also when the words behind the name cannot be parsed.
+    pub(super) fn wants(&self, switch: &str) -> bool {
+        let is_it = |word: &OsString| {
+            word.to_str()
+                .and_then(|word| word.strip_prefix("--"))
+                .is_some_and(|word| word == switch)
+        };
+        self.before[1].get_flag(switch) || self.behind.iter().any(is_it)
     }
 
     /// Finds the tool, and takes the arguments from wherever they come.

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::File;
 
 use clap::ArgMatches;
@@ -98,7 +99,11 @@ fn results(
                     (outcome::failure(&tool, &entry.call, &error), exit::FAILED)
                 }
             },
-            Err(Refused { tool, code, error }) => {
+            Err(Refused { tool, code, error, is_unknown }) => {
+                if is_unknown {
+                    // Told like any call; what is said of it is for a command line.
+                    drop(outcomes.next());
+                }
                 (outcome::failure(&tool, &entry.call, &error), code)
             }
         };
@@ -136,6 +141,8 @@ struct Refused {
     tool: String,
     code: u8,
     error: ToolError,
+    /// Whether it is one, of a tool that there is not.
+    is_unknown: bool,
 }
 
 /// A call as it is written.
@@ -155,9 +162,11 @@ impl Entry {
         let (id, what) = match parse(line) {
             Ok(line) => {
                 let what = wanted(&line, program, view);
-                (line.id, what.map_err(|failure| Refused::new(line.name.into_owned(), failure)))
+                let is_unknown = view.definition(&line.name).is_none();
+                let refused = |failure| Refused::new(line.name.into_owned(), is_unknown, failure);
+                (line.id, what.map_err(refused))
             }
-            Err(failure) => (id_of(line), Err(Refused::new(String::new(), failure))),
+            Err(failure) => (id_of(line), Err(Refused::new(String::new(), false, failure))),
         };
         let call = match &id {
             Value::String(id) => CallId::given(id),
@@ -168,19 +177,24 @@ impl Entry {
     }
 
     fn call(&self) -> Option<Call<'static>> {
-        let Wanted { tool, arguments } = self.what.as_ref().ok()?;
-        let mut call = Call::new(tool.clone(), arguments.clone()).message("batch");
+        let (tool, arguments) = match &self.what {
+            Ok(Wanted { tool, arguments }) => (tool, &**arguments),
+            // Whoever listens is told of it, too.
+            Err(Refused { tool, is_unknown: true, .. }) => (tool, "{}"),
+            Err(_) => return None,
+        };
+        let mut call = Call::new(tool.clone(), arguments.to_owned()).message("batch");
         call.id = Some(self.call.clone());
         Some(call)
     }
 }
 
 impl Refused {
-    fn new(tool: String, failure: Failure) -> Self {
+    fn new(tool: String, is_unknown: bool, failure: Failure) -> Self {
         let (code, error) = failure.into_error().unwrap_or_else(|_| {
             (exit::FAILED, ToolError::internal("why this is no call cannot be told"))
         });
-        Self { tool, code, error }
+        Self { tool, code, error, is_unknown }
     }
 }
 
@@ -190,7 +204,7 @@ fn parse(line: &[u8]) -> Result<Line<'_>> {
         return Err(Failure::usage(format_args!("the line is longer than {limit} MiB")));
     }
     let text = std::str::from_utf8(line).map_err(|_| Failure::usage("the line is not UTF-8"))?;
-    let no_call = |why: &dyn std::fmt::Display| {
+    let no_call = |why: &dyn Display| {
         Failure::usage(format_args!("the line is no call: {why}"))
             .hint(r#"write {"id": "1", "name": "…", "arguments": {…}} on one line"#)
     };

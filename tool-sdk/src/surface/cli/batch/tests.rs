@@ -137,3 +137,16 @@ fn events_are_told_as_they_happen() {
         .collect();
     assert_eq!(types, ["a pending", "a started", "a progress", "a completed"]);
 }
+
+// F166: a call of a tool that there is not has an end like any other.
+#[test]
+fn a_call_of_no_tool_has_an_end() {
+    let good = r#"{"id": "a", "name": "echo", "arguments": {"text": "x"}}"#;
+    let ran = run(format!("{{\"id\": \"b\", \"name\": \"ecko\"}}\n{good}"), &["--events"]);
+    let events = ran.err.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_b: Vec<Value> = events.filter(|event| event["call"] == "b").collect();
+    assert_eq!(of_b.iter().map(|event| &event["type"]).collect::<Vec<_>>(), ["failed"]);
+    let results = results(&ran);
+    assert_eq!([&results[0]["ok"], &results[1]["ok"]], [&json!(false), &json!(true)]);
+    assert_eq!(results[1]["output"], "x");
+}
