@@ -31,6 +31,7 @@ pub use self::decision::{By, Decision};
 pub(crate) use self::decision::{Case, Floor};
 pub use self::fingerprint::Fingerprint;
 pub(crate) use self::fingerprint::definition_hash;
+pub(crate) use self::mode::Modes;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
 pub use self::prompt::Prompt;

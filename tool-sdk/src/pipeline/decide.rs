@@ -19,7 +19,7 @@ use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::loop_guard::Finding;
 use crate::permission::{
-    Action, By, Case, Decision, Floor, Grantee, Loaded, Pattern, definition_hash,
+    Action, By, Case, Decision, Floor, Grantee, Loaded, Modes, Pattern, definition_hash,
 };
 use crate::tool::{Definition, Prepared, Source, Subject, is_strict};
 
@@ -212,9 +212,7 @@ fn judging(
         let decision = Case {
             own: own.as_ref().unwrap_or(view_rules),
             all,
-            mode: session
-                .and_then(|policy| policy.mode)
-                .map_or(view.mode(), |mode| mode.stricter(view.mode())),
+            modes: Modes::new(view.mode(), session.and_then(|policy| policy.mode)),
             trusting: Settings::of(frame.session).safe_commands,
             class: frame.definition.risk.class,
             subjects: subjects.as_deref(),

@@ -18,7 +18,9 @@ use crate::context::{Context, Inquiring};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::permission::{Action, Ask, Backstage, Case, Decision, Fingerprint, Pattern, Settled};
+use crate::permission::{
+    Action, Ask, Backstage, Case, Decision, Fingerprint, Modes, Pattern, Settled,
+};
 use crate::tool::{Subject, Tool};
 
 /// Whether the running call may do `what` under `permission`.
@@ -116,7 +118,7 @@ impl Wish {
         Case {
             own: &rules.about(tool.definition()),
             all: &rules,
-            mode: mode.map_or(view.mode(), |mode| mode.stricter(view.mode())),
+            modes: Modes::new(view.mode(), mode),
             trusting: false,
             class: RiskClass::Execute,
             subjects: Some(std::slice::from_ref(subject)),

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::reasons::Reasons;
 use super::ruleset::Argument;
-use super::{Action, Mode, Rule, Ruleset};
+use super::{Action, Mode, Modes, Rule, Ruleset};
 use crate::effect::RiskClass;
 use crate::tool::Subject;
 
@@ -83,7 +83,7 @@ pub(crate) struct Case<'a> {
     pub(crate) own: &'a Ruleset,
     /// All rules, for subjects under another permission.
     pub(crate) all: &'a Ruleset,
-    pub(crate) mode: Mode,
+    pub(crate) modes: Modes,
     /// Whether lists of what does nothing but read count.
     pub(crate) trusting: bool,
     /// What the tool can do at worst.
@@ -207,19 +207,19 @@ impl Case<'_> {
         }
         match self.required {
             Some(true) => Decision::new(Action::Ask, By::Tool, "the tool wants somebody asked"),
-            Some(false) if self.mode != Mode::Strict => {
+            Some(false) if !self.modes.contains(Mode::Strict) => {
                 Decision::new(Action::Allow, By::Tool, "the tool needs nobody asked for this")
             }
             _ => {
-                let action = self.mode.default_action(class);
+                let mode = self.modes.about(class);
+                let action = mode.default_action(class);
                 let says = match action {
                     Action::Allow => "allows",
                     Action::Ask => "asks about",
                     Action::Deny => "denies",
                 };
                 let reason = format!(
-                    "no rule speaks of it, and the mode `{}` {says} what may {}",
-                    self.mode,
+                    "no rule speaks of it, and the mode `{mode}` {says} what may {}",
                     class.as_str()
                 );
                 Decision::new(action, By::Default, reason)
@@ -238,7 +238,7 @@ impl Case<'_> {
         if let Some(hook) = self.opinions.iter().find(|it| it.action == Action::Allow) {
             return Decision::new(Action::Allow, hook.by, hook.reason.clone());
         }
-        if self.mode == Mode::Bypass {
+        if self.modes.ask_nobody() {
             return Decision {
                 rules: asked.rules,
                 ..Decision::new(Action::Allow, By::Mode, "the mode `bypass` asks nobody")
@@ -270,12 +270,10 @@ impl Case<'_> {
         if decided.action == Action::Deny {
             return decided;
         }
-        if self.mode.forbids(class) {
-            let reason = format!(
-                "the mode `{}` only lets tools read, and this may {}",
-                self.mode,
-                class.as_str()
-            );
+        let mode = self.modes.about(class);
+        if mode.forbids(class) {
+            let reason =
+                format!("the mode `{mode}` only lets tools read, and this may {}", class.as_str());
             return Decision::new(Action::Deny, By::Mode, reason);
         }
         let is_written = class != RiskClass::Read;

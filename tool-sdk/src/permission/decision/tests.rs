@@ -13,6 +13,7 @@ struct Setup {
     rules: Vec<Rule>,
     subjects: Vec<Subject>,
     mode: Mode,
+    also: Option<Mode>,
     distrusting: bool,
     required: Option<bool>,
     approved: Vec<String>,
@@ -40,7 +41,7 @@ impl Setup {
         Case {
             own,
             all,
-            mode: self.mode,
+            modes: Modes::new(self.mode, self.also),
             trusting: !self.distrusting,
             class: RiskClass::Execute,
             subjects: Some(&self.subjects),
@@ -77,6 +78,23 @@ fn modes_say_what_holds_without_rules() {
         let setup = Setup { mode, ..Setup::default() };
         let actions = [Read, Write, Execute].map(|class| setup.decide_as(class).action);
         assert_eq!(actions, expected, "{mode}");
+    }
+}
+
+// F80
+#[test]
+fn modes_that_hold_at_once_are_as_strict_as_each() {
+    for one in Mode::ALL {
+        for other in Mode::ALL {
+            for class in [RiskClass::Read, RiskClass::Write, RiskClass::Execute] {
+                for required in [None, Some(true), Some(false)] {
+                    let alone = |mode| Setup { mode, required, ..Setup::default() };
+                    let both = Setup { also: Some(other), ..alone(one) }.decide_as(class).action;
+                    let each = [one, other].map(|mode| alone(mode).decide_as(class).action);
+                    assert_eq!(both, each[0].max(each[1]), "{one} {other} {class:?} {required:?}");
+                }
+            }
+        }
     }
 }
 

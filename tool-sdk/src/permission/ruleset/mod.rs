@@ -73,7 +73,7 @@ impl Ruleset {
         let case = Case {
             own: self,
             all: self,
-            mode,
+            modes: mode.into(),
             trusting: true,
             class,
             subjects: None,
