@@ -42,6 +42,9 @@ pub(crate) trait Hooked: Sync {
     /// Tells whoever listens what they should know.
     #[cfg(feature = "hooks")]
     fn warn(&self, message: String);
+    /// Tells subscribers that a part of the hook begins.
+    #[cfg(feature = "hooks")]
+    fn began(&self, hook: &str);
     /// Tells subscribers of a part of the hook.
     fn watch(&self, run: HookRun);
     /// Keeps a text in a file, as outputs are kept.
@@ -112,6 +115,12 @@ impl<'a> HookedCall<'a> {
     #[cfg(feature = "hooks")]
     pub(crate) fn warn(&self, message: String) {
         self.0.warn(message);
+    }
+
+    /// Tells subscribers that a command of this hook begins.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn began(&self, hook: &str) {
+        self.0.began(hook);
     }
 
     /// Ends the model's turn with this call. The first reason stays.

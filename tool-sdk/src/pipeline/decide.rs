@@ -75,10 +75,14 @@ async fn gates(
     }
     let cx = frame.context(frame.started());
     let decision = decide(frame, &heard, &cx);
-    let Answered { decision, reply, shown } = match decision.action {
-        Action::Allow | Action::Deny => Answered { decision, reply: None, shown: heard.prepared },
+    let Answered { decision, reply, shown, halted } = match decision.action {
+        Action::Allow | Action::Deny => Answered::by_nobody(decision, heard.prepared),
         Action::Ask => ask::ask(frame, heard, decision, &cx, turn).await?,
     };
+    if let Some(reason) = halted {
+        frame.aside().halted = Some(reason);
+        frame.pass_on_halt(turn);
+    }
     frame.record(&*shown, &decision, reply.as_ref())?;
     match decision.action {
         Action::Allow => {

@@ -75,6 +75,9 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
         Verdict::None | Verdict::Ask => return None,
         Verdict::Allow => Reply::Once,
         Verdict::Deny | Verdict::Halt => {
+            if opinion.verdict == Verdict::Halt {
+                ask.backstage.halt(&opinion.reason);
+            }
             ask.backstage.refuse(opinion.sentence.as_deref().unwrap_or(&opinion.reason));
             Reply::RejectWith { feedback: opinion.reason }
         }

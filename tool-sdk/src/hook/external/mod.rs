@@ -303,6 +303,7 @@ impl Hook for ExternalHooks {
             let (wording, arguments) = (call.wording(), call.value());
             let input = wording.shown(&arguments);
             let payload = self.payload_of(Event::PreToolUse, call, &input);
+            entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
             let watch = |run| call.watch(|| run);
             let answers = self.run_all(entries, &payload, &watch).await;
             let answers = with_short_contexts(answers, call);
@@ -338,6 +339,7 @@ impl Hook for ExternalHooks {
                 error: error.as_deref(),
                 ..self.payload_of(event, call, &input)
             };
+            entries.iter().for_each(|(entry, _)| call.began(&entry.name()));
             let watch = |run| call.watch(|| run);
             let answers = self.run_all(entries, &payload, &watch).await;
             let answers = with_short_contexts(answers, call);

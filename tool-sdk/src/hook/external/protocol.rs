@@ -120,6 +120,9 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
     if request.updated_input.is_some() || request.updated_permissions.is_some() {
         return Err("what somebody is asked about cannot be changed any more".to_owned());
     }
+    if request.interrupt == Some(true) && !matches!(request.behavior, Some(Choice::Deny)) {
+        return Err("`interrupt` goes with `deny` only".to_owned());
+    }
     let verdict = [
         answer.decision.map(|decision| match decision {
             Legacy::Approve => Verdict::Allow,
@@ -128,6 +131,7 @@ fn answer(event: Event, stdout: &str) -> Result<Said, String> {
         specific.permission_decision.map(Choice::verdict),
         request.behavior.map(Choice::verdict),
         (answer.go_on == Some(false)).then_some(Verdict::Halt),
+        (request.interrupt == Some(true)).then_some(Verdict::Halt),
     ];
     Ok(Said {
         // Where it says several things, the strictest holds.
@@ -221,8 +225,8 @@ struct Specific {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct Request {
-    #[serde(rename = "interrupt")]
-    _interrupt: Option<IgnoredAny>,
+    /// Whether a no ends the turn.
+    interrupt: Option<bool>,
     behavior: Option<Choice>,
     message: Option<String>,
     updated_input: Option<Value>,

@@ -140,6 +140,8 @@ pub(crate) struct Backstage {
     who: OnceLock<Cow<'static, str>>,
     /// Why the call does not run where no person said so, in words for whoever made it.
     refusal: OnceLock<Arc<str>>,
+    /// Why the model's turn ends.
+    halted: OnceLock<Arc<str>>,
 }
 
 impl Backstage {
@@ -150,6 +152,17 @@ impl Backstage {
     /// Says that the no to this ask is not that of a person: a hook's, or nobody's.
     pub(crate) fn refuse(&self, words: &str) {
         self.refusal.get_or_init(|| words.into());
+    }
+
+    /// Says that the model's turn ends with this ask.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn halt(&self, reason: &str) {
+        self.halted.get_or_init(|| reason.into());
+    }
+
+    /// Why the model's turn ends with this ask, if it does.
+    pub(crate) fn halted(&self) -> Option<&str> {
+        self.halted.get().map(AsRef::as_ref)
     }
 
     /// Why the call does not run where no person said so.

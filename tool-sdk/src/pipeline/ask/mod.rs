@@ -27,6 +27,15 @@ pub(super) struct Answered {
     pub(super) decision: Decision,
     pub(super) reply: Option<Replied>,
     pub(super) shown: Box<dyn Prepared>,
+    /// Why the model's turn ends, where a hook that answered said so.
+    pub(super) halted: Option<String>,
+}
+
+impl Answered {
+    /// What was decided without anybody.
+    pub(super) fn by_nobody(decision: Decision, shown: Box<dyn Prepared>) -> Self {
+        Self { decision, reply: None, shown, halted: None }
+    }
 }
 
 /// What somebody said, and who it was where that is known.
@@ -68,18 +77,17 @@ pub(super) async fn ask(
     cx: &Context,
     turn: Option<&dyn Turn>,
 ) -> Result<Answered, ToolError> {
-    let answered =
-        |decision, reply, heard: Heard| Ok(Answered { decision, reply, shown: heard.prepared });
+    let unasked = |decision, heard: Heard| Ok(Answered::by_nobody(decision, heard.prepared));
     let Some(approver) = frame.session.approver().or_else(|| frame.core.approver.clone()) else {
-        return answered(decision.unanswered(), None, heard);
+        return unasked(decision.unanswered(), heard);
     };
     if let Some(stop) = turn.and_then(Turn::stopped) {
-        return answered(decision.stopped(stop.by(), stop.as_str()), None, heard);
+        return unasked(decision.stopped(stop.by(), stop.as_str()), heard);
     }
     let ask = shown::make(frame, &heard, &decision, cx)?;
     if frame.core.kept(frame.session).was_rejected(frame.call, &ask.fingerprint) {
         let no = decision.replied(Action::Deny, "the user rejected this very call a moment ago");
-        return answered(no, None, heard);
+        return unasked(no, heard);
     }
     let mut vigil = Vigil::begin(frame.core, ask, frame.session, &approver);
     frame.event(|| EventKind::PermissionAsked(Arc::clone(vigil.ask())));
@@ -91,7 +99,8 @@ pub(super) async fn ask(
         End::Stopped(stop) => (decision.stopped(stop.by(), stop.as_str()), None),
         End::Decided(now) => (now, None),
     };
-    answered(decision, reply, heard)
+    let halted = vigil.ask().backstage.halted().map(str::to_owned);
+    Ok(Answered { decision, reply, shown: heard.prepared, halted })
 }
 
 /// What a settled ask makes of the decision.

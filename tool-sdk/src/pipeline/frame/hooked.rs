@@ -60,6 +60,11 @@ impl Hooked for Frame<'_> {
         self.core.warn(self.session, &self.definition.name, &self.id, message);
     }
 
+    #[cfg(feature = "hooks")]
+    fn began(&self, hook: &str) {
+        self.event(|| EventKind::HookStarted { hook: hook.to_owned() });
+    }
+
     fn watch(&self, run: HookRun) {
         self.event(|| EventKind::HookFinished(run));
     }
@@ -132,6 +137,11 @@ impl Hooked for Ran<'_> {
     #[cfg(feature = "hooks")]
     fn warn(&self, message: String) {
         self.frame.warn(message);
+    }
+
+    #[cfg(feature = "hooks")]
+    fn began(&self, hook: &str) {
+        self.frame.began(hook);
     }
 
     fn watch(&self, run: HookRun) {

@@ -87,6 +87,20 @@ async fn requests_that_reach_no_hook_are_told() {
     );
 }
 
+// F67, F168: each command is told when it begins and when it is done.
+#[tokio::test]
+async fn every_command_is_told_when_it_begins() {
+    let seen = Seen::new();
+    let both = [Event::PreToolUse, Event::PostToolUse].map(|event| (event, says(&json!({}))));
+    let hooks = config(&both);
+    let _ = seen.before(&hooks).await;
+    seen.after(&hooks, &mut Ok(Output::text("done"))).await;
+    let ended: Vec<_> = seen.runs.lock().unwrap().iter().map(|run| run.hook.clone()).collect();
+    let expected = ["cat (PreToolUse[0].hooks[0])", "cat (PostToolUse[0].hooks[0])"];
+    assert_eq!(*seen.begun.lock().unwrap(), expected);
+    assert_eq!(ended, expected);
+}
+
 fn decides(decision: &str, reason: &str) -> Value {
     says(&json!({ "hookSpecificOutput": {
         "hookEventName": "PreToolUse",

@@ -48,6 +48,7 @@ struct Seen {
     session: Session,
     definition: Definition,
     id: CallId,
+    begun: Mutex<Vec<String>>,
     runs: Mutex<Vec<HookRun>>,
     halted: OnceLock<String>,
     warned: Mutex<Vec<String>>,
@@ -64,6 +65,7 @@ impl Seen {
             session: Session::new("s1").with_agent("scribe"),
             definition,
             id: CallId::given("c1"),
+            begun: Mutex::default(),
             runs: Mutex::default(),
             halted: OnceLock::new(),
             warned: Mutex::default(),
@@ -119,6 +121,10 @@ impl Hooked for Seen {
 
     fn warn(&self, message: String) {
         self.warned.lock().unwrap().push(message);
+    }
+
+    fn began(&self, hook: &str) {
+        self.begun.lock().unwrap().push(hook.to_owned());
     }
 
     fn watch(&self, run: HookRun) {

@@ -4,9 +4,14 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 
 use super::*;
-use crate::effect::Risk;
-use crate::permission::{Ask, Backstage, By, Reply};
-use crate::tool::{Display, Source, Subject};
+use crate::batch::Batch;
+use crate::call::Call;
+use crate::context::Context;
+use crate::effect::{Risk, RiskClass};
+use crate::permission::{Action, Ask, Backstage, By, Reply, Rule, Scripted};
+use crate::pipeline::Pipeline;
+use crate::registry::Registry;
+use crate::tool::{Display, DynamicTool, Source, Subject};
 
 /// Somebody whose answer shows that they were asked.
 struct Somebody;
@@ -144,4 +149,35 @@ async fn a_hook_that_answers_is_told_and_named() {
     assert_eq!(ask.who_answered(), Some(format!("hook {name}").as_str()));
     let expected = [format!("began {name}"), format!("ended {name}: allow: by rule")];
     assert_eq!(*notes.0.lock().unwrap(), expected);
+}
+
+/// A pipeline with one tool, about which one command is asked and then somebody who says yes.
+fn asking(hook: Value) -> Pipeline {
+    let mut definition = Seen::new().definition;
+    definition.risk = Risk::new(RiskClass::Read);
+    let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "written" });
+    let hooks = Arc::new(config(&[(Event::PermissionRequest, hook)]));
+    Pipeline::new(Registry::builder().add(tool).build().unwrap())
+        .rules([Rule::new(Action::Ask, "write_note", "*")])
+        .approver(hooks.approver(Arc::new(Scripted::always(Reply::Once))))
+}
+
+// F67: what ends the turn before a call ends it before an ask, too.
+#[tokio::test]
+async fn a_command_that_answers_may_end_the_turn() {
+    let stop = says(&json!({ "continue": false, "stopReason": "enough" }));
+    let request = |interrupt: bool| {
+        let decision = json!({ "behavior": "deny", "message": "enough", "interrupt": interrupt });
+        let event = "PermissionRequest";
+        says(&json!({ "hookSpecificOutput": { "hookEventName": event, "decision": decision } }))
+    };
+    for (hook, halted) in
+        [(stop, Some("enough")), (request(true), Some("enough")), (request(false), None)]
+    {
+        let pipeline = asking(hook);
+        let calls = ["1", "2"].map(|_| Call::new("write_note", "{}"));
+        let outcomes = Batch::new(&pipeline).run(&Session::new("s"), calls).await;
+        assert!(outcomes.iter().all(|it| it.result.is_err()), "{outcomes:?}");
+        assert_eq!(outcomes[0].halted(), halted);
+    }
 }
