@@ -221,7 +221,8 @@ fn a_check_says_what_would_be_decided() {
     assert_eq!(run(&["check", "read_file", "{}"]).status.code(), Some(2));
 }
 
-// PA7: to allow edits is not to allow what the program itself obeys, nor what others do.
+// PA7, AP1: to allow edits is not to allow what the program itself obeys, nor what others do; what
+// was approved and decided nobody writes but the guards.
 #[test]
 fn what_is_obeyed_is_asked_about_wherever_it_stands() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -237,8 +238,8 @@ fn what_is_obeyed_is_asked_about_wherever_it_stands() {
         ("", &own[..], "plain.txt", "allow"),
         ("", &own, "my.toml", "ask"),
         ("", &own, "sub/../my.toml", "ask"),
-        ("", &own, "mystate/approvals/a.json", "ask"),
-        ("", &own, "audit.jsonl", "ask"),
+        ("", &own, "mystate/approvals/a.json", "deny"),
+        ("", &own, "audit.jsonl", "deny"),
         ("", &own, "sub/guard.sh", "ask"),
         ("", &own, "sub/plain.sh", "allow"),
         ("", &own, "CLAUDE.local.md", "ask"),
