@@ -1,0 +1,297 @@
+//! What rules say of files, to tools that read and search: what is denied is not found, and nothing
+//! is shown that somebody would have to be asked about.
+
+use super::*;
+
+/// Calls under these rules; a failure is told by its kind.
+async fn under(
+    folder: &TempDir,
+    rules: &[&str],
+    tool: &str,
+    args: serde_json::Value,
+) -> Result<String, ErrorKind> {
+    let outcome = call_under(folder, rules, tool, args).await;
+    outcome.result.map(|output| output.into_text()).map_err(|error| error.kind())
+}
+
+async fn call_under(
+    folder: &TempDir,
+    rules: &[&str],
+    tool: &str,
+    args: serde_json::Value,
+) -> Outcome {
+    let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
+    let pipeline = Pipeline::new(registry.build().unwrap())
+        .rules(rules.iter().map(|rule| rule.parse::<Rule>().unwrap()));
+    let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+    pipeline.call(&session, Call::new(tool, args.to_string())).await
+}
+
+const SECRETS: &[(&str, &str)] = &[
+    ("main.rs", "key = env(KEY)\n"),
+    (".env", "key = 1\n"),
+    ("sub/.env", "key = 2\n"),
+    ("sub/a.rs", "key = 3\n"),
+];
+
+// F145, F146: what a rule denies is found by no search, and shows in no number: neither what
+// it holds nor that it is there.
+#[tokio::test]
+async fn what_is_denied_is_not_found() {
+    let folder = folder(SECRETS);
+    let deny = &["deny read(.env)"][..];
+    let grep = |args| under(&folder, deny, "grep_files", args);
+    assert_eq!(
+        grep(json!({ "pattern": "key" })).await.unwrap(),
+        "Found 2 matches in 2 files.\nmain.rs:\n  1: key = env(KEY)\nsub/a.rs:\n  1: key = 3"
+    );
+    for pattern in ["key = 1", "key = 9"] {
+        let found = grep(json!({ "pattern": pattern, "output_mode": "count" })).await.unwrap();
+        assert_eq!(found, "No matches found.");
+    }
+    for (pattern, expected) in
+        [("*", "main.rs\nsub/a.rs"), (".env", "No files found."), (".enw", "No files found.")]
+    {
+        let found = under(&folder, deny, "glob_files", json!({ "pattern": pattern })).await;
+        assert_eq!(found.unwrap(), expected, "{pattern}");
+    }
+    let listed = under(&folder, deny, "list_dir", json!({})).await.unwrap();
+    assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs"), "{listed}");
+}
+
+// F146: a higher limit would not help where the paths are too long.
+#[tokio::test]
+async fn what_is_cut_for_its_length_says_so() {
+    let names: Vec<String> = (0..400).map(|n| format!("{}{n:03}", "x".repeat(150))).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    let args = json!({ "pattern": "*", "limit": 2000 });
+    let found = under(&folder(&files), &[], "glob_files", args).await.unwrap();
+    let end = "of 400 files. Narrow the pattern or the path.)";
+    assert!(found.ends_with(end) && found.contains("\n(Output capped at 50 KiB: showing 3"));
+}
+
+// F141, F144: nor is it offered to who nearly names it.
+#[tokio::test]
+async fn what_is_denied_is_not_offered() {
+    let folder = folder(SECRETS);
+    for (tool, path) in
+        [("read_file", ".en"), ("list_dir", ".env."), ("grep_files", ".en"), ("glob_files", ".en")]
+    {
+        for (rule, offered) in [("deny read(.env)", false), ("deny read(other)", true)] {
+            let mut args = json!({ "path": path });
+            if tool.ends_with("_files") {
+                args["pattern"] = "x".into();
+            }
+            let outcome = call_under(&folder, &[rule], tool, args).await;
+            let error = outcome.result.unwrap_err().to_string();
+            assert_eq!(error.contains("`.env`?"), offered, "{error}");
+        }
+    }
+}
+
+// PA6, F145, F146: who denies a file to one tool that reads does not mean that another shows
+// it. That nobody is to have a tool, or is asked whenever it is called, is said of no file.
+#[tokio::test]
+async fn what_is_denied_to_the_tool_that_reads_is_not_found() {
+    let folder = folder(SECRETS);
+    let all = ".env\nmain.rs\nsub/.env\nsub/a.rs";
+    let open = "main.rs\nsub/a.rs";
+    let asked =
+        format!("{open}\n(2 files left out by the rules; name one as `path` to ask for it.)");
+    for (rules, expected) in [
+        (&["deny read_file(.env)"][..], open),
+        (&["deny read_file(*.env)"], open),
+        (&["deny read(.env)"], open),
+        (&["deny read_file(.env)", "allow read"], all),
+        (&["deny read_file(.env)", "allow glob_files"], open),
+        (&["deny read(.env)", "allow read_file"], open),
+        (&["deny read(.env)", "allow glob_files"], all),
+        (&["deny read_file(.env)", "deny read_file"], open),
+        (&["deny read_file", "allow read_file(*.rs)"], open),
+        (&["deny read_file"], all),
+        (&["ask read_file"], all),
+        (&["ask read_file(.env)"], &asked),
+        (&["deny edit(.env)"], all),
+    ] {
+        let found = under(&folder, rules, "glob_files", json!({ "pattern": "*" })).await.unwrap();
+        let mut found: Vec<_> = found.lines().collect();
+        found.sort_by_key(|line| (line.starts_with('('), *line));
+        assert_eq!(found.join("\n"), expected, "{rules:?}");
+    }
+}
+
+// PA6, F145: nor by a search of that one file, which asks nobody about reading it.
+#[tokio::test]
+async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
+    let folder = folder(SECRETS);
+    let args = || json!({ "pattern": "key", "path": ".env" });
+    for (rules, is_found) in [
+        (&["deny read_file(*.env)"][..], false),
+        (&["ask read_file(*.env)"], false),
+        (&["deny read_file"], true),
+        (&["deny read_file(sub/*)"], true),
+        (&["deny edit(.env)"], true),
+    ] {
+        let found = under(&folder, rules, "grep_files", args()).await;
+        let expected = if is_found { Ok(()) } else { Err(ErrorKind::Denied) };
+        assert_eq!(found.map(|_| ()), expected, "{rules:?}");
+    }
+}
+
+// PA6: nor by a search that starts above the folder, which somebody allowed.
+#[tokio::test]
+async fn what_is_denied_is_not_found_from_above() {
+    let above = folder(&[("root/sub/.env", "key = 2\n"), ("root/a.rs", "key = 3\n")]);
+    let inside = TempDir::new_in(above.path()).unwrap();
+    fs::create_dir(inside.path().join("sub")).unwrap();
+    fs::write(inside.path().join("sub/secret"), "key = 1\n").unwrap();
+    let start = above.path().canonicalize().unwrap();
+    let args = |tool: &str| match tool {
+        "list_dir" => json!({ "path": start, "depth": 9 }),
+        _ => json!({ "path": start, "pattern": if tool == "glob_files" { "**/*" } else { "key" } }),
+    };
+    for tool in ["grep_files", "glob_files", "list_dir"] {
+        for (rule, is_found) in [("deny read(sub/*)", false), ("deny read(other/*)", true)] {
+            let rules = ["allow external_directory", rule];
+            let found = under(&inside, &rules, tool, args(tool)).await.unwrap();
+            assert!(found.contains("a.rs"), "{tool}: {found}");
+            assert_eq!(found.contains("secret"), is_found, "{tool} {rule}: {found}");
+        }
+    }
+}
+
+// F145, F146: of what somebody may be asked about it is told that it is there.
+#[tokio::test]
+async fn what_may_be_asked_for_is_counted() {
+    let folder = folder(SECRETS);
+    let ask = &["ask read(.env)"][..];
+    let note = "(2 files left out by the rules; name one as `path` to ask for it.)";
+    for (tool, args, expected) in [
+        ("grep_files", json!({ "pattern": "key = 1" }), "No matches found.\n"),
+        ("glob_files", json!({ "pattern": "*" }), "main.rs\nsub/a.rs\n"),
+    ] {
+        let found = under(&folder, ask, tool, args).await.unwrap();
+        assert_eq!(found, format!("{expected}{note}"), "{tool}");
+    }
+    let listed = under(&folder, ask, "list_dir", json!({})).await.unwrap();
+    assert!(listed.ends_with("\nmain.rs\nsub/\n  a.rs\n(2 left out by the rules.)"), "{listed}");
+}
+
+// F141, F144, F145, F146: the rules about reading hold for every tool that reads.
+#[tokio::test]
+async fn what_is_denied_cannot_be_named_either() {
+    let folder = folder(SECRETS);
+    for path in [".env", "./.env", "sub/../.env", "sub//.env"] {
+        let read = under(&folder, &["deny read(.env)"], "read_file", json!({ "path": path }));
+        assert_eq!(read.await, Err(ErrorKind::Denied), "{path}");
+        let args = json!({ "pattern": "key", "path": path });
+        let grep = under(&folder, &["deny read(.env)"], "grep_files", args);
+        assert_eq!(grep.await, Err(ErrorKind::Denied), "{path}");
+    }
+    for (tool, args) in [
+        ("list_dir", json!({ "path": "sub" })),
+        ("glob_files", json!({ "path": "./sub", "pattern": "*" })),
+        ("grep_files", json!({ "path": "sub/", "pattern": "x" })),
+    ] {
+        let called = under(&folder, &["deny read(sub)"], tool, args);
+        assert_eq!(called.await, Err(ErrorKind::Denied), "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn rules_speak_of_absolute_paths_and_of_tools_as_well() {
+    let folder = folder(SECRETS);
+    let root = fs::canonicalize(folder.path()).unwrap();
+    let absolute = format!("deny read({}/sub/*)", root.display());
+    for (rules, expected) in [
+        (&[absolute.as_str()][..], &["main.rs", ".env"][..]),
+        (&["deny glob_files(*.rs)"], &[".env", "sub/.env"]),
+        (&["deny glob(*.rs)"], &[".env", "sub/.env"]),
+        (&["deny grep_files(*.rs)"], &[".env", "sub/.env"]),
+        (&["deny edit_file(*.rs)"], &["main.rs", ".env", "sub/.env", "sub/a.rs"]),
+        (&["deny read(sub/*)", "allow read(sub/a.rs)"], &["main.rs", ".env", "sub/a.rs"]),
+    ] {
+        let found = under(&folder, rules, "glob_files", json!({ "pattern": "*" })).await.unwrap();
+        let found: Vec<_> = found.lines().filter(|line| !line.starts_with('(')).collect();
+        assert_eq!(found, expected, "{rules:?}");
+    }
+}
+
+/// A call of each tool about a path that is outside.
+fn outside(path: &Path) -> [(&'static str, serde_json::Value); 4] {
+    [
+        ("read_file", json!({ "path": path.join("a") })),
+        ("list_dir", json!({ "path": path })),
+        ("glob_files", json!({ "path": path, "pattern": "*" })),
+        ("grep_files", json!({ "path": path, "pattern": "needle" })),
+    ]
+}
+
+// PA2: what is outside is asked about, as reading: no mode that only reads forbids it.
+#[tokio::test]
+async fn what_is_outside_is_asked_about() {
+    let (inside, other) = (folder(&[]), folder(&[("a", "needle\n"), (".gitignore", "nothing\n")]));
+    let place = other.path().canonicalize().unwrap();
+    let allow = format!("allow external_directory({}*)", place.display());
+    let deny = format!("deny read({}*)", place.display());
+    for (tool, args) in outside(&place) {
+        let under = async |rules: &[&str]| under(&inside, rules, tool, args.clone()).await;
+        assert_eq!(under(&[]).await, Err(ErrorKind::Denied), "{tool}");
+        assert_eq!(under(&["allow read", "allow *_files"]).await, Err(ErrorKind::Denied), "{tool}");
+        assert!(under(&[&allow]).await.unwrap().contains('a'), "{tool}");
+        assert_eq!(under(&[&allow, &deny]).await, Err(ErrorKind::Denied), "{tool}");
+
+        let registry = Registry::builder().add(tools![read_file, list_dir, glob_files, grep_files]);
+        let pipeline = Pipeline::new(registry.build().unwrap()).mode(Mode::Plan);
+        let session = Session::new("test").lend(Workspace::open([inside.path()]).unwrap());
+        let call = || Call::new(tool, args.to_string());
+        let checked =
+            serde_json::to_value(pipeline.check(&session, call()).await.unwrap()).unwrap();
+        assert_eq!(checked["decision"], "ask", "{tool}: {checked}");
+        let pipeline = pipeline.approver(Scripted::new([Reply::Once]));
+        assert!(pipeline.call(&session, call()).await.result.is_ok(), "{tool}");
+    }
+}
+
+// Whoever was asked about a file was not asked about what is beside it.
+#[tokio::test]
+async fn outside_nothing_is_shown_but_what_was_asked_about() {
+    let (inside, other) =
+        (folder(&[]), folder(&[("secret.txt", "x"), ("a/b", "x"), (".ignore", "b")]));
+    let place = other.path().canonicalize().unwrap();
+    let allow = &["allow external_directory"][..];
+    let registry = Registry::builder().add(tools![read_file]).build().unwrap();
+    let pipeline = Pipeline::new(registry).rules([allow[0].parse::<Rule>().unwrap()]);
+    let session = Session::new("test").lend(Workspace::open([inside.path()]).unwrap());
+    let slip = json!({ "path": place.join("secret.tx") }).to_string();
+    let outcome = pipeline.call(&session, Call::new("read_file", slip.as_str())).await;
+    let error = outcome.result.unwrap_err();
+    assert_eq!((error.kind(), error.suggestion()), (ErrorKind::NotFound, None));
+    // Nor do ignore files above it count.
+    let found = json!({ "path": place.join("a"), "pattern": "*" });
+    let found = under(&inside, allow, "glob_files", found).await.unwrap();
+    assert_eq!(found, place.join("a/b").display().to_string());
+}
+
+// What somebody would have to be asked about is not shown without asking.
+#[tokio::test]
+async fn what_would_be_asked_about_is_left_out_until_it_is_approved() {
+    let folder = folder(SECRETS);
+    let registry = Registry::builder().add(tools![grep_files]).build().unwrap();
+    let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+    let asking = Pipeline::new(registry).rules(["ask read(.env)".parse::<Rule>().unwrap()]);
+    let search = json!({ "pattern": "key", "output_mode": "files" }).to_string();
+    let found = async |pipeline: &Pipeline| {
+        let outcome = pipeline.call(&session, Call::new("grep_files", search.as_str())).await;
+        outcome.text().lines().filter(|line| line.ends_with(".env")).count()
+    };
+    assert_eq!(found(&asking).await, 0);
+
+    let patterns = vec![".env".to_owned()];
+    let asking = asking.approver(Scripted::new([Reply::Session { patterns }]));
+    let named = json!({ "pattern": "key", "path": ".env" }).to_string();
+    let outcome = asking.call(&session, Call::new("grep_files", named.as_str())).await;
+    assert!(outcome.text().contains("key = 1"), "{}", outcome.text());
+    assert_eq!(found(&asking).await, 1);
+    assert_eq!(found(&asking.mode(Mode::Bypass)).await, 2);
+}
