@@ -348,7 +348,7 @@ pub struct Checked {
     pub suggestions: Vec<String>,
     /// The fingerprint of the call that would run.
     pub fingerprint: Fingerprint,
-    /// The rules that speak of no tool and no permission that there is.
+    /// The rules that miss something, see [`View::unmatched_rules`](crate::View::unmatched_rules).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmatched_rules: Vec<Rule>,
 }

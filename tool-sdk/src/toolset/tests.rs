@@ -524,6 +524,32 @@ fn rules_about_nothing_that_there_is_are_told() {
     }
 }
 
+// F88: what a rule cannot see of some tools that it names is told, before it is relied upon.
+#[test]
+fn a_rule_on_an_argument_that_some_tools_lack_is_told() {
+    let one = |name, argument: &str| {
+        let schema = Schema::from_value(json!({
+            "type": "object",
+            "properties": { argument: { "type": "string" } },
+            "additionalProperties": false,
+        }));
+        let permission = Some("edit".into());
+        toy(Definition { parameters: schema.unwrap(), permission, ..definition(name) })
+    };
+    let registry = Registry::builder().add(one("put", "what")).add(one("patch", "lines"));
+    let rules = [
+        "deny edit(what: x)",
+        "ask edit(what: x)",
+        "allow edit(what: x)",
+        "deny put(what: x)",
+        "deny p*(what: x)",
+    ];
+    let rules = rules.map(|rule| rule.parse::<Rule>().unwrap());
+    let view = Toolset::new(registry.build().unwrap()).with_rules(rules).view();
+    let told: Vec<_> = view.unmatched_rules().iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["deny edit(what: x)", "ask edit(what: x)"]);
+}
+
 // F39: each tool is suggested once, by the name that is closest.
 #[test]
 fn close_names_are_those_of_different_tools() {

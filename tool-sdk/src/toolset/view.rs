@@ -165,7 +165,7 @@ impl View {
         filter: &Filter,
     ) -> Self {
         let (rules, mode) = filter.law();
-        let unmatched = unmatched(&rules, all.clone());
+        let mut unmatched = unmatched(&rules, all.clone());
         let profile = filter.profile();
         let mut entries: Vec<Entry> = all
             .filter(|tool| filter.admits(tool.definition()))
@@ -175,6 +175,12 @@ impl View {
         if let Some(profile) = profile {
             profile.replace(&mut entries);
         }
+        let passes_over = |rule: &&Rule| {
+            entries.iter().any(|entry| passes_over(rule, entry.tool.as_ref()))
+                && !unmatched.contains(rule)
+        };
+        let more: Vec<Rule> = rules.rules().iter().filter(passes_over).cloned().collect();
+        unmatched.extend(more);
         Self { unmatched, ..Self::of(entries, rules, mode) }
     }
 
@@ -209,7 +215,9 @@ impl View {
 
     /// The rules that speak of no tool and of no permission that there is, also for another
     /// audience: most likely somebody mistyped a name, or left out the blank behind that of an
-    /// argument, as in `edit(path:secrets/*)`.
+    /// argument, as in `edit(path:secrets/*)`. Also those that forbid or ask about an argument that
+    /// some of the tools that they name do not have, such as `deny edit(path: x)` beside a tool for
+    /// patches: calls of these pass.
     ///
     /// A permission that tools only ask for while they run is not known here.
     ///
@@ -345,6 +353,15 @@ fn unmatched<'a>(
 pub(crate) fn nearly_names(rule: &Rule, tool: &dyn Tool) -> bool {
     rule.nearly_names()
         .is_some_and(|name| rule.speaks_of(&tool.definition().into()) && has_parameter(tool, name))
+}
+
+/// Whether a rule that forbids something of an argument names the tool, or what it shares with
+/// others, and lets all of its calls pass, because it has no such argument.
+pub(crate) fn passes_over(rule: &Rule, tool: &dyn Tool) -> bool {
+    let names_some = !rule.permission.as_str().contains(['*', '?']);
+    let argument = rule.argument.as_deref().filter(|_| rule.action != Action::Allow && names_some);
+    argument
+        .is_some_and(|argument| rule.speaks_of(&tool.definition().into()) && !takes(tool, argument))
 }
 
 /// Whether a tool may have the argument `name`, by any of its names.

@@ -23,6 +23,7 @@ use super::{confined, once, patch};
 )]
 pub async fn shell_command(
     /// The command line.
+    #[arg(alias("cmd"))]
     command: String,
     /// The folder to run it in, relative to the workspace or absolute inside it.
     #[arg(default = ".")]
