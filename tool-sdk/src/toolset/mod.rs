@@ -29,7 +29,7 @@ pub use self::variant::{UnknownVariant, Variants};
 pub(crate) use self::view::Policy;
 pub use self::view::View;
 #[cfg(feature = "cli")]
-pub(crate) use self::view::{nearly_names, passes_over};
+pub(crate) use self::view::{nearly_names, passed_over};
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
 use crate::permission::{Mode, Rule, Ruleset};

@@ -175,11 +175,11 @@ impl View {
         if let Some(profile) = profile {
             profile.replace(&mut entries);
         }
-        let passes_over = |rule: &&Rule| {
-            entries.iter().any(|entry| passes_over(rule, entry.tool.as_ref()))
-                && !unmatched.contains(rule)
+        let tools = entries.iter().map(|entry| &entry.tool);
+        let is_more = |rule: &&Rule| {
+            !unmatched.contains(rule) && !passed_over(rule, tools.clone()).is_empty()
         };
-        let more: Vec<Rule> = rules.rules().iter().filter(passes_over).cloned().collect();
+        let more: Vec<Rule> = rules.rules().iter().filter(is_more).cloned().collect();
         unmatched.extend(more);
         Self { unmatched, ..Self::of(entries, rules, mode) }
     }
@@ -215,9 +215,9 @@ impl View {
 
     /// The rules that speak of no tool and of no permission that there is, also for another
     /// audience: most likely somebody mistyped a name, or left out the blank behind that of an
-    /// argument, as in `edit(path:secrets/*)`. Also those that forbid or ask about an argument that
-    /// some of the tools that they name do not have, such as `deny edit(path: x)` beside a tool for
-    /// patches: calls of these pass.
+    /// argument, as in `edit(path:secrets/*)`. Also those that forbid or ask about an argument and
+    /// name what tools share of which some do not have it, such as `deny edit(path: x)` beside a tool
+    /// for patches: calls of these pass.
     ///
     /// A permission that tools only ask for while they run is not known here.
     ///
@@ -355,13 +355,28 @@ pub(crate) fn nearly_names(rule: &Rule, tool: &dyn Tool) -> bool {
         .is_some_and(|name| rule.speaks_of(&tool.definition().into()) && has_parameter(tool, name))
 }
 
-/// Whether a rule that forbids something of an argument names the tool, or what it shares with
-/// others, and lets all of its calls pass, because it has no such argument.
-pub(crate) fn passes_over(rule: &Rule, tool: &dyn Tool) -> bool {
-    let names_some = !rule.permission.as_str().contains(['*', '?']);
-    let argument = rule.argument.as_deref().filter(|_| rule.action != Action::Allow && names_some);
-    argument
-        .is_some_and(|argument| rule.speaks_of(&tool.definition().into()) && !takes(tool, argument))
+/// The tools of which a rule that forbids something of an argument lets all calls pass, because
+/// they have no such argument, though it names what they share with others. A rule with the
+/// name of a tool that has it means that one.
+pub(crate) fn passed_over<'t>(
+    rule: &Rule,
+    tools: impl Iterator<Item = &'t Arc<dyn Tool>> + Clone,
+) -> Vec<&'t str> {
+    let named = rule.permission.as_str();
+    let argument = rule.argument.as_deref().filter(|_| rule.action != Action::Allow);
+    let Some(argument) = argument.filter(|_| !named.contains(['*', '?'])) else {
+        return Vec::new();
+    };
+    let is_meant = |tool: &Arc<dyn Tool>| {
+        tool.definition().names().any(|name| name == named) && takes(tool.as_ref(), argument)
+    };
+    if tools.clone().any(is_meant) {
+        return Vec::new();
+    }
+    let lacks = |tool: &&Arc<dyn Tool>| {
+        rule.speaks_of(&tool.definition().into()) && !takes(tool.as_ref(), argument)
+    };
+    tools.filter(lacks).map(|tool| tool.definition().name.as_str()).collect()
 }
 
 /// Whether a tool may have the argument `name`, by any of its names.

@@ -6,7 +6,7 @@ use super::super::{Io, style};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule};
 use crate::pipeline::Pipeline;
-use crate::toolset::{nearly_names, passes_over};
+use crate::toolset::{nearly_names, passed_over};
 
 /// What rules and hooks may speak of, also once the calls are made by somebody else.
 pub(in super::super) struct Spoken {
@@ -21,10 +21,6 @@ impl Spoken {
     pub(in super::super) fn warn(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
         let view = self.pipeline.toolset().view();
         let tools = self.pipeline.toolset().everything();
-        let passed_over = |rule: &Rule| -> Vec<String> {
-            let missed = view.tools().filter(|tool| passes_over(rule, &***tool));
-            missed.map(|tool| tool.definition().name.to_string()).collect()
-        };
         for rule in view.unmatched_rules() {
             let nearly = rule.nearly_names();
             let nearly = nearly.filter(|_| tools.iter().any(|tool| nearly_names(rule, &**tool)));
@@ -32,8 +28,8 @@ impl Spoken {
                 Some(name) => {
                     format!("says nothing of the argument `{name}`: write `{name}: ` with a blank")
                 }
-                None if !passed_over(rule).is_empty() => {
-                    let tools = passed_over(rule).join("`, `");
+                None if !passed_over(rule, view.tools()).is_empty() => {
+                    let tools = passed_over(rule, view.tools()).join("`, `");
                     format!("says nothing of calls of `{tools}`: they have no such argument")
                 }
                 None if may_come(rule) => continue,
