@@ -65,7 +65,8 @@ impl Facts<'_> {
                 files.extend(folders.iter().map(|folder| folder.join(&*word)));
             }
         }
-        if scripts::may_run_files(understood) {
+        // What is refused for its length needs no more of it looked at.
+        if self.judged.whole().is_ok() && scripts::may_run_files(understood) {
             files.extend(self.mentioned(folder, &commands));
         }
         // Most words are no files, and to see that takes less than to look for one.

@@ -48,6 +48,7 @@ const CARGO: &str = "\
 const CARGO_VALUED: &str = "--color --config --manifest-path -C -Z";
 
 /// The short names of commands of cargo.
+#[cfg(all(feature = "exec", unix))]
 const SHORT: &[(&str, &str)] =
     &[("b", "build"), ("c", "check"), ("d", "doc"), ("r", "run"), ("rm", "remove"), ("t", "test")];
 
