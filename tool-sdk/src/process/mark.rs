@@ -103,8 +103,8 @@ pub(super) fn of_session(_session: i32) -> Option<Vec<super::kept::Attached>> {
 }
 
 /// What runs as `pid`: here nobody tells.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn attached(_pid: i32) -> Option<Attached> {
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(super) fn attached(_pid: i32) -> Option<super::kept::Attached> {
     None
 }
 
