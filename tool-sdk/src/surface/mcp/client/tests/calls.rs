@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -250,9 +251,8 @@ async fn parts_of_a_step_are_not_lost() {
     assert_eq!(told, [(0, Some(1)), (250, Some(1000)), (1000, Some(1000))]);
 }
 
-// F43: whoever tells how far it is has time.
-#[tokio::test(start_paused = true)]
-async fn progress_begins_the_silence_anew() {
+/// A call that the server has heard and not answered, as it heard it.
+async fn unanswered() -> (Arc<Setting>, JoinHandle<Outcome>, Value) {
     let setting = Arc::new(Setting::trusting(calls(|_| vec![Act::Write(Vec::new())])));
     setting.connect().await;
     let call = tokio::spawn({
@@ -261,13 +261,25 @@ async fn progress_begins_the_silence_anew() {
     });
     setting.script.until_heard("tools/call").await;
     let call_of = setting.script.heard("tools/call").remove(0);
+    (setting, call, call_of)
+}
+
+/// Tells how far a call is.
+fn tell(setting: &Setting, call_of: &Value, done: u32) {
+    setting.script.say(json!({
+        "jsonrpc": "2.0", "method": "notifications/progress", "params": {
+            "progressToken": call_of["params"]["_meta"]["progressToken"], "progress": done,
+        },
+    }));
+}
+
+// F43: whoever tells how far it is has time.
+#[tokio::test(start_paused = true)]
+async fn progress_begins_the_silence_anew() {
+    let (setting, call, call_of) = unanswered().await;
     for done in 1..=3 {
         tokio::time::sleep(Duration::from_secs(4)).await;
-        setting.script.say(json!({
-            "jsonrpc": "2.0", "method": "notifications/progress", "params": {
-                "progressToken": call_of["params"]["_meta"]["progressToken"], "progress": done,
-            },
-        }));
+        tell(&setting, &call_of, done);
     }
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert!(!call.is_finished(), "sixteen seconds, of which never five in silence");
@@ -280,22 +292,11 @@ async fn progress_begins_the_silence_anew() {
 // F43, F123: a call that tells for ever how far it is ends too, after an hour, in the same words.
 #[tokio::test(start_paused = true)]
 async fn progress_goes_on_for_an_hour() {
-    let setting = Arc::new(Setting::trusting(calls(|_| vec![Act::Write(Vec::new())])));
-    setting.connect().await;
-    let call = tokio::spawn({
-        let setting = Arc::clone(&setting);
-        async move { setting.call("echo", "{}").await }
-    });
-    setting.script.until_heard("tools/call").await;
-    let call_of = setting.script.heard("tools/call").remove(0);
+    let (setting, call, call_of) = unanswered().await;
     for done in 1..=1000 {
         tokio::time::sleep(Duration::from_secs(4)).await;
         assert!(done > 800 || !call.is_finished(), "{done}");
-        setting.script.say(json!({
-            "jsonrpc": "2.0", "method": "notifications/progress", "params": {
-                "progressToken": call_of["params"]["_meta"]["progressToken"], "progress": done,
-            },
-        }));
+        tell(&setting, &call_of, done);
     }
     let error = call.await.unwrap().result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
