@@ -17,12 +17,12 @@ use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath}
 
 use super::found;
 use super::look::Look;
-use super::{pushed, reading};
+use super::{pushed, reading, writing};
 use crate::shell::Understood;
 
 /// The permissions of those who read and write files.
 pub(super) const READ: &str = "read";
-const WRITE: &str = "edit";
+pub(super) const WRITE: &str = "edit";
 
 /// The permission for what is, or may be, outside of the workspace.
 const OUTSIDE: &str = "external_directory";
@@ -31,6 +31,24 @@ const OUTSIDE: &str = "external_directory";
 /// commands look at. Where there are more, somebody is asked about the rest together.
 const MOST_REDIRECTED: usize = 128;
 const MOST_LOOKED_AT: usize = 192;
+
+/// What is done with a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+    Remove,
+}
+
+impl Access {
+    /// Under what it is judged, and as what.
+    fn kind(self) -> (&'static str, RiskClass) {
+        match self {
+            Self::Read => (READ, RiskClass::Read),
+            Self::Write | Self::Remove => (WRITE, RiskClass::Write),
+        }
+    }
+}
 
 /// Where relative paths start, when that is known.
 pub(super) struct Base<'a> {
@@ -81,18 +99,18 @@ impl<'a> Base<'a> {
             !of.is_unsettled() && (of.opaque.is_none() || Path::new(path).is_absolute())
         };
         let folders = self.folders(of, self.folder.as_deref()).unwrap_or_default();
-        let about = |path: &String, is_written| match self.led(path, of, &folders) {
-            Some(path) => self.about(&path, is_certain(&path), is_written),
-            None => unknown(path, is_written),
+        let about = |path: &String, access| match self.led(path, of, &folders) {
+            Some(path) => self.about(&path, is_certain(&path), access),
+            None => unknown(path, access),
         };
-        let redirected = |paths: &[String], is_written| {
+        let redirected = |paths: &[String], access| {
             let (some, rest) = paths.split_at(paths.len().min(MOST_REDIRECTED));
-            let rest = (!rest.is_empty()).then(|| unknown(&rest.join(" "), is_written));
-            let some = some.iter().flat_map(|path| about(path, is_written));
+            let rest = (!rest.is_empty()).then(|| unknown(&rest.join(" "), access));
+            let some = some.iter().flat_map(|path| about(path, access));
             some.chain(rest.into_iter().flatten()).collect::<Vec<_>>()
         };
-        let writes = redirected(&of.writes, true).into_iter();
-        let reads = redirected(&of.reads, false);
+        let writes = redirected(&of.writes, Access::Write).into_iter();
+        let reads = redirected(&of.reads, Access::Read);
         let left = Cell::new(MOST_LOOKED_AT);
         let is_settled = !of.is_unsettled() && !of.renames;
         let is_certain = of.opaque.is_none() && is_settled;
@@ -111,7 +129,8 @@ impl<'a> Base<'a> {
         let workspace = self.cx.state::<Workspace>().ok();
         let roots: Vec<&Path> = workspace.iter().flat_map(|it| it.roots()).collect();
         let read = reading::subjects(of, self.folder.as_deref(), &roots);
-        let all = writes.chain(reads).chain(looked_at).chain(pushed).chain(read);
+        let written = writing::subjects(self, of, &folders);
+        let all = writes.chain(reads).chain(looked_at).chain(written).chain(pushed).chain(read);
         all.chain(self.refused.clone()).collect()
     }
 
@@ -165,23 +184,24 @@ impl<'a> Base<'a> {
     }
 
     /// The subjects for a path from where relative ones start.
-    pub(super) fn about(&self, path: &str, is_certain: bool, is_written: bool) -> Vec<Subject> {
-        let (permission, class) = kind(is_written);
+    pub(super) fn about(&self, path: &str, is_certain: bool, access: Access) -> Vec<Subject> {
+        let (permission, class) = access.kind();
         let named = |subject: Subject| match subject.permission() {
             None => subject.under(permission).class(class),
             Some(_) => subject,
         };
-        let mut subjects: Vec<Subject> = match self.place(path) {
-            None => Vec::new(),
-            Some(place) if is_written => place.written(self.cx),
-            Some(place) => place.read(self.cx),
+        let mut subjects: Vec<Subject> = match (self.place(path), access) {
+            (None, _) => Vec::new(),
+            (Some(place), Access::Read) => place.read(self.cx),
+            (Some(place), Access::Write) => place.written(self.cx),
+            (Some(place), Access::Remove) => place.removed(self.cx),
         };
         // What has no place here may have one when it is opened.
         subjects.retain(|subject| subject.absolute().is_some());
         let is_known = !subjects.is_empty() && is_certain;
         let mut subjects: Vec<Subject> = subjects.into_iter().map(named).collect();
         if !is_known {
-            subjects.extend(unknown(path, is_written));
+            subjects.extend(unknown(path, access));
         }
         subjects
     }
@@ -242,14 +262,9 @@ fn without_steps_up(path: &Path) -> PathBuf {
     read
 }
 
-/// Under what a file is judged, and as what.
-fn kind(is_written: bool) -> (&'static str, RiskClass) {
-    if is_written { (WRITE, RiskClass::Write) } else { (READ, RiskClass::Read) }
-}
-
 /// The subjects for a file that nobody knows.
-pub(super) fn unknown(path: &str, is_written: bool) -> Vec<Subject> {
-    let (permission, class) = kind(is_written);
+pub(super) fn unknown(path: &str, access: Access) -> Vec<Subject> {
+    let (permission, class) = access.kind();
     // No folder holds a path that is not absolute.
     let unknown = Subject::path(path, path.trim_start_matches('/'))
         .because("which file this is, is only known when it runs")

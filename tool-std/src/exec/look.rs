@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use tool_sdk::Subject;
 
-use super::files::{Base, leads_out, unknown};
+use super::files::{Access, Base, leads_out, unknown};
 use super::looked::{self, Given};
+use super::reading;
 use crate::shell::Simple;
 
 /// From where a command looks.
@@ -32,7 +33,7 @@ impl Look<'_> {
         let is_move = command.argv.first().is_some_and(|program| program == "cd");
         let given = looked::given(command);
         if !self.has_left(given.len()) {
-            return unknown(&command.text, false);
+            return unknown(&command.text, Access::Read);
         }
         given
             .into_iter()
@@ -53,11 +54,14 @@ impl Look<'_> {
             Given::Value(path) if self.is_there(path) => self.path(path),
             Given::Value(_) => Vec::new(),
             Given::Tracked(path) => self.tracked(path),
-            Given::Entries(path) if self.is_folder(path) => unknown(path, false),
+            Given::Entries(path) if self.is_folder(path) => unknown(path, Access::Read),
             Given::Entries(_) => Vec::new(),
+            Given::Below(path) if self.is_folder(path) => vec![reading::unnamed(path)],
+            Given::Below(_) => Vec::new(),
+            Given::Shown(words) => vec![reading::unnamed(words)],
             Given::Pattern(pattern) => self.matching(pattern),
-            Given::Unknown(words) => unknown(words, false),
-            Given::Here if self.folders.is_empty() => unknown(".", false),
+            Given::Unknown(words) => unknown(words, Access::Read),
+            Given::Here if self.folders.is_empty() => unknown(".", Access::Read),
             Given::Here => self.own_folders(),
         }
     }
@@ -67,7 +71,9 @@ impl Look<'_> {
     fn entered(&self, given: Given<'_>) -> Vec<Subject> {
         match given {
             Given::Path(path) if self.folders.is_empty() && !leads_out(path) => Vec::new(),
-            Given::Path(path) if self.folders.is_empty() => self.base.about(path, false, false),
+            Given::Path(path) if self.folders.is_empty() => {
+                self.base.about(path, false, Access::Read)
+            }
             Given::Path(_) => self.own_folders(),
             other => self.seen(other),
         }
@@ -82,10 +88,10 @@ impl Look<'_> {
 
     fn path(&self, path: &str) -> Vec<Subject> {
         if path.starts_with(['/', '~']) {
-            return self.base.about(path, self.is_certain, false);
+            return self.base.about(path, self.is_certain, Access::Read);
         }
         if self.folders.is_empty() {
-            return unknown(path, false);
+            return unknown(path, Access::Read);
         }
         // What is not there is not looked at, unless it may come before.
         let is_there = |file: &PathBuf| file.symlink_metadata().is_ok();
@@ -93,7 +99,7 @@ impl Look<'_> {
         let own = self.base.folder.as_ref().map(|folder| folder.join(path));
         let files = self.folders.iter().map(|folder| folder.join(path)).filter(is_meant);
         let about = |file: PathBuf| match own.as_ref() == Some(&file) {
-            true => self.base.about(path, self.is_certain, false),
+            true => self.base.about(path, self.is_certain, Access::Read),
             false => self.file(&file),
         };
         files.flat_map(about).collect()
@@ -101,8 +107,8 @@ impl Look<'_> {
 
     fn file(&self, file: &Path) -> Vec<Subject> {
         match file.to_str() {
-            Some(path) => self.base.about(path, self.is_certain, false),
-            None => unknown(&file.to_string_lossy(), false),
+            Some(path) => self.base.about(path, self.is_certain, Access::Read),
+            None => unknown(&file.to_string_lossy(), Access::Read),
         }
     }
 
@@ -139,14 +145,14 @@ impl Look<'_> {
     fn matching(&self, pattern: &str) -> Vec<Subject> {
         let matches = self.folders.iter().map(|folder| matches(folder, pattern));
         let Some(names) = matches.collect::<Option<Vec<_>>>().map(|names| names.concat()) else {
-            return unknown(pattern, false);
+            return unknown(pattern, Access::Read);
         };
         if self.folders.is_empty() || !self.has_left(names.len()) {
-            return unknown(pattern, false);
+            return unknown(pattern, Access::Read);
         }
         let about = |name: &String| match name.starts_with('-') {
             // It is an option then.
-            true => unknown(name, false),
+            true => unknown(name, Access::Read),
             false => self.path(name),
         };
         // What fits nothing stands for itself.

@@ -5,6 +5,7 @@
 //! **Invariant:** a word that may name a file, or name what does, is never left out.
 
 use super::files::leads_out;
+use super::shown;
 use crate::shell::{self, Known, Simple};
 
 /// Commands that only look, but at no files that they are given.
@@ -42,6 +43,10 @@ pub(super) enum Given<'a> {
     Tracked(&'a str),
     /// What lies in a folder, and what the links lead to that lie there.
     Entries(&'a str),
+    /// What lies somewhere below a folder, of which lines may be shown.
+    Below(&'a str),
+    /// What nobody has named, of which lines may be shown.
+    Shown(&'a str),
     /// The files that fit a pattern.
     Pattern(&'a str),
     /// Files that nobody knows.
@@ -89,6 +94,15 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
     if name == "diff" {
         compared(&mut given);
     }
+    if name == "git" && shown::by_git(rest) {
+        given.push(Given::Shown(&command.text));
+    }
+    if shown::searches_below(name, rest) {
+        searched(&mut given);
+        if !shown::names_place(name, rest) {
+            given.push(Given::Below("."));
+        }
+    }
     if command.open_end {
         given.push(Given::Unknown(&command.text));
     }
@@ -134,6 +148,17 @@ fn compared(given: &mut Vec<Given<'_>>) {
     }
 }
 
+/// Of a folder, each file is looked into.
+fn searched(given: &mut Vec<Given<'_>>) {
+    for at in 0..given.len() {
+        match given[at] {
+            Given::Path(path) | Given::Value(path) => given.push(Given::Below(path)),
+            Given::Pattern(pattern) => given.push(Given::Shown(pattern)),
+            _ => {}
+        }
+    }
+}
+
 /// The values in the word of an option that may name files.
 fn values<'a>(name: &str, option: &'a str, given: &mut Vec<Given<'a>>) {
     let is_path = |value: &&str| !value.is_empty() && names_file(name, value);
@@ -172,8 +197,7 @@ fn gives_pattern(option: &str) -> bool {
 
 /// Whether it looks at the folder that it runs in, whatever else it is given.
 fn looks_here(name: &str, rest: &[String]) -> bool {
-    let goes_down = |word: &String| word.starts_with('-') && word.contains(['r', 'R', 'd']);
-    matches!(name, "du" | "find" | "ls" | "rg") || name == "grep" && rest.iter().any(goes_down)
+    matches!(name, "du" | "find" | "ls") || shown::searches_below(name, rest)
 }
 
 #[cfg(test)]
@@ -223,7 +247,9 @@ mod tests {
             ("ls", &[Here]),
         ] {
             let understood = understand(script);
-            let found = given(&understood.commands[0]);
+            let mut found = given(&understood.commands[0]);
+            // What lies below is no word.
+            found.retain(|it| !matches!(it, Given::Below(_) | Given::Shown(_)));
             assert_eq!(found.len(), expected.len(), "{script}: {found:?}");
             assert!(expected.iter().all(|it| found.contains(it)), "{script}: {found:?}");
         }

@@ -56,10 +56,16 @@ mod scripts;
 #[cfg(unix)]
 mod shells;
 #[cfg(unix)]
+mod shown;
+#[cfg(unix)]
 mod stdin;
 mod variants;
 #[cfg(unix)]
 mod wait;
+#[cfg(unix)]
+mod writing;
+#[cfg(unix)]
+mod written;
 
 #[cfg(unix)]
 pub use self::argv::shell;

@@ -49,13 +49,19 @@ pub(super) fn subjects(of: &Understood, folder: Option<&Path>, roots: &[&Path]) 
         let asked = if asked.contains(['.', '/']) { asked } else { format!("./{asked}") };
         Subject::path(asked, place)
     });
-    let unknown = names.unknown.into_iter().map(|name| {
-        // No folder holds a path that is not absolute.
-        let why = "which file it reads is only known when it runs";
-        Subject::path(name, name.trim_start_matches('/')).because(why).nameless()
-    });
-    let may_read = |it: Subject| it.under(READ).class(RiskClass::Read).only_forbidden();
-    named.chain(unknown).map(may_read).collect()
+    let unknown = names.unknown.into_iter().map(unnamed);
+    named.map(may_be_read).chain(unknown).collect()
+}
+
+/// What may be read that nobody names.
+pub(super) fn unnamed(text: &str) -> Subject {
+    let why = "which files it reads is only known when it runs";
+    // No folder holds a path that is not absolute.
+    may_be_read(Subject::path(text, text.trim_start_matches('/')).because(why).nameless())
+}
+
+fn may_be_read(subject: Subject) -> Subject {
+    subject.under(READ).class(RiskClass::Read).only_forbidden()
 }
 
 /// A path without steps that lead nowhere.

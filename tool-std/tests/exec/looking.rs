@@ -24,7 +24,7 @@ async fn what_is_only_looked_at_is_judged_where_it_lies() {
         ("ls ..", Ask),
         ("grep -r x /root", Ask),
         ("grep -f/etc/passwd a.txt", Ask),
-        ("grep -r /etc/passwd .", Allow),
+        ("grep /etc/passwd a.txt", Allow),
         ("grep x /proc/1/environ", Ask),
         ("cut -d / -f 1 a.txt", Allow),
         ("echo /etc/passwd", Allow),
@@ -100,7 +100,7 @@ async fn only_files_that_are_known_are_looked_at_without_asking() {
         ("cat a$?.txt", Ask),
         ("cat a.txt; echo $? $# $$", Allow),
         ("ls *", Ask),
-        ("grep -r x .", Allow),
+        ("grep -r x a.txt", Allow),
         ("grep -R x .", Ask),
         ("rg --follow x", Ask),
         ("diff -r sub sub", Ask),
@@ -201,11 +201,123 @@ async fn a_file_that_git_shows_is_judged_by_its_path() {
         ("sub", "git cat-file -p HEAD:sub/secret", Deny),
         ("sub", "git show HEAD:./secret", Deny),
         (".", "git show HEAD:a.txt", Allow),
-        (".", "git diff -- ':!.env'", Allow),
+        (".", "git diff --stat -- ':!.env'", Allow),
         (".", "git log --format=%h:%s --since=10:00", Allow),
     ] {
         let arguments = json!({ "cmd": cmd, "workdir": workdir });
         let checked = check(&host, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
+// SH10: where a rule forbids reading some file, what shows lines of files that nobody names may
+// show that one; and where none does, nobody is asked.
+#[tokio::test]
+async fn what_looks_into_a_whole_folder_may_show_what_is_forbidden() {
+    let free = Host::new(Mode::Auto, &[]);
+    let bound = Host::new(Mode::Auto, &["deny read(sub/secret)"]);
+    for host in [&free, &bound] {
+        fs::create_dir(host.folder.path().join("sub")).unwrap();
+        fs::write(host.folder.path().join("sub/secret"), "x").unwrap();
+        fs::write(host.folder.path().join("a.txt"), "x").unwrap();
+    }
+    for (cmd, expected) in [
+        ("grep -r x .", Ask),
+        ("grep -rn x sub a.txt", Ask),
+        ("grep -r x", Ask),
+        ("grep -d recurse x a.txt", Ask),
+        ("grep -rn x a.txt", Allow),
+        ("grep x a.txt", Allow),
+        ("rg x", Ask),
+        ("rg x a.txt", Allow),
+        ("rg -t rust x", Ask),
+        ("rg x su*", Ask),
+        ("cd sub && rg x", Ask),
+        ("git grep x", Ask),
+        ("git diff", Ask),
+        ("git diff --stat", Allow),
+        ("git log --oneline -5", Allow),
+        ("git log -p", Ask),
+        ("git --no-pager show", Ask),
+        ("git show --name-only HEAD", Allow),
+        ("git show HEAD:a.txt", Allow),
+        ("git blame a.txt", Allow),
+        ("git blame HEAD~1 -- a.txt", Ask),
+        ("git status -sb", Allow),
+        ("git status -v", Ask),
+        ("git cat-file -p 4b825dc642cb6eb9a060e54bf8d69288fbee4904", Ask),
+        ("ls -R && find . -name x && du sub", Allow),
+    ] {
+        let arguments = json!({ "cmd": cmd });
+        let checked = check(&free, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, Allow, "{cmd}: {:?}", checked.decision.reason);
+        let checked = check(&bound, "exec_command", &arguments).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
+// PA7, SH10: who may run a command that writes what it names may not write everything with it.
+#[tokio::test]
+async fn what_a_command_writes_by_name_is_judged_where_it_lies() {
+    let rules = ["deny edit(sub/secret)", "allow exec_command"];
+    let host = Host::new(Mode::Auto, &rules);
+    let root = host.folder.path();
+    for folder in [".git/hooks", "sub", "more"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for file in ["sub/secret", "secret", "a.txt", "hook"] {
+        fs::write(root.join(file), "x").unwrap();
+    }
+    for (cmd, expected) in [
+        ("cp a.txt b.txt", Allow),
+        ("cp a.txt sub/secret", Deny),
+        ("cp secret sub", Deny),
+        ("cp -t sub a.txt secret", Deny),
+        ("cp --target-directory=sub secret", Deny),
+        ("cp --targ sub secret", Deny),
+        ("cp secret more", Allow),
+        ("cp -S .old secret more", Allow),
+        ("cp sub/secret a.txt", Allow),
+        ("cp -r more sub", Ask),
+        ("mv sub/secret a.txt", Deny),
+        ("mv sub other", Ask),
+        ("mv a.txt more/", Allow),
+        ("ln -s a.txt sub/secret", Deny),
+        ("cd sub && ln -sf ../secret", Deny),
+        ("echo x | tee -a sub/secret", Deny),
+        ("echo x | tee a.txt /dev/stderr", Allow),
+        ("touch -r a.txt sub/secret", Deny),
+        ("touch new", Allow),
+        ("truncate -s 0 sub/secret", Deny),
+        ("truncate -s0 a.txt", Allow),
+        ("dd if=a.txt of=sub/secret", Deny),
+        ("sed -i s/x/y/ sub/secret", Deny),
+        ("sed -i.bak -e s/x/y/ sub/secret", Deny),
+        ("sed -ne p sub/secret", Allow),
+        ("sed -i /x/d a.txt", Allow),
+        ("sed --in-place /x/d sub/secret", Deny),
+        ("sort a.txt -o sub/secret", Deny),
+        ("curl -sSLo sub/secret https://example.com", Deny),
+        ("curl -H 'Host: o' https://example.com", Allow),
+        ("wget -O sub/secret https://example.com", Deny),
+        ("rm sub/secret", Deny),
+        ("rm -r sub", Ask),
+        ("rm *.o", Ask),
+        ("rm a.txt", Allow),
+        ("chmod 600 sub/secret", Deny),
+        ("timeout 5 cp a.txt sub/secret", Deny),
+        ("cd sub && tee secret", Deny),
+        ("mkdir -p new/deep", Allow),
+        ("cp hook .git/hooks/pre-commit", Ask),
+        ("cp hook .git/hooks", Ask),
+        ("mv more .git", Ask),
+        ("echo x | tee .git/hooks/pre-commit", Ask),
+        ("sed -i s/x/y/ .git/config", Ask),
+        ("touch /etc/new", Ask),
+        ("mv a.txt ..", Ask),
+        ("tee ~/.bashrc", Ask),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
         assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
     }
 }
