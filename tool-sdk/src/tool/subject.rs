@@ -44,6 +44,8 @@ pub struct Subject {
     only_forbidden: bool,
     nameless: bool,
     dangerous: bool,
+    means_more: bool,
+    beginnings: Vec<String>,
     because: Option<Cow<'static, str>>,
     offers: Vec<String>,
     forbidden_as: Option<Cow<'static, str>>,
@@ -103,6 +105,8 @@ impl Subject {
             only_forbidden: false,
             nameless: false,
             dangerous: false,
+            means_more: false,
+            beginnings: Vec::new(),
             because: None,
             offers: Vec::new(),
             forbidden_as: None,
@@ -342,6 +346,42 @@ impl Subject {
         self
     }
 
+    /// Says that what it does depends on more than its text, such as where it happens: no rule is
+    /// exactly about it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// // `allow run(rm -rf notes)` speaks of the folder in which commands usually run.
+    /// let elsewhere = Subject::new("rm -rf notes").dangerous().means_more();
+    /// assert!(elsewhere.is_dangerous());
+    /// ```
+    #[must_use]
+    pub fn means_more(mut self) -> Self {
+        self.means_more = true;
+        self
+    }
+
+    /// Says that only the beginning of it is known, in each of these spellings. Where a rule denies
+    /// something that may begin so, somebody is asked, whatever other rules and the mode allow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// // `deny run(git push *)` may be about it, and `deny run(curl *)` is not.
+    /// let begun = Subject::new("git p*").known_to_begin(["git p"]);
+    /// assert_eq!(begun.text(), "git p*");
+    /// ```
+    #[must_use]
+    pub fn known_to_begin(mut self, with: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.beginnings = with.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// The subject without what `redactor` finds, for those who only read of it.
     pub(crate) fn redacted(mut self, redactor: &Redactor) -> Self {
         let secret = |text: &str| matches!(redactor.redact(text), Cow::Owned(_));
@@ -459,7 +499,17 @@ impl Subject {
     /// Whether a rule that has exactly its text is about it, though it is not understood.
     #[must_use]
     pub fn is_unless_exact(&self) -> bool {
-        self.unless_exact
+        self.unless_exact && !self.means_more
+    }
+
+    /// Whether what it does depends on more than its text.
+    pub(crate) fn does_mean_more(&self) -> bool {
+        self.means_more
+    }
+
+    /// Its beginning in every spelling, where no more of it is known.
+    pub(crate) fn beginnings(&self) -> &[String] {
+        &self.beginnings
     }
 
     /// Whether it was not understood.

@@ -8,7 +8,7 @@
 //! writable folders are limited it is none of them.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
@@ -17,7 +17,7 @@ use tool_sdk::{Context, RiskClass, Subject, ToolError, Workspace, WorkspacePath}
 
 use super::found;
 use super::look::Look;
-use super::{pushed, reading, writing};
+use super::{pushed, reading, remotes, writing};
 use crate::shell::Understood;
 
 /// The permissions of those who read and write files.
@@ -60,14 +60,16 @@ pub(super) struct Base<'a> {
     refused: Option<Subject>,
     /// The only folders that what runs there can write below, where something holds it there.
     held: Option<Vec<PathBuf>>,
+    /// Whether it runs where commands do for which nothing else is said.
+    is_usual: OnceCell<bool>,
     /// The programs that were looked for, and whether they lie in the workspace.
     own: RefCell<HashMap<String, bool>>,
 }
 
 impl<'a> Base<'a> {
     pub(super) fn new(cx: &'a Context, folder: Option<PathBuf>) -> Self {
-        let own = RefCell::default();
-        Self { cx, folder, shell_folder: None, refused: None, held: None, own }
+        let (is_usual, own) = (OnceCell::new(), RefCell::default());
+        Self { cx, folder, shell_folder: None, refused: None, held: None, is_usual, own }
     }
 
     /// Says where the shell is that reads a text, if that is known.
@@ -82,10 +84,37 @@ impl<'a> Base<'a> {
 
     /// A command that runs there.
     pub(super) fn command(&self, subject: Subject) -> Subject {
+        let subject = if self.is_usual() { subject } else { subject.means_more() };
         match &self.held {
             Some(folders) => subject.writes_only_below(folders),
             None => subject,
         }
+    }
+
+    /// Whether a rule with exactly the words of a command means it where it runs.
+    fn is_usual(&self) -> bool {
+        *self.is_usual.get_or_init(|| {
+            let folder = self.known_folder().and_then(|it| it.canonicalize().ok());
+            let workspace = self.cx.state::<Workspace>().ok();
+            folder.is_some()
+                && folder.as_deref() == workspace.as_deref().and_then(|it| it.roots().next())
+        })
+    }
+
+    /// Whether it runs in a repository that lies in the workspace and is not one of its roots, or
+    /// may do so.
+    pub(super) fn is_in_other_repository(&self) -> bool {
+        let Ok(workspace) = self.cx.state::<Workspace>() else { return false };
+        let Some(folder) = self.known_folder() else { return true };
+        let roots: Vec<&Path> = workspace.roots().collect();
+        remotes::top(folder).is_some_and(|top| {
+            let top = top.canonicalize().unwrap_or(top);
+            found::is_in(&top, &roots) && !roots.contains(&&*top)
+        })
+    }
+
+    fn known_folder(&self) -> Option<&Path> {
+        self.folder.as_deref().or(self.shell_folder.as_deref())
     }
 
     /// A folder in which nothing can be run.
@@ -140,8 +169,7 @@ impl<'a> Base<'a> {
             return Vec::new();
         }
         let Ok(workspace) = self.cx.state::<Workspace>() else { return Vec::new() };
-        let start = self.folder.as_ref().or(self.shell_folder.as_ref());
-        let folders = self.folders(of, start.map(PathBuf::as_path)).unwrap_or_default();
+        let folders = self.folders(of, self.known_folder()).unwrap_or_default();
         pushed::subjects(of, &folders, &workspace)
     }
 

@@ -121,17 +121,31 @@ impl<'a> Judged<'a> {
         if let Err(error) = self.whole() {
             return vec![Subject::new(self.text.to_line()).nameless().refused(&error)];
         }
-        let commands = self.commands(&|program| base.is_own_program(program)).into_iter();
+        let understood = self.understood_in(base);
+        let is_own = |program: &str| base.is_own_program(program);
+        let commands = self.commands(&understood, &is_own).into_iter();
         let mut subjects: Vec<Subject> = commands.map(|it| base.command(it)).collect();
-        subjects.extend(base.subjects(&self.understood));
+        subjects.extend(base.subjects(&understood));
         subjects
     }
 
-    fn commands(&self, is_own: &dyn Fn(&str) -> bool) -> Vec<Subject> {
-        let (opaque, commands) = (self.understood.opaque, &self.understood.commands);
+    /// What is known of it where it runs. The settings of a repository that lies in the workspace
+    /// may have come with what was unpacked there, and name programs that git runs.
+    fn understood_in(&self, base: &Base<'_>) -> Arc<Understood> {
+        let is_git = |it: &Simple| it.safe && it.argv.first().is_some_and(|it| is_git(it));
+        let mut understood = Arc::clone(&self.understood);
+        if understood.commands.iter().any(is_git) && base.is_in_other_repository() {
+            let commands = &mut Arc::make_mut(&mut understood).commands;
+            commands.iter_mut().filter(|it| is_git(it)).for_each(|it| it.safe = false);
+        }
+        understood
+    }
+
+    fn commands(&self, of: &Understood, is_own: &dyn Fn(&str) -> bool) -> Vec<Subject> {
+        let (opaque, commands) = (of.opaque, &of.commands);
         let mut subjects = Vec::with_capacity(2 * commands.len());
         subjects.extend(commands.iter().map(|command| subject(command, opaque, is_own)));
-        if commands.len() > 1 && shell::may_be_granted(&self.understood) {
+        if commands.len() > 1 && shell::may_be_granted(of) {
             let offering =
                 |(subject, command): (Subject, _)| subject.offering(shell::patterns(command));
             subjects = subjects.into_iter().zip(commands).map(offering).collect();
@@ -140,6 +154,8 @@ impl<'a> Judged<'a> {
         let quoted = commands.iter().filter(|it| !is_unquoted(it) && seen.insert(&it.argv));
         subjects.extend(quoted.filter_map(unquoted));
         subjects.extend(commands.iter().flat_map(without_options));
+        subjects.extend(commands.iter().filter(|it| it.open_end).map(begun));
+        subjects.extend(self.as_written(commands));
         let is_alias = |it: &&Simple| it.may_be_alias && !found::is_of_git(it);
         subjects.extend(commands.iter().filter(is_alias).map(alias));
         if let Some(reader) = &self.reader {
@@ -161,6 +177,13 @@ impl<'a> Judged<'a> {
             });
         }
         subjects
+    }
+
+    /// The whole of it, as somebody may have written it into a rule that forbids.
+    fn as_written(&self, commands: &[Simple]) -> Option<Subject> {
+        let text = self.text();
+        let is_told = commands.first().is_some_and(|command| command.text == text.trim());
+        (!is_told).then(|| Subject::new(text.trim()).only_forbidden())
     }
 
     /// What "always" may stand for.
@@ -243,6 +266,36 @@ fn unquoted(command: &Simple) -> Option<Subject> {
     Some(Subject::new(text).also_forbidden_as(bare).only_forbidden())
 }
 
+/// A command whose last words nobody knows, by those that are there.
+fn begun(command: &Simple) -> Subject {
+    let begun = Subject::new(command.text.clone()).only_forbidden();
+    match command.bare() {
+        Some(bare) => begun.also_forbidden_as(bare),
+        None => begun,
+    }
+}
+
+/// How a command begins, in every spelling, where not all of its words are known.
+fn beginnings(command: &Simple) -> Vec<String> {
+    if command.is_known() {
+        return Vec::new();
+    }
+    let texts = shell::without_options(command).unwrap_or_default().into_iter();
+    let texts = texts.chain([command.text.clone()]).chain(command.bare());
+    texts.map(|text| beginning(&text).to_owned()).collect()
+}
+
+/// What is known of a text with what is only known when it runs in it, up to the first option.
+fn beginning(text: &str) -> &str {
+    let is_open = |c: char| "$`*?[]{}~'\"\\()<>|&;".contains(c);
+    let known = text.find(is_open).map_or(text, |at| &text[..at]);
+    known.find(" -").map_or(known, |at| &known[..=at])
+}
+
+fn is_git(program: &str) -> bool {
+    shell::bare_name(program) == "git"
+}
+
 /// A command without what stands before the words that name its action, where something does:
 /// rules that forbid are held against that too.
 fn without_options(command: &Simple) -> Vec<Subject> {
@@ -260,7 +313,10 @@ fn alias(command: &Simple) -> Subject {
 
 /// `is_own` says whether a program is one of the workspace.
 fn subject(command: &Simple, opaque: Option<Why>, is_own: &dyn Fn(&str) -> bool) -> Subject {
-    let mut subject = Subject::new(command.text.clone());
+    // A rule that ends where it does is about no more.
+    let more = if command.open_end { " …" } else { "" };
+    let mut subject = Subject::new(format!("{}{more}", command.text));
+    subject = subject.known_to_begin(beginnings(command));
     if command.dangerous {
         subject = subject.dangerous();
     }
@@ -279,6 +335,7 @@ fn subject(command: &Simple, opaque: Option<Why>, is_own: &dyn Fn(&str) -> bool)
     }
     if why == Some(Why::Argument) && opaque.is_none() {
         // SH6: the user can write a rule for it.
+        let subject = if command.is_known() { subject } else { subject.means_more() };
         return subject.opaque().unless_exact();
     }
     if why.is_some() {
@@ -296,12 +353,17 @@ fn subject(command: &Simple, opaque: Option<Why>, is_own: &dyn Fn(&str) -> bool)
 mod tests {
     use super::*;
 
+    fn commands(script: &str, is_own: &dyn Fn(&str) -> bool) -> Vec<Subject> {
+        let judged = Judged::script(script);
+        judged.commands(&judged.understood, is_own)
+    }
+
     fn told(script: &str) -> Vec<String> {
         let tell = |subject: &Subject| {
             let opaque = if subject.is_opaque() { " ?" } else { "" };
             format!("{}{opaque}", subject.text())
         };
-        Judged::script(script).commands(&|_| false).iter().map(tell).collect()
+        commands(script, &|_| false).iter().map(tell).collect()
     }
 
     // F72, SH10: every command is a subject of its own, and there is always one.
@@ -329,7 +391,7 @@ mod tests {
             ("pytest -x", false),
             ("./git push", false),
         ] {
-            let subjects = Judged::script(script).commands(&|program| !program.contains('/'));
+            let subjects = commands(script, &|program| !program.contains('/'));
             assert_eq!(subjects.iter().any(Subject::is_opaque), expected, "{script}");
         }
     }
@@ -349,7 +411,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_opaque_as_a_whole() {
         for script in ["if true; then ls; fi", "ls `id`", "x() { ls; }; x", "ls &"] {
-            let commands = Judged::script(script).commands(&|_| false);
+            let commands = commands(script, &|_| false);
             assert!(!commands.is_empty(), "{script}");
             assert!(commands.iter().all(Subject::is_opaque), "{script}: {commands:?}");
         }

@@ -59,8 +59,11 @@ pub(super) enum Given<'a> {
 pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
     let Some((program, rest)) = command.argv.split_first() else { return Vec::new() };
     let name = &*shell::bare_name(program);
-    if NO_FILES.contains(&name) || WRAPPERS.contains(&name) {
+    if WRAPPERS.contains(&name) {
         return Vec::new();
+    }
+    if NO_FILES.contains(&name) {
+        return listed(command);
     }
     let mut given = Vec::new();
     let mut options_end = false;
@@ -114,6 +117,18 @@ pub(super) fn given(command: &Simple) -> Vec<Given<'_>> {
         given.push(Given::Unknown(&command.text));
     }
     given
+}
+
+/// The folders of which a command is given the names in them, though it looks at no files.
+fn listed(command: &Simple) -> Vec<Given<'_>> {
+    let patterns = command.argv.iter().zip(&command.known);
+    let patterns = patterns.filter(|(_, known)| **known == Known::Pattern).map(|(word, _)| word);
+    let listed = patterns.filter_map(|word| {
+        let open = word.find(['*', '?', '[']).unwrap_or(word.len());
+        let end = word[..open].rfind('/')?;
+        Some(Given::Path(&word[..end.max(1)]))
+    });
+    listed.collect()
 }
 
 /// Whether a word that is no option may name a file with something in it.

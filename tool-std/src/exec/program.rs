@@ -29,6 +29,8 @@ const TOLD: &[(&str, &str)] = &[
     ("GIT_CONFIG_COUNT", "1"),
     ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
     ("GIT_CONFIG_VALUE_0", "explicit"),
+    // What only looks does not write what it has seen, and so no hook runs.
+    ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
     ("LANG", "C.UTF-8"),
     ("LC_ALL", "C.UTF-8"),

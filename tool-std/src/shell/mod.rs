@@ -185,6 +185,13 @@ pub struct Simple {
 }
 
 impl Simple {
+    /// Whether every word of it is known.
+    #[cfg(all(feature = "exec", unix))]
+    pub(crate) fn is_known(&self) -> bool {
+        let is_known = |known: &Known| matches!(known, Known::Literal | Known::Pipe);
+        !self.open_end && self.known.iter().all(is_known)
+    }
+
     /// The text with the bare name of the program, where that differs.
     ///
     /// It is for rules that forbid: `/tmp/rm` and `RM.exe` are `rm` to them. A rule that

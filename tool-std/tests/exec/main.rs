@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a step that cannot be taken fails the test")]
 
+mod begun;
 mod decisions;
 mod dropped;
 mod facts;

@@ -129,6 +129,7 @@ async fn the_environment_of_the_host_stays_there() {
         "GIT_CONFIG_COUNT",
         "GIT_CONFIG_KEY_0",
         "GIT_CONFIG_VALUE_0",
+        "GIT_OPTIONAL_LOCKS",
         "GIT_PAGER",
         "HOME",
         "LANG",

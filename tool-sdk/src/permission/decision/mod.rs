@@ -249,10 +249,15 @@ impl Case<'_> {
 
     /// SH10: a rule that denies something might deny this, if only one knew what it is.
     fn unnamed(&self, subject: &Subject, decided: Decision) -> Decision {
-        let denies = |rule: &&Rule| rule.action == Action::Deny;
-        if decided.action != Action::Allow || !subject.is_nameless() {
+        let is_open = subject.is_nameless() || !subject.beginnings().is_empty();
+        if decided.action != Action::Allow || !is_open {
             return decided;
         }
+        let is_meant = |rule: &Rule| {
+            subject.is_nameless()
+                || subject.beginnings().iter().any(|it| rule.pattern.may_begin(it))
+        };
+        let denies = |rule: &&Rule| rule.action == Action::Deny && is_meant(rule);
         let elsewhere = subject.permission().map(|permission| self.all.about(&[permission]));
         let rules = elsewhere.as_ref().unwrap_or(self.own);
         let Some(rule) = rules.rules().iter().find(denies) else { return decided };
@@ -271,7 +276,8 @@ impl Case<'_> {
             return decided;
         }
         let mode = self.modes.about(class);
-        if mode.forbids(class) {
+        // What something is a part of is bound itself.
+        if mode.forbids(class) && !subject.is_only_forbidden() {
             let reason =
                 format!("the mode `{mode}` only lets tools read, and this may {}", class.as_str());
             return Decision::new(Action::Deny, By::Mode, reason);
@@ -388,7 +394,8 @@ fn explained(subject: &Subject, decided: Decision) -> Decision {
 
 /// What cannot be brought back is asked about, unless a rule allows exactly this.
 fn grave(subject: &Subject, decided: Decision) -> Decision {
-    let is_exact = |rule: &Rule| rule.pattern.is_exactly(subject.text());
+    let is_exact =
+        |rule: &Rule| !subject.does_mean_more() && rule.pattern.is_exactly(subject.text());
     let is_meant = decided.by == By::Rule && decided.rules.iter().any(is_exact);
     if decided.action != Action::Allow || !subject.is_dangerous() || is_meant {
         return decided;

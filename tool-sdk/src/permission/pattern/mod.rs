@@ -132,6 +132,17 @@ impl Pattern {
         self.matches(path) || !self.has(b"/\\") && self.matches_below(path)
     }
 
+    /// Whether a text that begins so may match.
+    pub(crate) fn may_begin(&self, beginning: &str) -> bool {
+        let fixed = self.parts.split(|&byte| matches!(byte, b'*' | b'?')).next();
+        let mut fixed = fixed.unwrap_or_default();
+        // The end may be left out.
+        if fixed.len() < self.parts.len() {
+            fixed = fixed.strip_suffix(b" ").or(fixed.strip_suffix(b":")).unwrap_or(fixed);
+        }
+        fixed.iter().zip(beginning.as_bytes()).all(|(&one, &other)| slashed(one) == slashed(other))
+    }
+
     fn has(&self, bytes: &[u8]) -> bool {
         self.parts.iter().any(|byte| bytes.contains(byte))
     }
@@ -281,6 +292,28 @@ mod tests {
         }
         let address = Pattern::new("http://localhost:*");
         assert!(address.matches("http://localhost:80/") && !address.matches("http://localhost.b/"));
+    }
+
+    #[test]
+    fn what_is_only_begun_may_still_match() {
+        for (pattern, beginning, expected) in [
+            ("git push *", "git ", true),
+            ("git push *", "git push origin ", true),
+            ("git push *", "git push", true),
+            ("git push:*", "git push ", true),
+            ("git push *", "git pull ", false),
+            ("git push", "git ", true),
+            ("*push*", "git pull ", true),
+            ("?it x", "git ", true),
+            ("curl *", "git ", false),
+            ("rm -rf *", "rm build/", false),
+        ] {
+            assert_eq!(
+                Pattern::new(pattern).may_begin(beginning),
+                expected,
+                "{pattern} {beginning}"
+            );
+        }
     }
 
     #[test]
