@@ -125,6 +125,7 @@ impl<'a> Judged<'a> {
         let is_own = |program: &str| base.is_own_program(program);
         let commands = self.commands(&understood, &is_own).into_iter();
         let mut subjects: Vec<Subject> = commands.map(|it| base.command(it)).collect();
+        subjects.extend(self.as_written());
         subjects.extend(base.subjects(&understood));
         subjects
     }
@@ -155,7 +156,6 @@ impl<'a> Judged<'a> {
         subjects.extend(quoted.filter_map(unquoted));
         subjects.extend(commands.iter().flat_map(without_options));
         subjects.extend(commands.iter().filter(|it| it.open_end).map(begun));
-        subjects.extend(self.as_written(commands));
         let is_alias = |it: &&Simple| it.may_be_alias && !found::is_of_git(it);
         subjects.extend(commands.iter().filter(is_alias).map(alias));
         if let Some(reader) = &self.reader {
@@ -180,9 +180,10 @@ impl<'a> Judged<'a> {
     }
 
     /// The whole of it, as somebody may have written it into a rule that forbids.
-    fn as_written(&self, commands: &[Simple]) -> Option<Subject> {
+    fn as_written(&self) -> Option<Subject> {
         let text = self.text();
-        let is_told = commands.first().is_some_and(|command| command.text == text.trim());
+        let is_told =
+            self.understood.commands.first().is_some_and(|command| command.text == text.trim());
         (!is_told).then(|| Subject::new(text.trim()).only_forbidden())
     }
 
@@ -288,7 +289,9 @@ fn beginnings(command: &Simple) -> Vec<String> {
 /// What is known of a text with what is only known when it runs in it, up to the first option.
 fn beginning(text: &str) -> &str {
     let is_open = |c: char| "$`*?[]{}~'\"\\()<>|&;".contains(c);
-    let known = text.find(is_open).map_or(text, |at| &text[..at]);
+    // As the name of a program, a bracket is no pattern.
+    let behind = if text.starts_with("[ ") { 1 } else { 0 };
+    let known = text[behind..].find(is_open).map_or(text, |at| &text[..behind + at]);
     known.find(" -").map_or(known, |at| &known[..=at])
 }
 

@@ -44,14 +44,24 @@ pub(super) fn subjects(base: &Base<'_>, of: &Understood, folders: &[PathBuf]) ->
                 let own = base.folder.as_ref().and_then(|own| place.strip_prefix(own).ok());
                 let path = own.filter(|own| !own.as_os_str().is_empty()).unwrap_or(&place);
                 let about = base.about(&path.to_string_lossy(), true, access);
-                subjects.extend(about.into_iter().map(|it| match it.permission() {
-                    Some(WRITE) => it.only_forbidden(),
-                    _ => it,
-                }));
+                subjects.extend(about.into_iter().map(forbidden));
             }
         }
     }
     subjects
+}
+
+/// A file as only rules that forbid see it, but for those places that every tool is asked about.
+fn forbidden(subject: Subject) -> Subject {
+    match (subject.permission(), subject.absolute()) {
+        // The name of a file alone could be that of a program to rules for commands.
+        (Some(WRITE), Some(place)) if !subject.text().contains(['.', '/']) => {
+            let named = Subject::path(format!("./{}", subject.text()), place);
+            named.under(WRITE).class(RiskClass::Write).only_forbidden()
+        }
+        (Some(WRITE), _) => subject.only_forbidden(),
+        _ => subject,
+    }
 }
 
 /// What may be written that nobody names.
