@@ -27,6 +27,9 @@ pub(super) const WRITE: &str = "edit";
 /// The permission for what is, or may be, outside of the workspace.
 const OUTSIDE: &str = "external_directory";
 
+/// The permission for what something executes or obeys later.
+const PROTECTED: &str = "protected_path";
+
 /// How many files are looked for of the redirections of a line, and how many of those that its
 /// commands look at. Where there are more, somebody is asked about the rest together.
 const MOST_REDIRECTED: usize = 128;
@@ -127,7 +130,7 @@ impl<'a> Base<'a> {
         let is_certain = |path: &str| {
             !of.is_unsettled() && (of.opaque.is_none() || Path::new(path).is_absolute())
         };
-        let folders = self.folders(of, self.folder.as_deref()).unwrap_or_default();
+        let folders = self.folders(of, self.known_folder()).unwrap_or_default();
         let about = |path: &String, access| match self.led(path, of, &folders) {
             Some(path) => self.about(&path, is_certain(&path), access),
             None => unknown(path, access),
@@ -148,7 +151,7 @@ impl<'a> Base<'a> {
         let may_come = of.opaque.is_none() && is_named && !is_settled;
         // What is looked at twice is the same.
         let mut seen = HashSet::new();
-        let safe = of.commands.iter().filter(|command| command.safe);
+        let safe = of.commands.iter().filter(|command| command.looks);
         let commands = safe.filter(|command| seen.insert((&command.text, command.elsewhere)));
         let looked_at = commands.flat_map(|command| {
             let folders = if command.elsewhere { &[][..] } else { &folders };
@@ -157,7 +160,7 @@ impl<'a> Base<'a> {
         let pushed = self.pushed(of).into_iter().map(|subject| self.command(subject));
         let workspace = self.cx.state::<Workspace>().ok();
         let roots: Vec<&Path> = workspace.iter().flat_map(|it| it.roots()).collect();
-        let read = reading::subjects(of, self.folder.as_deref(), &roots);
+        let read = reading::subjects(of, &folders, &roots);
         let written = writing::subjects(self, of, &folders);
         let all = writes.chain(reads).chain(looked_at).chain(written).chain(pushed).chain(read);
         all.chain(self.refused.clone()).collect()
@@ -298,7 +301,10 @@ pub(super) fn unknown(path: &str, access: Access) -> Vec<Subject> {
         .because("which file this is, is only known when it runs")
         .nameless()
         .class(class);
-    vec![unknown.clone().under(OUTSIDE), unknown.under(permission)]
+    let mut subjects = vec![unknown.clone().under(OUTSIDE), unknown.clone().under(permission)];
+    // PA7: it may be one that something obeys.
+    subjects.extend((access != Access::Read).then(|| unknown.under(PROTECTED)));
+    subjects
 }
 
 /// Whether a path may lead out of the folder that it starts in.

@@ -15,6 +15,9 @@ use tool_sdk::{RiskClass, Subject};
 use super::files::READ;
 use crate::shell::{Known, Simple, Understood, bare_name};
 
+/// Behind how many letters of options a name may stand in one word.
+const MOST_LETTERS: usize = 3;
+
 /// How many names are held against the rules; where there are more, that is one that nobody knows.
 const MOST: usize = 128;
 
@@ -25,32 +28,49 @@ const READ_NONE: &[&str] = &[
     "touch", "trap", "true", "type", "umask", "unset", "wait",
 ];
 
-/// What may be read, as rules that forbid see it, where relative paths start in `folder`.
-pub(super) fn subjects(of: &Understood, folder: Option<&Path>, roots: &[&Path]) -> Vec<Subject> {
+/// In how many folders a name is looked for.
+const MOST_FOLDERS: usize = 4;
+
+/// What may be read, as rules that forbid see it, where the commands run in one of `folders`;
+/// there are none when nobody knows where.
+pub(super) fn subjects(of: &Understood, folders: &[PathBuf], roots: &[&Path]) -> Vec<Subject> {
+    let mut subjects = Vec::new();
     let mut names = Names::default();
     of.may_read.iter().for_each(|path| names.word(path, true));
     // What was only found may be more than what is written.
     let is_found = of.opaque.is_some();
     for command in of.commands.iter().filter(|it| !it.hidden) {
         if !command.safe {
-            names.command(command, is_found);
+            let mut own = Names::default();
+            own.command(command, is_found);
+            match entered(command) {
+                // It may find other files there.
+                Some(into) if !command.elsewhere => {
+                    let there = folders.iter().map(|it| it.join(into)).filter(|it| it.is_dir());
+                    let folders: Vec<PathBuf> = folders.iter().cloned().chain(there).collect();
+                    own.placed(&folders, roots, &mut subjects);
+                }
+                _ if command.elsewhere => own.placed(&[], roots, &mut subjects),
+                _ => names.join(own),
+            }
         } else if is_found && command.argv.first().is_none_or(|it| !READ_NONE.contains(&&**it)) {
             // What it names as it is written is looked at elsewhere.
             let expands = |word: &&String| word.contains('{') || word.starts_with('~');
             names.unknown = names.unknown.or(command.argv.iter().find(expands).map(|it| &**it));
         }
     }
-    let named = names.named.into_iter().map(|name| {
-        let place = straight(folder.unwrap_or(Path::new("")), name);
-        // As it is asked for from a root, however it is written.
-        let below = roots.iter().find_map(|root| place.strip_prefix(root).ok());
-        let asked = below.unwrap_or(Path::new(name)).to_string_lossy().into_owned();
-        // The name of a file alone could be that of a program to rules for commands.
-        let asked = if asked.contains(['.', '/']) { asked } else { format!("./{asked}") };
-        Subject::path(asked, place)
-    });
-    let unknown = names.unknown.into_iter().map(unnamed);
-    named.map(may_be_read).chain(unknown).collect()
+    names.placed(folders, roots, &mut subjects);
+    subjects
+}
+
+/// The folder that a command is told to run in, as `-C` says it to many programs.
+fn entered(command: &Simple) -> Option<&str> {
+    let mut words = command.argv.iter().skip(1).map(String::as_str);
+    let word = words.find(|word| word.starts_with("-C") || word.starts_with("--directory"))?;
+    match word.strip_prefix("-C").or_else(|| word.strip_prefix("--directory=")) {
+        Some("") | None => words.next(),
+        into => into,
+    }
 }
 
 /// What may be read that nobody names.
@@ -62,6 +82,30 @@ pub(super) fn unnamed(text: &str) -> Subject {
 
 fn may_be_read(subject: Subject) -> Subject {
     subject.under(READ).class(RiskClass::Read).only_forbidden()
+}
+
+/// A file that a name stands for.
+fn about(name: &str, place: PathBuf, roots: &[&Path]) -> Subject {
+    // As it is asked for from a root, however it is written.
+    let below = roots.iter().find_map(|root| place.strip_prefix(root).ok());
+    let asked = below.unwrap_or(Path::new(name)).to_string_lossy().into_owned();
+    // Of a folder, a program may read all that lies below it.
+    let spellings =
+        if place.is_dir() { vec![asked.clone(), place.display().to_string()] } else { vec![] };
+    let beginnings = spellings.into_iter().map(|it| format!("{}/", it.trim_end_matches('/')));
+    may_be_read(Subject::path(dotted(&asked), place)).known_to_begin(beginnings)
+}
+
+/// Where a name leads that begins at home.
+fn at_home(name: &str) -> Option<PathBuf> {
+    let rest = name.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    Some(straight(&std::env::home_dir()?, rest.trim_start_matches('/')))
+}
+
+/// A name as no rule for commands takes it for that of a program.
+fn dotted(name: &str) -> String {
+    let is_file = name.starts_with('/') || name.contains(['.', '/']) && !name.contains(' ');
+    if is_file { name.to_owned() } else { format!("./{name}") }
 }
 
 /// A path without steps that lead nowhere.
@@ -86,6 +130,18 @@ fn is_text(program: &str, option: &str) -> bool {
     }
 }
 
+/// What a word may name: itself, or what stands in it behind a mark or behind letters of options.
+fn spellings(word: &str) -> impl Iterator<Item = &str> {
+    let behind_colons = word.match_indices(':').map(|(at, _)| &word[at + 1..]);
+    let is_option = word.starts_with('-') && !word.starts_with("--");
+    let letters = word.char_indices().skip(2).take(if is_option { MOST_LETTERS } else { 0 });
+    let behind_letters = letters.map(|(at, _)| &word[at..]);
+    [word].into_iter().chain(behind_colons).chain(behind_letters).flat_map(|it| {
+        let behind = it.strip_prefix('@');
+        [Some(it), behind].into_iter().flatten()
+    })
+}
+
 #[derive(Default)]
 struct Names<'a> {
     named: BTreeSet<&'a str>,
@@ -94,6 +150,36 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    fn join(&mut self, other: Self) {
+        self.named.extend(other.named);
+        self.unknown = self.unknown.or(other.unknown);
+    }
+
+    /// Adds a subject for each place where one of them may lie.
+    fn placed(self, folders: &[PathBuf], roots: &[&Path], subjects: &mut Vec<Subject>) {
+        let mut unknown = self.unknown;
+        let folders = if folders.len() > MOST_FOLDERS { &[] } else { folders };
+        for name in self.named {
+            let places: Vec<PathBuf> = match at_home(name) {
+                Some(place) => vec![place],
+                None if name.starts_with('/') => vec![straight(Path::new(""), name)],
+                None if name.starts_with('~') => Vec::new(),
+                None => folders.iter().map(|folder| straight(folder, name)).collect(),
+            };
+            if places.is_empty() {
+                unknown = unknown.or(Some(name));
+                // As it is written it may be one that is forbidden at any depth.
+                let place = name.trim_start_matches('/');
+                subjects.push(may_be_read(Subject::path(dotted(name), place)));
+            }
+            for place in places {
+                let real = place.canonicalize().ok().filter(|real| *real != place);
+                subjects.extend([place].into_iter().chain(real).map(|it| about(name, it, roots)));
+            }
+        }
+        subjects.extend(unknown.map(unnamed));
+    }
+
     fn command(&mut self, command: &'a Simple, is_found: bool) {
         let Some((program, words)) = command.argv.split_first() else { return };
         let program = bare_name(program);
@@ -118,7 +204,8 @@ impl<'a> Names<'a> {
         let is_open = |c| matches!(c, '$' | '`' | '*' | '?' | '[' | ']' | '{' | '}' | '~');
         let is_plain = |c: char| c.is_alphanumeric() || !c.is_ascii() || "_./-+@%:,".contains(c);
         // A text of another language may name it in the midst.
-        for name in word.split(|c: char| !is_plain(c) && !is_open(c)) {
+        let names = word.split(|c: char| !is_plain(c) && !is_open(c)).flat_map(spellings);
+        for name in names {
             if name.len() < word.len() && !name.contains(['.', '/']) {
                 continue;
             }

@@ -37,14 +37,16 @@ pub(super) fn simple(words: &[Word], text: String, open_end: bool, layer: &Layer
         Some(why @ (Why::Argument | Why::Assignment)) => hidden::evades(words, why),
         why => why.is_some_and(Why::hides_names),
     };
-    let dangerous = danger::is_destructive(words);
+    let dangerous = danger::is_destructive(words, open_end);
     let is_harmless =
         || has_bare_name(&head.value) && (layer.is_transparent || safe::is_safe(words, open_end));
+    let looks = asks.is_none() && !dangerous && is_harmless();
     Simple {
         argv: words.iter().map(|word| word.value.clone()).collect(),
         text,
         inner: false,
-        safe: asks.is_none() && !dangerous && is_harmless(),
+        safe: looks,
+        looks,
         asks,
         dangerous,
         hidden: false,

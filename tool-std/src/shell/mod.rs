@@ -171,6 +171,8 @@ pub struct Simple {
     /// or what runs on another machine, and may be no command at all. Only rules that forbid
     /// are about it; of its words, only the first is in `argv`.
     pub hidden: bool,
+    /// Whether it only looks, also where somebody has to be asked because of who runs it.
+    pub(crate) looks: bool,
     /// What is known of each word.
     pub(crate) known: Vec<Known>,
     /// Whether it may run a command that nobody can name, so that no rule against commands can

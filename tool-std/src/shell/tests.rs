@@ -213,3 +213,42 @@ fn what_is_too_much_is_cut() {
         assert!(!understand(&script).is_cut());
     }
 }
+
+// F87: what may turn out to force a removal counts as doing so.
+#[test]
+fn a_removal_that_may_be_forced_is_dangerous() {
+    for script in [
+        "rm $f x",
+        "rm \"$f\" x",
+        "rm *",
+        "echo -rf / | xargs rm",
+        "rm -r ~root",
+        "rm -r ${HOME:?}/",
+        "find / -delete",
+        "find ~ -name x -delete",
+    ] {
+        assert!(understand(script).is_dangerous(), "{script}");
+    }
+    for script in ["rm src/*", "rm *.o", "rm -r ~root/x", "find . -delete"] {
+        assert!(!understand(script).is_dangerous(), "{script}");
+    }
+}
+
+// SH8: a command is run without bash only where that makes no difference.
+#[test]
+fn what_bash_does_itself_is_not_run_without_it() {
+    for script in ["echo a", "echo -n a", "printf '%s\\n' a", "test -n a", "true", "pwd"] {
+        assert!(understand(script).direct().is_some(), "{script}");
+    }
+    for script in [
+        "echo --version",
+        "echo -nx",
+        "printf '%q' a",
+        "printf '%(%Y)T' -1",
+        "true --help",
+        "kill -l",
+        "test -v a",
+    ] {
+        assert!(understand(script).direct().is_none(), "{script}");
+    }
+}

@@ -322,6 +322,24 @@ async fn what_a_command_writes_by_name_is_judged_where_it_lies() {
     }
 }
 
+// PA7: what is only known when it runs may be a file that something obeys.
+#[tokio::test]
+async fn a_file_that_nobody_knows_may_be_protected() {
+    let rules = ["allow exec_command", "allow edit", "allow external_directory"];
+    let host = Host::new(Mode::Auto, &rules);
+    fs::create_dir(host.folder.path().join(".git")).unwrap();
+    for (cmd, expected) in [
+        ("echo x > a", Allow),
+        ("cd \"$PWD/.git\" && echo x >> config", Ask),
+        ("echo x > $F", Ask),
+        ("echo x > ~/.bashrc", Ask),
+        ("cat < $F", Allow),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
 // F92: a folder that is entered step by step is known where no link is on the way.
 #[tokio::test]
 async fn a_redirection_after_a_step_up_is_judged_where_it_lies() {

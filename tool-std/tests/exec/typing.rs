@@ -328,3 +328,30 @@ async fn lines_that_belong_together_may_be_typed_one_by_one() {
     }
     panic!("it was not written");
 }
+
+// F92, SH9: what is typed is held to the workspace and to the rules like what is run.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_is_typed_reads_no_other_files_than_what_is_run() {
+    let rules = ["allow exec_command(cat *)", "allow exec_command(cd *)", "deny read(sub/secret)"];
+    let typist = Typist::new(Mode::Auto, &rules);
+    let root = typist.host.folder.path();
+    std::fs::create_dir(root.join("sub")).unwrap();
+    for file in ["a.txt", "sub/secret"] {
+        std::fs::write(root.join(file), "x").unwrap();
+    }
+    typist.prepare("true").await;
+    typist.waits().await;
+    for (chars, expected) in [
+        ("cat a.txt\n", Action::Allow),
+        ("cat /etc/hostname\n", Action::Ask),
+        ("cat ../x\n", Action::Ask),
+        ("cat sub/secret\n", Action::Deny),
+        ("cd sub && cat secret\n", Action::Deny),
+    ] {
+        assert_eq!(typist.becomes(chars).await, expected, "{chars}");
+    }
+    typist.prepare("cd sub").await;
+    typist.waits().await;
+    assert_eq!(typist.becomes("cat secret\n").await, Action::Deny);
+}

@@ -412,11 +412,16 @@ const DESTROYERS: &str = "\
     telinit wipefs";
 
 /// Whether it removes by force, or destroys what cannot be brought back.
-pub(super) fn is_destructive(words: &[Word]) -> bool {
+///
+/// `open_end` says that more words may come.
+pub(super) fn is_destructive(words: &[Word], open_end: bool) -> bool {
     let Some(head) = words.first() else { return false };
     let name = known_name(&head.value);
     match &*name {
-        "rm" => is_forced_removal(words),
+        "rm" => open_end || is_forced_removal(words),
+        "find" => {
+            words.iter().any(|word| word.value == "-delete") && words[1..].iter().any(is_root)
+        }
         "cp" | "install" | "mv" | "tee" => words.iter().any(|word| is_disk(&word.value)),
         "init" => words[1..].iter().any(|word| matches!(&*word.value, "0" | "6")),
         "systemctl" => {
@@ -438,10 +443,10 @@ fn is_disk(path: &str) -> bool {
 /// The same of a text of words.
 pub(super) fn is_destructive_text(text: &str) -> bool {
     let is_one = |name: &str| {
-        is_listed("cp dd init install mv rm systemctl tee", name) || is_destroyer(name)
+        is_listed("cp dd find init install mv rm systemctl tee", name) || is_destroyer(name)
     };
     let is_possible = text.split(' ').next().is_some_and(|program| is_one(&known_name(program)));
-    is_possible && is_destructive(&text.split(' ').map(Word::literal).collect::<Vec<_>>())
+    is_possible && is_destructive(&text.split(' ').map(Word::literal).collect::<Vec<_>>(), false)
 }
 
 fn is_destroyer(name: &str) -> bool {
@@ -456,16 +461,26 @@ fn is_forced_removal(words: &[Word]) -> bool {
             None => rest.len() > 1 && "-force".starts_with(rest),
         },
         Some(letters) => letters.contains('f') || word.splits || word.unknown,
-        None => false,
-    };
-    let is_root = |word: &Word| {
-        let path = word.value.trim_end_matches(['*', '/', '.']);
-        matches!(path, "" | "~" | "$HOME" | "${HOME}")
-            && !word.value.is_empty()
-            && word.value.starts_with(['/', '~', '$'])
+        // What ends with a known text is none of the options that force.
+        None => {
+            let may_end = word.unknown || !word.value.ends_with(char::is_alphanumeric);
+            word.may_be_option() && may_end && !word.value.starts_with('~')
+        }
     };
     let end = words.iter().position(|word| word.value == "--").unwrap_or(words.len());
     words[..end].iter().any(is_forced) || words[1..].iter().any(is_root)
+}
+
+/// Whether a path is the top of everything, or of all that is somebody's.
+fn is_root(word: &Word) -> bool {
+    let path = word.value.trim_end_matches(['*', '/', '.']);
+    let is_home = path.starts_with('~') && !path.contains('/')
+        || path
+            .strip_prefix("${HOME")
+            .is_some_and(|rest| rest.ends_with('}') && !rest.contains('/'));
+    (matches!(path, "" | "$HOME") || is_home)
+        && !word.value.is_empty()
+        && word.value.starts_with(['/', '~', '$'])
 }
 
 #[cfg(test)]

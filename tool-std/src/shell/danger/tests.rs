@@ -238,7 +238,7 @@ fn forced_removal_is_destructive() {
         "dd if=x of=/dev/sda",
         "shutdown -h now",
     ] {
-        assert!(is_destructive(&words(text)), "{text}");
+        assert!(is_destructive(&words(text), false), "{text}");
     }
     for text in [
         "rm x",
@@ -253,6 +253,6 @@ fn forced_removal_is_destructive() {
         "dd of=x",
         "git rm -f x",
     ] {
-        assert!(!is_destructive(&words(text)), "{text}");
+        assert!(!is_destructive(&words(text), false), "{text}");
     }
 }

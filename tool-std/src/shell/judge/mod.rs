@@ -8,11 +8,11 @@ mod job;
 
 use std::collections::{HashSet, VecDeque};
 
-use self::builtins::BUILTINS;
+use self::builtins::does_itself;
 use self::job::{Job, Script};
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
-use super::word::{Word, bare_name, is_listed};
+use super::word::{Word, bare_name};
 use super::{Simple, Understood, Why, danger, find, folders, hidden, known, lex, rawcheck, rich};
 
 /// How many layers of commands and scripts are taken off.
@@ -133,7 +133,7 @@ impl Judge {
     /// Whether the only command so far can be run without a shell.
     fn is_direct(&self) -> bool {
         let Some(job) = self.jobs.front().filter(|_| self.jobs.len() == 1) else { return false };
-        job.words.iter().all(Word::is_literal) && !is_listed(BUILTINS, &job.words[0].value)
+        job.words.iter().all(Word::is_literal) && !does_itself(&job.words)
     }
 
     /// Works until nothing waits.
@@ -273,6 +273,7 @@ impl Judge {
                     may_be_alias: false,
                     open_end: false,
                     elsewhere: false,
+                    looks: false,
                 });
             }
         });
@@ -301,7 +302,7 @@ impl Judge {
         let elsewhere = !job.place.stays;
         // Where these files lie, no word of its own says.
         let safe = simple.safe && !job.is_found;
-        let simple = Simple { inner: job.inner, elsewhere, safe, ..simple };
+        let simple = Simple { inner: job.inner, elsewhere, safe, looks: safe, ..simple };
         if matches!(&*words[0].value, "cd" | "pushd" | "popd") {
             self.places.moves(job.place);
             self.answer.moves.push(folders::target(shown));
