@@ -146,7 +146,9 @@ impl<'a> Judged<'a> {
         let (opaque, commands) = (of.opaque, &of.commands);
         let mut subjects = Vec::with_capacity(2 * commands.len());
         subjects.extend(commands.iter().map(|command| subject(command, opaque, is_own)));
-        if commands.len() > 1 && shell::may_be_granted(of) {
+        // What only looks is asked about where it is not trusted.
+        let is_more = commands.len() > 1 || commands.iter().any(|command| command.safe);
+        if is_more && shell::may_be_granted(of) {
             let offering =
                 |(subject, command): (Subject, _)| subject.offering(shell::patterns(command));
             subjects = subjects.into_iter().zip(commands).map(offering).collect();

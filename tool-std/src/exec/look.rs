@@ -161,7 +161,7 @@ impl Look<'_> {
 }
 
 /// What may fit a pattern in a folder; nothing when that is not known.
-fn matches(folder: &Path, pattern: &str) -> Option<Vec<String>> {
+pub(super) fn matches(folder: &Path, pattern: &str) -> Option<Vec<String>> {
     let (fixed, open) = pattern.split_at(pattern.find(['*', '?', '['])?);
     // Only the last part of a path may be open.
     if open.contains('/') {

@@ -18,7 +18,8 @@ use crate::shell::{Known, Simple, Understood, bare_name};
 /// Behind how many letters of options a name may stand in one word.
 const MOST_LETTERS: usize = 3;
 
-/// How many names are held against the rules; where there are more, that is one that nobody knows.
+/// How many names are held against the rules, and in how many places; where there are more, that is
+/// one that nobody knows.
 const MOST: usize = 128;
 
 /// Programs that read no file that a word of theirs names.
@@ -27,9 +28,6 @@ const READ_NONE: &[&str] = &[
     "popd", "printf", "pushd", "read", "return", "rm", "rmdir", "set", "shift", "sleep", "test",
     "touch", "trap", "true", "type", "umask", "unset", "wait",
 ];
-
-/// In how many folders a name is looked for.
-const MOST_FOLDERS: usize = 4;
 
 /// What may be read, as rules that forbid see it, where the commands run in one of `folders`;
 /// there are none when nobody knows where.
@@ -158,7 +156,8 @@ impl<'a> Names<'a> {
     /// Adds a subject for each place where one of them may lie.
     fn placed(self, folders: &[PathBuf], roots: &[&Path], subjects: &mut Vec<Subject>) {
         let mut unknown = self.unknown;
-        let folders = if folders.len() > MOST_FOLDERS { &[] } else { folders };
+        let is_too_much = folders.len() > 1 && folders.len() * self.named.len() > MOST;
+        let folders = if is_too_much { &[] } else { folders };
         for name in self.named {
             let places: Vec<PathBuf> = match at_home(name) {
                 Some(place) => vec![place],

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tool_sdk::{RiskClass, Subject};
 
 use super::files::{Access, Base, WRITE};
+use super::look;
 use super::written::{self, Written};
 use crate::shell::Understood;
 
@@ -90,13 +91,26 @@ fn placed<'a>(file: Written<'a>, folders: &[PathBuf]) -> Placed<'a> {
         false => folders.iter().map(|folder| folder.join(path)).collect(),
     };
     let (text, access) = match file {
-        Written::Path(text) | Written::Unknown(text) => (text, Access::Write),
+        Written::Path(text) | Written::Pattern(text) | Written::Unknown(text) => {
+            (text, Access::Write)
+        }
         Written::Copy { to, .. } => (to, Access::Write),
         Written::Gone(text) => (text, Access::Remove),
     };
     let (places, has_more) = match file {
         Written::Path(path) | Written::Gone(path) => (all(path), false),
         Written::Unknown(_) => (Vec::new(), true),
+        Written::Pattern(pattern) => {
+            let fitting = folders.iter().map(|folder| {
+                let names = look::matches(folder, pattern)?.into_iter();
+                Some(names.map(|name| folder.join(name)).collect::<Vec<_>>())
+            });
+            let fitting: Option<Vec<_>> = fitting.collect();
+            let is_known = fitting.is_some() && !folders.is_empty() && !pattern.starts_with('~');
+            // What fits nothing stands for itself.
+            let places = fitting.unwrap_or_default().concat().into_iter().chain(all(pattern));
+            (places.collect(), !is_known)
+        }
         Written::Copy { from, to } => {
             let name = Path::new(from).file_name();
             let into = |place: PathBuf| match name {

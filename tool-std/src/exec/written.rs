@@ -87,6 +87,8 @@ pub(super) enum Written<'a> {
     Path(&'a str),
     /// One that goes with all that is below it, where it is a link just that.
     Gone(&'a str),
+    /// The files that fit a pattern.
+    Pattern(&'a str),
     /// What is copied to a path, or into it where that is a folder.
     Copy { from: &'a str, to: &'a str },
     /// One that nobody knows.
@@ -119,7 +121,8 @@ fn file(word: &str, known: Known) -> Option<Written<'_>> {
         Known::Literal if NO_FILES.contains(&word) => None,
         Known::Literal => Some(Written::Path(word)),
         Known::Pipe => None,
-        Known::Pattern | Known::One | Known::Nothing => Some(Written::Unknown(word)),
+        Known::Pattern => Some(Written::Pattern(word)),
+        Known::One | Known::Nothing => Some(Written::Unknown(word)),
     }
 }
 

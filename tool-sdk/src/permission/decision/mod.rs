@@ -115,6 +115,10 @@ impl Case<'_> {
         let mut reasons = Reasons::default();
         for subject in subjects {
             let mut one = self.about(subject, is_one);
+            // What no rule forbids of a part is no part of the answer.
+            if subject.is_only_forbidden() && one.action == Action::Allow && decision.is_some() {
+                continue;
+            }
             // Of what is simply allowed nobody asks which it is, and what a tool refuses it
             // names itself.
             let is_named = !is_one && one.action != Action::Allow;
