@@ -67,7 +67,7 @@ impl Facts<'_> {
         }
         // What is refused for its length needs no more of it looked at.
         if self.judged.whole().is_ok() && scripts::may_run_files(understood) {
-            files.extend(self.mentioned(folder, &commands));
+            files.extend(self.mentioned(folder, &commands, cx));
         }
         // Most words are no files, and to see that takes less than to look for one.
         let mut files: Vec<PathBuf> =
@@ -78,16 +78,25 @@ impl Facts<'_> {
     }
 
     /// The files that it mentions in the folders where it may run.
-    fn mentioned(&self, folder: &Path, commands: &[Placed<'_>]) -> BTreeSet<PathBuf> {
+    fn mentioned(&self, folder: &Path, commands: &[Placed<'_>], cx: &Context) -> BTreeSet<PathBuf> {
         let mut folders = vec![folder.to_owned()];
         for folder in commands.iter().flat_map(|it| &it.folders) {
             if folders.len() < MOST_FOLDERS && !folders.contains(folder) {
                 folders.push(folder.clone());
             }
         }
-        let words = commands.iter().flat_map(|it| it.argv).map(String::as_str);
-        let completes = scripts::complete_names(self.judged.understood());
-        mentioned::files(&self.judged.text(), words, &folders, completes)
+        let workspace = cx.state::<Workspace>();
+        let is_ours = |folder: &str| workspace.as_ref().is_ok_and(|it| it.resolve(folder).is_ok());
+        let understood = self.judged.understood();
+        let text = mentioned::Text {
+            text: &self.judged.text(),
+            words: commands.iter().flat_map(|it| it.argv).map(String::as_str).collect(),
+            folders: &folders,
+            completes: scripts::complete_names(understood),
+            finds: scripts::are_found(understood),
+            counts: &|folder| folder.to_str().is_some_and(is_ours),
+        };
+        text.files()
     }
 
     /// Where it runs, and which files its programs are, for whoever is asked (PR1).
