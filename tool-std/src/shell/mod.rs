@@ -28,12 +28,14 @@ mod rawcheck;
 mod rich;
 mod safe;
 mod suggest;
+#[cfg(all(feature = "exec", unix))]
+mod synonyms;
 mod unwrap;
 mod why;
 mod word;
 
 #[cfg(all(feature = "exec", unix))]
-pub(crate) use self::action::without_options;
+pub(crate) use self::action::readings;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::alias::program_instead;
 use self::judge::Judge;

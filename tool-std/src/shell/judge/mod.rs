@@ -343,6 +343,10 @@ impl Judge {
                 self.scripts.push_back(Script { text, language, inner: true, depth, place });
             }
         }
+        for words in layer.others {
+            let (range, words) = (0..words.len(), words.into());
+            self.jobs.push_back(Job { range, words, inner: true, depth, place, ..job.clone() });
+        }
         // All later words are listed already.
         if job.is_guess {
             return;

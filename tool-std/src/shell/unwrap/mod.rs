@@ -5,6 +5,7 @@
 //! **Invariant:** one layer at a time and no recursion; the caller goes on with what it
 //! gets.
 
+mod git;
 mod scripts;
 mod table;
 
@@ -43,6 +44,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 pub(super) struct Layer {
     /// Where commands stand among the words.
     pub(super) inner: Vec<Range<usize>>,
+    /// Commands with words that do not stand there together.
+    pub(super) others: Vec<Vec<Word>>,
     /// Whether it is only possible that commands stand there.
     pub(super) is_guess: bool,
     /// What stands in inner commands for what is not known.
@@ -147,12 +150,19 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
     if is_assignment(&head.value) {
         return assignments(words);
     }
-    let layer = known(words, &known_name(&head.value));
+    let layer = with_others(known(words, &known_name(&head.value)), words);
     if has_longer_name(&head.value) {
         // It need not be what is known under the shorter name.
         return Layer { is_transparent: false, stays: false, ..layer };
     }
     layer
+}
+
+/// Adds what git runs under another name.
+fn with_others(layer: Layer, words: &[Word]) -> Layer {
+    let git::Inside { commands: others, is_same, is_bare } = git::inside(words);
+    let stays = if others.is_empty() { layer.stays } else { is_same };
+    Layer { others, stays, is_bare: layer.is_bare || is_bare, ..layer }
 }
 
 /// The same for what is known of a program of this name.
