@@ -354,12 +354,14 @@ impl Judge {
         let is_guess = layer.is_guess;
         for range in layer.inner {
             let start = job.range.start;
+            // What comes at its end comes at that of the command inside.
+            let goes_on = job.open_end && start + range.end == job.range.end;
             let inner = Job {
                 range: start + range.start..start + range.end,
                 inner: true,
                 depth: if is_guess { job.depth } else { depth },
                 place,
-                open_end: layer.open_end,
+                open_end: layer.open_end || goes_on,
                 is_guess,
                 ..job.clone()
             };

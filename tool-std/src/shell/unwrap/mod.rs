@@ -62,7 +62,7 @@ pub(super) struct Layer {
     pub(super) is_transparent: bool,
     /// Whether what is inside runs in the same folder, and finds the same files there.
     pub(super) stays: bool,
-    /// Whether it waits for a command that is not there.
+    /// Whether it waits for a command that is not there, or not all of it.
     pub(super) is_bare: bool,
 }
 
@@ -289,6 +289,8 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper, start: usize) -> Layer
     }
     if wrapper.kind == Kind::Script {
         return Layer {
+            // What comes at the end is a part of the script.
+            is_bare: true,
             scripts: vec![(joined(&words[at..]), Language::Bash)],
             stays: name == "eval",
             ..unread(&words[at..])

@@ -75,6 +75,26 @@ fn scripts_are_found() {
     }
 }
 
+// SH10: more words may come at the end of what is inside, too.
+#[test]
+fn what_comes_later_comes_inside() {
+    for (script, expected) in [
+        ("xargs git log", &["git log"][..]),
+        ("xargs timeout 5 nice git log", &["timeout 5 nice git log", "nice git log", "git log"]),
+        ("xargs git-log", &["git-log", "git log"]),
+        ("timeout 5 git log", &[]),
+        ("xargs sh -c 'git log'", &["sh -c 'git log'"]),
+    ] {
+        let commands = super::super::understand(script).commands;
+        let open: Vec<_> = commands.iter().filter(|it| it.open_end).map(|it| &*it.text).collect();
+        assert_eq!(open, expected, "{script}");
+    }
+    for script in ["xargs watch git log", "xargs git for-each-repo --config=a"] {
+        let asks = super::super::understand(script).commands[1].asks;
+        assert_eq!(asks, Some(Why::Wrapper), "{script}");
+    }
+}
+
 #[test]
 fn what_changes_later_commands_asks() {
     for text in ["export A=1", "alias ls=rm", "set -x", "source x", ". x", "bash x.sh", "sh"] {
