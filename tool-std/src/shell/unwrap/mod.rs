@@ -175,7 +175,8 @@ fn known(words: &[Word], name: &str) -> Layer {
     }
     match name {
         "." | "source" => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
-        "find" | "gfind" | "fd" | "fdfind" | "bfs" => search(words),
+        "find" | "gfind" | "bfs" => search(words, ends_with_path),
+        "fd" | "fdfind" => search(words, |_, _| false),
         "trap" => trap(words),
         "su" | "script" => with_script_option(words, 1),
         // Without this it is `su`.
@@ -358,26 +359,35 @@ fn is_bisect(name: &str, words: &[Word]) -> bool {
 }
 
 /// `find -exec command ;`, `fd -x command`
-fn search(words: &[Word]) -> Layer {
+///
+/// `is_end` says of a word behind an option whether the command ends there; at `;` it always does.
+fn search(words: &[Word], is_end: impl Fn(&[Word], &Word) -> bool) -> Layer {
     let mut layer = Layer { placeholder: Some(Placeholder::Path("{}")), ..Layer::default() };
-    let mut at = 1;
-    while at < words.len() {
-        if is_exec(&words[at].value) {
-            let start = at + 1;
-            let is_end = |word: &Word| matches!(&*word.value, ";" | "\\;" | "+");
-            let end = words[start..].iter().position(is_end).map_or(words.len(), |end| start + end);
-            if start < end {
-                layer.inner.push(start..end);
-                // Where no word stands for the path, `fd` puts it behind them.
-                let has_place = |word: &Word| word.value.contains('{');
-                layer.open_end |= !words[start..end].iter().any(has_place);
-            }
-            layer.asks = Some(Why::Argument);
-            at = end;
+    // Also within a command: what looks like the option there may be the value of another.
+    for start in (1..words.len()).filter(|&at| is_exec(&words[at].value)).map(|at| at + 1) {
+        let ends = |at: &usize| {
+            let word = &words[*at];
+            word.value == ";" || is_end(&words[start - 1..*at], word)
+        };
+        // Written like this it is meant so, where nothing else ends it.
+        let is_quoted = |at: &usize| words[*at].value == "\\;";
+        let end = (start..words.len()).find(ends).or((start..words.len()).find(is_quoted));
+        let end = end.unwrap_or(words.len());
+        if start < end {
+            layer.inner.push(start..end);
+            // Where no word stands for the path, `fd` puts it behind them.
+            let has_place = |word: &Word| word.value.contains('{');
+            layer.open_end |= !words[start..end].iter().any(has_place);
         }
-        at += 1;
+        layer.asks = Some(Why::Argument);
     }
     layer
+}
+
+/// To `find`, a `+` ends what is run with many paths at once, right behind these.
+fn ends_with_path(before: &[Word], word: &Word) -> bool {
+    let takes_many = matches!(&*before[0].value, "-exec" | "-execdir");
+    word.value == "+" && takes_many && before.last().is_some_and(|path| path.value == "{}")
 }
 
 fn is_exec(word: &str) -> bool {
