@@ -21,6 +21,7 @@ mod hidden;
 mod judge;
 mod known;
 mod lex;
+mod login;
 mod names;
 mod places;
 mod program;
@@ -41,6 +42,10 @@ pub(crate) use self::alias::program_instead;
 use self::judge::Judge;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::judge::MAX_BYTES as MAX_LINE;
+#[cfg(all(feature = "exec", unix, feature = "mcp"))]
+pub(crate) use self::login::is_login;
+#[cfg(all(feature = "exec", unix))]
+pub(crate) use self::login::without_login;
 pub use self::suggest::suggestions;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::suggest::{may_be_granted, patterns};
@@ -251,6 +256,8 @@ pub fn understand(script: &str) -> Understood {
 }
 
 /// Understands a program and its arguments, which no shell reads.
+///
+/// `bash -lc` counts as `bash -c`: whoever starts it keeps it from reading start-up files.
 ///
 /// # Examples
 ///

@@ -10,6 +10,7 @@ use std::collections::{HashSet, VecDeque};
 
 use self::builtins::does_itself;
 use self::job::{Job, Script};
+use super::login::without_login;
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
 use super::word::{Word, bare_name};
@@ -112,7 +113,7 @@ impl Judge {
         if argv.len() > lex::MAX_WORDS {
             self.opaque(Why::TooMany);
         }
-        let words = argv.iter().map(|word| Word::literal(word)).collect();
+        let words = without_login(argv).iter().map(|word| Word::literal(word)).collect();
         self.command(words, false, 0, Place::START);
         self.run();
         self.answer

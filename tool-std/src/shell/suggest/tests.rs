@@ -22,7 +22,7 @@ fn suggestions_go_from_specific_to_general() {
     check("/usr/local/bin/tool x", &["/usr/local/bin/tool x", "/usr/local/bin/tool *"]);
     check("timeout 30 go test ./...", &["go test ./...", "go test *"]);
     check("ls && git push", &["git push", "git push *"]);
-    check("bash -lc 'git push'", &["git push", "git push *"]);
+    check("bash -c 'git push'", &["git push", "git push *"]);
 }
 
 #[test]

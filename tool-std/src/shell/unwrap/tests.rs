@@ -28,7 +28,12 @@ fn options_are_read_past() {
     check("sudo -nE -u root -- ls -l", &["ls -l"], None);
     check("xargs -0 -I{} -P4 mv {} x", &["mv {} x"], None);
     check("uv run pytest", &["pytest"], None);
-    check("find . -exec a {} ; -ok b +", &["a {}", "b"], Some(Why::Argument));
+    check("find . -exec a {} ; -ok b + ;", &["a {}", "b +"], Some(Why::Argument));
+    check("find . -exec a + {} + -ok b {} + c ;", &["a + {}", "b {} + c"], Some(Why::Argument));
+    check("find -name -exec -exec a ;", &["-exec a", "a"], Some(Why::Argument));
+    check("fd -x a {} + b", &["a {} + b"], Some(Why::Argument));
+    check("find . -exec a \\; -x ;", &["a \\; -x"], Some(Why::Argument));
+    check("find . -exec a \\;", &["a"], Some(Why::Argument));
     check("command -v git", &[], None);
     check("timeout 5", &[], None);
     check("git checkout main", &[], None);
@@ -54,7 +59,8 @@ fn an_unknown_option_makes_every_word_a_command() {
 fn scripts_are_found() {
     for (argv, script, transparent) in [
         (&["bash", "-c", "a; b"][..], "a; b", true),
-        (&["/bin/sh", "-lc", "a"], "a", true),
+        (&["/bin/sh", "-c", "a"], "a", true),
+        (&["/bin/sh", "-lc", "a"], "a", false),
         (&["bash", "-xc", "a"], "a", false),
         (&["bash", "-c", "a", "b"], "a", false),
         (&["bash", "--norc", "-c", "a"], "a", false),
