@@ -12,18 +12,18 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// How many files are found at most.
-const MOST: usize = 256;
+const MOST: usize = 8192;
 
 /// How many names of a folder are looked at. In a larger one, each name of the text is looked
 /// for by itself.
-const MOST_NAMES: usize = 4096;
+const MOST_NAMES: usize = 65_536;
 
 /// How many names are looked for by themselves, how many folders of patterns are listed, in how
 /// many each name is looked for, and from how many all files are taken.
-const MOST_LOOKED_FOR: usize = 512;
-const MOST_LISTED: usize = 16;
-const MOST_ENTERED: usize = 32;
-const MOST_WALKED: usize = 64;
+const MOST_LOOKED_FOR: usize = 4096;
+const MOST_LISTED: usize = 512;
+const MOST_ENTERED: usize = 512;
+const MOST_WALKED: usize = 512;
 
 /// How many parts of a path may stand behind what is only known when it runs.
 const MOST_PARTS: usize = 32;
@@ -59,9 +59,16 @@ pub(super) struct Text<'t> {
     pub(super) counts: &'t dyn Fn(&Path) -> bool,
 }
 
+/// The files that a text mentions.
+pub(super) struct Mentioned {
+    pub(super) files: BTreeSet<PathBuf>,
+    /// Whether it may mention more.
+    pub(super) is_cut: bool,
+}
+
 impl<'t> Text<'t> {
     /// The files that it mentions.
-    pub(super) fn files(&self) -> BTreeSet<PathBuf> {
+    pub(super) fn files(&self) -> Mentioned {
         let names = self.names();
         let lists = self.completes || self.text.contains(WILD) || names.len() > FEW;
         let folders = self.folders.iter().map(|folder| Listed::of(folder, lists)).collect();
@@ -71,6 +78,7 @@ impl<'t> Text<'t> {
             left: MOST_LOOKED_FOR,
             lists: MOST_LISTED,
             completes: self.completes,
+            is_cut: false,
         };
         let mut at = 0;
         while at < search.folders.len() {
@@ -81,7 +89,7 @@ impl<'t> Text<'t> {
         if self.finds {
             search.all(self.counts);
         }
-        search.found
+        Mentioned { files: search.found, is_cut: search.is_cut }
     }
 
     /// Everything in it that may be a name, once.
@@ -167,12 +175,14 @@ struct Search {
     left: usize,
     lists: usize,
     completes: bool,
+    is_cut: bool,
 }
 
 impl Search {
     /// Looks for a name in a folder, and gives back the folders that it is the name of.
     fn name(&mut self, at: usize, name: &str) -> Vec<PathBuf> {
         if self.found.len() >= MOST {
+            self.is_cut = true;
             return Vec::new();
         }
         let name = name.trim_start_matches("./");
@@ -193,7 +203,10 @@ impl Search {
         }
         let is_there = match &folder.names {
             Some(names) if !matches!(first, "" | "." | "..") => names.contains(first),
-            _ => self.left > 0,
+            _ => {
+                self.is_cut |= self.left == 0;
+                self.left > 0
+            }
         };
         if is_there { self.file(at, name, is_path) } else { self.module(at, name) }
     }
@@ -205,7 +218,8 @@ impl Search {
         if is_path || folder.names.is_none() {
             self.left = self.left.saturating_sub(1);
             if file.symlink_metadata().is_err() {
-                let endings = ENDINGS.iter().filter(|_| is_path);
+                let may_end = is_path || self.completes;
+                let endings = ENDINGS.iter().filter(|_| may_end);
                 let files = endings.map(|ending| folder.path.join(format!("{name}.{ending}")));
                 self.found.extend(files.filter(|file| file.symlink_metadata().is_ok()));
                 return self.module(at, name);
@@ -261,9 +275,10 @@ impl Search {
             self.lists -= 1;
             names(place)
         } else {
-            return Vec::new();
+            None
         };
         let all = if place == folder.path { &folder.names } else { &other };
+        self.is_cut |= all.is_none();
         let start = pattern.split(WILD).next().unwrap_or_default();
         let end = pattern.rsplit([']', '*', '?']).next().unwrap_or_default();
         let is_meant = |it: &&String| {
@@ -278,13 +293,19 @@ impl Search {
     fn enter(&mut self, folders: Vec<PathBuf>, counts: &dyn Fn(&Path) -> bool) {
         for folder in folders.into_iter().filter_map(|folder| folder.canonicalize().ok()) {
             let is_known = self.folders.iter().any(|known| known.path == folder);
-            if self.folders.len() < MOST_ENTERED && !is_known && counts(&folder) {
-                self.folders.push(Listed::of(&folder, true));
+            if is_known || !counts(&folder) {
+                continue;
             }
+            if self.folders.len() == MOST_ENTERED {
+                self.is_cut = true;
+                return;
+            }
+            self.folders.push(Listed::of(&folder, true));
         }
     }
 
-    /// Takes all files in the folders, those that lie deep last.
+    /// Takes all files in the folders, those that lie deep last, as far as there are not too many:
+    /// nobody who lets a program look for files has seen which they are.
     fn all(&mut self, counts: &dyn Fn(&Path) -> bool) {
         let mut folders: Vec<PathBuf> = self.folders.iter().map(|it| it.path.clone()).collect();
         let mut at = 0;
@@ -338,7 +359,11 @@ mod tests {
             let names: Vec<String> = found.iter().filter(|file| file.is_file()).map(name).collect();
             names.join(" ")
         };
-        let found = |script: &str, words: &[&str]| told(text(script, words, &folders).files());
+        let found = |script: &str, words: &[&str]| {
+            let mentioned = text(script, words, &folders).files();
+            assert!(!mentioned.is_cut);
+            told(mentioned.files)
+        };
         for (script, expected) in [
             ("x s.sh", "s.sh"),
             ("x --y=s.sh", "s.sh"),
@@ -371,13 +396,29 @@ mod tests {
         let names: String = (0..100).map(|name| format!("a{name} ")).collect();
         for script in [format!("x {names} s.sh"), "x s.sh".to_owned()] {
             let plain = Text { completes: false, ..text(&script, &[], &folders) };
-            assert_eq!(told(plain.files()), "s.sh", "{script}");
+            assert_eq!(told(plain.files().files), "s.sh", "{script}");
         }
         assert_eq!(found("x 'my x'", &["x", "my x"]), "my x");
         let all = Text { finds: true, ..text("y", &[], &folders) };
         let expected = "a.log my x n.js other s.sh sub/__main__.py sub/t.py";
-        assert_eq!(told(all.files()), expected);
+        assert_eq!(told(all.files().files), expected);
         let none = Text { counts: &|_| false, ..text("y -C sub x t.py", &[], &folders) };
-        assert_eq!(told(none.files()), "sub/__main__.py");
+        assert_eq!(told(none.files().files), "sub/__main__.py");
+    }
+
+    // What is left out is not taken for nothing.
+    #[test]
+    fn too_much_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = [folder.path().canonicalize().unwrap()];
+        let files: Vec<String> = (0..300).map(|number| format!("f{number}")).collect();
+        for file in &files {
+            fs::write(folders[0].join(file), "").unwrap();
+        }
+        let script = format!("true {}; x f1*", files.join(" "));
+        let mentioned = text(&script, &[], &folders).files();
+        assert_eq!((mentioned.files.len(), mentioned.is_cut), (300, false));
+        let many: String = (0..=MOST_LISTED).map(|number| format!("a{number}/* ")).collect();
+        assert!(text(&many, &[], &folders).files().is_cut);
     }
 }
