@@ -8,6 +8,7 @@ use super::facts::Facts;
 use super::judged::Judged;
 use super::program::{base, environment, folder};
 use super::{confined, once, patch};
+use crate::shell::without_login;
 
 /// Run a program with its arguments and give back what it wrote.
 ///
@@ -35,7 +36,8 @@ pub async fn shell(
     timeout_ms: u64,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let [program, args @ ..] = command.as_slice() else {
+    let started = without_login(&command);
+    let [program, args @ ..] = &*started else {
         return Err(ToolError::invalid("command", "there is no program"));
     };
     patch::refuse(&command.join(" "))?;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tool_sdk::process::sandbox::{Level, Policy, Status};
+use tool_sdk::process::sandbox::{Level, Mode, Policy, Status};
 use tool_sdk::process::{Exit, Process};
 use tool_sdk::{Context, Workspace};
 
@@ -35,11 +35,8 @@ pub(super) fn policy(cx: &Context) -> Policy {
 /// What whoever is asked about a command reads: `shown` of it, and how far it is confined.
 pub(super) fn preview(shown: Option<Value>, cx: &Context) -> Option<Value> {
     let policy = policy(cx);
-    let words = if policy.is_off() {
-        "off".to_owned()
-    } else {
-        format!("{}, {}: {}", policy.mode(), policy.level(), policy.status())
-    };
+    let held = (!policy.is_off()).then(|| policy.status());
+    let words = status(&policy, held.as_ref()).unwrap_or_else(|| "off".to_owned());
     let mut preview = shown.unwrap_or_else(|| json!({}));
     preview["sandbox"] = words.into();
     Some(preview)
@@ -51,10 +48,14 @@ pub(super) fn preview_of(process: &Process, cx: &Context) -> Value {
     json!({ "session": process.title(), "sandbox": words.unwrap_or_else(|| "off".to_owned()) })
 }
 
-/// How far a command is confined, in words.
+/// How far a command is confined, in words; nothing where no sandbox was wanted.
 fn status(policy: &Policy, status: Option<&Status>) -> Option<String> {
-    let status = status?;
-    Some(format!("{}, {}: {status}", policy.mode(), policy.level()))
+    let held = match status {
+        Some(status) => status.to_string(),
+        None if policy.mode() == Mode::Off => return None,
+        None => "nothing is confined".to_owned(),
+    };
+    Some(format!("{}, {}: {held}", policy.mode(), policy.level()))
 }
 
 /// How a command is confined that was started.
@@ -82,7 +83,12 @@ impl Confinement {
 
     /// For screens.
     pub(super) fn json(&self) -> Value {
-        let Some(status) = &self.status else { return json!({ "mode": "off" }) };
+        let Some(status) = &self.status else {
+            return match self.policy.mode() {
+                Mode::Off => json!({ "mode": "off" }),
+                mode => json!({ "mode": mode, "level": self.policy.level() }),
+            };
+        };
         json!({
             "mode": self.policy.mode(),
             "level": self.policy.level(),
@@ -97,9 +103,9 @@ impl Confinement {
     /// A line for whoever reads the result, where a sandbox was wanted.
     pub(super) fn line(&self) -> Option<String> {
         // Why something is missing, whoever is asked reads, and the host.
-        let mut short = self.status.clone()?;
-        short.reasons.clear();
-        status(&self.policy, Some(&short)).map(|words| format!("Sandbox: {words}"))
+        let mut short = self.status.clone();
+        short.iter_mut().for_each(|short| short.reasons.clear());
+        status(&self.policy, short.as_ref()).map(|words| format!("Sandbox: {words}"))
     }
 
     /// A line for whoever reads the result, where something came that the sandbox would have

@@ -5,8 +5,9 @@
 //! not looked at.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -17,10 +18,12 @@ use tool_sdk::process::ChildEnv;
 use tool_sdk::{Context, Workspace};
 
 use super::judged::Judged;
-use super::{mentioned, scripts};
+use super::mentioned::{Mentioned, Text};
+use super::scripts;
 
-/// How much of each script is read.
+/// How much of each script is read, and of how many: of others their identity tells.
 const MOST_READ: u64 = 256 << 10;
+const MOST_SCRIPTS: usize = 256;
 
 /// How many programs are looked at.
 const MOST_PROGRAMS: usize = 256;
@@ -67,27 +70,41 @@ impl Facts<'_> {
         }
         // What is refused for its length needs no more of it looked at.
         if self.judged.whole().is_ok() && scripts::may_run_files(understood) {
-            files.extend(self.mentioned(folder, &commands));
+            let mentioned = self.mentioned(folder, &commands, cx);
+            files.extend(mentioned.files);
+            // What nobody saw is never the same again.
+            let unseen = || ("unseen", RandomState::new().hash_one(()).to_string());
+            facts.extend(mentioned.is_cut.then(unseen));
         }
         // Most words are no files, and to see that takes less than to look for one.
         let mut files: Vec<PathBuf> =
             files.into_iter().filter(|file| file.symlink_metadata().is_ok()).collect();
         files.sort_unstable();
-        facts.extend(files.iter().filter_map(|file| script(file, cx)));
+        let scripts = files.iter().enumerate();
+        facts.extend(scripts.filter_map(|(at, file)| script(file, at < MOST_SCRIPTS, cx)));
         facts
     }
 
     /// The files that it mentions in the folders where it may run.
-    fn mentioned(&self, folder: &Path, commands: &[Placed<'_>]) -> BTreeSet<PathBuf> {
+    fn mentioned(&self, folder: &Path, commands: &[Placed<'_>], cx: &Context) -> Mentioned {
         let mut folders = vec![folder.to_owned()];
         for folder in commands.iter().flat_map(|it| &it.folders) {
             if folders.len() < MOST_FOLDERS && !folders.contains(folder) {
                 folders.push(folder.clone());
             }
         }
-        let words = commands.iter().flat_map(|it| it.argv).map(String::as_str);
-        let completes = scripts::complete_names(self.judged.understood());
-        mentioned::files(&self.judged.text(), words, &folders, completes)
+        let workspace = cx.state::<Workspace>();
+        let is_ours = |folder: &str| workspace.as_ref().is_ok_and(|it| it.resolve(folder).is_ok());
+        let understood = self.judged.understood();
+        let text = Text {
+            text: &self.judged.text(),
+            words: commands.iter().flat_map(|it| it.argv).map(String::as_str).collect(),
+            folders: &folders,
+            completes: scripts::complete_names(understood),
+            finds: scripts::are_found(understood),
+            counts: &|folder| folder.to_str().is_some_and(is_ours),
+        };
+        text.files()
     }
 
     /// Where it runs, and which files its programs are, for whoever is asked (PR1).
@@ -166,18 +183,20 @@ fn program(file: PathBuf) -> (&'static str, String) {
     ("program", format!("{} {identity}", real.display()))
 }
 
-/// What a file of the workspace says; nothing where it is none.
-fn script(file: &Path, cx: &Context) -> Option<(&'static str, String)> {
+/// What a file of the workspace says, or only which one it is; nothing where it is none.
+fn script(file: &Path, is_read: bool, cx: &Context) -> Option<(&'static str, String)> {
     let place = cx.state::<Workspace>().ok()?.resolve(file.to_str()?).ok()?;
     let real = place.real().ok()?;
     let metadata = real.metadata().ok().filter(|metadata| metadata.kind.is_file())?;
-    let mut read = Vec::new();
-    real.open_file().ok()?.take(MOST_READ).read_to_end(&mut read).ok()?;
     let mut fact = format!("{} {} ", file.display(), metadata.len);
-    for byte in Sha256::digest(&read) {
-        let _ = write!(fact, "{byte:02x}");
+    if is_read {
+        let mut read = Vec::new();
+        real.open_file().ok()?.take(MOST_READ).read_to_end(&mut read).ok()?;
+        for byte in Sha256::digest(&read) {
+            let _ = write!(fact, "{byte:02x}");
+        }
     }
-    if metadata.len > MOST_READ {
+    if !is_read || metadata.len > MOST_READ {
         // What comes behind it cannot be changed without a trace in this.
         let it = file.metadata().ok()?;
         let _ = write!(fact, " {}:{} {}.{}", it.dev(), it.ino(), it.ctime(), it.ctime_nsec());

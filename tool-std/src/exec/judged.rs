@@ -156,7 +156,7 @@ impl<'a> Judged<'a> {
         let mut seen = HashSet::new();
         let quoted = commands.iter().filter(|it| !is_unquoted(it) && seen.insert(&it.argv));
         subjects.extend(quoted.filter_map(unquoted));
-        subjects.extend(commands.iter().flat_map(without_options));
+        subjects.extend(commands.iter().flat_map(readings));
         subjects.extend(commands.iter().filter(|it| it.open_end).map(begun));
         let is_alias = |it: &&Simple| it.may_be_alias && !found::is_of_git(it);
         subjects.extend(commands.iter().filter(is_alias).map(alias));
@@ -283,7 +283,7 @@ fn beginnings(command: &Simple) -> Vec<String> {
     if command.is_known() {
         return Vec::new();
     }
-    let texts = shell::without_options(command).unwrap_or_default().into_iter();
+    let texts = shell::readings(command).unwrap_or_default().into_iter();
     let texts = texts.chain([command.text.clone()]).chain(command.bare());
     texts.map(|text| beginning(&text).to_owned()).collect()
 }
@@ -301,10 +301,10 @@ fn is_git(program: &str) -> bool {
     shell::bare_name(program) == "git"
 }
 
-/// A command without what stands before the words that name its action, where something does:
-/// rules that forbid are held against that too.
-fn without_options(command: &Simple) -> Vec<Subject> {
-    let Some(texts) = shell::without_options(command) else {
+/// A command without what stands before the words that name its action, where something does, and
+/// under other names: rules that forbid are held against that too.
+fn readings(command: &Simple) -> Vec<Subject> {
+    let Some(texts) = shell::readings(command) else {
         return vec![Subject::new(command.text.clone()).nameless()];
     };
     texts.into_iter().map(|text| Subject::new(text).only_forbidden()).collect()

@@ -17,6 +17,8 @@ use super::judged::Judged;
 use super::report::not_started;
 use super::{confined, patch};
 use crate::shell::Why;
+#[cfg(feature = "mcp")]
+use crate::shell::is_login;
 
 /// What programs are told, so that they write plain text and never wait at a pager.
 ///
@@ -59,9 +61,10 @@ pub(super) struct Line<'a> {
 impl<'a> Line<'a> {
     pub(super) fn judged(&self) -> Judged<'a> {
         // Start-up files and variables may change what every word means.
-        let is_strange = self.login || self.shell.is_some_and(|shell| !is_bash(shell));
-        let why = if is_strange {
+        let why = if self.shell.is_some_and(|shell| !is_bash(shell)) {
             Some(Why::OtherShell)
+        } else if self.login {
+            Some(Why::Login)
         } else {
             (!self.env.is_empty()).then_some(Why::Assignment)
         };
@@ -179,7 +182,8 @@ pub(super) fn environment(asked: &[String]) -> Result<ChildEnv, ToolError> {
 /// What another tool touches that starts a program with arguments, wherever it starts it.
 #[cfg(feature = "mcp")]
 pub(crate) fn subjects_of_argv(argv: &[String], has_variables: bool, cx: &Context) -> Vec<Subject> {
-    let judged = Judged::argv(argv).doubted(has_variables.then_some(Why::Assignment));
+    let why = if is_login(argv) { Some(Why::Login) } else { None };
+    let judged = Judged::argv(argv).doubted(why.or(has_variables.then_some(Why::Assignment)));
     let named = |subject: Subject| match subject.permission() {
         None => subject.under(PERMISSION),
         Some(_) => subject,

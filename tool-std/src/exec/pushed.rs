@@ -156,6 +156,18 @@ mod tests {
         repository(place, "plain/.git", plain);
         repository(place, "plain/sub/own", "");
         repository(place, "told/.git", "[remote \"h\"]\n\turl = ../bare\n");
+        // What another file says counts, and what nobody can read is not known.
+        let plain_too = |path: &str| format!("{plain}[include]\n\tpath = {path}\n");
+        for (folder, path) in [
+            ("team", "../own"),
+            ("home", "~/own"),
+            ("gone", "../nothing"),
+            ("round", "config"),
+            ("harmless", "../../plain/.git/config"),
+        ] {
+            repository(place, &format!("{folder}/.git"), &plain_too(path));
+        }
+        std::fs::write(place.join("team/own"), "[remote \"h\"]\nurl = ../bare\n").unwrap();
         std::fs::create_dir_all(place.join("feature")).unwrap();
         let workspace = Workspace::open([place]).unwrap();
         for (folder, script, expected) in [
@@ -181,6 +193,11 @@ mod tests {
             ("plain/sub", "git push own HEAD:a", true),
             ("plain/sub", "git push sub/own HEAD:a", true),
             ("told", "git push", true),
+            ("team", "git push h HEAD:a", true),
+            ("home", "git push origin", true),
+            ("round", "git push origin", true),
+            ("gone", "git push origin", false),
+            ("harmless", "git push origin", false),
             ("told", "git stash push", false),
         ] {
             let understood = understand(script);

@@ -4,6 +4,7 @@
 //!
 //! **Invariant:** what cannot be read is not known, and nothing is run to ask for it.
 
+use std::collections::VecDeque;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,9 @@ use tool_sdk::Workspace;
 
 /// How much of the settings is read, in bytes.
 const MOST_READ: u64 = 256 << 10;
+
+/// How many files of settings are read: one may include others.
+const MOST_FILES: usize = 16;
 
 /// The top of the work tree that a folder lies in.
 pub(super) fn top(folder: &Path) -> Option<PathBuf> {
@@ -35,10 +39,22 @@ pub(super) fn of(folder: &Path, workspace: &Workspace) -> Option<Vec<String>> {
         _ if folder.join("HEAD").is_file() => (folder.to_owned(), folder.to_owned()),
         _ => return Some(Vec::new()),
     };
-    let mut found = Vec::new();
-    for file in [common.join("config"), own.join("config.worktree")] {
+    let mut files = VecDeque::from([common.join("config"), own.join("config.worktree")]);
+    let (mut found, mut count) = (Vec::new(), 0);
+    while let Some(file) = files.pop_front() {
+        count += 1;
+        if count > MOST_FILES {
+            return None;
+        }
         if file.symlink_metadata().is_ok() {
-            addresses(&read(&file, workspace)?, &mut found)?;
+            let settings = settings(&read(&file, workspace)?)?;
+            found.extend(settings.addresses);
+            // Whose they are when is not asked: any of them may count.
+            for include in settings.includes {
+                // In whose home folder it is, only git knows.
+                let is_known = !include.starts_with(['~', '%']);
+                files.push_back(is_known.then(|| file.with_file_name(include))?);
+            }
         }
     }
     // Git still reads these.
@@ -57,30 +73,57 @@ fn read(file: &Path, workspace: &Workspace) -> Option<String> {
     (length < MOST_READ as usize).then_some(text)
 }
 
-/// Adds the addresses and the names of remotes in settings.
-fn addresses(settings: &str, found: &mut Vec<String>) -> Option<()> {
+/// What is looked for in settings.
+#[derive(Debug, Default)]
+struct Settings {
+    /// Addresses and names of remotes.
+    addresses: Vec<String>,
+    /// Files with more settings.
+    includes: Vec<String>,
+}
+
+/// What a file of settings says; nothing where that is not certain.
+fn settings(text: &str) -> Option<Settings> {
+    let mut settings = Settings::default();
     let mut section = String::new();
-    for line in settings.lines() {
+    for line in text.trim_start_matches('\u{feff}').lines() {
         let mut line = line.trim();
         if line.ends_with('\\') {
             return None;
         }
-        if let Some(head) = line.strip_prefix('[') {
-            let (name, rest) = head.split_once(']')?;
-            section = name.to_ascii_lowercase();
+        while let Some(head) = line.strip_prefix('[') {
+            let end = end_of_section(head)?;
+            section = head[..end].to_ascii_lowercase();
             if section.starts_with("url") {
-                found.push(plain(name[3..].trim()));
+                settings.addresses.push(plain(head[3..end].trim()));
             }
-            line = rest.trim();
+            line = head[end + 1..].trim();
         }
         let Some((key, value)) = line.split_once('=') else { continue };
         let key = key.trim().to_ascii_lowercase();
         let is_remote = section.starts_with("remote") && matches!(&*key, "url" | "pushurl");
         if is_remote || matches!(&*key, "pushdefault" | "pushremote" | "remote") {
-            found.push(plain(value.trim()));
+            settings.addresses.push(plain(value.trim()));
+        }
+        if section.starts_with("include") && key == "path" {
+            settings.includes.push(plain(value.trim()));
         }
     }
-    Some(())
+    Some(settings)
+}
+
+/// Where the bracket is that closes the name of a section: another one may stand in quotes.
+fn end_of_section(head: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    head.find(|c| {
+        let is_plain = !std::mem::take(&mut escaped);
+        match c {
+            '\\' if quoted => escaped = is_plain,
+            '"' if is_plain => quoted = !quoted,
+            _ => {}
+        }
+        c == ']' && !quoted
+    })
 }
 
 /// A value without its quotes.
@@ -106,15 +149,18 @@ mod tests {
 
     #[test]
     fn what_a_name_may_stand_for_is_found() {
-        let settings = "\
+        let text = "\
             [core]\n\tbare = false\n\
             [remote \"h\"]\n\turl = ./bare ; so\n\tpushURL = \"./x y;\\\"z\"\n\
             [url \"./c\"] insteadOf = https://a\n\
             [branch \"main\"]\n\tremote = ../d\n\
             [submodule \"s\"]\n\turl = ./s\n";
-        let mut found = Vec::new();
-        addresses(settings, &mut found).unwrap();
-        assert_eq!(found, ["./bare", "./x y;\"z", "./c", "../d"]);
-        assert!(addresses("[remote \"h\"]\nurl = a\\\nb\n", &mut found).is_none());
+        let told = settings(text).unwrap();
+        assert_eq!(told.addresses, ["./bare", "./x y;\"z", "./c", "../d"]);
+        assert!(settings("[remote \"h\"]\nurl = a\\\nb\n").is_none());
+        let odd =
+            "\u{feff}[core] [remote \"a]b\"] url = ./e\n[includeIf \"gitdir:\\\"]\"]PATH=\"f\"\n";
+        let told = settings(odd).unwrap();
+        assert_eq!((told.addresses, told.includes), (vec!["./e".into()], vec!["f".into()]));
     }
 }

@@ -140,8 +140,22 @@ fn finished(
         .title(title)
         .metadata("exit_code", exit)
         .display(display)
-        .dropped(count(captured.omitted_lines), count(captured.lost()))
+        .dropped(count(captured.omitted_lines), count(lost(text, captured)))
         .marked(captured.mark())
+}
+
+/// How much of what was written is not in the text, where not all of it was kept. Neither are
+/// control sequences; but what is no text takes more room there than it did before.
+fn lost(text: &str, captured: &Captured) -> u64 {
+    if captured.is_whole() {
+        return 0;
+    }
+    (written(captured) + captured.mark().len() as u64).saturating_sub(text.len() as u64).max(1)
+}
+
+/// How many bytes the process wrote, kept or not.
+fn written(captured: &Captured) -> u64 {
+    (captured.head.len() + captured.tail.len()) as u64 + captured.omitted
 }
 
 /// The result with what was started, for records.
@@ -176,8 +190,7 @@ fn in_words(exit: Exit) -> String {
 
 /// How many tokens the process wrote, kept or not.
 fn tokens(captured: &Captured) -> u64 {
-    let kept = (captured.head.len() + captured.tail.len()) as u64;
-    (kept + captured.omitted).div_ceil(TOKEN as u64)
+    written(captured).div_ceil(TOKEN as u64)
 }
 
 /// Both ends of a text that is longer than a screen needs.

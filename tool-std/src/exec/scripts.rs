@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::shell::{Simple, Understood, bare_name};
+use crate::shell::{Known, Simple, Understood, bare_name};
 
 /// Programs that run what a file says that they are given.
 const READERS: &[&str] = &[
@@ -79,6 +79,20 @@ pub(super) fn complete_names(of: &Understood) -> bool {
     commands(of).any(|it| it.argv.first().is_some_and(|head| is_of(head, READERS)))
 }
 
+/// Whether a program of the line runs files that another one finds: `find -exec sh {} +`.
+pub(super) fn are_found(of: &Understood) -> bool {
+    commands(of).any(|command| {
+        let Some(head) = command.argv.first() else { return false };
+        // What bash puts there is written so.
+        let is_found = |(word, known): (&String, &Known)| {
+            matches!(known, Known::One | Known::Nothing) && !word.contains(['$', '`'])
+        };
+        let mut words = command.argv.iter().zip(&command.known);
+        let is_own = words.next().is_some_and(is_found);
+        is_own || is_of(head, READERS) && (command.open_end || words.any(is_found))
+    })
+}
+
 /// The words of a command that may name what it gives to others as a script.
 pub(super) fn given(argv: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
     let words = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
@@ -132,5 +146,21 @@ mod tests {
         assert!(!are_too_many(&understand(&format!("cat{}", " a".repeat(MOST_WORDS + 1)))));
         let late = format!("{}perl{}", "true; ".repeat(40), " a".repeat(MOST_WORDS + 1));
         assert!(are_too_many(&understand(&late)));
+    }
+
+    #[test]
+    fn what_is_found_may_be_any_script() {
+        for (script, expected) in [
+            ("find sub -exec sh {} +", true),
+            ("find sub -type f | xargs sh", true),
+            ("ls | xargs -I@ ./@", true),
+            ("ls | xargs -n1 timeout 5 sh", true),
+            ("find sub | xargs cat", false),
+            ("sh $x", false),
+            ("sh \"$(echo x)\"", false),
+            ("sh *", false),
+        ] {
+            assert_eq!(are_found(&understand(script)), expected, "{script}");
+        }
     }
 }

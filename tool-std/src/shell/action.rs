@@ -1,19 +1,39 @@
-//! The words that name what a command does, without the options before them.
+//! The words that name what a command does, without the options before them, and under other
+//! names.
 //!
-//! `git -C dir push` is `git push` to whoever forbids that. Which words are the values of
+//! `git -C dir push` is `git push` to whoever forbids that, and so is `git-push`. Which words are the values of
 //! options is not known here, so every word that may name the action is taken for it once.
 
 use super::Simple;
-use super::alias;
 use super::suggest::arity;
-use super::word::bare_name;
+use super::synonyms;
+use super::word::{bare_name, quote};
 
 /// The most readings of one command.
 const MAX_READINGS: usize = 16;
 
-/// What a command may be without its options before the words that name its action, where it
-/// has some, or nothing when there are too many of them to tell.
-pub(crate) fn without_options(command: &Simple) -> Option<Vec<String>> {
+/// What a command is under the other names of its program, and without its options before the
+/// words that name its action, where it has some; nothing when there are too many of them to tell.
+pub(crate) fn readings(command: &Simple) -> Option<Vec<String>> {
+    let Some(program) = command.argv.first() else { return Some(Vec::new()) };
+    let mut texts = without_options(command)?;
+    texts.sort_unstable();
+    texts.dedup();
+    let others = synonyms::of_program(program);
+    if !others.is_empty() {
+        let name = bare_name(program);
+        // The program is one word of the text, however it is quoted there.
+        let written = quote(program);
+        let own = command.text.strip_prefix(&written).or(command.text.strip_prefix(&**program));
+        let rest = texts.iter().filter_map(|text| text.strip_prefix(&*name)).chain(own);
+        let rest: Vec<String> = rest.map(str::to_owned).collect();
+        let renamed = |other: &String| rest.iter().map(|it| format!("{other}{it}")).collect();
+        texts.extend(others.iter().flat_map::<Vec<String>, _>(renamed));
+    }
+    Some(texts)
+}
+
+fn without_options(command: &Simple) -> Option<Vec<String>> {
     // Nothing stands before a name of one word.
     if command.argv.len() < 2 {
         return Some(Vec::new());
@@ -26,14 +46,12 @@ pub(crate) fn without_options(command: &Simple) -> Option<Vec<String>> {
     let mut done = Vec::new();
     while let Some((name, rest)) = readings.pop() {
         if name.len() >= arity(&name[..name.len().min(2)]) {
-            let long = name.get(1).and_then(|command| alias::long(name[0], command));
-            if let Some(long) = long {
-                let words = [name[0], long].into_iter().chain(name[2..].iter().copied());
-                done.push(words.chain(rest.iter().copied()).collect());
-            }
+            let words_left = name.len() + rest.len();
+            let text: Vec<&str> = name.into_iter().chain(rest.iter().copied()).collect();
+            done.extend(under_other_names(&text));
             // Nothing was left out.
-            if name.len() + rest.len() < words.len() {
-                done.push(name.into_iter().chain(rest.iter().copied()).collect::<Vec<_>>());
+            if words_left < words.len() {
+                done.push(text.join(" "));
             }
         } else {
             for at in candidates(rest) {
@@ -45,7 +63,17 @@ pub(crate) fn without_options(command: &Simple) -> Option<Vec<String>> {
             return None;
         }
     }
-    Some(done.into_iter().map(|words| words.join(" ")).collect())
+    Some(done)
+}
+
+/// The same with other names for what the program does.
+fn under_other_names(words: &[&str]) -> Vec<String> {
+    let named = |length: usize| {
+        let (command, rest) = words[1..].split_at(length);
+        let others = synonyms::of_command(words[0], &command.join(" "));
+        others.into_iter().map(move |other| [&[words[0], &other], rest].concat().join(" "))
+    };
+    (1..words.len().min(3)).flat_map(named).collect()
 }
 
 /// Which of the words may be the next one that is no option and no value of one.
@@ -77,14 +105,21 @@ mod tests {
             ("cargo r --bin a", &["cargo run --bin a"]),
             ("cargo +nightly t", &["cargo t", "cargo test"]),
             ("docker compose -f a rm b", &["docker compose a rm b", "docker compose rm b"]),
+            ("docker --debug container rm a", &["docker container rm a", "docker rm a"]),
+            ("npm -s publ", &["npm publ", "npm publish"]),
+            ("git remote rm a", &["git remote remove a"]),
+            ("python3.11 -c 'a b'", &["python -c 'a b'", "python3 -c 'a b'"]),
+            ("pip3 -q install a", &["pip -q install a"]),
+            ("git-push 'a b'", &["git push 'a b'"]),
+            ("/usr/bin/mawk 1 a", &["awk 1 a"]),
             ("ls -l push", &[]),
             ("git --version", &[]),
         ] {
-            let mut found = without_options(&understand(script).commands[0]).unwrap();
+            let mut found = readings(&understand(script).commands[0]).unwrap();
             found.sort();
             assert_eq!(found, expected, "{script}");
         }
         let many = format!("git{}", " -c a".repeat(20));
-        assert_eq!(without_options(&understand(&many).commands[0]), None);
+        assert_eq!(readings(&understand(&many).commands[0]), None);
     }
 }

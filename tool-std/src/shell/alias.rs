@@ -48,16 +48,9 @@ const CARGO: &str = "\
 /// Options of cargo in the same place.
 const CARGO_VALUED: &str = "--color --config --manifest-path -C -Z";
 
-/// The short names of commands of cargo.
-#[cfg(all(feature = "exec", unix))]
-const SHORT: &[(&str, &str)] =
-    &[("b", "build"), ("c", "check"), ("d", "doc"), ("r", "run"), ("rm", "remove"), ("t", "test")];
-
-/// The long name of a command that has a short one.
-#[cfg(all(feature = "exec", unix))]
-pub(super) fn long(program: &str, command: &str) -> Option<&'static str> {
-    let found = SHORT.iter().find(|(short, _)| program == "cargo" && *short == command);
-    found.map(|(_, long)| *long)
+/// Whether every git has a command of this name.
+pub(super) fn is_of_git(command: &str) -> bool {
+    is_listed(GIT, command)
 }
 
 /// Whether the settings may say which command of a program this is.

@@ -49,6 +49,8 @@ struct Finder<'s> {
     target: Option<bool>,
     /// Whether that is a text, and no file.
     here: bool,
+    /// Whether it may be a descriptor, as in `2>&1`.
+    copies: bool,
     /// Inside braces that began a command.
     braces: bool,
     /// How many more words there may be.
@@ -91,13 +93,11 @@ impl Finder<'_> {
         match c {
             ' ' | '\t' | '\r' => self.end_word(),
             '`' => {
-                if self.found.reads.last().is_none_or(|last| last != "`") {
-                    self.found.reads.push("`".to_owned());
-                }
+                self.unknown_read();
                 self.end_command();
             }
             '\n' | ';' | '|' | '(' | ')' => self.end_command(),
-            '&' if self.target.is_some() && self.word.is_none() => {}
+            '&' if self.target.is_some() && self.word.is_none() => self.copies = true,
             '&' => self.end_command(),
             '<' | '>' => self.redirect(c == '>'),
             '\'' | '"' if quotes == Quotes::Dropped => {}
@@ -148,7 +148,14 @@ impl Finder<'_> {
         let is_next = self.word.is_none() && self.target == Some(false);
         self.end_word();
         self.here = is_next && !is_write;
+        self.copies = false;
         self.target = Some(is_write);
+    }
+
+    fn unknown_read(&mut self) {
+        if self.found.reads.last().is_none_or(|last| last != "`") {
+            self.found.reads.push("`".to_owned());
+        }
     }
 
     fn end_word(&mut self) {
@@ -157,11 +164,11 @@ impl Finder<'_> {
         self.left = self.left.saturating_sub(1);
         let mut word = word.finish();
         if let Some(is_write) = self.target.take() {
-            let is_file = word.value != "/dev/null" && !matches!(&*word.value, "1" | "2" | "-");
-            let is_number = word.value.bytes().all(|byte| byte.is_ascii_digit());
+            let is_descriptor = word.value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'-'));
+            let is_file = word.value != "/dev/null" && !(self.copies && is_descriptor);
             if is_write && is_file {
                 self.found.writes.push(word.value);
-            } else if is_file && !self.here && !is_number {
+            } else if is_file && !self.here {
                 self.found.reads.push(word.value);
             }
             return;
@@ -187,7 +194,12 @@ impl Finder<'_> {
 
     fn end_command(&mut self) {
         self.end_word();
-        self.target = None;
+        match self.target.take() {
+            // What comes in its place is not known.
+            Some(true) => self.found.writes.push("`".to_owned()),
+            Some(false) if !self.here => self.unknown_read(),
+            _ => {}
+        }
         if !self.words.is_empty() {
             self.found.commands.push(std::mem::take(&mut self.words));
         }
@@ -251,8 +263,19 @@ mod tests {
 
     #[test]
     fn writes_are_found() {
-        assert!(
-            find("for a in b; do echo > c 2>/dev/null; done", 100).writes.contains(&"c".to_owned())
-        );
+        for (script, expected) in [
+            ("for a in b; do echo > c 2>/dev/null; done", &["c"][..]),
+            ("{ echo > `a`; }", &["`"]),
+            ("{ echo >| `a`; }", &["`"]),
+            ("{ echo &> `a`; }", &["`"]),
+            ("{ echo; } > 1", &["1"]),
+            ("{ echo; } > 1 2>&1 3>&-", &["1"]),
+            ("{ cat <<`; }", &[]),
+            ("{ echo `a`; }", &[]),
+        ] {
+            let mut writes = find(script, 100).writes;
+            writes.dedup();
+            assert_eq!(writes, expected, "{script}");
+        }
     }
 }

@@ -21,6 +21,7 @@ mod hidden;
 mod judge;
 mod known;
 mod lex;
+mod login;
 mod names;
 mod places;
 mod program;
@@ -28,17 +29,23 @@ mod rawcheck;
 mod rich;
 mod safe;
 mod suggest;
+#[cfg(all(feature = "exec", unix))]
+mod synonyms;
 mod unwrap;
 mod why;
 mod word;
 
 #[cfg(all(feature = "exec", unix))]
-pub(crate) use self::action::without_options;
+pub(crate) use self::action::readings;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::alias::program_instead;
 use self::judge::Judge;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::judge::MAX_BYTES as MAX_LINE;
+#[cfg(all(feature = "exec", unix, feature = "mcp"))]
+pub(crate) use self::login::is_login;
+#[cfg(all(feature = "exec", unix))]
+pub(crate) use self::login::without_login;
 pub use self::suggest::suggestions;
 #[cfg(all(feature = "exec", unix))]
 pub(crate) use self::suggest::{may_be_granted, patterns};
@@ -249,6 +256,8 @@ pub fn understand(script: &str) -> Understood {
 }
 
 /// Understands a program and its arguments, which no shell reads.
+///
+/// `bash -lc` counts as `bash -c`: whoever starts it keeps it from reading start-up files.
 ///
 /// # Examples
 ///

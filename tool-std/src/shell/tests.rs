@@ -59,6 +59,8 @@ fn asks_say_why() {
         ("export A", Why::Declares),
         ("source x", Why::Sourced),
         ("env -S x", Why::Wrapper),
+        ("bash -lc ls", Why::Login),
+        ("sh --login -c ls", Why::Login),
     ] {
         assert_eq!(understand(script).commands[0].asks, Some(why), "{script}");
     }

@@ -78,6 +78,8 @@ pub enum Why {
     Mixed,
     /// Another shell than bash reads it.
     OtherShell,
+    /// A login shell reads its start-up files before it.
+    Login,
     /// Options hide which command is run.
     Wrapper,
     /// An argument runs other programs, writes files, or may do so.
@@ -165,6 +167,7 @@ impl Why {
                 "a program before it may read a part of it; type lines one by one (`\\u0003` drops all)"
             }
             Self::OtherShell => "a shell other than bash reads it",
+            Self::Login => "start-up files may change what it means; leave out the login",
             Self::Wrapper => "options hide which command is run",
             Self::Argument => "an argument may run other programs or write files",
         }

@@ -141,6 +141,8 @@ async fn a_list_of_arguments_is_judged_as_what_it_runs() {
         (&["ls", "-la"], Allow),
         (&["bash", "-c", "git push; rm x"], Deny),
         (&["bash", "-lc", "rm x"], Deny),
+        (&["bash", "-lc", "ls && git push"], Allow),
+        (&["bash", "-c", "bash -lc ls"], Ask),
         (&["git", "push", ";", "rm", "x"], Allow),
         (&["env", "rm", "x"], Deny),
         (&["npm", "test"], Ask),
@@ -154,13 +156,21 @@ async fn a_list_of_arguments_is_judged_as_what_it_runs() {
 #[tokio::test]
 async fn what_changes_the_meaning_asks() {
     let host = Host::new(Mode::Auto, GIT);
-    for more in [json!({ "shell": "sh" }), json!({ "login": true }), json!({ "env": ["A=1"] })] {
-        for cmd in ["git status", "ls"] {
+    let (login, plain) = (json!({ "login": true }), json!({}));
+    for (more, cmds) in [
+        (json!({ "shell": "sh" }), &["git status", "ls"][..]),
+        (login.clone(), &["git status", "ls"]),
+        (json!({ "env": ["A=1"] }), &["git status", "ls"]),
+        (plain.clone(), &["bash -lc 'git status'", "sh -lc ls", "bash --login -c ls; ls"]),
+    ] {
+        for cmd in cmds {
             let mut arguments = json!({ "cmd": cmd });
             arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let checked = check(&host, "exec_command", &arguments).await;
             assert_eq!(checked.decision.action, Ask, "{arguments}");
             assert!(checked.suggestions.is_empty());
+            let is_login = more == login || more == plain;
+            assert_eq!(checked.decision.reason.contains("start-up files"), is_login, "{arguments}");
         }
     }
 }

@@ -62,6 +62,15 @@ async fn a_script_that_changes_while_somebody_is_asked_does_not_run() {
         ("exec_command", json!({ "cmd": "sed -nf sub/s.sh x" })),
         ("exec_command", json!({ "cmd": "cd sub && PATH=. s.sh" })),
         ("exec_command", json!({ "cmd": format!("{}sh sub/s.sh", "true; ".repeat(40)) })),
+        // Behind what only bash knows, and in a folder that a program enters.
+        ("exec_command", json!({ "cmd": "sh $PWD/sub/s.sh" })),
+        ("exec_command", json!({ "cmd": "sh \"$(pwd)/sub/s.sh\"" })),
+        ("exec_command", json!({ "cmd": "cd \"$PWD/sub\" && sh s.sh" })),
+        ("exec_command", json!({ "cmd": "env -C sub sh s.sh" })),
+        ("exec_command", json!({ "cmd": "a=sub; sh $a/s.sh" })),
+        ("exec_command", json!({ "cmd": "sh */s.sh" })),
+        ("exec_command", json!({ "cmd": "find sub -exec sh {} +" })),
+        ("exec_command", json!({ "cmd": "ls sub | xargs sh" })),
         ("shell_command", json!({ "command": "./sub/s.sh" })),
         ("shell", json!({ "command": ["./sub/s.sh"] })),
     ] {

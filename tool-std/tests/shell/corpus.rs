@@ -107,7 +107,7 @@ fn looking_asks_nobody() {
         "rg -n TODO src 2>/dev/null | wc -l",
         "cat $(make names)",
         "timeout 5 git log --oneline -3",
-        "bash -lc 'ls && cat x'",
+        "bash -c 'ls && cat x'",
         "cut -d / -f 2 x%y",
         "find . -name '*.rs' -type f",
     ] {

@@ -19,7 +19,7 @@ fn redirections_are_known_or_asked_about() {
         "cat > x.py <<'E'\nprint(1)\nE\npython3 x.py",
         "echo a > x; git checkout y",
         "bash -c 'echo > x'",
-        "bash -lc 'echo a > x; git checkout y'",
+        "bash -c 'echo a > x; git checkout y'",
         "timeout 5 bash -c 'cd a > log; ln -s x y > /tmp/log'",
         "timeout 5 bash -c 'make && echo > x'",
         "eval 'echo > x'",

@@ -363,8 +363,11 @@ fn config_tells(words: &[Word]) -> bool {
     let Some(first) = words.next() else { return true };
     match &*first.value {
         "--get" | "--get-all" | "--get-regexp" | "--list" | "-l" | "get" | "list" => true,
-        // A name alone is read.
-        name => !name.starts_with('-') && first.is_literal() && words.next().is_none(),
+        // A name alone is read; without a dot it is a command of its own, such as `edit`.
+        name => {
+            let is_name = name.contains('.') && !name.starts_with('-');
+            is_name && first.is_literal() && words.next().is_none()
+        }
     }
 }
 

@@ -26,6 +26,8 @@ fn arguments_that_act_are_seen() {
         "git fetch --upload-pack=x y",
         "git rebase -x make",
         "git config core.pager x",
+        "git config edit",
+        "git config --global edit",
         "git config core.fsmonitor x -- --get",
         "git config core.fsmonitor x -l",
         "git config core.fsmonitor x --get",

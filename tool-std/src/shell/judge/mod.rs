@@ -10,6 +10,7 @@ use std::collections::{HashSet, VecDeque};
 
 use self::builtins::does_itself;
 use self::job::{Job, Script};
+use super::login::without_login;
 use super::places::{Place, Places};
 use super::unwrap::{Language, Layer, unwrap};
 use super::word::{Word, bare_name};
@@ -112,7 +113,7 @@ impl Judge {
         if argv.len() > lex::MAX_WORDS {
             self.opaque(Why::TooMany);
         }
-        let words = argv.iter().map(|word| Word::literal(word)).collect();
+        let words = without_login(argv).iter().map(|word| Word::literal(word)).collect();
         self.command(words, false, 0, Place::START);
         self.run();
         self.answer
@@ -343,6 +344,10 @@ impl Judge {
                 self.scripts.push_back(Script { text, language, inner: true, depth, place });
             }
         }
+        for words in layer.others {
+            let (range, words) = (0..words.len(), words.into());
+            self.jobs.push_back(Job { range, words, inner: true, depth, place, ..job.clone() });
+        }
         // All later words are listed already.
         if job.is_guess {
             return;
@@ -350,12 +355,14 @@ impl Judge {
         let is_guess = layer.is_guess;
         for range in layer.inner {
             let start = job.range.start;
+            // What comes at its end comes at that of the command inside.
+            let goes_on = job.open_end && start + range.end == job.range.end;
             let inner = Job {
                 range: start + range.start..start + range.end,
                 inner: true,
                 depth: if is_guess { job.depth } else { depth },
                 place,
-                open_end: layer.open_end,
+                open_end: layer.open_end || goes_on,
                 is_guess,
                 ..job.clone()
             };

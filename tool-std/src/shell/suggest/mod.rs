@@ -68,8 +68,12 @@ pub(crate) fn patterns(simple: &Simple) -> Vec<String> {
     }
     let arity = arity(&argv);
     let prefix = &argv[..arity.min(argv.len())];
-    let is_written_plainly = |word: &&str| word.chars().all(is_plain) && !word.starts_with('-');
+    // `cargo +nightly` chooses a toolchain, and no command.
+    let is_written_plainly =
+        |word: &&str| word.chars().all(is_plain) && !word.starts_with(['-', '+']);
     let names_command = prefix.len() <= MAX_WORDS
+        // An alias may become another one.
+        && !simple.may_be_alias
         // A program that waits for the name of an action would be given any.
         && prefix.len() == arity
         && prefix.iter().all(is_written_plainly)

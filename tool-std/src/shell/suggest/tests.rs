@@ -22,7 +22,7 @@ fn suggestions_go_from_specific_to_general() {
     check("/usr/local/bin/tool x", &["/usr/local/bin/tool x", "/usr/local/bin/tool *"]);
     check("timeout 30 go test ./...", &["go test ./...", "go test *"]);
     check("ls && git push", &["git push", "git push *"]);
-    check("bash -lc 'git push'", &["git push", "git push *"]);
+    check("bash -c 'git push'", &["git push", "git push *"]);
 }
 
 #[test]
@@ -30,8 +30,11 @@ fn more_words_are_offered_only_as_they_are() {
     check("npm run dev", &["npm run dev"]);
     check("docker compose up web", &["docker compose up web"]);
     check("aws s3 ls bucket", &["aws s3 ls bucket"]);
-    // The option stands where the command should be.
+    // Something else stands where the command should be.
     check("cargo --quiet build", &["cargo --quiet build"]);
+    check("cargo +nightly test", &["cargo +nightly test"]);
+    check("git p origin", &["git p origin"]);
+    check("hg push x", &["hg push x", "hg push *"]);
     check("cargo test 'a b'", &["cargo test 'a b'", "cargo test *"]);
     // A pattern could not say that the star is meant as it is written.
     check("touch '*'", &["touch *"]);
@@ -62,6 +65,7 @@ fn what_runs_any_code_is_offered_only_as_it_is() {
         "rust-gdb a",
         "jrunscript a.js",
         "ts-node x.ts",
+        "uvicorn a:b",
     ] {
         check(script, &[script]);
     }

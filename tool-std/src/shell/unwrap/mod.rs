@@ -5,6 +5,7 @@
 //! **Invariant:** one layer at a time and no recursion; the caller goes on with what it
 //! gets.
 
+mod git;
 mod scripts;
 mod table;
 
@@ -43,6 +44,8 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 pub(super) struct Layer {
     /// Where commands stand among the words.
     pub(super) inner: Vec<Range<usize>>,
+    /// Commands with words that do not stand there together.
+    pub(super) others: Vec<Vec<Word>>,
     /// Whether it is only possible that commands stand there.
     pub(super) is_guess: bool,
     /// What stands in inner commands for what is not known.
@@ -59,7 +62,7 @@ pub(super) struct Layer {
     pub(super) is_transparent: bool,
     /// Whether what is inside runs in the same folder, and finds the same files there.
     pub(super) stays: bool,
-    /// Whether it waits for a command that is not there.
+    /// Whether it waits for a command that is not there, or not all of it.
     pub(super) is_bare: bool,
 }
 
@@ -147,12 +150,19 @@ pub(super) fn unwrap(words: &[Word]) -> Layer {
     if is_assignment(&head.value) {
         return assignments(words);
     }
-    let layer = known(words, &known_name(&head.value));
+    let layer = with_others(known(words, &known_name(&head.value)), words);
     if has_longer_name(&head.value) {
         // It need not be what is known under the shorter name.
         return Layer { is_transparent: false, stays: false, ..layer };
     }
     layer
+}
+
+/// Adds what git runs under another name.
+fn with_others(layer: Layer, words: &[Word]) -> Layer {
+    let git::Inside { commands: others, is_same, is_bare } = git::inside(words);
+    let stays = if others.is_empty() { layer.stays } else { is_same };
+    Layer { others, stays, is_bare: layer.is_bare || is_bare, ..layer }
 }
 
 /// The same for what is known of a program of this name.
@@ -165,7 +175,8 @@ fn known(words: &[Word], name: &str) -> Layer {
     }
     match name {
         "." | "source" => Layer { reads_input: true, ..Layer::asking(Why::Sourced) },
-        "find" | "gfind" | "fd" | "fdfind" | "bfs" => search(words),
+        "find" | "gfind" | "bfs" => search(words, ends_with_path),
+        "fd" | "fdfind" => search(words, |_, _| false),
         "trap" => trap(words),
         "su" | "script" => with_script_option(words, 1),
         // Without this it is `su`.
@@ -279,6 +290,8 @@ fn wrapped(words: &[Word], name: &str, wrapper: &Wrapper, start: usize) -> Layer
     }
     if wrapper.kind == Kind::Script {
         return Layer {
+            // What comes at the end is a part of the script.
+            is_bare: true,
             scripts: vec![(joined(&words[at..]), Language::Bash)],
             stays: name == "eval",
             ..unread(&words[at..])
@@ -346,26 +359,35 @@ fn is_bisect(name: &str, words: &[Word]) -> bool {
 }
 
 /// `find -exec command ;`, `fd -x command`
-fn search(words: &[Word]) -> Layer {
+///
+/// `is_end` says of a word behind an option whether the command ends there; at `;` it always does.
+fn search(words: &[Word], is_end: impl Fn(&[Word], &Word) -> bool) -> Layer {
     let mut layer = Layer { placeholder: Some(Placeholder::Path("{}")), ..Layer::default() };
-    let mut at = 1;
-    while at < words.len() {
-        if is_exec(&words[at].value) {
-            let start = at + 1;
-            let is_end = |word: &Word| matches!(&*word.value, ";" | "\\;" | "+");
-            let end = words[start..].iter().position(is_end).map_or(words.len(), |end| start + end);
-            if start < end {
-                layer.inner.push(start..end);
-                // Where no word stands for the path, `fd` puts it behind them.
-                let has_place = |word: &Word| word.value.contains('{');
-                layer.open_end |= !words[start..end].iter().any(has_place);
-            }
-            layer.asks = Some(Why::Argument);
-            at = end;
+    // Also within a command: what looks like the option there may be the value of another.
+    for start in (1..words.len()).filter(|&at| is_exec(&words[at].value)).map(|at| at + 1) {
+        let ends = |at: &usize| {
+            let word = &words[*at];
+            word.value == ";" || is_end(&words[start - 1..*at], word)
+        };
+        // Written like this it is meant so, where nothing else ends it.
+        let is_quoted = |at: &usize| words[*at].value == "\\;";
+        let end = (start..words.len()).find(ends).or((start..words.len()).find(is_quoted));
+        let end = end.unwrap_or(words.len());
+        if start < end {
+            layer.inner.push(start..end);
+            // Where no word stands for the path, `fd` puts it behind them.
+            let has_place = |word: &Word| word.value.contains('{');
+            layer.open_end |= !words[start..end].iter().any(has_place);
         }
-        at += 1;
+        layer.asks = Some(Why::Argument);
     }
     layer
+}
+
+/// To `find`, a `+` ends what is run with many paths at once, right behind these.
+fn ends_with_path(before: &[Word], word: &Word) -> bool {
+    let takes_many = matches!(&*before[0].value, "-exec" | "-execdir");
+    word.value == "+" && takes_many && before.last().is_some_and(|path| path.value == "{}")
 }
 
 fn is_exec(word: &str) -> bool {

@@ -27,9 +27,12 @@ pub(super) fn shell(words: &[Word], name: &str) -> Layer {
         && matches!(&*words[1].value, "-c" | "-lc")
         && script.is_literal()
         && language != Language::Other;
+    let reads_files = words[1..=option].iter().any(|word| is_login(&word.value));
+    let is_simple = is_simple && !reads_files;
     let asks = match is_simple {
         true => None,
         false if language == Language::Other => Some(Why::OtherShell),
+        false if reads_files => Some(Why::Login),
         false => Some(Why::Wrapper),
     };
     Layer {
@@ -44,6 +47,12 @@ pub(super) fn shell(words: &[Word], name: &str) -> Layer {
 /// `-c`, also among others as in `-lc`.
 fn is_script_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('c'))
+}
+
+/// `-l`, also among others as in `-lc`: it reads what may give every word another meaning.
+fn is_login(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    word == "--login" || letters.is_some_and(|letters| letters.contains('l'))
 }
 
 /// `cmd /c dir`, `pwsh -Command Get-Date`

@@ -28,7 +28,12 @@ fn options_are_read_past() {
     check("sudo -nE -u root -- ls -l", &["ls -l"], None);
     check("xargs -0 -I{} -P4 mv {} x", &["mv {} x"], None);
     check("uv run pytest", &["pytest"], None);
-    check("find . -exec a {} ; -ok b +", &["a {}", "b"], Some(Why::Argument));
+    check("find . -exec a {} ; -ok b + ;", &["a {}", "b +"], Some(Why::Argument));
+    check("find . -exec a + {} + -ok b {} + c ;", &["a + {}", "b {} + c"], Some(Why::Argument));
+    check("find -name -exec -exec a ;", &["-exec a", "a"], Some(Why::Argument));
+    check("fd -x a {} + b", &["a {} + b"], Some(Why::Argument));
+    check("find . -exec a \\; -x ;", &["a \\; -x"], Some(Why::Argument));
+    check("find . -exec a \\;", &["a"], Some(Why::Argument));
     check("command -v git", &[], None);
     check("timeout 5", &[], None);
     check("git checkout main", &[], None);
@@ -54,7 +59,8 @@ fn an_unknown_option_makes_every_word_a_command() {
 fn scripts_are_found() {
     for (argv, script, transparent) in [
         (&["bash", "-c", "a; b"][..], "a; b", true),
-        (&["/bin/sh", "-lc", "a"], "a", true),
+        (&["/bin/sh", "-c", "a"], "a", true),
+        (&["/bin/sh", "-lc", "a"], "a", false),
         (&["bash", "-xc", "a"], "a", false),
         (&["bash", "-c", "a", "b"], "a", false),
         (&["bash", "--norc", "-c", "a"], "a", false),
@@ -72,6 +78,26 @@ fn scripts_are_found() {
         let layer = unwrap(&words);
         assert_eq!(layer.scripts.first().map(|(text, _)| &**text), Some(script), "{argv:?}");
         assert_eq!(layer.is_transparent, transparent, "{argv:?}");
+    }
+}
+
+// SH10: more words may come at the end of what is inside, too.
+#[test]
+fn what_comes_later_comes_inside() {
+    for (script, expected) in [
+        ("xargs git log", &["git log"][..]),
+        ("xargs timeout 5 nice git log", &["timeout 5 nice git log", "nice git log", "git log"]),
+        ("xargs git-log", &["git-log", "git log"]),
+        ("timeout 5 git log", &[]),
+        ("xargs sh -c 'git log'", &["sh -c 'git log'"]),
+    ] {
+        let commands = super::super::understand(script).commands;
+        let open: Vec<_> = commands.iter().filter(|it| it.open_end).map(|it| &*it.text).collect();
+        assert_eq!(open, expected, "{script}");
+    }
+    for script in ["xargs watch git log", "xargs git for-each-repo --config=a"] {
+        let asks = super::super::understand(script).commands[1].asks;
+        assert_eq!(asks, Some(Why::Wrapper), "{script}");
     }
 }
 
