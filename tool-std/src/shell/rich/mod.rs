@@ -328,6 +328,10 @@ impl<'s> Scanner<'s> {
         }
         if frame.is_at_program() {
             let value = word.value.as_str();
+            // It only turns the exit code round.
+            if value == "!" && !quoted && frame.words.is_empty() && !frame.redirected {
+                return Ok(());
+            }
             let is_time = value == "time" && !quoted;
             if is_reserved(value) && !is_time {
                 return Err(Why::Compound);

@@ -37,6 +37,21 @@ fn redirections_are_taken_out_of_commands() {
 }
 
 #[test]
+fn an_exit_code_that_is_turned_round_is_that_of_the_command() {
+    for (script, commands) in [
+        ("! grep -q x y", &["grep -q x y"][..]),
+        ("! a && ! b | c", &["a", "b", "c"]),
+        ("! ! a", &["a"]),
+        ("(! a); ! (b)", &["a", "b"]),
+    ] {
+        assert_eq!(texts(script), commands, "{script}");
+    }
+    for script in ["!", "! && a", "> x ! a", "'!' a", "time ! a", "!a", "x=1 ! a"] {
+        assert!(scan(script).is_err(), "{script}");
+    }
+}
+
+#[test]
 fn a_file_is_opened_after_what_stands_before_it() {
     for (script, before) in [
         ("a; b > x; c", &["a"][..]),
@@ -107,7 +122,6 @@ fn doubt_ends_the_scan() {
         ("a=(b c)", Why::Compound),
         ("if a; then b; fi", Why::Compound),
         ("{ a; }", Why::Compound),
-        ("! a", Why::Compound),
         ("time ! a", Why::Compound),
         ("time if a; then b; fi", Why::Compound),
         ("echo `a`", Why::Backtick),
