@@ -6,6 +6,7 @@
 //! **Invariant:** nothing here knows a tool by its name.
 
 mod approvals;
+mod arguments;
 mod ask;
 mod decision;
 mod fingerprint;
@@ -20,6 +21,7 @@ mod written;
 pub use self::approvals::{
     ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoredApproval,
 };
+pub(crate) use self::arguments::Arguments;
 #[cfg(feature = "mcp")]
 pub(crate) use self::ask::unanswered;
 pub(crate) use self::ask::{Answering, Backstage, Desk, Settled, Taken, Waiting, Witness};

@@ -7,11 +7,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::core::Core;
 use super::files;
 use crate::context::{Context, Sight, Visibility};
-use crate::permission::{Action, Grantee, Mode, Names, Rule, Ruleset};
-use crate::tool::{Definition, Subject};
+use crate::permission::{Action, Arguments, Grantee, Mode, Names, Rule, Ruleset};
+use crate::tool::{Definition, Subject, Tool};
+use crate::toolset::{View, is_about_files};
 
 /// What the rules let the call show under `permission`.
 ///
@@ -29,15 +32,17 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     if !restricts(&rules) {
         return Sight::EVERYTHING;
     }
+    let tools = core.toolset.everything();
+    let rules = about_what_is_shown(&rules, &tools);
     let own = [cx.tool().as_str()];
     let (names, is_shared) = match view.definition(own[0]) {
-        Some(tool) => (Names::from(tool).and(own), tool.permission() == permission),
+        Some(tool) => (view.names(tool).and(own), tool.permission() == permission),
         None => (Names::from(&own), false),
     };
     let laws = Laws {
         own: rules.about(names),
         is_shared,
-        others: others(core, cx, permission, &rules, is_shared),
+        others: others(&view, &tools, cx, permission, &rules, is_shared),
     };
     if laws.are_everything() {
         return Sight::EVERYTHING;
@@ -46,11 +51,11 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
     let to = Grantee::new(cx.tool().clone(), permission);
     let (core, session) = (Arc::clone(core), cx.session().clone());
-    let roots = files::several_roots(&session);
+    let ways = files::ways(&session, &rules);
     let stored = core.stored(cx.session());
     Sight::judged_by(move |asked: &str, absolute: &Path, is_named| {
         let mut subject = Subject::path(asked, absolute);
-        subject.seen_from(&roots);
+        subject.seen_from(&ways);
         let is_answered = |rule: &Rule| {
             rule.pattern.is_any()
                 || mode == Mode::Bypass
@@ -96,7 +101,8 @@ impl Laws {
 /// The rules about every other tool that has the permission, and those about the permission
 /// where it is not the tool's own.
 fn others(
-    core: &Core,
+    view: &View,
+    tools: &[Arc<dyn Tool>],
     cx: &Context,
     permission: &str,
     rules: &Ruleset,
@@ -104,14 +110,14 @@ fn others(
 ) -> Vec<Ruleset> {
     let mut laws: Vec<Ruleset> = Vec::new();
     if !is_shared {
-        laws.push(rules.about(&[permission]));
+        laws.push(rules.about(view.names_of(permission)));
     }
-    for tool in core.toolset.everything() {
+    for tool in tools {
         let definition = tool.definition();
         if definition.permission() != permission || definition.name == *cx.tool() {
             continue;
         }
-        let law = about_files(rules, definition);
+        let law = about_files(rules, view, definition);
         if !laws.contains(&law) {
             laws.push(law);
         }
@@ -122,9 +128,12 @@ fn others(
 
 /// What rules about a tool say about files, also for others: not that it is asked about
 /// whenever it is called, nor that nobody is to have it.
-fn about_files(rules: &Ruleset, tool: &Definition) -> Ruleset {
-    let rules = rules.about(tool);
-    let is_hidden = rules.hides_all(&tool.into());
+fn about_files(rules: &Ruleset, view: &View, tool: &Definition) -> Ruleset {
+    let names = view.names(tool);
+    let rules = rules.about(names.clone());
+    // Who forbids every path forbids the tool.
+    let of_subjects = |rule: &Rule| Rule { argument: None, ..rule.clone() };
+    let is_hidden = Ruleset::new(rules.rules().iter().map(of_subjects)).hides_all(&names);
     let permission = [tool.permission()];
     let permission = Names::from(&permission);
     let is_about_files = |rule: &&Rule| {
@@ -138,8 +147,27 @@ fn about_files(rules: &Ruleset, tool: &Definition) -> Ruleset {
     Ruleset::new(rules.rules().iter().filter(is_about_files).cloned())
 }
 
+/// The rules without those on arguments that hold no paths: nothing is sent to what is shown.
+fn about_what_is_shown(rules: &Ruleset, tools: &[Arc<dyn Tool>]) -> Ruleset {
+    let is_about_it = |rule: &&Rule| rule.argument.is_none() || is_about_files(rule, tools.iter());
+    Ruleset::new(rules.rules().iter().filter(is_about_it).cloned())
+}
+
+/// The arguments of what is shown: there are none, and rules on paths are about it.
+struct Shown;
+
+impl Arguments for Shown {
+    fn value(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn is_path(&self, _: &Rule) -> bool {
+        true
+    }
+}
+
 fn decisive<'r>(rules: &'r Ruleset, subject: &Subject) -> Option<&'r Rule> {
-    rules.decisive(subject, &|_| None, true)
+    rules.decisive(subject, &Shown, true)
 }
 
 /// Whether a rule could leave something out.

@@ -7,6 +7,7 @@
 mod agent;
 mod filter;
 mod model;
+mod rules;
 mod search;
 mod select;
 #[cfg(test)]
@@ -23,13 +24,14 @@ use tokio::sync::watch;
 pub use self::agent::AgentProfile;
 use self::filter::Filter;
 pub use self::model::ModelProfile;
+pub(crate) use self::rules::is_about_files;
+#[cfg(feature = "cli")]
+pub(crate) use self::rules::{nearly_names, passed_over};
 #[cfg(feature = "cli")]
 pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
 pub(crate) use self::view::Policy;
 pub use self::view::View;
-#[cfg(feature = "cli")]
-pub(crate) use self::view::{nearly_names, passed_over};
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
 use crate::permission::{Mode, Rule, Ruleset};

@@ -112,6 +112,14 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_found() {
         (&["ask read_file"], all),
         (&["ask read_file(.env)"], &asked),
         (&["deny edit(.env)"], all),
+        (&["deny read_file(path: .env)"], open),
+        (&["deny read(path: *.env)"], open),
+        (&["deny *(path: .env)"], open),
+        (&["deny read_file(path: .env)", "allow read"], all),
+        (&["deny read_file(path: *)", "allow read_file(path: *.rs)"], open),
+        (&["deny read_file(path: *)"], all),
+        (&["ask read_file(path: .env)"], &asked),
+        (&["deny glob_files(pattern: *.env)"], all),
     ] {
         let found = under(&folder, rules, "glob_files", json!({ "pattern": "*" })).await.unwrap();
         let mut found: Vec<_> = found.lines().collect();
@@ -128,6 +136,7 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
     for (rules, is_found) in [
         (&["deny read_file(*.env)"][..], false),
         (&["ask read_file(*.env)"], false),
+        (&["deny read_file(path: .env)"], false),
         (&["deny read_file"], true),
         (&["deny read_file(sub/*)"], true),
         (&["deny edit(.env)"], true),
