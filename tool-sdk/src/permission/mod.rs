@@ -44,4 +44,5 @@ pub(crate) use self::prompt::{mixed, spelt};
 pub use self::rule::{Action, InvalidRule, Rule, Scope};
 pub(crate) use self::ruleset::Names;
 pub use self::ruleset::Ruleset;
+pub(crate) use self::written::rules_of_profile;
 pub use self::written::{WrittenRule, WrittenRules};

@@ -372,6 +372,17 @@ impl Toolset {
         self.clone().for_session(session).view()
     }
 
+    /// What this audience sees now, and what each agent that was registered does, with its name.
+    #[cfg(feature = "cli")]
+    pub(crate) fn views(&self) -> Vec<(Option<String>, Arc<View>)> {
+        let names: Vec<_> = self.read().filter.agents.iter().map(|it| it.name.clone()).collect();
+        let of_agent = |name: String| {
+            let session = Session::new("").with_agent(&*name);
+            (Some(name), self.view_for(&session))
+        };
+        std::iter::once((None, self.view())).chain(names.into_iter().map(of_agent)).collect()
+    }
+
     /// Whether `view` is what this audience sees now.
     pub(crate) fn shows(&self, view: &Arc<View>) -> bool {
         Arc::ptr_eq(&self.read().view, view)
