@@ -84,6 +84,7 @@ async fn gates(
     frame.record(&*shown, &decision, reply.as_ref())?;
     match decision.action {
         Action::Allow => {
+            frame.let_by(decision.by);
             if reply.is_some() {
                 // Somebody looked at the repeats and said yes.
                 frame.allow_repeat();

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::core::Core;
 use super::files;
 use crate::context::{Context, Sight, Visibility};
+use crate::effect::RiskClass;
 use crate::permission::{Action, Arguments, Grantee, Mode, Names, Rule, Ruleset};
 use crate::tool::{Definition, Subject, Tool};
 use crate::toolset::{View, is_about_files};
@@ -19,9 +20,9 @@ use crate::toolset::{View, is_about_files};
 /// What the rules let the call show under `permission`.
 ///
 /// A file that somebody would have to be asked about is left out like one that is denied,
-/// unless that was approved before; but only of the former it is told that it is there. A rule
-/// that asks about everything was answered when the call was let through, and so was one
-/// about the tool itself that asks about what the call names.
+/// unless that was approved before; but only of the former it is told that it is there. What asks
+/// about everything was answered when somebody let the call through, and so was a rule about the
+/// tool itself that asks about what the call names.
 pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let view = core.toolset.view_for(cx.session());
     let policy = cx.session().policy();
@@ -29,7 +30,11 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
         Some(policy) => view.rules().with(&policy.rules),
         None => view.rules().clone(),
     };
-    if !restricts(&rules) {
+    let mode = policy.as_ref().and_then(|policy| policy.mode);
+    let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
+    // A call that a rule let through was asked nothing: what the rule does not allow is not shown.
+    let asks = mode.default_action(RiskClass::Read) == Action::Ask && !cx.is_answered();
+    if !restricts(&rules) && !asks {
         return Sight::EVERYTHING;
     }
     let tools = core.toolset.everything();
@@ -44,33 +49,41 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
         is_shared,
         others: others(&view, &tools, cx, permission, &rules, is_shared),
     };
-    if laws.are_everything() {
+    let asks = asks && is_shared;
+    if laws.are_everything() && !asks {
         return Sight::EVERYTHING;
     }
-    let mode = policy.as_ref().and_then(|policy| policy.mode);
-    let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
     let to = Grantee::new(cx.tool().clone(), permission);
     let (core, session) = (Arc::clone(core), cx.session().clone());
     let ways = files::ways(&session, &rules);
     let stored = core.stored(cx.session());
+    let was_answered = cx.is_answered();
     Sight::judged_by(move |asked: &str, absolute: &Path, is_named| {
         let mut subject = Subject::path(asked, absolute);
         subject.seen_from(&ways);
-        let is_answered = |rule: &Rule| {
-            rule.pattern.is_any()
-                || mode == Mode::Bypass
+        let is_approved = || {
+            mode == Mode::Bypass
                 || core.kept(&session).approvals.covers(&to, &subject)
                 || stored.as_ref().is_some_and(|stored| stored.covers(&to, &subject))
         };
-        let told = |rule: &Rule, was_asked: bool| match rule.action {
+        let told = |action: Action, was_asked: bool| match action {
             Action::Allow => Visibility::Shown,
             Action::Deny => Visibility::Hidden,
-            Action::Ask if was_asked || is_answered(rule) => Visibility::Shown,
+            Action::Ask if was_asked || is_approved() => Visibility::Shown,
             Action::Ask => Visibility::OnRequest,
         };
-        let own = decisive(&laws.own, &subject).map(|rule| told(rule, is_named));
-        let others = laws.of_others(&subject).map(|rule| told(rule, false));
-        others.chain(own).max().unwrap_or(Visibility::Shown)
+        let own = match decisive(&laws.own, &subject) {
+            Some(rule) => {
+                let was_asked = is_named || was_answered && rule.pattern.is_any();
+                told(rule.action, was_asked)
+            }
+            None if asks => told(Action::Ask, is_named),
+            None => Visibility::Shown,
+        };
+        let others = laws.of_others(&subject);
+        // That reading asks whenever it is done is said of no file.
+        let others = others.map(|rule| told(rule.action, rule.pattern.is_any()));
+        others.max().unwrap_or(Visibility::Shown).max(own)
     })
 }
 

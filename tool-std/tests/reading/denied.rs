@@ -282,6 +282,35 @@ async fn outside_nothing_is_shown_but_what_was_asked_about() {
     assert_eq!(found, place.join("a/b").display().to_string());
 }
 
+// PA6, F145: where everything asks, a rule for one folder allows no more than it names.
+#[tokio::test]
+async fn what_asks_is_not_shown_because_a_folder_is_allowed() {
+    let folder = folder(SECRETS);
+    let registry = Registry::builder().add(tools![read_file, glob_files]).build().unwrap();
+    let found = async |mode: Mode, rules: &[&str], reply: Option<Reply>| {
+        let rules = rules.iter().map(|rule| rule.parse::<Rule>().unwrap());
+        let pipeline = Pipeline::new(registry.clone()).mode(mode).rules(rules);
+        let pipeline = pipeline.approver(Scripted::new(reply));
+        let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+        let call = Call::new("glob_files", json!({ "pattern": "*" }).to_string());
+        let outcome = pipeline.call(&session, call).await;
+        let text = outcome.text().into_owned();
+        text.lines().filter(|line| !line.starts_with('(')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = ["main.rs", ".env", "sub/.env", "sub/a.rs"];
+    for (mode, asks) in [(Mode::Auto, &["ask read"][..]), (Mode::Strict, &[])] {
+        let found = async |rules: &[&str], reply| found(mode, &[asks, rules].concat(), reply).await;
+        assert_eq!(found(&["allow read(.)"], None).await, ["No files found."]);
+        let some = found(&["allow read(.)", "allow read(sub/*)"], None).await;
+        assert_eq!(some, ["sub/.env", "sub/a.rs"]);
+        assert_eq!(found(&["allow glob_files"], None).await, all);
+        // Who was asked whether the folder may be searched has said so.
+        assert_eq!(found(&[], Some(Reply::Once)).await, all);
+        let patterns = vec![".".to_owned()];
+        assert_eq!(found(&[], Some(Reply::Session { patterns })).await, all);
+    }
+}
+
 // What somebody would have to be asked about is not shown without asking.
 #[tokio::test]
 async fn what_would_be_asked_about_is_left_out_until_it_is_approved() {
