@@ -77,7 +77,11 @@ pub(crate) fn passed_over<'t>(
         return Vec::new();
     }
     let is_meant = |tool: &Arc<dyn Tool>| {
-        tool.definition().names().any(|name| name == named) && takes(tool.as_ref(), argument)
+        let definition = tool.definition();
+        // An alias that is the permission, too, means what shares it.
+        let is_own = definition.name == *named || definition.permission() != named;
+        let is_named = definition.names().any(|name| name == named) && is_own;
+        is_named && takes(tool.as_ref(), argument)
     };
     if tools.clone().any(is_meant) {
         return Vec::new();
