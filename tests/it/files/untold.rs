@@ -12,6 +12,8 @@ const RULES: &[&[&str]] = &[
     &["allow edit", "deny read(*.env)"],
     &["allow edit", "ask read(*.env)"],
     &["allow edit", "deny read_file(*.env)"],
+    &["allow edit", "deny read_file(path: *.env)"],
+    &["allow edit", "deny read(path: .env)"],
     &["allow edit", "deny read", "allow read(*.txt)"],
 ];
 

@@ -293,6 +293,26 @@ async fn an_answer_that_was_not_offered_is_told_as_such() {
     assert!(warnings[0].contains("`session` is not offered"), "{warnings:?}");
 }
 
+// F76: whoever grants patterns of their own is told when these are not what was asked about.
+#[tokio::test]
+async fn an_approval_that_does_not_cover_the_call_is_told() {
+    for (patterns, is_told) in
+        [(&["a"][..], false), (&["b", "a"], false), (&["b"], true), (&["overwrite(a)"], true)]
+    {
+        let log = Log::default();
+        let patterns = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
+        let (pipeline, _) = answered_by(&log, [Reply::Session { patterns }]);
+        let mut events = pipeline.subscribe();
+        assert!(overwrite_a(&pipeline, &log).await.result.is_ok());
+        let told = warnings(&mut events);
+        assert_eq!(
+            told.iter().any(|it| it.contains("do not cover this call")),
+            is_told,
+            "{told:?}"
+        );
+    }
+}
+
 // F82: a question that nobody takes to a person is a no, but not that of a person.
 #[tokio::test]
 async fn a_dropped_question_is_nobodys_no() {

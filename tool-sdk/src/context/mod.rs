@@ -63,6 +63,7 @@ pub struct Context {
     started: Instant,
     timeout: Option<Duration>,
     cancel: Option<Cancel>,
+    answered: bool,
 }
 
 impl Context {
@@ -78,6 +79,7 @@ impl Context {
             started: Instant::now(),
             timeout: None,
             cancel: None,
+            answered: false,
         }
     }
 
@@ -101,7 +103,19 @@ impl Context {
             started,
             timeout: Some(timeout),
             cancel: call.cancel.clone(),
+            answered: false,
         }
+    }
+
+    /// Says whether somebody who was asked let the call run, now or before.
+    #[inline]
+    pub(crate) fn answered(self, answered: bool) -> Self {
+        Self { answered, ..self }
+    }
+
+    /// Whether somebody who was asked let the call run, and no rule did.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answered
     }
 
     /// Sends signals of the call to `sink`.

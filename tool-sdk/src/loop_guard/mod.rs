@@ -2,7 +2,8 @@
 //!
 //! The pipeline asks [`LoopGuard::begin`] before every call, after the hooks and before
 //! the decision, and tells the [`History`] of the session what became of it. A repeat counts
-//! only while the result stays the same, so that a poll whose answer changes is no loop.
+//! only while the result stays the same, so that a poll whose answer changes is no loop, and a call
+//! that still runs or waits for an answer has none that it could repeat.
 //!
 //! **Invariant:** nothing here refuses a call. It says what it found; the pipeline decides.
 
@@ -21,7 +22,7 @@ const WINDOW: usize = 64;
 ///
 /// The third call in a row with the same tool, the same arguments and the same result so far
 /// is one; so is the third round of up to four calls. Somebody may allow it, and counting
-/// starts anew. The tenth call of that kind within the last 64 is refused, whatever was allowed.
+/// starts anew. Calls that are made at once are no loop: what still runs has no result. The tenth call of that kind within the last 64 is refused, whatever was allowed.
 ///
 /// Cheap to clone; the history belongs to the session.
 ///
@@ -232,7 +233,7 @@ impl History {
             facts => digest::mixed(key_of(result), digest::hash(2, facts.as_bytes())),
         };
         if let Some(call) = self.recent().call(number) {
-            call.result = Some(result);
+            call.end = End::Gave(result);
         }
     }
 
@@ -245,9 +246,12 @@ impl History {
         let mut recent = self.recent();
         let Some(&mut Past { key, .. }) = recent.call(number) else { return };
         let before = recent.before(number).find(|call| call.key == key);
-        let result = before.and_then(|call| call.result);
+        let end = match before.map(|call| call.end) {
+            Some(End::Gave(result)) => End::Gave(result),
+            _ => End::Nothing,
+        };
         if let Some(call) = recent.call(number) {
-            call.result = result;
+            call.end = end;
         }
     }
 
@@ -281,7 +285,7 @@ struct Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        let calls = [Past { key: 0, result: None }; WINDOW];
+        let calls = [Past { key: 0, end: End::Open }; WINDOW];
         Self { calls, endings: [0; 1024], next: 0, counted_from: 0 }
     }
 }
@@ -299,14 +303,27 @@ const fn ending(key: u64) -> usize {
 #[derive(Clone, Copy, Debug)]
 struct Past {
     key: u64,
-    /// None while the call runs.
-    result: Option<u64>,
+    end: End,
+}
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It still runs, or waits for an answer.
+    Open,
+    /// It did not run, and nobody knows what it would have given.
+    Nothing,
+    /// It gave this.
+    Gave(u64),
 }
 
 impl Past {
     /// Whether this call was `older` again, as far as is known.
     fn repeats(&self, older: &Past) -> bool {
-        let changed = self.result.zip(older.result).is_some_and(|(new, old)| new != old);
+        let changed = match (self.end, older.end) {
+            (End::Gave(new), End::Gave(old)) => new != old,
+            _ => false,
+        };
         self.key == older.key && !changed
     }
 }
@@ -318,7 +335,7 @@ impl Recent {
         if number >= WINDOW as u64 {
             self.endings[ending(oldest.key)] -= 1;
         }
-        *oldest = Past { key, result: None };
+        *oldest = Past { key, end: End::Open };
         self.endings[ending(key)] += 1;
         self.next += 1;
         Ticket(Some(number))
@@ -341,6 +358,12 @@ impl Recent {
         self.before(self.next)
     }
 
+    /// The newest call, and those of the last `most` that are over.
+    fn counted(&self, most: usize) -> impl Iterator<Item = &Past> + Clone {
+        let calls = self.newest().take(most).enumerate();
+        calls.filter(|(at, call)| *at == 0 || call.end != End::Open).map(|(_, call)| call)
+    }
+
     /// Whether the newest call, whose key is `key`, is the only one of its kind.
     fn is_alone(&self, key: u64) -> bool {
         self.endings[ending(key)] == 1 || !self.newest().skip(1).any(|call| call.key == key)
@@ -349,13 +372,13 @@ impl Recent {
     /// What the newest call, whose key is `key`, repeats.
     #[cold]
     fn judge(&self, key: u64, threshold: u32, settings: &Settings) -> Finding {
-        let identical = self.newest().filter(|call| call.key == key);
+        let identical = self.counted(usize::MAX).filter(|call| call.key == key);
         let times = rounds(identical, 1);
         if times >= settings.hard_stop {
             return Finding::Stopped { times };
         }
         let counted = usize::try_from(self.next - self.counted_from).unwrap_or(usize::MAX);
-        let in_a_row = self.newest().take(counted);
+        let in_a_row = self.counted(counted);
         (1..=settings.max_cycle)
             .map(|cycle| (cycle, rounds(in_a_row.clone(), cycle)))
             .find(|&(_, times)| times >= threshold)

@@ -6,6 +6,7 @@
 //! **Invariant:** nothing here knows a tool by its name.
 
 mod approvals;
+mod arguments;
 mod ask;
 mod decision;
 mod fingerprint;
@@ -20,6 +21,7 @@ mod written;
 pub use self::approvals::{
     ApprovalStore, Approvals, Grant, GrantSource, Grantee, Loaded, StoredApproval,
 };
+pub(crate) use self::arguments::Arguments;
 #[cfg(feature = "mcp")]
 pub(crate) use self::ask::unanswered;
 pub(crate) use self::ask::{Answering, Backstage, Desk, Settled, Taken, Waiting, Witness};
@@ -42,4 +44,5 @@ pub(crate) use self::prompt::{mixed, spelt};
 pub use self::rule::{Action, InvalidRule, Rule, Scope};
 pub(crate) use self::ruleset::Names;
 pub use self::ruleset::Ruleset;
+pub(crate) use self::written::rules_of_profile;
 pub use self::written::{WrittenRule, WrittenRules};

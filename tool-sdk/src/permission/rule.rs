@@ -18,7 +18,7 @@ pub enum Action {
     Allow,
     /// Ask somebody.
     Ask,
-    /// Refuse it; nothing lifts that.
+    /// Refuse it; no approval, hook or mode lifts that.
     Deny,
 }
 
@@ -171,10 +171,21 @@ impl Rule {
         Ok(Self { argument: argument.map(str::to_owned), ..rule })
     }
 
-    /// What would be the name of an argument, were there a blank behind its `:`.
+    /// What would be the name of an argument, were it written like one.
     pub(crate) fn nearly_names(&self) -> Option<&str> {
-        let (name, _) = self.pattern.as_str().split_once(':')?;
+        let (name, _) = self.pattern.as_str().split_once([':', '='])?;
+        let name = name.trim_end();
         (self.argument.is_none() && is_name(name)).then_some(name)
+    }
+
+    /// How to write the name of the argument that it nearly names. Only in its long form a rule has
+    /// it as the short form wants it.
+    #[cfg(feature = "cli")]
+    pub(crate) fn well_named(&self, name: &str) -> String {
+        match named_argument(self.pattern.as_str()) {
+            Some(_) => format!("with `argument = \"{name}\"` beside the pattern"),
+            None => format!("as `{name}: ` with a blank"),
+        }
     }
 
     /// Sets whose it is.
@@ -211,10 +222,16 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
+/// The quotes in which shells, formats and texts put what is one thing.
+const QUOTES: [[char; 2]; 5] = [['"', '"'], ['\'', '\''], ['`', '`'], ['“', '”'], ['‘', '’']];
+
 /// What is wrong with a pattern that stands in quotes, as in a shell.
 pub(super) fn quoted(pattern: &str) -> Option<&'static str> {
-    let inside = pattern.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inside.filter(|inside| !inside.contains('"')).map(|_| "its pattern must stand without quotes")
+    let is_in = |quotes: &[char; 2]| {
+        let inside = pattern.strip_prefix(quotes[0]).and_then(|rest| rest.strip_suffix(quotes[1]));
+        inside.is_some_and(|inside| !inside.contains(quotes))
+    };
+    QUOTES.iter().any(is_in).then_some("its pattern must stand without quotes")
 }
 
 impl fmt::Display for Rule {
@@ -270,6 +287,7 @@ mod tests {
     fn rules_read_as_they_are_written() {
         for text in [
             "allow run(git *)",
+            "allow run('git' push 'x y')",
             "deny *",
             "ask edit(path: *.env)",
             "allow fetch(https://a.b/*)",
@@ -310,6 +328,8 @@ mod tests {
         };
         assert_eq!(nearly("deny edit(path:secrets/*)").as_deref(), Some("path"));
         assert_eq!(nearly("deny fetch(https://a.b/*)").as_deref(), Some("https"));
+        assert_eq!(nearly("deny edit(path : secrets/*)").as_deref(), Some("path"));
+        assert_eq!(nearly("deny edit(path=secrets/*)").as_deref(), Some("path"));
         for text in ["deny edit(path: x)", "deny edit(a/b:c)", "deny edit", "deny run(git x:y)"] {
             assert_eq!(nearly(text), None, "{text}");
         }
@@ -326,6 +346,9 @@ mod tests {
             ("deny run(rm *)", "has no blanks"),
             ("run(\"git push *\")", "without quotes"),
             ("run(cmd: \"git push *\")", "without quotes"),
+            ("run('git push *')", "without quotes"),
+            ("run(`git push *`)", "without quotes"),
+            ("run(“git push *”)", "without quotes"),
         ] {
             let error = Rule::parse(Action::Allow, text).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

@@ -2,7 +2,8 @@
 //!
 //! **Invariant:** what is written has no say in whose rules they are; whoever reads them says.
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::rule::quoted;
 use super::{Action, InvalidRule, Pattern, Rule, Scope};
@@ -112,6 +113,35 @@ impl WrittenRule {
         rule.argument = self.argument;
         Ok(if self.locked { rule.locked() } else { rule })
     }
+}
+
+/// The rules of a profile, which others write as well as programs: as strict as [`WrittenRule`],
+/// and with all that a rule keeps that was written out.
+pub(crate) fn rules_of_profile<'de, D>(from: D) -> Result<Vec<Rule>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Kept {
+        permission: String,
+        pattern: Option<String>,
+        argument: Option<String>,
+        action: Action,
+        #[serde(default)]
+        locked: bool,
+        #[serde(default)]
+        scope: Scope,
+        #[serde(default)]
+        origin: String,
+    }
+    let read = |kept: Kept| {
+        let Kept { permission, pattern, argument, action, locked, scope, origin } = kept;
+        let rule = WrittenRule { permission, pattern, argument, action, locked }.read()?;
+        Ok(rule.scope(scope).origin(origin))
+    };
+    let kept = Vec::<Kept>::deserialize(from)?;
+    kept.into_iter().map(read).collect::<Result<_, InvalidRule>>().map_err(D::Error::custom)
 }
 
 #[cfg(test)]

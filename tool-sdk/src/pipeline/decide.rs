@@ -5,11 +5,9 @@
 use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use serde_json::Value;
-
 use super::Checked;
+use super::arguments::Given;
 use super::ask::{self, Answered};
-use super::files;
 use super::frame::Frame;
 use super::hooks::{self, Heard};
 use super::run::aborted;
@@ -86,6 +84,7 @@ async fn gates(
     frame.record(&*shown, &decision, reply.as_ref())?;
     match decision.action {
         Action::Allow => {
+            frame.let_by(decision.by);
             if reply.is_some() {
                 // Somebody looked at the repeats and said yes.
                 frame.allow_repeat();
@@ -196,31 +195,26 @@ fn judging(
         let (own, all) = match rules {
             None => (None, None),
             Some(policy) => {
-                let own = view_rules.with(&policy.rules.about(frame.definition));
+                let own = view_rules.with(&policy.rules.about(view.names(frame.definition)));
                 (Some(own), Some(view.rules().with(&policy.rules)))
             }
         };
         let all = all.as_ref().unwrap_or_else(|| view.rules());
+        let given = Given::new(frame, prepared, arguments, cx, all);
         let has_files = || subjects.iter().flatten().any(|it| it.absolute().is_some());
         if !all.is_empty() && has_files() {
-            let roots = files::several_roots(frame.session);
-            subjects.iter_mut().flatten().for_each(|subject| subject.seen_from(&roots));
+            subjects.iter_mut().flatten().for_each(|subject| subject.seen_from(given.ways()));
         }
-        let parsed: OnceCell<Value> = OnceCell::new();
-        let argument = |name: &str| {
-            let value = parsed.get_or_init(|| serde_json::from_str(arguments).unwrap_or_default());
-            frame.argument(value, name)
-        };
         let dangerous = prepared.is_dangerous();
         let stored = OnceCell::new();
         let decision = Case {
             own: own.as_ref().unwrap_or(view_rules),
-            all,
+            elsewhere: &|permission| all.about(view.names_of(permission)),
             modes: Modes::new(view.mode(), session.and_then(|policy| policy.mode)),
             trusting: Settings::of(frame.session).safe_commands,
             class: frame.definition.risk.class,
             subjects: subjects.as_deref(),
-            argument: &argument,
+            arguments: &given,
             required: prepared.approval_required(cx),
             approved: &|subject| !dangerous && approved(frame, prepared, &stored, subject),
             writable: frame.core.writable.as_deref(),

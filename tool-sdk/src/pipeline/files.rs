@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::context::Session;
+use crate::permission::{Action, Ruleset};
+use crate::tool::Way;
 #[cfg(feature = "workspace")]
 use crate::workspace::Workspace;
 
@@ -18,10 +20,18 @@ pub(super) fn roots(_: &Session) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// The folders that relative paths start in, where there are several.
-pub(super) fn several_roots(session: &Session) -> Vec<PathBuf> {
+/// The ways on which `rules` that forbid mean a file, beside where it is.
+pub(super) fn ways(session: &Session, rules: &Ruleset) -> Vec<Way> {
+    if rules.rules().iter().all(|rule| rule.action == Action::Allow) {
+        return Vec::new();
+    }
     let roots = roots(session);
-    if roots.len() > 1 { roots } else { Vec::new() }
+    let mut ways = rules.ways(&roots);
+    // Of one root, every path is told as a relative one.
+    if roots.len() > 1 {
+        ways.extend(roots.into_iter().map(|place| Way { place, name: PathBuf::new() }));
+    }
+    ways
 }
 
 /// Whether tools that read through a workspace are refused what is at `path`.

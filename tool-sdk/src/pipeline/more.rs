@@ -116,13 +116,13 @@ impl Wish {
         let mode = policy.and_then(|policy| policy.mode);
         let to = grantee(tool.definition(), subject);
         Case {
-            own: &rules.about(tool.definition()),
-            all: &rules,
+            own: &rules.about(view.names(tool.definition())),
+            elsewhere: &|permission| rules.about(view.names_of(permission)),
             modes: Modes::new(view.mode(), mode),
             trusting: false,
             class: RiskClass::Execute,
             subjects: Some(std::slice::from_ref(subject)),
-            argument: &|_| None,
+            arguments: &|_: &str| None,
             required: None,
             approved: &|subject| {
                 core.kept(cx.session()).approvals.covers(&to, subject)

@@ -56,6 +56,7 @@ pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, param_type, struc
 pub use self::path::WorkspacePath;
 pub use self::shown::Shown;
 pub use self::subject::Subject;
+pub(crate) use self::subject::Way;
 #[cfg(feature = "hooks")]
 pub(crate) use self::wording::Wording;
 use crate::call::{Note, RawArgs};
@@ -135,6 +136,13 @@ pub trait Tool: Send + Sync + 'static {
         self.definition().parameters.default_of(name).cloned()
     }
 
+    /// Whether the argument `name`, by any of its names, is known to hold paths of files. What a
+    /// rule forbids of such an argument holds wherever calls without it touch the files.
+    fn takes_path(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// Why no call of it could ever be right, where that is known; no registry takes it then.
     fn unusable(&self) -> Option<String> {
         None
@@ -161,6 +169,14 @@ pub trait Prepared: Send {
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         let _ = cx;
         None
+    }
+
+    /// The paths among the arguments, also those that are no [`subjects`](Self::subjects), such as
+    /// the folder in which something is run: a rule that forbids such an argument means the path in
+    /// all its spellings.
+    fn paths(&self, cx: &Context) -> Vec<Subject> {
+        let _ = cx;
+        Vec::new()
     }
 
     /// Whether somebody must be asked; `None` leaves it to the rules.

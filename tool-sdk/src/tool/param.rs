@@ -72,6 +72,8 @@ impl<T> Deref for Args<T> {
 /// one piece of code takes the arguments of every tool.
 #[derive(Debug)]
 pub struct ParamType {
+    /// Which type it is.
+    pub(crate) id: fn() -> TypeId,
     /// The type's schema.
     pub(crate) schema: SchemaFn,
     /// Decodes the value at the start of a text; says how many bytes it took.
@@ -111,6 +113,7 @@ trait Facts {
 
 impl<T: Param> Facts for T {
     const PARAM: &'static ParamType = &ParamType {
+        id: TypeId::of::<T>,
         schema: schema_of::<T>,
         decode: decode::<T>,
         optional: || absent::<T>().is_some(),

@@ -23,6 +23,14 @@ pub(super) fn absolute(decode: impl FnOnce(), session: &Session) -> Vec<(String,
     paths.iter().filter_map(absolute).collect()
 }
 
+/// Whether an argument of this type holds paths, as far as that is known of a type.
+pub(super) fn are_in(argument: TypeId) -> bool {
+    fn is_one_of<T: 'static>(argument: TypeId) -> bool {
+        argument == TypeId::of::<T>() || argument == TypeId::of::<Option<T>>()
+    }
+    is_one_of::<WorkspacePath>(argument) || is_one_of::<Vec<WorkspacePath>>(argument)
+}
+
 /// Every path that came with the arguments of a call, or stands in for one that did not.
 #[derive(Debug, Default)]
 pub(in crate::tool) struct Paths {

@@ -1,6 +1,6 @@
 //! Stands where tools have no folders, and so no paths among their arguments.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 
 use super::{Subject, Table};
 use crate::context::Context;
@@ -11,6 +11,11 @@ use crate::context::Session;
 #[cfg(feature = "hooks")]
 pub(super) fn absolute(_: impl FnOnce(), _: &Session) -> Vec<(String, String)> {
     Vec::new()
+}
+
+/// No argument holds one.
+pub(super) fn are_in(_: TypeId) -> bool {
+    false
 }
 
 #[derive(Debug, Default)]

@@ -53,6 +53,26 @@ pub struct Subject {
     written_below: Option<Arc<[PathBuf]>>,
 }
 
+/// A folder or file that has another name: a root, in which relative paths start, or the end of a
+/// link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// Where it is, without links.
+    pub(crate) place: PathBuf,
+    /// What it is called; nothing for a root.
+    pub(crate) name: PathBuf,
+}
+
+impl Way {
+    /// What `path` is called on this way.
+    fn to(&self, path: &Path) -> Option<String> {
+        let rest = path.strip_prefix(&self.place).ok()?;
+        let is_end = rest.as_os_str().is_empty();
+        let name = if is_end { self.name.clone() } else { self.name.join(rest) };
+        name.into_os_string().into_string().ok()
+    }
+}
+
 /// How a path was sent, where that is not its text. It is the same subject, however that was.
 #[derive(Clone, Debug, Default, Eq)]
 struct Sent(Option<Box<str>>);
@@ -132,12 +152,11 @@ impl Subject {
         self
     }
 
-    /// Says what it is called below each of these folders: a rule that forbids a relative path
-    /// means it in all of them.
-    pub(crate) fn seen_from(&mut self, roots: &[PathBuf]) {
+    /// Says what else it is called, when there are these ways to where it is: a rule that forbids
+    /// it means it by any of the names.
+    pub(crate) fn seen_from(&mut self, ways: &[Way]) {
         let Some(path) = &self.path else { return };
-        let names = roots.iter().filter_map(|root| path.strip_prefix(root).ok()?.to_str());
-        self.below = names.map(str::to_owned).collect();
+        self.below = ways.iter().filter_map(|way| way.to(path)).collect();
     }
 
     /// Judges it under another permission than the tool's.

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::select::{any_forbids, any_selects};
-use crate::permission::{Action, Mode, Pattern, Rule, Scope};
+use crate::permission::{Action, Mode, Pattern, Rule, Scope, rules_of_profile};
 use crate::tool::Definition;
 
 /// What one kind of agent has of a toolset.
@@ -49,7 +49,7 @@ pub struct AgentProfile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
     /// Its rules; they stand behind those of the user.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "rules_of_profile", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// How much it does without asking, when that is less than the toolset allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,5 +198,29 @@ mod tests {
 
         // A list that is misspelt must not leave everything.
         assert!(serde_json::from_str::<AgentProfile>(r#"{"name": "a", "onyl": []}"#).is_err());
+
+        let written = serde_json::to_string(&profile).unwrap();
+        assert_eq!(serde_json::from_str::<AgentProfile>(&written).unwrap(), profile);
+    }
+
+    // F72, F104: a rule of an agent is read like one of anybody else.
+    #[test]
+    fn rules_of_profiles_are_read_like_others() {
+        let read = |rule: &str| {
+            let text = format!(r#"{{"name": "a", "rules": [{{"action": "deny", {rule}}}]}}"#);
+            let profile: Result<AgentProfile, _> = serde_json::from_str(&text);
+            profile.map(|it| it.rules[0].to_string()).map_err(|error| error.to_string())
+        };
+        let rule = r#""permission": " look_up ", "pattern": " secrets/* ""#;
+        assert_eq!(read(rule).unwrap(), "deny look_up(secrets/*)");
+        for (rule, why) in [
+            (r#""permission": "look_up", "pattern": "'secrets/*'""#, "without quotes"),
+            (r#""permission": "look_up", "pattern": " ""#, "`pattern` is empty"),
+            (r#""permission": "look_up", "argument": "path""#, "needs a `pattern`"),
+            (r#""permission": "deny look_up""#, "has blanks"),
+        ] {
+            let error = read(rule).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

@@ -7,6 +7,7 @@
 mod agent;
 mod filter;
 mod model;
+mod rules;
 mod search;
 mod select;
 #[cfg(test)]
@@ -23,13 +24,14 @@ use tokio::sync::watch;
 pub use self::agent::AgentProfile;
 use self::filter::Filter;
 pub use self::model::ModelProfile;
+pub(crate) use self::rules::is_about_files;
+#[cfg(feature = "cli")]
+pub(crate) use self::rules::{nearly_names, passed_over};
 #[cfg(feature = "cli")]
 pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
 pub(crate) use self::view::Policy;
 pub use self::view::View;
-#[cfg(feature = "cli")]
-pub(crate) use self::view::{nearly_names, passed_over};
 use crate::context::Session;
 use crate::hook::{Hook, Priority, Registered};
 use crate::permission::{Mode, Rule, Ruleset};
@@ -368,6 +370,17 @@ impl Toolset {
         }
         drop(state);
         self.clone().for_session(session).view()
+    }
+
+    /// What this audience sees now, and what each agent that was registered does, with its name.
+    #[cfg(feature = "cli")]
+    pub(crate) fn views(&self) -> Vec<(Option<String>, Arc<View>)> {
+        let names: Vec<_> = self.read().filter.agents.iter().map(|it| it.name.clone()).collect();
+        let of_agent = |name: String| {
+            let session = Session::new("").with_agent(&*name);
+            (Some(name), self.view_for(&session))
+        };
+        std::iter::once((None, self.view())).chain(names.into_iter().map(of_agent)).collect()
     }
 
     /// Whether `view` is what this audience sees now.

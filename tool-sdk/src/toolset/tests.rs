@@ -534,15 +534,19 @@ fn a_rule_on_an_argument_that_some_tools_lack_is_told() {
             "additionalProperties": false,
         }));
         let permission = Some("edit".into());
-        toy(Definition { parameters: schema.unwrap(), permission, ..definition(name) })
+        Definition { parameters: schema.unwrap(), permission, ..definition(name) }
     };
-    let registry = Registry::builder().add(one("put", "what")).add(one("patch", "lines"));
+    // That one of them has the permission as an alias does not make it less of one.
+    let aliases = ["edit", "change"].map(ToolName::from_static).to_vec();
+    let put = toy(Definition { aliases, ..one("put", "what") });
+    let registry = Registry::builder().add(put).add(toy(one("patch", "lines")));
     let rules = [
         "deny edit(what: x)",
         "ask edit(what: x)",
         "allow edit(what: x)",
         "deny put(what: x)",
         "deny p*(what: x)",
+        "deny change(what: x)",
     ];
     let rules = rules.map(|rule| rule.parse::<Rule>().unwrap());
     let view = Toolset::new(registry.build().unwrap()).with_rules(rules).view();

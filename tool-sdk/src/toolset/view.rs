@@ -13,17 +13,20 @@ use std::sync::{Arc, OnceLock};
 
 use super::filter::Filter;
 use super::model::ModelProfile;
+use super::rules::{Synonyms, passed_over, unmatched};
 use super::search;
 use crate::effect::RiskClass;
 use crate::name::ToolName;
-use crate::permission::{Action, Mode, Rule, Ruleset};
+use crate::permission::{Action, Mode, Names, Rule, Ruleset};
 use crate::registry::Index;
-use crate::tool::{Definition, Flags, Label, Subject, Tool};
+use crate::tool::{Definition, Flags, Label, Tool};
 
 /// What an audience sees at one moment: it never changes.
 pub struct View {
     entries: Vec<Entry>,
     rules: Ruleset,
+    /// The names under which permissions are forbidden.
+    synonyms: Synonyms,
     /// The rules that speak of nothing that there is.
     unmatched: Vec<Rule>,
     mode: Mode,
@@ -44,14 +47,14 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    fn new(definition: &Definition, rules: &Ruleset, mode: Mode) -> Self {
-        let own = rules.about(definition);
+    fn new(definition: &Definition, names: &Names<'_>, rules: &Ruleset, mode: Mode) -> Self {
+        let own = rules.about(names.clone());
         let class = definition.risk.class;
         let settled = own.settled(mode, class);
         // What may execute anything may also only read, so the mode alone does not hide it.
         let banned = mode.forbids(class) && class == RiskClass::Write;
         let label = OnceLock::new();
-        Self { hidden: banned || own.hides_all(&definition.into()), rules: own, settled, label }
+        Self { hidden: banned || own.hides_all(names), rules: own, settled, label }
     }
 
     /// Of a tool that there is not: nothing holds for its calls.
@@ -80,15 +83,16 @@ impl Entry {
         tool: &Arc<dyn Tool>,
         filter: &Filter,
         profile: Option<&ModelProfile>,
-        rules: &Ruleset,
-        mode: Mode,
+        synonyms: &Synonyms,
+        (rules, mode): (&Ruleset, Mode),
     ) -> Option<Self> {
         let refined =
             match hooked(adapted(tool.as_ref(), filter, profile), tool.definition(), filter)? {
                 Cow::Borrowed(_) => None,
                 Cow::Owned(definition) => Some(Box::new(definition)),
             };
-        let policy = Policy::new(tool.definition(), rules, mode);
+        let names = synonyms.names(tool.definition());
+        let policy = Policy::new(tool.definition(), &names, rules, mode);
         Some(Self { tool: Arc::clone(tool), policy, refined })
     }
 
@@ -165,11 +169,12 @@ impl View {
         filter: &Filter,
     ) -> Self {
         let (rules, mode) = filter.law();
+        let synonyms = Synonyms::of(all.clone());
         let mut unmatched = unmatched(&rules, all.clone());
         let profile = filter.profile();
         let mut entries: Vec<Entry> = all
             .filter(|tool| filter.admits(tool.definition()))
-            .filter_map(|tool| Entry::new(tool, filter, profile, &rules, mode))
+            .filter_map(|tool| Entry::new(tool, filter, profile, &synonyms, (&rules, mode)))
             .collect();
         entries.sort_by(|a, b| a.tool.definition().name.cmp(&b.tool.definition().name));
         if let Some(profile) = profile {
@@ -181,13 +186,13 @@ impl View {
         };
         let more: Vec<Rule> = rules.rules().iter().filter(is_more).cloned().collect();
         unmatched.extend(more);
-        Self { unmatched, ..Self::of(entries, rules, mode) }
+        Self { unmatched, synonyms, ..Self::of(entries, rules, mode) }
     }
 
     fn of(entries: Vec<Entry>, rules: Ruleset, mode: Mode) -> Self {
         let index = Index::new(entries.iter().map(|entry| entry.tool.definition()));
-        let (unmatched, texts) = Default::default();
-        Self { entries, rules, unmatched, mode, index, texts }
+        let (synonyms, unmatched, texts) = Default::default();
+        Self { entries, rules, synonyms, unmatched, mode, index, texts }
     }
 
     /// Where the tool called `name` stands.
@@ -216,8 +221,9 @@ impl View {
     /// The rules that speak of no tool and of no permission that there is, also for another
     /// audience: most likely somebody mistyped a name, or left out the blank behind that of an
     /// argument, as in `edit(path:secrets/*)`. Also those that forbid or ask about an argument and
-    /// name what tools share of which some do not have it, such as `deny edit(path: x)` beside a tool
-    /// for patches: calls of these pass.
+    /// name what tools share of which some do not have it, such as `deny edit(content: x)` beside a
+    /// tool for patches: calls of these pass. One that is known to hold paths is not among them,
+    /// since the rule then speaks of files, whoever touches them.
     ///
     /// A permission that tools only ask for while they run is not known here.
     ///
@@ -239,6 +245,16 @@ impl View {
     #[must_use]
     pub fn unmatched_rules(&self) -> &[Rule] {
         &self.unmatched
+    }
+
+    /// The names under which rules speak of a tool.
+    pub(crate) fn names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
+        self.synonyms.names(tool)
+    }
+
+    /// The names under which rules speak of a permission.
+    pub(crate) fn names_of<'n>(&'n self, permission: &'n str) -> Names<'n> {
+        self.synonyms.names_of(permission)
     }
 
     /// How much is done without asking.
@@ -328,71 +344,6 @@ impl View {
             None => make(self).into(),
         }
     }
-}
-
-/// The rules that speak of none of the tools, nor of what any tool may touch, and those in which
-/// a blank is missing behind the name of an argument.
-fn unmatched<'a>(
-    rules: &Ruleset,
-    all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
-) -> Vec<Rule> {
-    let speaks_of = |rule: &Rule, tool: &dyn Tool| {
-        rule.speaks_of(&tool.definition().into())
-            && rule.argument.as_deref().is_none_or(|argument| takes(tool, argument))
-    };
-    let speaks_of_any = |rule: &&Rule| {
-        rule.speaks_of(&(&Subject::PERMISSIONS).into())
-            || all.clone().any(|tool| speaks_of(rule, tool.as_ref()))
-    };
-    let lacks_a_blank = |rule: &&Rule| all.clone().any(|tool| nearly_names(rule, tool.as_ref()));
-    let is_unmatched = |rule: &&Rule| !speaks_of_any(rule) || lacks_a_blank(rule);
-    rules.rules().iter().filter(is_unmatched).cloned().collect()
-}
-
-/// Whether the rule would name an argument of the tool, were there a blank behind the `:`.
-pub(crate) fn nearly_names(rule: &Rule, tool: &dyn Tool) -> bool {
-    rule.nearly_names()
-        .is_some_and(|name| rule.speaks_of(&tool.definition().into()) && has_parameter(tool, name))
-}
-
-/// The tools of which a rule that forbids something of an argument lets all calls pass, because
-/// they have no such argument, though it names what they share with others. A rule with the
-/// name of a tool that has it means that one.
-pub(crate) fn passed_over<'t>(
-    rule: &Rule,
-    tools: impl Iterator<Item = &'t Arc<dyn Tool>> + Clone,
-) -> Vec<&'t str> {
-    let named = rule.permission.as_str();
-    let argument = rule.argument.as_deref().filter(|_| rule.action != Action::Allow);
-    let Some(argument) = argument.filter(|_| !named.contains(['*', '?'])) else {
-        return Vec::new();
-    };
-    let is_meant = |tool: &Arc<dyn Tool>| {
-        tool.definition().names().any(|name| name == named) && takes(tool.as_ref(), argument)
-    };
-    if tools.clone().any(is_meant) {
-        return Vec::new();
-    }
-    let lacks = |tool: &&Arc<dyn Tool>| {
-        rule.speaks_of(&tool.definition().into()) && !takes(tool.as_ref(), argument)
-    };
-    tools.filter(lacks).map(|tool| tool.definition().name.as_str()).collect()
-}
-
-/// Whether a tool may have the argument `name`, by any of its names.
-fn takes(tool: &dyn Tool, name: &str) -> bool {
-    let parameters = &tool.definition().parameters;
-    let is_open = parameters.as_map().get("additionalProperties") != Some(&false.into());
-    is_open
-        // Of one that models are not told about, there is a default.
-        || tool.default_of(name).is_some()
-        || has_parameter(tool, name)
-}
-
-/// Whether a tool says that it has the argument `name`, by any of its names.
-fn has_parameter(tool: &dyn Tool, name: &str) -> bool {
-    let parameters = &tool.definition().parameters;
-    tool.spellings(name).into_iter().any(|name| parameters.property(name).is_some())
 }
 
 /// Which name of a tool is close to `lower`, and how far it is; of equals, the first.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tool_sdk::process::Spawn;
-use tool_sdk::{Context, Output, Subject, ToolError, tool};
+use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
 
 use super::facts::Facts;
 use super::judged::Judged;
@@ -30,7 +30,7 @@ pub async fn shell(
     command: Vec<String>,
     /// The folder to run it in, relative to the workspace or absolute inside it.
     #[arg(default = ".")]
-    workdir: String,
+    workdir: WorkspacePath,
     /// How long it may run, in milliseconds.
     #[arg(default = 120_000, range = 1..=600_000)]
     timeout_ms: u64,
@@ -44,14 +44,14 @@ pub async fn shell(
     Judged::argv(&command).whole()?;
     let spawn = Spawn::exec(program, args)
         .env(environment(&[])?)
-        .folder(folder(cx, &workdir)?)
+        .folder(folder(cx, workdir.as_str())?)
         .sandbox(confined::policy(cx))
         .title(command.join(" "));
     once::run(spawn, timeout_ms, cx).await
 }
 
 fn subjects(args: &ShellArgs, cx: &Context) -> Vec<Subject> {
-    let judged = || Judged::argv(&args.command).subjects(&base(cx, &args.workdir));
+    let judged = || Judged::argv(&args.command).subjects(&base(cx, args.workdir.as_str()));
     patch::subjects(&args.command.join(" "), judged)
 }
 
@@ -61,7 +61,7 @@ fn facts(args: &ShellArgs, cx: &Context) -> Vec<(&'static str, String)> {
 
 fn with_facts<T>(args: &ShellArgs, cx: &Context, look: impl FnOnce(Facts<'_>) -> T) -> Option<T> {
     let (judged, env) = (Judged::argv(&args.command), environment(&[]).ok()?);
-    let folder = folder(cx, &args.workdir).ok();
+    let folder = folder(cx, args.workdir.as_str()).ok();
     Some(look(Facts { judged: &judged, shell: None, folder, env }))
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tool_sdk::process::Processes;
-use tool_sdk::{Context, Output, Subject, ToolError, tool};
+use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
 
 use super::confined::{self, Confinement};
 use super::patch;
@@ -40,7 +40,7 @@ pub async fn exec_command(
     cmd: String,
     /// The folder to run it in, relative to the workspace or absolute inside it.
     #[arg(default = ".")]
-    workdir: String,
+    workdir: WorkspacePath,
     /// Another shell than bash to read it.
     shell: Option<String>,
     /// Whether the shell reads its start-up files.
@@ -64,7 +64,7 @@ pub async fn exec_command(
     cx: &Context,
 ) -> Result<Output, ToolError> {
     let line = Line { script: &cmd, shell: shell.as_deref(), login, env: &env, tty };
-    let spawn = line.spawn()?.folder(folder(cx, &workdir)?);
+    let spawn = line.spawn()?.folder(folder(cx, workdir.as_str())?);
     let spawn = spawn.terminal(tty).until(cx.closed()).sandbox(confined::policy(cx));
     let record = spawn.record();
     let processes = Processes::of(cx.session());
@@ -111,15 +111,15 @@ fn line(args: &ExecCommandArgs) -> Line<'_> {
 }
 
 fn subjects(args: &ExecCommandArgs, cx: &Context) -> Vec<Subject> {
-    patch::subjects(&args.cmd, || line(args).subjects(&base(cx, &args.workdir)))
+    patch::subjects(&args.cmd, || line(args).subjects(&base(cx, args.workdir.as_str())))
 }
 
 fn facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
-    line(args).facts(&args.workdir, cx)
+    line(args).facts(args.workdir.as_str(), cx)
 }
 
 fn preview(args: &ExecCommandArgs, cx: &Context) -> Option<Value> {
-    confined::preview(line(args).shown(&args.workdir, cx), cx)
+    confined::preview(line(args).shown(args.workdir.as_str(), cx), cx)
 }
 
 fn suggestions(args: &ExecCommandArgs) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! `shell_command`: a command line that ends with the call.
 
 use serde_json::Value;
-use tool_sdk::{Context, Output, Subject, ToolError, tool};
+use tool_sdk::{Context, Output, Subject, ToolError, WorkspacePath, tool};
 
 use super::judged::Judged;
 use super::program::{Line, base, folder};
@@ -27,13 +27,13 @@ pub async fn shell_command(
     command: String,
     /// The folder to run it in, relative to the workspace or absolute inside it.
     #[arg(default = ".")]
-    workdir: String,
+    workdir: WorkspacePath,
     /// How long it may run, in milliseconds.
     #[arg(default = 120_000, range = 1..=600_000)]
     timeout_ms: u64,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let spawn = line(&command).spawn()?.folder(folder(cx, &workdir)?);
+    let spawn = line(&command).spawn()?.folder(folder(cx, workdir.as_str())?);
     let spawn = spawn.sandbox(confined::policy(cx));
     once::run(spawn, timeout_ms, cx).await
 }
@@ -47,15 +47,17 @@ fn judged(args: &ShellCommandArgs) -> Judged<'_> {
 }
 
 fn subjects(args: &ShellCommandArgs, cx: &Context) -> Vec<Subject> {
-    patch::subjects(&args.command, || line(&args.command).subjects(&base(cx, &args.workdir)))
+    patch::subjects(&args.command, || {
+        line(&args.command).subjects(&base(cx, args.workdir.as_str()))
+    })
 }
 
 fn facts(args: &ShellCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
-    line(&args.command).facts(&args.workdir, cx)
+    line(&args.command).facts(args.workdir.as_str(), cx)
 }
 
 fn preview(args: &ShellCommandArgs, cx: &Context) -> Option<Value> {
-    confined::preview(line(&args.command).shown(&args.workdir, cx), cx)
+    confined::preview(line(&args.command).shown(args.workdir.as_str(), cx), cx)
 }
 
 fn suggestions(args: &ShellCommandArgs) -> Vec<String> {

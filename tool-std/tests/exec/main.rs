@@ -10,6 +10,8 @@ mod facts;
 #[cfg(target_os = "linux")]
 mod load;
 mod looking;
+#[cfg(feature = "fs")]
+mod named;
 mod once;
 mod pushing;
 mod reading;

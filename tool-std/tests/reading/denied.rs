@@ -112,6 +112,14 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_found() {
         (&["ask read_file"], all),
         (&["ask read_file(.env)"], &asked),
         (&["deny edit(.env)"], all),
+        (&["deny read_file(path: .env)"], open),
+        (&["deny read(path: *.env)"], open),
+        (&["deny *(path: .env)"], open),
+        (&["deny read_file(path: .env)", "allow read"], all),
+        (&["deny read_file(path: *)", "allow read_file(path: *.rs)"], open),
+        (&["deny read_file(path: *)"], all),
+        (&["ask read_file(path: .env)"], &asked),
+        (&["deny glob_files(pattern: *.env)"], all),
     ] {
         let found = under(&folder, rules, "glob_files", json!({ "pattern": "*" })).await.unwrap();
         let mut found: Vec<_> = found.lines().collect();
@@ -128,6 +136,7 @@ async fn what_is_denied_to_the_tool_that_reads_is_not_searched_by_name() {
     for (rules, is_found) in [
         (&["deny read_file(*.env)"][..], false),
         (&["ask read_file(*.env)"], false),
+        (&["deny read_file(path: .env)"], false),
         (&["deny read_file"], true),
         (&["deny read_file(sub/*)"], true),
         (&["deny edit(.env)"], true),
@@ -271,6 +280,35 @@ async fn outside_nothing_is_shown_but_what_was_asked_about() {
     let found = json!({ "path": place.join("a"), "pattern": "*" });
     let found = under(&inside, allow, "glob_files", found).await.unwrap();
     assert_eq!(found, place.join("a/b").display().to_string());
+}
+
+// PA6, F145: where everything asks, a rule for one folder allows no more than it names.
+#[tokio::test]
+async fn what_asks_is_not_shown_because_a_folder_is_allowed() {
+    let folder = folder(SECRETS);
+    let registry = Registry::builder().add(tools![read_file, glob_files]).build().unwrap();
+    let found = async |mode: Mode, rules: &[&str], reply: Option<Reply>| {
+        let rules = rules.iter().map(|rule| rule.parse::<Rule>().unwrap());
+        let pipeline = Pipeline::new(registry.clone()).mode(mode).rules(rules);
+        let pipeline = pipeline.approver(Scripted::new(reply));
+        let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+        let call = Call::new("glob_files", json!({ "pattern": "*" }).to_string());
+        let outcome = pipeline.call(&session, call).await;
+        let text = outcome.text().into_owned();
+        text.lines().filter(|line| !line.starts_with('(')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = ["main.rs", ".env", "sub/.env", "sub/a.rs"];
+    for (mode, asks) in [(Mode::Auto, &["ask read"][..]), (Mode::Strict, &[])] {
+        let found = async |rules: &[&str], reply| found(mode, &[asks, rules].concat(), reply).await;
+        assert_eq!(found(&["allow read(.)"], None).await, ["No files found."]);
+        let some = found(&["allow read(.)", "allow read(sub/*)"], None).await;
+        assert_eq!(some, ["sub/.env", "sub/a.rs"]);
+        assert_eq!(found(&["allow glob_files"], None).await, all);
+        // Who was asked whether the folder may be searched has said so.
+        assert_eq!(found(&[], Some(Reply::Once)).await, all);
+        let patterns = vec![".".to_owned()];
+        assert_eq!(found(&[], Some(Reply::Session { patterns })).await, all);
+    }
 }
 
 // What somebody would have to be asked about is not shown without asking.

@@ -85,7 +85,9 @@ impl Grant {
             return self.pattern.is_any();
         }
         match subject.absolute() {
-            Some(_) => subject.spellings().any(|text| self.pattern.matches(text)),
+            Some(_) => subject
+                .spellings()
+                .any(|path| self.pattern.matches(path) || self.pattern.matches_path(path)),
             None => self.pattern.matches_literally(subject.text()),
         }
     }

@@ -115,8 +115,19 @@ mod tests {
     fn a_file_is_covered_under_either_spelling() {
         let edit = grantee("edit");
         let file = Subject::path("src/a.rs", "/w/src/a.rs");
-        for (pattern, covered) in [("src/*", true), ("/w/src/*", true), ("a.rs", false)] {
-            assert_eq!(Grant::new(edit.clone(), pattern).covers(&edit, &file), covered);
+        for (pattern, covered) in [
+            ("src/*", true),
+            ("/w/src/*", true),
+            ("a.rs", false),
+            // F72: as in a rule that allows.
+            ("src/", true),
+            ("./src//*", true),
+            ("/w/lib/../src/a.rs", true),
+            ("sr/", false),
+            ("./a.rs", false),
+        ] {
+            let grant = Grant::new(edit.clone(), pattern);
+            assert_eq!(grant.covers(&edit, &file), covered, "{pattern}");
         }
     }
 }

@@ -236,6 +236,16 @@ impl Reply {
         matches!(self, Self::Once | Self::Session { .. } | Self::Always { .. })
     }
 
+    /// Whether it is a yes to patterns, of which one says something.
+    pub(crate) fn names_patterns(&self) -> bool {
+        match self {
+            Self::Session { patterns } | Self::Always { patterns } => {
+                patterns.iter().any(|pattern| !pattern.trim().is_empty())
+            }
+            Self::Once | Self::Reject | Self::RejectWith { .. } => false,
+        }
+    }
+
     /// `once`, `session`, `always`, `reject` or `reject_with`.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {

@@ -14,8 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 use self::reasons::Reasons;
-use super::ruleset::Argument;
-use super::{Action, Mode, Modes, Rule, Ruleset};
+use super::{Action, Arguments, Mode, Modes, Rule, Ruleset};
 use crate::effect::RiskClass;
 use crate::tool::Subject;
 
@@ -81,8 +80,8 @@ pub(crate) struct Floor {
 pub(crate) struct Case<'a> {
     /// The rules that speak of the tool.
     pub(crate) own: &'a Ruleset,
-    /// All rules, for subjects under another permission.
-    pub(crate) all: &'a Ruleset,
+    /// The rules that speak of another permission, for subjects that are judged under it.
+    pub(crate) elsewhere: &'a dyn Fn(&str) -> Ruleset,
     pub(crate) modes: Modes,
     /// Whether lists of what does nothing but read count.
     pub(crate) trusting: bool,
@@ -90,7 +89,7 @@ pub(crate) struct Case<'a> {
     pub(crate) class: RiskClass,
     /// What the call touches, when the tool says.
     pub(crate) subjects: Option<&'a [Subject]>,
-    pub(crate) argument: Argument<'a>,
+    pub(crate) arguments: &'a dyn Arguments,
     /// Whether the tool wants somebody asked.
     pub(crate) required: Option<bool>,
     /// Whether an approval covers a subject.
@@ -151,7 +150,7 @@ impl Case<'_> {
     fn unjudged(&self) -> Option<Floor> {
         // A tool that needs nobody asked has said so for what it does not name, too.
         let silent = self.subjects.is_none() && self.required != Some(false);
-        let rule = if silent { self.own.unanswered() } else { None }?;
+        let rule = if silent { self.own.unanswered(self.arguments) } else { None }?;
         let reason = format!(
             "the tool does not say what it touches, so that the rule `{rule}`{} cannot be judged",
             origin(rule)
@@ -174,12 +173,12 @@ impl Case<'_> {
     }
 
     fn by_rules(&self, subject: &Subject, class: RiskClass, alone: bool) -> Decision {
-        let own = self.own.decisive(subject, self.argument, alone);
-        let elsewhere = subject.permission().map(|permission| self.all.about(&[permission]));
+        let own = self.own.decisive(subject, self.arguments, alone);
+        let elsewhere = subject.permission().map(self.elsewhere);
         let rule = match &elsewhere {
             None => own,
             // Under another permission, what is said of the tool itself only tightens.
-            Some(others) => [others.decisive(subject, self.argument, alone), own]
+            Some(others) => [others.decisive(subject, self.arguments, alone), own]
                 .into_iter()
                 .enumerate()
                 .filter_map(|(at, rule)| rule.filter(|it| at == 0 || it.action != Action::Allow))
@@ -262,7 +261,7 @@ impl Case<'_> {
                 || subject.beginnings().iter().any(|it| rule.pattern.may_begin(it))
         };
         let denies = |rule: &&Rule| rule.action == Action::Deny && is_meant(rule);
-        let elsewhere = subject.permission().map(|permission| self.all.about(&[permission]));
+        let elsewhere = subject.permission().map(self.elsewhere);
         let rules = elsewhere.as_ref().unwrap_or(self.own);
         let Some(rule) = rules.rules().iter().find(denies) else { return decided };
         let why = subject.reason().map(|why| format!(": {why}")).unwrap_or_default();

@@ -33,19 +33,21 @@ impl Setup {
     fn decide_as(&self, class: RiskClass) -> Decision {
         let all = Ruleset::new(self.rules.clone());
         let own = all.about(NAMES);
+        let elsewhere = |permission: &str| all.about(&[permission]);
         let approved = |subject: &Subject| self.approved.iter().any(|it| it == subject.text());
-        Case { class, approved: &approved, ..self.case(&all, &own) }.decide()
+        let case = self.case(&own);
+        Case { class, approved: &approved, elsewhere: &elsewhere, ..case }.decide()
     }
 
-    fn case<'a>(&'a self, all: &'a Ruleset, own: &'a Ruleset) -> Case<'a> {
+    fn case<'a>(&'a self, own: &'a Ruleset) -> Case<'a> {
         Case {
             own,
-            all,
+            elsewhere: &|_| Ruleset::default(),
             modes: Modes::new(self.mode, self.also),
             trusting: !self.distrusting,
             class: RiskClass::Execute,
             subjects: Some(&self.subjects),
-            argument: &|_| None::<Value>,
+            arguments: &|_: &str| None::<Value>,
             required: self.required,
             approved: &|_| false,
             writable: self.writable.as_deref(),
@@ -177,7 +179,7 @@ fn a_hook_lifts_no_more_than_the_mode_that_asks_nobody() {
     // The tool does not say what it touches, so nobody knows whether the rule means it.
     let silent = Setup { opinions: vec![opinion(Action::Allow)], ..Setup::default() };
     let all = Ruleset::new(["deny run(curl *)".parse().unwrap()]);
-    let decision = Case { subjects: None, ..silent.case(&all, &all.about(NAMES)) }.decide();
+    let decision = Case { subjects: None, ..silent.case(&all.about(NAMES)) }.decide();
     assert_eq!((decision.action, decision.by), (Action::Ask, By::Unjudged));
 }
 

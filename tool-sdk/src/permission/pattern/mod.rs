@@ -14,6 +14,7 @@
 mod path;
 
 use std::fmt;
+use std::path::is_separator;
 
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +117,17 @@ impl Pattern {
     /// The same where a bare name holds at any depth.
     pub(crate) fn matches_path_at_any_depth(&self, path: &str) -> bool {
         self.path.as_ref().is_some_and(|pattern| pattern.matches(path, true))
+    }
+
+    /// What stands before the first wildcard, when that begins like a path: up to the name that
+    /// has the wildcard, or all of it.
+    pub(crate) fn place(&self) -> Option<&str> {
+        let text = std::str::from_utf8(&self.parts).ok()?;
+        let plain = match text.find(['*', '?']) {
+            Some(at) => &text[..text[..at].rfind(is_separator)?],
+            None => text.trim_end_matches(is_separator),
+        };
+        (!plain.is_empty()).then_some(plain)
     }
 
     /// Whether `subject`, or what comes after any `/` in it, matches.

@@ -2,11 +2,12 @@
 
 mod names;
 mod number;
+mod ways;
 
 use serde_json::{Number, Value};
 
 pub(crate) use self::names::Names;
-use super::{Action, Case, Mode, Rule};
+use super::{Action, Arguments, Case, Mode, Rule};
 use crate::effect::RiskClass;
 use crate::tool::Subject;
 
@@ -29,9 +30,6 @@ use crate::tool::Subject;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ruleset(Vec<Rule>);
-
-/// The value of an argument, looked up only when a rule speaks of one.
-pub(crate) type Argument<'a> = &'a dyn Fn(&str) -> Option<Value>;
 
 impl Ruleset {
     /// Puts rules together: by scope, and within a scope in the given order.
@@ -72,12 +70,12 @@ impl Ruleset {
         let looks_inside = self.0.iter().any(|rule| rule.argument.is_some());
         let case = Case {
             own: self,
-            all: self,
+            elsewhere: &|_| Self::default(),
             modes: mode.into(),
             trusting: true,
             class,
             subjects: None,
-            argument: &|_| None,
+            arguments: &|_: &str| None,
             required: None,
             approved: &|_| false,
             writable: None,
@@ -114,10 +112,22 @@ impl Ruleset {
     pub(crate) fn decisive(
         &self,
         subject: &Subject,
-        argument: Argument<'_>,
+        arguments: &dyn Arguments,
         alone: bool,
     ) -> Option<&Rule> {
-        let matching = || self.0.iter().filter(|rule| rule.matches(subject, argument, alone));
+        let says = |rule: &Rule| rule.matches(subject, arguments, alone);
+        let said = self.last(says);
+        if subject.absolute().is_none() || self.0.iter().all(|rule| rule.argument.is_none()) {
+            return said;
+        }
+        // What rules on arguments mean by files only tightens what is said of the call.
+        let meant = self.last(|rule| says(rule) || rule.means_file(subject, arguments));
+        let least = said.map_or(Action::Allow, |rule| rule.action);
+        meant.filter(|rule| rule.action > least).or(said)
+    }
+
+    fn last(&self, matches: impl Fn(&Rule) -> bool) -> Option<&Rule> {
+        let matching = || self.0.iter().filter(|rule| matches(rule));
         let locked = || matching().filter(|rule| rule.locked);
         locked()
             .find(|rule| rule.action == Action::Deny)
@@ -128,12 +138,15 @@ impl Ruleset {
     /// A rule that forbids or asks about some of what a tool touches, and that no later
     /// rule for everything overrides: what becomes of it when the tool does not say what it
     /// touches?
-    pub(crate) fn unanswered(&self) -> Option<&Rule> {
+    pub(crate) fn unanswered(&self, arguments: &dyn Arguments) -> Option<&Rule> {
         let whole = |rule: &Rule| rule.argument.is_none() && rule.pattern.is_any();
         let last = self.0.iter().rposition(whole);
         self.0.iter().enumerate().find_map(|(at, rule)| {
             let stands = rule.locked || last.is_none_or(|last| at > last);
-            let partial = rule.argument.is_none() && !rule.pattern.is_any();
+            let partial = match &rule.argument {
+                Some(_) => rule.is_about_files(arguments),
+                None => !rule.pattern.is_any(),
+            };
             (stands && partial && rule.action != Action::Allow).then_some(rule)
         })
     }
@@ -157,7 +170,7 @@ impl Rule {
         }
     }
 
-    fn matches(&self, subject: &Subject, argument: Argument<'_>, alone: bool) -> bool {
+    fn matches(&self, subject: &Subject, arguments: &dyn Arguments, alone: bool) -> bool {
         // What it is a part of is judged by all rules.
         let is_whole = self.action == Action::Allow || self.pattern.is_any();
         if subject.is_only_forbidden() && is_whole {
@@ -166,7 +179,9 @@ impl Rule {
         match &self.argument {
             // One argument does not vouch for everything else that a call touches.
             Some(_) if self.action == Action::Allow && (subject.is_opaque() || !alone) => false,
-            Some(name) => argument(name).is_some_and(|value| self.matches_value(&value, subject)),
+            Some(name) => arguments
+                .value(name)
+                .is_some_and(|value| self.matches_value(&value, subject, arguments)),
             // Nobody understood it, so nothing but a rule for everything allows it, or for just this.
             None if subject.is_opaque() && self.action == Action::Allow => {
                 self.pattern.is_any()
@@ -174,6 +189,19 @@ impl Rule {
             }
             None => self.matches_spelling(subject),
         }
+    }
+
+    /// Whether it is about an argument that the call has not, and that holds the path of a file.
+    fn is_about_files(&self, arguments: &dyn Arguments) -> bool {
+        self.argument.as_deref().is_some_and(|name| arguments.value(name).is_none())
+            && arguments.is_path(self)
+    }
+
+    /// Whether it means `subject` by the path of a file, though the call has no such argument:
+    /// the file is the same, whoever opens it.
+    fn means_file(&self, subject: &Subject, arguments: &dyn Arguments) -> bool {
+        let is_unknown = self.action == Action::Allow && subject.is_opaque();
+        !is_unknown && self.is_about_files(arguments) && self.matches_spelling(subject)
     }
 
     fn matches_spelling(&self, subject: &Subject) -> bool {
@@ -197,19 +225,27 @@ impl Rule {
         }
     }
 
-    fn matches_value(&self, value: &Value, subject: &Subject) -> bool {
+    fn matches_value(&self, value: &Value, subject: &Subject, arguments: &dyn Arguments) -> bool {
+        let matches_item = |item| self.matches_value(item, subject, arguments);
         match value {
             // The same path has many spellings, and what was sent is only one.
             Value::String(text) if subject.is_sent_as(text) => self.matches_spelling(subject),
-            Value::String(text) => self.matches_text(text),
+            Value::String(text) => self.matches_text(text) || self.matches_path_of(text, arguments),
             // A rule that permits means every item, one that forbids means any.
             Value::Array(items) if self.action == Action::Allow => {
-                !items.is_empty() && items.iter().all(|item| self.matches_value(item, subject))
+                !items.is_empty() && items.iter().all(matches_item)
             }
-            Value::Array(items) => items.iter().any(|item| self.matches_value(item, subject)),
+            Value::Array(items) => items.iter().any(matches_item),
             Value::Number(number) => self.matches_number(number),
             other => self.matches_text(&other.to_string()),
         }
+    }
+
+    /// Whether it forbids the path that the argument with this text means, which may be no
+    /// subject, such as the folder in which a command is run.
+    fn matches_path_of(&self, text: &str, arguments: &dyn Arguments) -> bool {
+        let is_meant = |path: &Subject| path.is_sent_as(text) && self.matches_spelling(path);
+        self.action != Action::Allow && arguments.paths().iter().any(is_meant)
     }
 
     /// Whether the pattern is the number, or matches how it is written.

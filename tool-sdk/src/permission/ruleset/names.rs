@@ -2,7 +2,8 @@
 //!
 //! A foreign server decides which tools it has, and with that whether one of them needs a hash
 //! in its name. What forbids a tool under either name goes on doing so (MC1); what allows it
-//! speaks of the name that it has.
+//! speaks of the name that it has. The same holds for the aliases of a tool by whose name others
+//! are allowed and forbidden as well.
 
 use crate::name::ToolName;
 use crate::tool::Definition;
@@ -20,7 +21,8 @@ impl<'n> Names<'n> {
         self.own.iter().copied()
     }
 
-    /// Those under which it is forbidden: all that it has, had or may have.
+    /// Those under which it is forbidden: all that it has, had or may have, and those of whom it
+    /// shares a permission with.
     pub(super) fn forbidden(&self) -> impl Iterator<Item = &'n str> {
         self.own.iter().chain(&self.also).copied()
     }
@@ -28,6 +30,12 @@ impl<'n> Names<'n> {
     /// Adds names that it has.
     pub(crate) fn and(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         self.own.extend(names);
+        self
+    }
+
+    /// Adds names under which it is only forbidden.
+    pub(crate) fn also(mut self, names: &'n [ToolName]) -> Self {
+        self.also.extend(names.iter().map(ToolName::as_str));
         self
     }
 }
@@ -41,6 +49,13 @@ impl<'n> From<&'n [&'n str]> for Names<'n> {
 impl<'n, const N: usize> From<&'n [&'n str; N]> for Names<'n> {
     fn from(own: &'n [&'n str; N]) -> Self {
         Self::from(&own[..])
+    }
+}
+
+/// Those of a permission.
+impl<'n> From<&'n str> for Names<'n> {
+    fn from(permission: &'n str) -> Self {
+        Self { own: vec![permission], also: Vec::new() }
     }
 }
 

@@ -51,7 +51,7 @@ pub(in crate::pipeline) async fn answer(
             .collect::<Vec<_>>()
     };
     match &reply {
-        Reply::Session { patterns } | Reply::Always { patterns } if is_blank(patterns) => {
+        Reply::Session { .. } | Reply::Always { .. } if !reply.names_patterns() => {
             let message = "the approval names no pattern, so it holds for this call only";
             let ask = taken.ask();
             core.warn(taken.session(), &ask.tool, &ask.call, message.to_owned());
@@ -63,11 +63,6 @@ pub(in crate::pipeline) async fn answer(
     }
     taken.settle(Settled::Reply(reply));
     Ok(())
-}
-
-/// Whether none of the patterns grants anything.
-fn is_blank(patterns: &[String]) -> bool {
-    patterns.iter().all(|pattern| pattern.trim().is_empty())
 }
 
 /// Keeps approvals until the session ends.

@@ -127,6 +127,12 @@ fn heed(
     }
     // What was shown is what runs, and only when nothing forbids it by now.
     let now = decide(frame, heard, cx);
+    if now.action == Action::Ask && replied.reply.names_patterns() {
+        // Most likely they are not what somebody meant.
+        let message =
+            "the patterns that were approved do not cover this call, which is allowed once";
+        frame.core.warn(frame.session, &ask.tool, &ask.call, message.to_owned());
+    }
     let decision = if now.action == Action::Deny {
         now
     } else if String::from(frame.fingerprint(&*heard.prepared)) == ask.fingerprint {

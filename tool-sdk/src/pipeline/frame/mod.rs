@@ -32,7 +32,7 @@ use crate::call::{Aside, Call, CallId, Cancel, RawArgs};
 use crate::context::{Context, Session};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
-use crate::permission::{Action, Fingerprint};
+use crate::permission::{Action, By, Fingerprint};
 use crate::tool::{Definition, Prepared, Tool};
 use crate::toolset::Policy;
 
@@ -54,6 +54,8 @@ pub(super) struct Frame<'a> {
     guarded: Option<Guarded<'a>>,
     /// Whether the tool was let run.
     ran: bool,
+    /// Whether somebody who was asked let it run.
+    answered: bool,
     /// What only few calls have.
     extra: Option<Box<Extra>>,
 }
@@ -98,6 +100,7 @@ impl<'a> Frame<'a> {
             begun: None,
             guarded: None,
             ran: false,
+            answered: false,
             extra: None,
         }
     }
@@ -151,6 +154,11 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn has_run(&self) -> bool {
         self.ran
+    }
+
+    /// Keeps whether somebody who was asked let the call run, when this did.
+    pub(super) fn let_by(&mut self, by: By) {
+        self.answered = matches!(by, By::Reply | By::Approval | By::Hook);
     }
 
     /// Whether a hook looks at the call.
@@ -278,6 +286,7 @@ impl<'a> Frame<'a> {
             started,
             self.timeout(),
         )
+        .answered(self.answered)
     }
 
     /// When the time of the call began, or now.

@@ -125,10 +125,29 @@ mod tests {
 
         let ran = run(&["check", "--deny", "*(text:secret*)", "kinds", "--json"]);
         let warning = "warning: the rule `deny *(text:secret*)` (--deny) says nothing of the \
-                       argument `text`: write `text: ` with a blank\n";
+                       argument `text`: write it as `text: ` with a blank\n";
         assert_eq!((ran.code, ran.err.as_str()), (0, warning));
         let checked: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(checked["unmatched_rules"][0]["pattern"], "text:secret*");
+    }
+
+    // F74, F104: the rules of an agent are told of like those of everybody, and each once.
+    #[test]
+    fn rules_about_nothing_are_told_wherever_they_are_written() {
+        let setting = Setting::default();
+        let config = setting.file(
+            "c.toml",
+            "[[rules]]\npermission = \"kinds\"\npattern = \"text: x\"\naction = \"deny\"\n\
+             [agents.reader]\nrules = [{ permission = \"kidns\", action = \"deny\" }]\n",
+        );
+        let ran = setting.run(&["--config", &config, "check", "kinds", "{}"]);
+        let told: Vec<_> = ran.err.lines().collect();
+        let of_agent =
+            "warning: the rule `deny kidns` (agents.reader) speaks of no tool that there is";
+        assert_eq!(told.last(), Some(&of_agent), "{}", ran.err);
+        assert_eq!(told.len(), 2, "{}", ran.err);
+        let how = "of the argument `text`: write it with `argument = \"text\"` beside the pattern";
+        assert!(ran.err.contains(how), "{}", ran.err);
     }
 
     // AP3: who looks loses the same approvals as who calls, and is told so, too.

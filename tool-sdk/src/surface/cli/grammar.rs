@@ -290,7 +290,7 @@ pub(super) fn with_globals(command: Command) -> Command {
             .help_heading(HEADING),
         rule("allow", "Allow what matches `permission(pattern)`; repeatable [env: TOOL_SDK_ALLOW]"),
         rule("ask", "Ask about what matches; the last rule decides [env: TOOL_SDK_ASK]"),
-        rule("deny", "Deny what matches; nothing lifts that [env: TOOL_SDK_DENY]"),
+        rule("deny", "Deny what matches; only a later rule lifts that [env: TOOL_SDK_DENY]"),
         value(MODE, "MODE", "What holds where no rule does [env: TOOL_SDK_MODE] [default: auto]")
             .value_parser(modes)
             .help_heading(HEADING),

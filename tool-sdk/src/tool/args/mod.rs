@@ -74,6 +74,11 @@ impl Taken {
     pub(super) fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         self.paths.subjects(cx)
     }
+
+    /// The paths among the arguments, whatever the tool says.
+    pub(super) fn paths(&self, cx: &Context) -> Vec<Subject> {
+        self.paths.subjects(cx).unwrap_or_default()
+    }
 }
 
 /// Decodes all arguments as one struct, of which `slot` is an `Option`.

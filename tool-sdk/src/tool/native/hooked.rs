@@ -111,6 +111,10 @@ where
         }
     }
 
+    fn paths(&self, cx: &Context) -> Vec<Subject> {
+        self.taken.paths(cx)
+    }
+
     fn approval_required(&self, cx: &Context) -> Option<bool> {
         Some(self.hooks.required?(self.args()?, cx))
     }

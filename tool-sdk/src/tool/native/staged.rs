@@ -117,6 +117,10 @@ impl<F: Future + Send + 'static> Prepared for Staged<F> {
         self.taken.subjects(cx)
     }
 
+    fn paths(&self, cx: &Context) -> Vec<Subject> {
+        self.taken.paths(cx)
+    }
+
     fn has_no_wish(&self) -> bool {
         self.taken.is_quiet()
     }
@@ -161,6 +165,10 @@ where
 
     fn subjects(&self, cx: &Context) -> Option<Vec<Subject>> {
         self.taken.subjects(cx)
+    }
+
+    fn paths(&self, cx: &Context) -> Vec<Subject> {
+        self.taken.paths(cx)
     }
 
     fn has_no_wish(&self) -> bool {

@@ -9,7 +9,7 @@ use super::{ArgsSpec, ParamSpec, Range, ToolSpec};
 use crate::name::ToolName;
 use crate::schema::{self, Property, Schema};
 use crate::tool::args::Checks;
-use crate::tool::{Definition, Display, Flags, Source};
+use crate::tool::{Definition, Display, Flags, Source, paths};
 
 /// A tool's constants with what is computed from them at first use.
 pub struct Table {
@@ -70,6 +70,11 @@ impl Table {
             Some(param) => param.default.and_then(|default| default.value()),
             None => self.definition().parameters.default_of(name).cloned(),
         }
+    }
+
+    /// Whether the argument `name` is of a type that holds paths.
+    pub(super) fn takes_path(&self, name: &str) -> bool {
+        self.param(name).is_some_and(|param| paths::are_in((param.ty.id)()))
     }
 
     /// The checks that decoding alone does not make.

@@ -6,7 +6,8 @@ use super::super::{Io, style};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule};
 use crate::pipeline::Pipeline;
-use crate::toolset::{nearly_names, passed_over};
+use crate::tool::Tool;
+use crate::toolset::{View, nearly_names, passed_over};
 
 /// What rules and hooks may speak of, also once the calls are made by somebody else.
 pub(in super::super) struct Spoken {
@@ -19,30 +20,23 @@ impl Spoken {
     /// `may_come`.
     /// They stay: a tool may come later.
     pub(in super::super) fn warn(&self, may_come: impl Fn(&Rule) -> bool, io: &mut Io<'_>) {
-        let view = self.pipeline.toolset().view();
         let tools = self.pipeline.toolset().everything();
-        for rule in view.unmatched_rules() {
-            let nearly = rule.nearly_names();
-            let nearly = nearly.filter(|_| tools.iter().any(|tool| nearly_names(rule, &**tool)));
-            let why = match nearly {
-                Some(name) => {
-                    format!("says nothing of the argument `{name}`: write `{name}: ` with a blank")
+        let mut told: Vec<Rule> = Vec::new();
+        for (agent, view) in self.pipeline.toolset().views() {
+            for rule in view.unmatched_rules() {
+                // What holds for everybody holds for each agent, too.
+                if told.contains(rule) {
+                    continue;
                 }
-                None if !passed_over(rule, view.tools()).is_empty() => {
-                    let tools = passed_over(rule, view.tools()).join("`, `");
-                    format!("says nothing of calls of `{tools}`: they have no such argument")
-                }
-                None if may_come(rule) => continue,
-                None if rule.argument.is_some() => {
-                    "speaks of no argument of a tool that there is".to_owned()
-                }
-                None => "speaks of no tool that there is".to_owned(),
-            };
-            let origin = match rule.origin.as_str() {
-                "" => String::new(),
-                origin => format!(" ({origin})"),
-            };
-            io.say(style::plain(&format!("warning: the rule `{rule}`{origin} {why}")));
+                told.push(rule.clone());
+                let Some(why) = nothing_said(rule, &tools, &view, &may_come) else { continue };
+                let origin = match (rule.origin.as_str(), &agent) {
+                    ("", None) => String::new(),
+                    ("", Some(agent)) => format!(" (agents.{agent})"),
+                    (origin, _) => format!(" ({origin})"),
+                };
+                io.say(style::plain(&format!("warning: the rule `{rule}`{origin} {why}")));
+            }
         }
         let definitions = || tools.iter().map(|tool| tool.definition());
         for (place, name) in self.hooks.iter().flat_map(|hooks| hooks.unmatched(definitions())) {
@@ -56,6 +50,32 @@ impl Spoken {
             }
         }
     }
+}
+
+/// What a rule does not say that it seems to say; nothing of one about what may come.
+fn nothing_said(
+    rule: &Rule,
+    tools: &[Arc<dyn Tool>],
+    view: &View,
+    may_come: impl Fn(&Rule) -> bool,
+) -> Option<String> {
+    let nearly = rule.nearly_names();
+    if let Some(name) = nearly.filter(|_| tools.iter().any(|tool| nearly_names(rule, &**tool))) {
+        let how = rule.well_named(name);
+        return Some(format!("says nothing of the argument `{name}`: write it {how}"));
+    }
+    let passed = passed_over(rule, view.tools());
+    if !passed.is_empty() {
+        let passed = passed.join("`, `");
+        return Some(format!("says nothing of calls of `{passed}`: they have no such argument"));
+    }
+    if may_come(rule) {
+        return None;
+    }
+    Some(match rule.argument {
+        Some(_) => "speaks of no argument of a tool that there is".to_owned(),
+        None => "speaks of no tool that there is".to_owned(),
+    })
 }
 
 fn is_of_name(c: char) -> bool {

@@ -1,0 +1,122 @@
+//! What rules say of the tools that there are, and what they only seem to say.
+
+use std::sync::Arc;
+
+use crate::name::ToolName;
+use crate::permission::{Action, Names, Rule, Ruleset};
+use crate::tool::{Definition, Subject, Tool};
+
+/// The names under which a permission is forbidden beside its own: where a tool has the name of
+/// its permission, others do what it does, and who forbids it by an alias means them, too.
+#[derive(Debug, Default)]
+pub(super) struct Synonyms(Vec<(String, Vec<ToolName>)>);
+
+impl Synonyms {
+    pub(super) fn of<'a>(tools: impl Iterator<Item = &'a Arc<dyn Tool>>) -> Self {
+        let named =
+            tools.map(|tool| tool.definition()).filter(|it| it.permission() == it.name.as_str());
+        let aliased = named.filter(|definition| !definition.aliases.is_empty());
+        Self(aliased.map(|it| (it.name.to_string(), it.aliases.clone())).collect())
+    }
+
+    /// The names of a tool.
+    pub(super) fn names<'n>(&'n self, tool: &'n Definition) -> Names<'n> {
+        Names::from(tool).also(self.beside(tool.permission()))
+    }
+
+    /// The names of a permission.
+    pub(super) fn names_of<'n>(&'n self, permission: &'n str) -> Names<'n> {
+        Names::from(permission).also(self.beside(permission))
+    }
+
+    fn beside(&self, permission: &str) -> &[ToolName] {
+        let known = self.0.iter().find(|(name, _)| name == permission);
+        known.map(|(_, aliases)| aliases.as_slice()).unwrap_or_default()
+    }
+}
+
+/// The rules that speak of none of the tools, nor of what any tool may touch, and those in which
+/// a blank is missing behind the name of an argument.
+pub(super) fn unmatched<'a>(
+    rules: &Ruleset,
+    all: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
+) -> Vec<Rule> {
+    let speaks_of = |rule: &Rule, tool: &dyn Tool| {
+        rule.speaks_of(&tool.definition().into())
+            && rule.argument.as_deref().is_none_or(|argument| takes(tool, argument))
+    };
+    let speaks_of_any = |rule: &&Rule| {
+        rule.speaks_of(&(&Subject::PERMISSIONS).into())
+            || all.clone().any(|tool| speaks_of(rule, tool.as_ref()))
+    };
+    let lacks_a_blank = |rule: &&Rule| all.clone().any(|tool| nearly_names(rule, tool.as_ref()));
+    let is_unmatched = |rule: &&Rule| !speaks_of_any(rule) || lacks_a_blank(rule);
+    rules.rules().iter().filter(is_unmatched).cloned().collect()
+}
+
+/// Whether the rule would name an argument of the tool, were there a blank behind the `:`.
+pub(crate) fn nearly_names(rule: &Rule, tool: &dyn Tool) -> bool {
+    rule.nearly_names()
+        .is_some_and(|name| rule.speaks_of(&tool.definition().into()) && has_parameter(tool, name))
+}
+
+/// The tools of which a rule that forbids something of an argument lets all calls pass, because
+/// they have no such argument, though it names what they share with others. A rule with the
+/// name of a tool that has it means that one.
+pub(crate) fn passed_over<'t>(
+    rule: &Rule,
+    tools: impl Iterator<Item = &'t Arc<dyn Tool>> + Clone,
+) -> Vec<&'t str> {
+    let named = rule.permission.as_str();
+    let argument = rule.argument.as_deref().filter(|_| rule.action != Action::Allow);
+    let Some(argument) = argument.filter(|_| !named.contains(['*', '?'])) else {
+        return Vec::new();
+    };
+    // What it says of files holds for them all.
+    if is_about_files(rule, tools.clone()) {
+        return Vec::new();
+    }
+    let is_meant = |tool: &Arc<dyn Tool>| {
+        let definition = tool.definition();
+        // An alias that is the permission, too, means what shares it.
+        let is_own = definition.name == *named || definition.permission() != named;
+        let is_named = definition.names().any(|name| name == named) && is_own;
+        is_named && takes(tool.as_ref(), argument)
+    };
+    if tools.clone().any(is_meant) {
+        return Vec::new();
+    }
+    let lacks = |tool: &&Arc<dyn Tool>| {
+        rule.speaks_of(&tool.definition().into()) && !takes(tool.as_ref(), argument)
+    };
+    tools.filter(lacks).map(|tool| tool.definition().name.as_str()).collect()
+}
+
+/// Whether a tool may have the argument `name`, by any of its names.
+fn takes(tool: &dyn Tool, name: &str) -> bool {
+    let parameters = &tool.definition().parameters;
+    let is_open = parameters.as_map().get("additionalProperties") != Some(&false.into());
+    is_open
+        // Of one that models are not told about, there is a default.
+        || tool.default_of(name).is_some()
+        || has_parameter(tool, name)
+}
+
+/// Whether a tool says that it has the argument `name`, by any of its names.
+fn has_parameter(tool: &dyn Tool, name: &str) -> bool {
+    let parameters = &tool.definition().parameters;
+    tool.spellings(name).into_iter().any(|name| parameters.property(name).is_some())
+}
+
+/// Whether a rule on an argument speaks of files: a tool that it names, or any where it names what
+/// all may touch, takes a path there.
+pub(crate) fn is_about_files<'t>(
+    rule: &Rule,
+    mut tools: impl Iterator<Item = &'t Arc<dyn Tool>>,
+) -> bool {
+    let Some(argument) = &rule.argument else { return false };
+    let is_of_any = rule.speaks_of(&(&Subject::PERMISSIONS).into());
+    tools.any(|tool| {
+        tool.takes_path(argument) && (is_of_any || rule.speaks_of(&tool.definition().into()))
+    })
+}
