@@ -143,6 +143,10 @@ async fn a_broken_command_never_lets_a_call_through() {
             "gave an answer that cannot be read",
         ),
         (json!({ "command": "printf 'log \\377'" }), "gave an answer that cannot be read"),
+        // HK1: UTF-16 without a mark, behind a line of a log, in either order and in part.
+        (json!({ "command": UTF_16_LE }), "gave an answer that cannot be read"),
+        (json!({ "command": UTF_16_BE }), "gave an answer that cannot be read"),
+        (json!({ "command": format!("echo log; {UTF_16_LE}") }), "gave an answer"),
         // HK1: what was decided in the middle was not kept.
         (
             json!({ "command": "yes | head -c 60000; echo '{\"decision\":\"block\"}'; yes | head -c 60000" }),
@@ -229,6 +233,42 @@ async fn changes_compose_in_configured_order() {
 
     let denied = before(&[slow, fast, decides("deny", "no")]).await.spoken().unwrap();
     assert_eq!((denied.arguments, denied.reason.as_str()), (None, "no"));
+}
+
+// F64, F67: what two commands make of a call together, neither of them has allowed.
+#[tokio::test]
+async fn an_allow_is_one_of_what_the_call_became() {
+    let change = |verdict: &str, input: Value| {
+        trusted(says(&json!({ "hookSpecificOutput": {
+            "permissionDecision": verdict, "updatedInput": input,
+        } })))
+    };
+    let title = || json!({ "title": "other" });
+    let nothing = || trusted(says(&json!({ "decision": "approve" })));
+    for (hooks, expected) in [
+        (vec![change("allow", title())], Verdict::Allow),
+        (vec![change("allow", title()), nothing()], Verdict::Allow),
+        (vec![change("allow", title()), change("allow", title())], Verdict::Allow),
+        (vec![change("allow", title()), change("allow", json!({ "text": "x" }))], Verdict::None),
+        (vec![change("allow", json!({ "title": "x" })), change("allow", title())], Verdict::Allow),
+        (vec![nothing(), change("ask", title())], Verdict::Ask),
+    ] {
+        let spoken = before(&hooks).await.spoken().unwrap();
+        assert_eq!(spoken.verdict, expected, "{hooks:?}");
+    }
+}
+
+// F71: who allows is named, with and without a reason.
+#[tokio::test]
+async fn every_allow_names_its_command() {
+    for (answer, expected) in [
+        (json!({ "decision": "approve" }), "the hook `cat` allows it"),
+        (json!({ "decision": "approve", "reason": "fine" }), "the hook `cat` says: fine"),
+    ] {
+        let hooks = config(&[(Event::PreToolUse, trusted(says(&answer)))]);
+        let spoken = Seen::new().before(&hooks).await.spoken().unwrap();
+        assert_eq!(spoken.sentence.as_deref(), Some(expected));
+    }
 }
 
 // F71: who changed arguments is named, and nobody else.
