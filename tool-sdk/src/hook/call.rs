@@ -32,6 +32,9 @@ pub(crate) trait Hooked: Sync {
     fn arguments(&self) -> &str;
     /// How much the session does without asking.
     fn mode(&self) -> Mode;
+    /// Whether there is somebody who can be asked about it.
+    #[cfg(feature = "hooks")]
+    fn has_approver(&self) -> bool;
     /// How the arguments are told to other programs.
     #[cfg(feature = "hooks")]
     fn wording(&self) -> Wording;
@@ -97,6 +100,12 @@ impl<'a> HookedCall<'a> {
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.0.mode()
+    }
+
+    /// Whether there is somebody who can be asked about it.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn has_approver(&self) -> bool {
+        self.0.has_approver()
     }
 
     /// How the arguments are told to other programs.

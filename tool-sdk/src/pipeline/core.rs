@@ -25,9 +25,6 @@ use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
 
-/// Puts somebody in front of an approver.
-pub(super) type Front = Arc<dyn Fn(Arc<dyn Approver>) -> Arc<dyn Approver> + Send + Sync>;
-
 /// What all calls of a pipeline share.
 #[derive(Clone)]
 pub(super) struct Core {
@@ -37,8 +34,6 @@ pub(super) struct Core {
     pub(super) hub: Arc<Hub>,
     pub(super) desk: Arc<Desk>,
     pub(super) approver: Option<Arc<dyn Approver>>,
-    /// Who is asked before any approver is, that of a session included.
-    pub(super) front: Option<Front>,
     pub(super) store: Option<Arc<ApprovalStore>>,
     pub(super) ask_timeout: Duration,
     pub(super) writable: Option<Arc<[PathBuf]>>,
@@ -62,7 +57,6 @@ impl Core {
             hub,
             desk: Arc::default(),
             approver: None,
-            front: None,
             store: None,
             ask_timeout: Duration::from_mins(10),
             writable: None,
@@ -118,6 +112,11 @@ impl Core {
         let of_view = self.toolset.view_for(session).mode();
         let of_session = session.policy().and_then(|policy| policy.mode);
         of_session.map_or(of_view, |mode| mode.stricter(of_view))
+    }
+
+    /// Who is asked about the calls of a session.
+    pub(super) fn approver_of(&self, session: &Session) -> Option<Arc<dyn Approver>> {
+        session.approver().or_else(|| self.approver.clone())
     }
 
     /// The approvals of the store that hold for a session: none where its tools could have

@@ -72,6 +72,7 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     let reply = match opinion.verdict {
         // What is asked about is frozen, so that a yes to something else is no answer.
         Verdict::Allow if opinion.arguments.is_some() => return None,
+        Verdict::Allow if !ask.backstage.is_liftable => return None,
         Verdict::None | Verdict::Ask => return None,
         Verdict::Allow => Reply::Once,
         Verdict::Deny | Verdict::Halt => {

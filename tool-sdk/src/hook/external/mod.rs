@@ -88,8 +88,7 @@ pub struct ExternalHooks {
     env: ChildEnv,
     /// What no call waits for.
     background: TaskTracker,
-    /// Whether nothing is left to say of the hooks for permission requests: an approver has
-    /// them in front, or the host was told that none has.
+    /// Whether it was told that hooks for permission requests are never asked.
     requests_told: Arc<AtomicBool>,
 }
 
@@ -166,26 +165,13 @@ impl ExternalHooks {
         self.entries.iter().flat_map(|entry| files::named(&entry.command, &folder)).collect()
     }
 
-    /// An approver that lets the hooks for permission requests answer first, and `inner`
-    /// what they leave open.
-    #[must_use]
-    pub fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> impl Approver {
-        self.will_be_asked();
-        HooksFirst { hooks: self, inner }
-    }
-
-    /// Says that the hooks for permission requests stand in front of an approver.
-    pub(crate) fn will_be_asked(&self) {
-        self.requests_told.store(true, Ordering::Relaxed);
-    }
-
-    /// Tells once of hooks for permission requests that stand in front of no approver.
+    /// Tells once of hooks for permission requests, where nobody is asked for a permission.
     fn warn_of_requests(&self, call: &HookedCall<'_>) {
         let of_requests = |entry: &&Entry| entry.event == Event::PermissionRequest;
         let Some(first) = self.entries.iter().find(of_requests) else { return };
-        if !self.requests_told.swap(true, Ordering::Relaxed) {
+        if !call.has_approver() && !self.requests_told.swap(true, Ordering::Relaxed) {
             call.warn(format!(
-                "the hook {} is never asked: no approver has the hooks in front of it",
+                "the hook {} is never asked: there is nobody to be asked for a permission",
                 first.name()
             ));
         }
@@ -316,6 +302,13 @@ impl Hook for ExternalHooks {
             });
             Ok(compose::opinion(said.collect(), &arguments))
         })
+    }
+
+    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+        match self.entries.iter().any(|entry| entry.event == Event::PermissionRequest) {
+            true => Arc::new(HooksFirst { hooks: self, inner }),
+            false => inner,
+        }
     }
 
     fn after<'a>(

@@ -44,6 +44,11 @@ impl Hooked for Frame<'_> {
     }
 
     #[cfg(feature = "hooks")]
+    fn has_approver(&self) -> bool {
+        self.core.approver_of(self.session).is_some()
+    }
+
+    #[cfg(feature = "hooks")]
     fn wording(&self) -> Wording {
         Wording::of(self.tool, self.raw(), self.session)
     }
@@ -119,6 +124,11 @@ impl Hooked for Ran<'_> {
 
     fn mode(&self) -> Mode {
         self.frame.mode()
+    }
+
+    #[cfg(feature = "hooks")]
+    fn has_approver(&self) -> bool {
+        self.frame.has_approver()
     }
 
     #[cfg(feature = "hooks")]

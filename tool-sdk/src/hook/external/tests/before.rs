@@ -67,24 +67,20 @@ async fn a_name_that_the_tool_does_not_have_only_forbids() {
 // F67: hooks that nobody will ask are told, once.
 #[tokio::test]
 async fn requests_that_reach_no_hook_are_told() {
-    let warned = async |hooks: &ExternalHooks| {
-        let seen = Seen::new();
+    let warned = async |hooks: &ExternalHooks, has_approver: bool| {
+        let seen = Seen { has_approver, ..Seen::new() };
         let _ = seen.before(hooks).await;
         seen.warned.into_inner().unwrap()
     };
     let hooks = config(&[(Event::PermissionRequest, json!({ "command": "true" }))]);
-    let expected = "the hook true (PermissionRequest[0].hooks[0]) is never asked: no approver has \
-        the hooks in front of it";
-    assert_eq!(warned(&hooks).await, [expected]);
-    assert_eq!(warned(&hooks).await, [""; 0]);
+    let expected = "the hook true (PermissionRequest[0].hooks[0]) is never asked: there is nobody \
+        to be asked for a permission";
+    assert_eq!(warned(&hooks, true).await, [""; 0]);
+    assert_eq!(warned(&hooks, false).await, [expected]);
+    assert_eq!(warned(&hooks, false).await, [""; 0]);
 
-    let hooks = Arc::new(config(&[(Event::PermissionRequest, json!({ "command": "true" }))]));
-    let _approver = Arc::clone(&hooks).approver(Arc::new(crate::permission::Scripted::default()));
-    assert_eq!(warned(&hooks).await, [""; 0]);
-    assert_eq!(
-        warned(&config(&[(Event::PreToolUse, json!({ "command": "true" }))])).await,
-        [""; 0]
-    );
+    let others = config(&[(Event::PreToolUse, json!({ "command": "true" }))]);
+    assert_eq!(warned(&others, false).await, [""; 0]);
 }
 
 // F67, F168: each command is told when it begins and when it is done.
@@ -108,6 +104,12 @@ fn decides(decision: &str, reason: &str) -> Value {
         "permissionDecisionReason": reason,
     } }))
 }
+
+/// Commands that print a denial in UTF-16 behind a word.
+const UTF_16_LE: &str = r#"printf 'log\n{"decision":"block"}' | od -An -v -tx1 | tr ' ' '\n' | grep . \
+    | while read byte; do printf "\\$(printf %o 0x$byte)\\0"; done"#;
+const UTF_16_BE: &str = r#"printf 'log\n{"decision":"block"}' | od -An -v -tx1 | tr ' ' '\n' | grep . \
+    | while read byte; do printf "\\0\\$(printf %o 0x$byte)"; done"#;
 
 /// A file that is no program.
 fn not_executable(folder: &Path) -> String {

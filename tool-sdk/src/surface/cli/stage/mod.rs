@@ -22,6 +22,7 @@ use super::watch::Watch;
 use super::{App, Io, place, style};
 use crate::audit::AuditLog;
 use crate::context::{Client, Session};
+use crate::hook::Priority;
 use crate::hook::external::ExternalHooks;
 use crate::loop_guard::LoopGuard;
 use crate::pipeline::Pipeline;
@@ -80,7 +81,12 @@ impl Stage {
         for file in hooks.iter().flat_map(|hooks| hooks.files()) {
             folders = folders.protect_when_there(&file);
         }
-        let pipeline = asked::with_hooks(pipeline, hooks.as_ref(), approver);
+        if let Some(hooks) = &hooks {
+            pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks) as _);
+        }
+        if let Some(approver) = approver {
+            pipeline = pipeline.shared_approver(approver);
+        }
 
         let stop = CancellationToken::new();
         let (readable, sandbox) = folders.split();
@@ -89,14 +95,6 @@ impl Stage {
         let session = readable.lend(session).lend(sandbox);
         let session = app.equip(session).with_cancel(stop.clone());
         Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor, hooks })
-    }
-
-    /// Says that somebody is asked of whom only sessions know.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers ask others"))]
-    pub(super) fn asks_others(&self) {
-        if let Some(hooks) = &self.hooks {
-            hooks.will_be_asked();
-        }
     }
 
     /// The tools as this setting has them: not those that others stand in for.
