@@ -192,13 +192,17 @@ impl ExternalHooks {
 
     /// The hooks of `event` for the tool that has these names, each with the name by which it
     /// knows the tool.
-    fn matching<'e>(
-        &'e self,
-        event: Event,
-        tool: impl Iterator<Item = &'e str> + Clone,
-    ) -> Vec<(&'e Entry, &'e str)> {
-        let of_event = self.entries.iter().filter(|entry| entry.event == event);
-        of_event.filter_map(|entry| Some((entry, entry.matcher.called(tool.clone())?))).collect()
+    fn matching(&self, event: Event, names: impl FnOnce() -> Vec<String>) -> Vec<(&Entry, String)> {
+        let mut of_event = self.entries.iter().filter(|entry| entry.event == event).peekable();
+        // Most calls have none, and need no names.
+        if of_event.peek().is_none() {
+            return Vec::new();
+        }
+        let names = names();
+        let called = |entry: &'_ Entry| {
+            entry.matcher.called(names.iter().map(String::as_str)).map(str::to_owned)
+        };
+        of_event.filter_map(|entry| Some((entry, called(entry)?))).collect()
     }
 
     /// What commands are told of every call of a session.
@@ -233,19 +237,20 @@ impl ExternalHooks {
     /// Runs `entries` at the same time; the answers come in the order of the entries.
     async fn run_all<'e>(
         &self,
-        entries: Vec<(&'e Entry, &str)>,
+        entries: Vec<(&'e Entry, String)>,
         payload: &Payload<'_>,
         watch: &(dyn Fn(HookRun) + Sync),
     ) -> Vec<(&'e Entry, Result<Said, Failure>)> {
         let runs = entries.into_iter().map(async |(entry, tool_name)| {
             let started = Instant::now();
-            let answer = match serde_json::to_vec(&Payload { tool_name, ..payload.clone() }) {
-                Ok(input) => self.run(entry, &input).await,
-                Err(error) => Err(Failure {
-                    what: "the call could not be shown to its hooks".to_owned(),
-                    detail: error.to_string(),
-                }),
-            };
+            let answer =
+                match serde_json::to_vec(&Payload { tool_name: &tool_name, ..payload.clone() }) {
+                    Ok(input) => self.run(entry, &input).await,
+                    Err(error) => Err(Failure {
+                        what: "the call could not be shown to its hooks".to_owned(),
+                        detail: error.to_string(),
+                    }),
+                };
             watch(HookRun {
                 hook: entry.name(),
                 outcome: outcome(entry, &answer),
@@ -281,7 +286,7 @@ impl Hook for ExternalHooks {
 
     fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
         self.warn_of_requests(call);
-        let entries = self.matching(Event::PreToolUse, call.definition().forbidden_names());
+        let entries = self.matching(Event::PreToolUse, || call.forbidden_names());
         if entries.is_empty() {
             return Step::now(Ok(Opinion::none()));
         }
@@ -317,7 +322,7 @@ impl Hook for ExternalHooks {
         result: &'a mut Result<Output, ToolError>,
     ) -> Step<'a, Result<(), ToolError>> {
         let event = if result.is_ok() { Event::PostToolUse } else { Event::PostToolUseFailure };
-        let entries = self.matching(event, call.definition().forbidden_names());
+        let entries = self.matching(event, || call.forbidden_names());
         if entries.is_empty() {
             return Step::now(Ok(()));
         }

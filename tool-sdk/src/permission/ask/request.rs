@@ -195,6 +195,9 @@ pub(crate) trait Witness: Send + Sync {
     fn session(&self) -> &Session;
     /// How much the session does without asking.
     fn mode(&self) -> Mode;
+    /// All names under which the tool may be forbidden.
+    #[cfg(feature = "hooks")]
+    fn forbidden_names(&self) -> Vec<String>;
     /// How `arguments` are told to other programs.
     #[cfg(feature = "hooks")]
     fn wording(&self, arguments: &Value) -> Wording;

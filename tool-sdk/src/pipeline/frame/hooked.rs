@@ -11,6 +11,8 @@ use crate::call::CallId;
 use crate::context::Session;
 use crate::event::EventKind;
 use crate::hook::{HookRun, Hooked};
+#[cfg(feature = "hooks")]
+use crate::name::ToolName;
 use crate::permission::Mode;
 use crate::pipeline::fit;
 use crate::tool::Definition;
@@ -46,6 +48,11 @@ impl Hooked for Frame<'_> {
     #[cfg(feature = "hooks")]
     fn has_approver(&self) -> bool {
         self.core.approver_of(self.session).is_some()
+    }
+
+    #[cfg(feature = "hooks")]
+    fn namesakes(&self) -> Vec<ToolName> {
+        self.core.namesakes(self.definition)
     }
 
     #[cfg(feature = "hooks")]
@@ -129,6 +136,11 @@ impl Hooked for Ran<'_> {
     #[cfg(feature = "hooks")]
     fn has_approver(&self) -> bool {
         self.frame.has_approver()
+    }
+
+    #[cfg(feature = "hooks")]
+    fn namesakes(&self) -> Vec<ToolName> {
+        self.frame.namesakes()
     }
 
     #[cfg(feature = "hooks")]

@@ -114,6 +114,10 @@ impl Hooked for Seen {
         self.has_approver
     }
 
+    fn namesakes(&self) -> Vec<ToolName> {
+        Vec::new()
+    }
+
     fn wording(&self) -> Wording {
         Wording::default()
     }

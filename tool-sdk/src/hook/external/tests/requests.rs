@@ -131,6 +131,10 @@ impl crate::permission::Witness for Notes {
         Mode::default()
     }
 
+    fn forbidden_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn wording(&self, _: &Value) -> Wording {
         Wording::default()
     }
@@ -242,5 +246,45 @@ async fn a_command_that_answers_may_end_the_turn() {
         let outcomes = Batch::new(&pipeline).run(&Session::new("s"), calls).await;
         assert!(outcomes.iter().all(|it| it.result.is_err()), "{outcomes:?}");
         assert_eq!(outcomes[0].halted(), halted);
+    }
+}
+
+// P18: what a tool may do is what the one may do after which its permission is called.
+#[tokio::test]
+async fn a_hook_for_a_tool_forbids_what_has_its_permission() {
+    let other = |name: &'static str, aliases: &[&'static str]| {
+        let schema = Seen::new().definition.parameters;
+        let mut definition = Definition::new(ToolName::from_static(name), "Runs.", schema);
+        definition.permission = Some("run_line".into());
+        definition.aliases = aliases.iter().map(|&name| ToolName::from_static(name)).collect();
+        DynamicTool::new(definition, |_: Value, _: Context| async { "done" })
+    };
+    let yes = json!({ "decision": "approve" }).to_string();
+    for (event, matcher, line, answer) in [
+        ("PreToolUse", "Jot", "exit 2", Err("`run_script` may not run: the hook `exit` says no")),
+        ("PreToolUse", "run_line", "exit 2", Err("`run_script` may not run")),
+        ("PermissionRequest", "Jot", "exit 2", Err("`run_script` may not run: the hook `exit`")),
+        ("PreToolUse", "Write", "exit 2", Ok(1)),
+        // It allows nothing.
+        ("PreToolUse", "Jot", &*format!("echo '{yes}'"), Ok(1)),
+        ("PermissionRequest", "Jot", &*format!("echo '{yes}'"), Ok(1)),
+    ] {
+        let hook = json!({ "type": "command", "command": line, "may_allow": true });
+        let config = json!({ event: [{ "matcher": matcher, "hooks": [hook] }] });
+        let (hooks, mistakes) = ExternalHooks::from_value(&config);
+        assert_eq!(mistakes, []);
+        let somebody = Arc::new(Scripted::always(Reply::Once));
+        let tools =
+            Registry::builder().add(other("run_line", &["jot"])).add(other("run_script", &[]));
+        let pipeline = Pipeline::new(tools.build().unwrap())
+            .hook("*", Priority::DEFAULT, hooks)
+            .shared_approver(Arc::clone(&somebody) as _);
+        let outcome = pipeline.call(&Session::new("s"), Call::new("run_script", "{}")).await;
+        match answer {
+            Ok(asked) => {
+                assert_eq!((outcome.text(), somebody.asked().len()), ("done".into(), asked))
+            }
+            Err(why) => assert!(outcome.text().starts_with(why), "{matcher}: {}", outcome.text()),
+        }
     }
 }
