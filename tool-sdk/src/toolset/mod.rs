@@ -24,6 +24,8 @@ pub use self::agent::AgentProfile;
 use self::filter::Filter;
 pub use self::model::ModelProfile;
 #[cfg(feature = "cli")]
+pub(crate) use self::select::any_forbids;
+#[cfg(feature = "cli")]
 pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
 pub(crate) use self::view::Policy;

@@ -47,6 +47,8 @@ pub(super) struct Stage {
     floor: Floor,
     /// The commands that look at calls.
     hooks: Option<Arc<ExternalHooks>>,
+    /// What the guard says of tools by patterns.
+    patterns: Vec<(String, String)>,
 }
 
 impl Stage {
@@ -57,7 +59,12 @@ impl Stage {
             .budget(guard.budget)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
+        let patterns = guard.patterns();
         if let Some(writable) = &guard.writable {
+            for folder in writable.iter().filter(|folder| !folder.exists()) {
+                let warning = format!("warning: `{}` (writable) is not there", folder.display());
+                io.say(style::plain(&warning));
+            }
             pipeline = pipeline.writable_roots(writable);
         }
         let mut folders = Folders::open(guard.durability, guard.sandbox, levels, io)?;
@@ -94,7 +101,16 @@ impl Stage {
         let session = asked::with_forms(session, guard.answers, &floor, io);
         let session = readable.lend(session).lend(sandbox);
         let session = app.equip(session).with_cancel(stop.clone());
-        Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor, hooks })
+        Ok(Self {
+            pipeline,
+            session,
+            stop,
+            answers: guard.answers,
+            readable,
+            floor,
+            hooks,
+            patterns,
+        })
     }
 
     /// The tools as this setting has them: not those that others stand in for.
@@ -104,7 +120,8 @@ impl Stage {
 
     /// What rules and hooks are compared with that may speak of nothing.
     pub(super) fn spoken(&self) -> Spoken {
-        Spoken { pipeline: self.pipeline.clone(), hooks: self.hooks.clone() }
+        let (pipeline, hooks) = (self.pipeline.clone(), self.hooks.clone());
+        Spoken { pipeline, hooks, patterns: self.patterns.clone() }
     }
 
     /// Whoever is told of the calls: events as lines where that is wanted, a person at a
