@@ -327,6 +327,11 @@ impl Reader {
             }
             self.add(false, format!("{path}.{key}"), "is not known here and has no effect");
         }
+        if background && matches!(on_error, Some(WhenBroken::Deny)) {
+            let message =
+                "`async` and an `on_error` of `deny` exclude each other: nobody waits for it";
+            return Err(("", message.to_owned()));
+        }
         let on_error = match on_error {
             None => event.on_error(),
             Some(WhenBroken::Deny) => OnError::Deny,
@@ -443,6 +448,8 @@ mod tests {
         let binding = command("on_error", "deny");
         let misspelt = command("onError", "deny");
         let inside = command("matcher", "a");
+        let mut unheard = binding.clone();
+        unheard["async"] = true.into();
         let group = |hook: &Value| json!([{ "hooks": [hook] }]);
         for (config, fatal) in [
             (json!({ "Stop": group(&good) }), false),
@@ -474,6 +481,8 @@ mod tests {
             (json!({ "PreToolUse": [{ "hooks": [inside] }] }), true),
             (json!({ "PostToolUse": [{ "match": "a", "hooks": [good] }] }), false),
             (json!({ "PostToolUse": group(&misspelt) }), true),
+            // Nobody waits for what it says.
+            (json!({ "PreToolUse": group(&unheard) }), true),
         ] {
             let (entries, errors) = read(&config);
             assert_eq!(errors.iter().map(|it| it.fatal).collect::<Vec<_>>(), [fatal], "{config}");
