@@ -1,7 +1,5 @@
 //! Hooks that are commands, as users of Claude Code write them, in front of the standard tools.
 
-use std::sync::Arc;
-
 use tool_sdk::{ExternalHooks, Mode, Priority};
 use tool_std::exec::exec_command;
 
@@ -26,15 +24,13 @@ impl Guarded {
         let config = json!({ event: [{ "matcher": matcher, "hooks": [hook] }] });
         let (hooks, errors) = ExternalHooks::from_value(&config);
         assert_eq!(errors, []);
-        let hooks = Arc::new(hooks.in_folder(folder.path()));
+        let hooks = hooks.in_folder(folder.path());
         let registry =
             Registry::builder().add(tools![write_file, edit_file, exec_command]).build().unwrap();
-        let approver =
-            Arc::clone(&hooks).approver(Arc::new(Asked { yes: true, ..Asked::default() }));
         let pipeline = Pipeline::new(registry)
             .rules(["ask edit".parse::<Rule>().unwrap(), "ask run".parse().unwrap()])
-            .shared_hook("*", Priority::DEFAULT, hooks)
-            .approver(approver);
+            .hook("*", Priority::DEFAULT, hooks)
+            .approver(Asked { yes: true, ..Asked::default() });
         let session = Session::new("s").lend(Workspace::open([folder.path()]).unwrap());
         Self { folder, pipeline, session }
     }

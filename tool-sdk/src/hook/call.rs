@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::call::CallId;
 use crate::context::Session;
+#[cfg(feature = "hooks")]
+use crate::name::ToolName;
 use crate::permission::Mode;
 use crate::tool::Definition;
 #[cfg(feature = "hooks")]
@@ -32,6 +34,12 @@ pub(crate) trait Hooked: Sync {
     fn arguments(&self) -> &str;
     /// How much the session does without asking.
     fn mode(&self) -> Mode;
+    /// Whether there is somebody who can be asked about it.
+    #[cfg(feature = "hooks")]
+    fn has_approver(&self) -> bool;
+    /// The names of the tool after which the permission of this one is called.
+    #[cfg(feature = "hooks")]
+    fn namesakes(&self) -> Vec<ToolName>;
     /// How the arguments are told to other programs.
     #[cfg(feature = "hooks")]
     fn wording(&self) -> Wording;
@@ -97,6 +105,19 @@ impl<'a> HookedCall<'a> {
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.0.mode()
+    }
+
+    /// Whether there is somebody who can be asked about it.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn has_approver(&self) -> bool {
+        self.0.has_approver()
+    }
+
+    /// All names under which the tool may be forbidden, its own first.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn forbidden_names(&self) -> Vec<String> {
+        let own = self.definition().forbidden_names().map(str::to_owned);
+        own.chain(self.0.namesakes().iter().map(ToString::to_string)).collect()
     }
 
     /// How the arguments are told to other programs.

@@ -2,7 +2,8 @@
 //!
 //! Before-hooks run in the order of their priority, each on the arguments that the one
 //! before left. They may rewrite arguments (which are prepared and judged again), and their
-//! opinions only tighten what the rules say, unless the host trusts a hook to allow.
+//! opinions only tighten what the rules say, unless the host trusts a hook to allow. A hook may
+//! stand in front of whoever is asked.
 //! After-hooks see the whole result, also of a failed call. Definition hooks change what
 //! models are told of a tool.
 //!
@@ -16,6 +17,7 @@ mod registered;
 mod step;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::call::Hooked;
@@ -28,6 +30,7 @@ pub use self::step::Step;
 use crate::content::Output;
 use crate::context::Session;
 use crate::error::ToolError;
+use crate::permission::Approver;
 use crate::tool::Definition;
 
 /// Something that a host adds to every call.
@@ -68,6 +71,15 @@ pub trait Hook: Send + Sync + 'static {
     fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
         let _ = call;
         Step::now(Ok(Opinion::none()))
+    }
+
+    /// Stands in front of whoever is asked about a call: its approver answers first, and leaves
+    /// to `inner` what it does not answer.
+    ///
+    /// That holds for the approver of a session as for that of the pipeline, and where there is
+    /// none, nobody is asked at all. Of several hooks the one with the lowest priority comes first.
+    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+        inner
     }
 
     /// Looks at the result of a call that ran, before it is cut, and may change it.

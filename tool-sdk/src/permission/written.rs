@@ -72,7 +72,7 @@ pub struct WrittenRule {
     /// The subjects that it matches; all of them when it does not say. Blanks around it do not
     /// count.
     pub pattern: Option<String>,
-    /// The argument that `pattern` is about, instead of the subjects.
+    /// The argument that `pattern` is about, instead of the subjects. Blanks around it do not count.
     pub argument: Option<String>,
     /// What it says.
     pub action: Action,
@@ -88,13 +88,17 @@ impl WrittenRule {
     ///
     /// Fails when it could never match anything.
     pub fn read(self) -> Result<Rule, InvalidRule> {
-        for (key, text) in
-            [("permission", Some(&self.permission)), ("pattern", self.pattern.as_ref())]
-        {
+        for (key, text) in [
+            ("permission", Some(&self.permission)),
+            ("pattern", self.pattern.as_ref()),
+            ("argument", self.argument.as_ref()),
+        ] {
             if text.is_some_and(|text| text.trim().is_empty()) {
-                return Err(InvalidRule::new(format!(
-                    "`{key}` is empty; write `*` for everything"
-                )));
+                let advice = match key {
+                    "argument" => "leave it out where the rule is about none",
+                    _ => "write `*` for everything",
+                };
+                return Err(InvalidRule::new(format!("`{key}` is empty; {advice}")));
             }
         }
         let permission = self.permission.trim();
@@ -110,7 +114,7 @@ impl WrittenRule {
         }
         let pattern = pattern.map_or_else(Pattern::any, Pattern::new);
         let mut rule = Rule::new(self.action, permission, pattern);
-        rule.argument = self.argument;
+        rule.argument = self.argument.map(|argument| argument.trim().to_owned());
         Ok(if self.locked { rule.locked() } else { rule })
     }
 }

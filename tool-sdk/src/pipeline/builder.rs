@@ -79,15 +79,6 @@ impl Pipeline {
         self.with(|core| core.approver = Some(approver))
     }
 
-    /// Asks somebody before any approver is asked, that of a session included.
-    #[cfg(feature = "cli")]
-    pub(crate) fn in_front_of_approvers(
-        self,
-        front: impl Fn(Arc<dyn Approver>) -> Arc<dyn Approver> + Send + Sync + 'static,
-    ) -> Self {
-        self.with(|core| core.front = Some(Arc::new(front)))
-    }
-
     /// Keeps what is approved for always in `store`, and heeds what it holds.
     ///
     /// Without a store, an approval for always holds for the session.

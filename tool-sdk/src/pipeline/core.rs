@@ -21,12 +21,11 @@ use crate::loop_guard::{History, LoopGuard};
 use crate::name::ToolName;
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded, Mode};
 use crate::redact::Redactor;
+#[cfg(feature = "hooks")]
+use crate::tool::Tool;
 use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
-
-/// Puts somebody in front of an approver.
-pub(super) type Front = Arc<dyn Fn(Arc<dyn Approver>) -> Arc<dyn Approver> + Send + Sync>;
 
 /// What all calls of a pipeline share.
 #[derive(Clone)]
@@ -37,8 +36,6 @@ pub(super) struct Core {
     pub(super) hub: Arc<Hub>,
     pub(super) desk: Arc<Desk>,
     pub(super) approver: Option<Arc<dyn Approver>>,
-    /// Who is asked before any approver is, that of a session included.
-    pub(super) front: Option<Front>,
     pub(super) store: Option<Arc<ApprovalStore>>,
     pub(super) ask_timeout: Duration,
     pub(super) writable: Option<Arc<[PathBuf]>>,
@@ -62,7 +59,6 @@ impl Core {
             hub,
             desk: Arc::default(),
             approver: None,
-            front: None,
             store: None,
             ask_timeout: Duration::from_mins(10),
             writable: None,
@@ -118,6 +114,23 @@ impl Core {
         let of_view = self.toolset.view_for(session).mode();
         let of_session = session.policy().and_then(|policy| policy.mode);
         of_session.map_or(of_view, |mode| mode.stricter(of_view))
+    }
+
+    /// Who is asked about the calls of a session.
+    pub(super) fn approver_of(&self, session: &Session) -> Option<Arc<dyn Approver>> {
+        session.approver().or_else(|| self.approver.clone())
+    }
+
+    /// The names of the tool after which the permission of `tool` is called, where that is another
+    /// one: they do the same, and hooks for that one forbid this, too.
+    #[cfg(feature = "hooks")]
+    pub(super) fn namesakes(&self, tool: &Definition) -> Vec<ToolName> {
+        let permission = tool.permission();
+        let is_it = |it: &&Arc<dyn Tool>| it.definition().name.as_str() == permission;
+        let tools = self.toolset.everything();
+        let other = tools.iter().find(is_it).filter(|_| tool.name.as_str() != permission);
+        let names = other.map(|it| it.definition()).into_iter();
+        names.flat_map(|it| std::iter::once(&it.name).chain(&it.aliases)).cloned().collect()
     }
 
     /// The approvals of the store that hold for a session: none where its tools could have

@@ -161,6 +161,13 @@ fn decided(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> (Decision, Vec<Sub
     (decision, touched)
 }
 
+/// Whether a hook's allow lifts what is asked about the call as it is now: the same where the
+/// hook looks at the ask as where it looked at the call.
+pub(super) fn is_liftable(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> bool {
+    let opinions = [heard.opinions(), &[Floor::allow("")]].concat();
+    judge(frame, &*heard.prepared, frame.arguments(), &opinions, cx).action == Action::Allow
+}
+
 /// Decides about one form of the call; a panic on the way is a denial.
 fn judge(
     frame: &Frame<'_>,

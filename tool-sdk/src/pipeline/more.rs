@@ -19,7 +19,7 @@ use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::permission::{
-    Action, Ask, Backstage, Case, Decision, Fingerprint, Modes, Pattern, Settled,
+    Action, Ask, Backstage, Case, Decision, Fingerprint, Floor, Modes, Pattern, Settled,
 };
 use crate::tool::{Subject, Tool};
 
@@ -59,18 +59,18 @@ struct Wish {
 
 impl Wish {
     async fn answered(&self) -> (Decision, Option<Replied>) {
-        let Self { core, cx, .. } = self;
-        let decision = self.decide();
+        let Self { core, cx, tool, .. } = self;
+        let decision = self.decide(&[]);
         if decision.action != Action::Ask {
             return (decision, None);
         }
-        let Some(approver) = cx.session().approver().or_else(|| core.approver.clone()) else {
+        let Some(approver) = core.approver_of(cx.session()) else {
             return (decision.unanswered(), None);
         };
         let Some(ask) = self.ask(&decision) else {
             return (decision.replied(Action::Deny, "nobody could be asked safely"), None);
         };
-        let mut vigil = Vigil::begin(core, ask, cx.session(), &approver);
+        let mut vigil = Vigil::begin(core, ask, cx.session(), tool.definition(), &approver);
         let _thinking = core.kept(cx.session()).thoughts.begin(cx.call());
         let id = vigil.ask().id.clone();
         let tell = |kind| core.tell(cx.session(), cx.tool(), cx.call(), kind);
@@ -83,7 +83,7 @@ impl Wish {
             if let Some(settled) = vigil.next().await {
                 break settled;
             }
-            let now = self.decide();
+            let now = self.decide(&[]);
             if now.action != Action::Ask {
                 told("covered");
                 return (now, None);
@@ -95,7 +95,7 @@ impl Wish {
             _ => None,
         };
         // Something may have forbidden it meanwhile.
-        let now = self.decide();
+        let now = self.decide(&[]);
         let decision = match reply.as_ref().filter(|reply| reply.is_yes()) {
             Some(_) if now.action == Action::Deny => now,
             Some(yes) => now.replied(Action::Allow, yes.reason()),
@@ -104,8 +104,8 @@ impl Wish {
         (decision, reply)
     }
 
-    /// What the rules, the approvals and the mode say now.
-    fn decide(&self) -> Decision {
+    /// What the rules, the approvals and the mode say now, and `opinions`.
+    fn decide(&self, opinions: &[Floor]) -> Decision {
         let Self { core, cx, tool, subject } = self;
         let view = core.toolset.view_for(cx.session());
         let policy = cx.session().policy();
@@ -130,7 +130,7 @@ impl Wish {
             },
             writable: None,
             kept: &|_| false,
-            opinions: &[],
+            opinions,
         }
         .decide()
     }
@@ -139,6 +139,7 @@ impl Wish {
         let Self { core, cx, tool, subject } = self;
         let definition = tool.definition();
         let witness = Subscribers::of(core, cx.session(), cx.tool(), cx.call());
+        let is_liftable = self.decide(&[Floor::allow("")]).action == Action::Allow;
         Some(Ask {
             id: new_id().ok()?,
             call: cx.call().clone(),
@@ -155,7 +156,7 @@ impl Wish {
             subjects: vec![subject.clone()],
             suggestions: Pattern::exactly(subject.text()).map(String::from).into_iter().collect(),
             grantees: vec![grantee(definition, subject)],
-            backstage: Backstage::new(&definition.aliases, witness),
+            backstage: Backstage::new(&definition.aliases, witness).liftable(is_liftable),
             by: decision.by,
             reason: format!("the running tool asks for it; {}", decision.reason),
             rules: decision.rules.clone(),

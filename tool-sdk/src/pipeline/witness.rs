@@ -63,6 +63,15 @@ impl Witness for Subscribers {
     }
 
     #[cfg(feature = "hooks")]
+    fn forbidden_names(&self) -> Vec<String> {
+        let Some(core) = self.core.upgrade() else { return Vec::new() };
+        let view = core.toolset.view_for(&self.session);
+        let Some(tool) = view.get(self.tool.as_str()) else { return Vec::new() };
+        let own = tool.definition().forbidden_names().map(str::to_owned);
+        own.chain(core.namesakes(tool.definition()).iter().map(ToString::to_string)).collect()
+    }
+
+    #[cfg(feature = "hooks")]
     fn wording(&self, arguments: &Value) -> Wording {
         let Some(core) = self.core.upgrade() else { return Wording::default() };
         let view = core.toolset.view_for(&self.session);

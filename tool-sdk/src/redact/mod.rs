@@ -41,12 +41,13 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Knows these values, where they have at least eight bytes, and all shapes.
+    /// Knows these values, where they have at least eight bytes, each line of one that has
+    /// several, and all shapes.
     #[must_use]
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let secrets: Vec<String> = secrets
             .into_iter()
-            .map(|secret| secret.as_ref().trim().to_owned())
+            .flat_map(|secret| with_lines(secret.as_ref()))
             // One that is part of the mark would be found again in what was redacted.
             .filter(|secret| secret.len() >= SHORTEST && !MARK.contains(secret.as_str()))
             .collect();
@@ -172,6 +173,12 @@ impl Redactor {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
+}
+
+/// A secret and its lines: a diff, or a program that numbers lines, has something before each.
+fn with_lines(secret: &str) -> Vec<String> {
+    let (whole, lines) = (secret.trim(), secret.trim().lines().map(str::trim));
+    std::iter::once(whole).chain(lines.filter(|line| *line != whole)).map(str::to_owned).collect()
 }
 
 /// The secrets themselves are not for a log.

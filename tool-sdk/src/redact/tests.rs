@@ -26,6 +26,20 @@ fn headers_lose_what_proves_who_sends_them() {
     check("sent bearer 0123456789abcdef to it", "sent bearer [redacted] to it");
 }
 
+// LG1, P9
+#[test]
+fn every_line_of_a_known_secret_is_found() {
+    let redactor = Redactor::new(["alpha-secret-one\r\n  beta-secret-two\n}\n"]);
+    for (text, expected) in [
+        ("+alpha-secret-one\n+  beta-secret-two\n+}", "+[redacted]\n+  [redacted]\n+}"),
+        ("     1\talpha-secret-one", "     1\t[redacted]"),
+        ("alpha-secret-one\r\n  beta-secret-two\n}", "[redacted]"),
+        ("alpha-secret", "alpha-secret"),
+    ] {
+        assert_eq!(redactor.redact(text), expected);
+    }
+}
+
 #[test]
 fn addresses_lose_user_and_password() {
     check("https://ada:s3cret@example.org/x", "https://[redacted]@example.org/x");

@@ -28,6 +28,8 @@ pub(crate) use self::rules::is_about_files;
 #[cfg(feature = "cli")]
 pub(crate) use self::rules::{nearly_names, passed_over};
 #[cfg(feature = "cli")]
+pub(crate) use self::select::any_forbids;
+#[cfg(feature = "cli")]
 pub(crate) use self::unknown::shown;
 pub use self::variant::{UnknownVariant, Variants};
 pub(crate) use self::view::Policy;

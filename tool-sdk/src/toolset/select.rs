@@ -18,7 +18,7 @@ pub(super) fn any_selects(patterns: &[String], definition: &Definition) -> bool 
 }
 
 /// Whether one of `patterns` takes the tool away, by whichever name it is known.
-pub(super) fn any_forbids(patterns: &[String], definition: &Definition) -> bool {
+pub(crate) fn any_forbids(patterns: &[String], definition: &Definition) -> bool {
     let names = definition.forbidden_names();
     patterns.iter().any(|pattern| fits(pattern, definition, names.clone()))
 }

@@ -33,12 +33,16 @@ impl Approver for HooksFirst {
 
 /// What the hooks answer; nothing when somebody is to be asked.
 async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
-    let names = std::iter::once(&ask.tool).chain(&ask.backstage.aliases).map(ToolName::as_str);
+    let own = || std::iter::once(&ask.tool).chain(&ask.backstage.aliases).map(ToolName::as_str);
+    let witness = ask.backstage.witness.as_deref();
+    let names = || {
+        let others = witness.map(|it| it.forbidden_names()).unwrap_or_default();
+        own().map(str::to_owned).chain(others).collect()
+    };
     let entries = hooks.matching(Event::PermissionRequest, names);
     if entries.is_empty() {
         return None;
     }
-    let witness = ask.backstage.witness.as_deref();
     let wording = witness.map(|it| it.wording(&ask.arguments)).unwrap_or_default();
     let input = wording.shown(&ask.arguments);
     let nobody = Session::new(&*ask.session);
@@ -65,13 +69,19 @@ async fn answer(hooks: &ExternalHooks, ask: &Ask) -> Option<Reply> {
     let answers = hooks.run_all(entries, &payload, &watch).await;
     let said: Vec<(&Entry, Said)> = answers
         .into_iter()
-        .map(|(entry, answer)| (entry, compose::weighed(entry, answer)))
+        .map(|(entry, answer)| {
+            // A name that the tool does not have allows nothing.
+            let is_own = entry.matcher.called(own()).is_some();
+            let answer = answer.map(|said| if is_own { said } else { said.without_allow() });
+            (entry, compose::weighed(entry, answer))
+        })
         .collect();
     let strictest = said.iter().max_by_key(|(_, said)| said.verdict).map(|(entry, _)| *entry);
     let opinion = compose::opinion(said, &ask.arguments).spoken()?;
     let reply = match opinion.verdict {
         // What is asked about is frozen, so that a yes to something else is no answer.
         Verdict::Allow if opinion.arguments.is_some() => return None,
+        Verdict::Allow if !ask.backstage.is_liftable => return None,
         Verdict::None | Verdict::Ask => return None,
         Verdict::Allow => Reply::Once,
         Verdict::Deny | Verdict::Halt => {

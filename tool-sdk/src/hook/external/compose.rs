@@ -39,17 +39,18 @@ fn reason(entry: &Entry, verdict: Verdict) -> Option<String> {
 pub(super) fn opinion(said: Vec<(&Entry, Said)>, arguments: &Value) -> Opinion {
     let mut verdict = said.iter().map(|(_, said)| said.verdict).max().unwrap_or_default();
     // What one of them allowed is not what another of them made of it.
-    let changed = |said: &Said| !said.patch.is_empty() && said.verdict != Verdict::Allow;
-    if verdict == Verdict::Allow && said.iter().any(|(_, said)| changed(said)) {
+    let made = |said: &[(&Entry, Said)]| patched(said, arguments);
+    let allows = |one: &(&Entry, Said)| one.1.verdict == Verdict::Allow;
+    let allows_all = |one| allows(one) && made(std::slice::from_ref(one)) == made(&said);
+    if verdict == Verdict::Allow && !said.iter().any(allows_all) {
         verdict = Verdict::None;
     }
     let changes = (verdict < Verdict::Deny).then(|| patched(&said, arguments)).flatten();
     let changed_by = said.iter().filter(|(_, said)| changes.is_some() && !said.patch.is_empty());
     let changed_by: Vec<_> = changed_by.map(|(entry, _)| entry.command.label()).collect();
-    let gave = said.iter().filter(|(_, said)| gave(said, verdict));
-    let (reasons, sentences): (Vec<_>, Vec<_>) = gave
-        .filter_map(|(entry, said)| said.why().map(|why| (why, sentence(entry, said, why))))
-        .unzip();
+    let speakers = || said.iter().filter(|(_, said)| gave(said, verdict));
+    let reasons: Vec<_> = speakers().filter_map(|(_, said)| said.why()).collect();
+    let sentences: Vec<_> = speakers().filter_map(|(entry, said)| sentence(entry, said)).collect();
     Opinion::saying(Spoken {
         verdict,
         reason: reasons.join("\n"),
@@ -66,10 +67,12 @@ fn gave(said: &Said, verdict: Verdict) -> bool {
 }
 
 /// Why it is so, and who says it.
-fn sentence(entry: &Entry, said: &Said, why: &str) -> String {
-    match said.is_sentence {
-        true => why.to_owned(),
-        false => format!("the hook `{}` says: {why}", entry.command.label()),
+fn sentence(entry: &Entry, said: &Said) -> Option<String> {
+    let name = entry.command.label();
+    match said.why() {
+        Some(why) if said.is_sentence => Some(why.to_owned()),
+        Some(why) => Some(format!("the hook `{name}` says: {why}")),
+        None => (said.verdict == Verdict::Allow).then(|| format!("the hook `{name}` allows it")),
     }
 }
 

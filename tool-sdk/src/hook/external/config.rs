@@ -46,11 +46,13 @@ impl Event {
         matches!(self, Self::PreToolUse | Self::PermissionRequest)
     }
 
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == name)
+    }
+
     /// Whether `name` is most likely one that decides, mistyped.
     fn is_meant(name: &str) -> bool {
-        let is_close = |event: &Self| strsim::damerau_levenshtein(name, event.as_str()) <= 2;
-        let is_same = |event: &Self| name.eq_ignore_ascii_case(event.as_str());
-        Self::ALL.iter().any(|event| event.decides() && (is_close(event) || is_same(event)))
+        Self::ALL.iter().any(|event| event.decides() && is_like(name, event.as_str()))
     }
 
     const fn timeout(self) -> Duration {
@@ -61,6 +63,39 @@ impl Event {
         if self.decides() { OnError::Deny } else { OnError::Ignore }
     }
 }
+
+/// Events that others have, and that are about no call.
+const ELSEWHERE: &[&str] = &[
+    "ConfigChange",
+    "CwdChanged",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "Notification",
+    "PostCompact",
+    "PreCompact",
+    "SessionEnd",
+    "SessionStart",
+    "Setup",
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "UserPromptSubmit",
+    "WorktreeCreate",
+    "WorktreeRemove",
+];
+
+/// The keys of a group of commands.
+const GROUP: &[&str] = &["matcher", "hooks"];
+
+/// The keys of a command that say for which calls it runs, and what its failure means: without
+/// them it would be another one.
+const TELLING: &[&str] = &["matcher", "on_error"];
 
 /// One command of the configuration.
 #[derive(Clone, Debug)]
@@ -123,7 +158,8 @@ pub struct HookConfigError {
     pub path: String,
     /// What is wrong.
     pub message: String,
-    /// Whether a command is not in force because of it that was to decide about calls.
+    /// Whether a command is not in force because of it that was to decide about calls, or whether
+    /// a result is shown.
     pub fatal: bool,
 }
 
@@ -132,10 +168,11 @@ pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
     let mut reader = Reader { entries: Vec::new(), errors: Vec::new() };
     let events = config.get("hooks").unwrap_or(config);
     for name in config.as_object().into_iter().flat_map(Map::keys) {
-        let is_event = Event::ALL.iter().any(|event| event.as_str() == name);
-        if config.get("hooks").is_some() && (is_event || Event::is_meant(name)) {
+        let is_event = Event::named(name).is_some() || Event::is_meant(name);
+        let is_beside = config.get("hooks").is_some() && name != "hooks";
+        if is_beside && (is_event || has_commands(&config[name])) {
             let message = "it stands beside `hooks`, and what is read stands below";
-            reader.add(Event::is_meant(name), name, message);
+            reader.add(is_guard(name, &config[name]), name, message);
         }
     }
     match events.as_object() {
@@ -145,15 +182,63 @@ pub(super) fn read(config: &Value) -> (Vec<Entry>, Vec<HookConfigError>) {
     (reader.entries, reader.errors)
 }
 
+/// Whether commands that stand under the name of an event were to decide: about calls, or whether
+/// a result is shown.
+fn is_guard(name: &str, written: &Value) -> bool {
+    match Event::named(name) {
+        Some(event) => event.decides() || is_bound(written),
+        None if ELSEWHERE.contains(&name) => false,
+        None => Event::is_meant(name) || has_commands(written),
+    }
+}
+
+/// Whether some command in it says that nothing is shown that it could not look at.
+fn is_bound(written: &Value) -> bool {
+    holds(written, &|key, value| is_like(key, "on_error") && value != "ignore")
+}
+
+/// Whether commands stand in it, in groups or without.
+fn has_commands(written: &Value) -> bool {
+    let is_one = |item: &Value| item.get("command").is_some();
+    written.as_array().is_some_and(|items| items.iter().any(is_one))
+        || holds(written, &|key, _| GROUP.contains(&key))
+}
+
+/// Whether there is such a key anywhere in `value`.
+fn holds(value: &Value, is_such: &dyn Fn(&str, &Value) -> bool) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| holds(item, is_such)),
+        Value::Object(members) => {
+            members.iter().any(|(key, value)| is_such(key, value) || holds(value, is_such))
+        }
+        _ => false,
+    }
+}
+
+/// Whether `name` is `known` in another spelling, or mistyped.
+fn is_like(name: &str, known: &str) -> bool {
+    let letters = |text: &str| -> String {
+        let letters = text.chars().filter(char::is_ascii_alphanumeric);
+        letters.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    strsim::damerau_levenshtein(&letters(name), &letters(known)) <= 2
+}
+
 struct Reader {
     entries: Vec<Entry>,
     errors: Vec<HookConfigError>,
 }
 
 impl Reader {
-    /// Something that costs a guard only where `event` decides.
-    fn wrong(&mut self, event: Event, path: impl Into<String>, message: impl Into<String>) {
-        self.add(event.decides(), path, message);
+    /// Something in what is `written` for `event`, none of which is in force.
+    fn wrong(
+        &mut self,
+        event: Event,
+        written: &Value,
+        path: impl Into<String>,
+        message: impl Into<String>,
+    ) {
+        self.add(is_guard(event.as_str(), written), path, message);
     }
 
     fn add(&mut self, fatal: bool, path: impl Into<String>, message: impl Into<String>) {
@@ -161,30 +246,40 @@ impl Reader {
     }
 
     fn event(&mut self, name: &str, groups: &Value) {
-        let Some(event) = Event::ALL.into_iter().find(|event| event.as_str() == name) else {
+        let Some(event) = Event::named(name) else {
             let known = Event::ALL.map(Event::as_str).join(", ");
             let message = format!("unknown event; expected one of {known}");
-            return self.add(Event::is_meant(name), name, message);
+            return self.add(is_guard(name, groups), name, message);
         };
-        let Some(groups) = groups.as_array() else {
-            return self.wrong(event, name, "expected a list");
+        let Some(list) = groups.as_array() else {
+            return self.wrong(event, groups, name, "expected a list");
         };
-        for (at, group) in groups.iter().enumerate() {
+        for (at, group) in list.iter().enumerate() {
             self.group(event, &format!("{name}[{at}]"), group);
         }
     }
 
     fn group(&mut self, event: Event, path: &str, group: &Value) {
+        let keys = group.as_object().into_iter().flat_map(Map::keys);
+        let strangers: Vec<_> = keys.filter(|key| !GROUP.contains(&key.as_str())).collect();
+        for key in &strangers {
+            let message = "is not known here, and what stands beside it is not in force; the keys \
+                of a group are `matcher` and `hooks`, and those of a command stand below";
+            self.wrong(event, group, format!("{path}.{key}"), message);
+        }
+        if !strangers.is_empty() {
+            return;
+        }
         let matcher = match group.get("matcher") {
             None | Some(Value::Null) => Ok(Matcher::All),
             Some(Value::String(pattern)) => Matcher::parse(pattern),
             Some(_) => Err("expected a text".to_owned()),
         };
         if let Err(message) = &matcher {
-            self.wrong(event, format!("{path}.matcher"), message);
+            self.wrong(event, group, format!("{path}.matcher"), message);
         }
         let Some(hooks) = group.get("hooks").and_then(Value::as_array) else {
-            return self.wrong(event, format!("{path}.hooks"), "expected a list");
+            return self.wrong(event, group, format!("{path}.hooks"), "expected a list");
         };
         for (at, hook) in hooks.iter().enumerate() {
             let path = format!("{path}.hooks[{at}]");
@@ -194,7 +289,7 @@ impl Reader {
                     self.entries.push(Entry { matcher: matcher.clone(), place: path, ..entry });
                 }
                 (Ok(_), Err(_)) => {}
-                (Err((key, message)), _) => self.wrong(event, path + key, message),
+                (Err((key, message)), _) => self.wrong(event, hook, path + key, message),
             }
         }
     }
@@ -225,7 +320,17 @@ impl Reader {
                 .ok_or((".timeout", "expected a number of seconds above zero".to_owned()))?,
         };
         for key in rest.keys() {
+            if let Some(meant) = TELLING.iter().find(|known| is_like(key, known)) {
+                let place = if *meant == "matcher" { ", which stands one level up" } else { "" };
+                let message = format!("unknown key `{key}`; did you mean `{meant}`{place}?");
+                return Err(("", message));
+            }
             self.add(false, format!("{path}.{key}"), "is not known here and has no effect");
+        }
+        if background && matches!(on_error, Some(WhenBroken::Deny)) {
+            let message =
+                "`async` and an `on_error` of `deny` exclude each other: nobody waits for it";
+            return Err(("", message.to_owned()));
         }
         let on_error = match on_error {
             None => event.on_error(),
@@ -337,6 +442,14 @@ mod tests {
         let good = json!({ "type": "command", "command": "true" });
         let strange = json!({ "type": "command", "command": "true", "if": "x" });
         let bad = json!({ "type": "prompt" });
+        let strips = json!({ "type": "prompt", "on_error": "deny" });
+        let command =
+            |key: &str, value: &str| json!({ "type": "command", "command": "true", key: value });
+        let binding = command("on_error", "deny");
+        let misspelt = command("onError", "deny");
+        let inside = command("matcher", "a");
+        let mut unheard = binding.clone();
+        unheard["async"] = true.into();
         let group = |hook: &Value| json!([{ "hooks": [hook] }]);
         for (config, fatal) in [
             (json!({ "Stop": group(&good) }), false),
@@ -349,9 +462,31 @@ mod tests {
             (json!({ "PostToolUse": group(&bad) }), false),
             (json!({ "PreToolUse": [{ "matcher": "[", "hooks": [good] }] }), true),
             (json!({ "PostToolUse": [{ "matcher": "[", "hooks": [good] }] }), false),
+            // However the event is spelt.
+            (json!({ "pre_tool_use": group(&good) }), true),
+            (json!({ "pre-tool-use": "x" }), true),
+            (json!({ "PreTool": group(&good) }), true),
+            (json!({ "BeforeTool": [good] }), true),
+            (json!({ "PostToolUze": group(&good) }), true),
+            (json!({ "model": "x" }), false),
+            // What was to be taken out of a result is shown.
+            (json!({ "PostToolUse": group(&strips) }), true),
+            (json!({ "PostToolUse": { "hooks": [binding] } }), true),
+            (json!({ "PostToolUse": [{ "matcher": "[", "hooks": [binding] }] }), true),
+            (json!({ "PostToolUse": [{ "hooks": [good], "on_error": "deny" }] }), true),
+            (json!({ "PostToolUse": [{ "hooks": [good], "on_error": "ignore" }] }), false),
+            // What says for which calls it is.
+            (json!({ "PreToolUse": [{ "matchers": "a", "hooks": [good] }] }), true),
+            (json!({ "PreToolUse": [{ "Matcher": "a", "hooks": [good] }] }), true),
+            (json!({ "PreToolUse": [{ "hooks": [inside] }] }), true),
+            (json!({ "PostToolUse": [{ "match": "a", "hooks": [good] }] }), false),
+            (json!({ "PostToolUse": group(&misspelt) }), true),
+            // Nobody waits for what it says.
+            (json!({ "PreToolUse": group(&unheard) }), true),
         ] {
-            let (_, errors) = read(&config);
+            let (entries, errors) = read(&config);
             assert_eq!(errors.iter().map(|it| it.fatal).collect::<Vec<_>>(), [fatal], "{config}");
+            assert_eq!(entries.is_empty(), config["PreToolUse"] != group(&strange), "{config}");
         }
     }
 

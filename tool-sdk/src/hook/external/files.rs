@@ -1,61 +1,162 @@
 //! The files that a command names: who changes one of them decides what the hook says.
 //!
-//! Words are all there is to go by. What a script reads further on is not looked for.
+//! Words are all there is to go by: also those of a line inside a line, behind a `cd`, and with
+//! a wildcard. What a script reads further on is not looked for.
 //!
 //! **Invariant:** nothing is run, and a word too many only means that somebody is asked.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 use super::config::Command;
+use crate::name::matches;
 
 /// How a command names the folder that it runs in.
-const FOLDER: &[&str] = &["$CLAUDE_PROJECT_DIR", "${CLAUDE_PROJECT_DIR}"];
+const FOLDER: &[&str] = &["$CLAUDE_PROJECT_DIR", "${CLAUDE_PROJECT_DIR}", "$PWD", "${PWD}"];
 
-/// The files that `command` names when it runs in `folder`.
-pub(super) fn named<'c>(
-    command: &'c Command,
-    folder: &'c Path,
-) -> impl Iterator<Item = PathBuf> + 'c {
-    let words = match command {
-        Command::Line(line) => words(line),
-        Command::Exec(program, args) => [program].into_iter().chain(args).cloned().collect(),
+/// Words behind which a folder is entered.
+const ENTERS: &[&str] = &["cd", "pushd", "-C", "--chdir", "--directory"];
+
+/// The option behind which a module stands for its file.
+const MODULE: &str = "-m";
+
+/// How many files of a folder are compared with a wildcard.
+const MAX_FILES: usize = 10_000;
+
+/// The files that `command` names when it runs in `folder`, each once.
+pub(super) fn named(command: &Command, folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    match command {
+        Command::Line(line) => words(line, folder, &mut all),
+        Command::Exec(program, args) => {
+            [program].into_iter().chain(args).for_each(|word| with_inner(word, folder, &mut all));
+        }
+    }
+    let folders = entered(&all, folder);
+    let behind = std::iter::once("").chain(all.iter().map(String::as_str));
+    let mut named: Vec<PathBuf> =
+        all.iter().zip(behind).flat_map(|(word, before)| files(word, before, &folders)).collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
+/// The folder in which the command begins, and those that it enters.
+fn entered(words: &[String], folder: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    let mut enters = false;
+    for word in words {
+        let is_option = word.starts_with('-');
+        if enters && !is_option {
+            let inner = folders.last().map(|outer| outer.join(from_folder(word)));
+            folders.extend(inner.filter(|inner| inner.is_dir()));
+        }
+        enters = ENTERS.contains(&word.as_str()) || enters && is_option;
+    }
+    folders
+}
+
+/// The files that a word means in one of `folders`: those that there are, or that may be made where
+/// it says.
+fn files(word: &str, before: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let word = from_folder(word);
+    let there: Vec<PathBuf> = folders.iter().flat_map(|it| found(word, before, it)).collect();
+    let is_there = || folders.iter().any(|folder| folder.join(word).exists());
+    if there.is_empty() && word.contains('/') && !is_there() {
+        return folders.iter().map(|folder| folder.join(word)).collect();
+    }
+    there
+}
+
+/// The files that a word means in `folder`.
+fn found(word: &str, before: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut found = expanded(word, folder);
+    if word.contains('/') {
+        // What runs it may add the end of its name.
+        found.extend(expanded(&format!("{word}.*"), folder));
+    }
+    if before == MODULE {
+        let module = word.replace('.', "/");
+        found.extend(expanded(&format!("{module}.*"), folder));
+        found.extend(expanded(&format!("{module}/__main__.*"), folder));
+    }
+    if word.starts_with('/') || word.contains('$') {
+        // What stands before it may be what some variable or command says.
+        let ends = word.match_indices('/').map(|(at, _)| &word[at + 1..]);
+        found.extend(ends.filter(|end| !end.is_empty()).map(|end| folder.join(end)));
+    }
+    found.retain(|path| path.is_file());
+    found
+}
+
+/// `word` without the name of the folder that everything runs in.
+fn from_folder(word: &str) -> &str {
+    let inside = FOLDER.iter().find_map(|name| word.strip_prefix(name)?.strip_prefix('/'));
+    inside.unwrap_or(word)
+}
+
+/// The paths that `word` means in `folder`, which may have wildcards.
+fn expanded(word: &str, folder: &Path) -> Vec<PathBuf> {
+    let has_wildcard = |part: &str| part.contains(['*', '?', '[']);
+    if !has_wildcard(word) {
+        return vec![folder.join(word)];
+    }
+    Path::new(word).components().fold(vec![folder.to_owned()], |paths, part| {
+        match part.as_os_str().to_str().filter(|part| has_wildcard(part)) {
+            Some(pattern) if matches!(part, Component::Normal(_)) => {
+                paths.iter().flat_map(|path| inside(path, pattern)).collect()
+            }
+            _ => paths.iter().map(|path| path.join(part)).collect(),
+        }
+    })
+}
+
+/// What in `folder` has a name that matches `pattern`; a set of characters may be anything.
+fn inside(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+    let pattern = match pattern.split_once('[') {
+        Some((start, _)) => format!("{start}*"),
+        None => pattern.to_owned(),
     };
-    words.into_iter().filter_map(|word| file(&word, folder))
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES);
+    let is_meant = |entry: &fs::DirEntry| matches(&pattern, &entry.file_name().to_string_lossy());
+    entries.filter(is_meant).map(|entry| entry.path()).collect()
 }
 
-/// The file that a word means: there is one, or one may be made where it says.
-fn file(word: &str, folder: &Path) -> Option<PathBuf> {
-    let word = FOLDER
-        .iter()
-        .find_map(|variable| word.strip_prefix(variable)?.strip_prefix('/'))
-        .unwrap_or(word);
-    let path = folder.join(word);
-    let may_be_one = path.is_file() || (word.contains('/') && !path.exists());
-    may_be_one.then_some(path)
+/// Adds a word, and those in it where it may be a line itself.
+fn with_inner(word: &str, folder: &Path, all: &mut Vec<String>) {
+    all.push(word.to_owned());
+    if word.contains(char::is_whitespace) && !folder.join(word).exists() {
+        words(word, folder, all);
+    }
 }
 
-/// The words of a line for the shell, without their quotes.
-fn words(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
+/// Adds the words of a line for the shell, without their quotes.
+fn words(line: &str, folder: &Path, all: &mut Vec<String>) {
+    let mut word = String::new();
     let mut quote = None;
-    for c in line.chars() {
+    // The last word ends as others do.
+    for c in line.chars().chain([' ']) {
         match (c, quote) {
             ('"' | '\'', None) => quote = Some(c),
             (c, Some(open)) if c == open => quote = None,
-            (' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' | '=', None) => {
-                words.push(String::new());
+            (' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' | '=' | '`', None) => {
+                let done = std::mem::take(&mut word);
+                // A part of the line in quotes is shorter than the line.
+                if !done.is_empty() {
+                    with_inner(&done, folder, all);
+                }
             }
-            (c, _) => words.last_mut().into_iter().for_each(|word| word.push(c)),
+            (c, _) => word.push(c),
         }
     }
-    words.retain(|word| !word.is_empty());
-    words
+    // Quotes that are still open may hold a line, too.
+    if !word.trim().is_empty() {
+        words(&word, folder, all);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     // PA7
@@ -63,11 +164,12 @@ mod tests {
     fn the_files_of_a_command_are_known() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("my hooks")).unwrap();
-        for file in ["guard.sh", "my hooks/look.py"] {
+        fs::create_dir_all(folder.path().join("hooks")).unwrap();
+        for file in ["guard.sh", "my hooks/look.py", "hooks/g.py", "hooks/__main__.py"] {
             fs::write(folder.path().join(file), "").unwrap();
         }
         let check = |command: Command, expected: &[&str]| {
-            let found: Vec<_> = named(&command, folder.path()).collect();
+            let found = named(&command, folder.path());
             let expected: Vec<_> = expected.iter().map(|path| folder.path().join(path)).collect();
             assert_eq!(found, expected, "{command:?}");
         };
@@ -77,12 +179,31 @@ mod tests {
             ("KEY=x python3 \"my hooks/look.py\" < in.txt", &["my hooks/look.py"]),
             ("\"$CLAUDE_PROJECT_DIR\"/guard.sh; true", &["guard.sh"]),
             ("${CLAUDE_PROJECT_DIR}/guard.sh|cat", &["guard.sh"]),
-            ("test -x hooks/later.sh && hooks/later.sh", &["hooks/later.sh", "hooks/later.sh"]),
+            ("test -x hooks/later.sh && hooks/later.sh", &["hooks/later.sh"]),
             ("grep -r TODO . 'my hooks'", &[]),
+            // P14: a line in a line, another folder, a wildcard, what is added to a name.
+            ("sh -c 'guard.sh --x'", &["guard.sh"]),
+            ("sh -c \"sh -c 'guard.sh --x' y\"", &["guard.sh"]),
+            ("cd hooks && python3 g.py", &["hooks/g.py"]),
+            ("pushd -n \"$PWD/hooks\"; g.py", &["hooks/g.py"]),
+            ("git -C hooks x g.py", &["hooks/g.py"]),
+            ("$PWD/guard.sh", &["guard.sh"]),
+            ("$(pwd)/guard.sh", &["guard.sh"]),
+            ("$HERE/hooks/g.py", &["hooks/g.py"]),
+            ("*.sh", &["guard.sh"]),
+            ("hook?/g.[p]y", &["hooks/g.py"]),
+            ("`echo guard.sh`", &["guard.sh"]),
+            ("python3 -m hooks.g", &["hooks/g.py"]),
+            ("python3 -m hooks", &["hooks/__main__.py"]),
+            ("node hooks/g", &["hooks/g.py"]),
+            ("node g", &[]),
+            ("echo 'not closed; guard.sh", &["guard.sh"]),
         ] {
             check(Command::Line(line.to_owned()), expected);
         }
         let args = vec!["my hooks/look.py".to_owned(), "my".to_owned()];
         check(Command::Exec("python3".to_owned(), args), &["my hooks/look.py"]);
+        let args = ["-c", "guard.sh --x"].map(str::to_owned).to_vec();
+        check(Command::Exec("sh".to_owned(), args), &["guard.sh"]);
     }
 }

@@ -88,8 +88,7 @@ pub struct ExternalHooks {
     env: ChildEnv,
     /// What no call waits for.
     background: TaskTracker,
-    /// Whether nothing is left to say of the hooks for permission requests: an approver has
-    /// them in front, or the host was told that none has.
+    /// Whether it was told that hooks for permission requests are never asked.
     requests_told: Arc<AtomicBool>,
 }
 
@@ -166,26 +165,13 @@ impl ExternalHooks {
         self.entries.iter().flat_map(|entry| files::named(&entry.command, &folder)).collect()
     }
 
-    /// An approver that lets the hooks for permission requests answer first, and `inner`
-    /// what they leave open.
-    #[must_use]
-    pub fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> impl Approver {
-        self.will_be_asked();
-        HooksFirst { hooks: self, inner }
-    }
-
-    /// Says that the hooks for permission requests stand in front of an approver.
-    pub(crate) fn will_be_asked(&self) {
-        self.requests_told.store(true, Ordering::Relaxed);
-    }
-
-    /// Tells once of hooks for permission requests that stand in front of no approver.
+    /// Tells once of hooks for permission requests, where nobody is asked for a permission.
     fn warn_of_requests(&self, call: &HookedCall<'_>) {
         let of_requests = |entry: &&Entry| entry.event == Event::PermissionRequest;
         let Some(first) = self.entries.iter().find(of_requests) else { return };
-        if !self.requests_told.swap(true, Ordering::Relaxed) {
+        if !call.has_approver() && !self.requests_told.swap(true, Ordering::Relaxed) {
             call.warn(format!(
-                "the hook {} is never asked: no approver has the hooks in front of it",
+                "the hook {} is never asked: there is nobody to be asked for a permission",
                 first.name()
             ));
         }
@@ -206,13 +192,17 @@ impl ExternalHooks {
 
     /// The hooks of `event` for the tool that has these names, each with the name by which it
     /// knows the tool.
-    fn matching<'e>(
-        &'e self,
-        event: Event,
-        tool: impl Iterator<Item = &'e str> + Clone,
-    ) -> Vec<(&'e Entry, &'e str)> {
-        let of_event = self.entries.iter().filter(|entry| entry.event == event);
-        of_event.filter_map(|entry| Some((entry, entry.matcher.called(tool.clone())?))).collect()
+    fn matching(&self, event: Event, names: impl FnOnce() -> Vec<String>) -> Vec<(&Entry, String)> {
+        let mut of_event = self.entries.iter().filter(|entry| entry.event == event).peekable();
+        // Most calls have none, and need no names.
+        if of_event.peek().is_none() {
+            return Vec::new();
+        }
+        let names = names();
+        let called = |entry: &'_ Entry| {
+            entry.matcher.called(names.iter().map(String::as_str)).map(str::to_owned)
+        };
+        of_event.filter_map(|entry| Some((entry, called(entry)?))).collect()
     }
 
     /// What commands are told of every call of a session.
@@ -247,19 +237,20 @@ impl ExternalHooks {
     /// Runs `entries` at the same time; the answers come in the order of the entries.
     async fn run_all<'e>(
         &self,
-        entries: Vec<(&'e Entry, &str)>,
+        entries: Vec<(&'e Entry, String)>,
         payload: &Payload<'_>,
         watch: &(dyn Fn(HookRun) + Sync),
     ) -> Vec<(&'e Entry, Result<Said, Failure>)> {
         let runs = entries.into_iter().map(async |(entry, tool_name)| {
             let started = Instant::now();
-            let answer = match serde_json::to_vec(&Payload { tool_name, ..payload.clone() }) {
-                Ok(input) => self.run(entry, &input).await,
-                Err(error) => Err(Failure {
-                    what: "the call could not be shown to its hooks".to_owned(),
-                    detail: error.to_string(),
-                }),
-            };
+            let answer =
+                match serde_json::to_vec(&Payload { tool_name: &tool_name, ..payload.clone() }) {
+                    Ok(input) => self.run(entry, &input).await,
+                    Err(error) => Err(Failure {
+                        what: "the call could not be shown to its hooks".to_owned(),
+                        detail: error.to_string(),
+                    }),
+                };
             watch(HookRun {
                 hook: entry.name(),
                 outcome: outcome(entry, &answer),
@@ -295,7 +286,7 @@ impl Hook for ExternalHooks {
 
     fn before<'a>(&'a self, call: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
         self.warn_of_requests(call);
-        let entries = self.matching(Event::PreToolUse, call.definition().forbidden_names());
+        let entries = self.matching(Event::PreToolUse, || call.forbidden_names());
         if entries.is_empty() {
             return Step::now(Ok(Opinion::none()));
         }
@@ -318,13 +309,20 @@ impl Hook for ExternalHooks {
         })
     }
 
+    fn approver(self: Arc<Self>, inner: Arc<dyn Approver>) -> Arc<dyn Approver> {
+        match self.entries.iter().any(|entry| entry.event == Event::PermissionRequest) {
+            true => Arc::new(HooksFirst { hooks: self, inner }),
+            false => inner,
+        }
+    }
+
     fn after<'a>(
         &'a self,
         call: &'a HookedCall<'_>,
         result: &'a mut Result<Output, ToolError>,
     ) -> Step<'a, Result<(), ToolError>> {
         let event = if result.is_ok() { Event::PostToolUse } else { Event::PostToolUseFailure };
-        let entries = self.matching(event, call.definition().forbidden_names());
+        let entries = self.matching(event, || call.forbidden_names());
         if entries.is_empty() {
             return Step::now(Ok(()));
         }

@@ -87,7 +87,7 @@ pub(super) fn meaning(
             let error = "it is longer than what is kept of it".to_owned();
             failed("gave an answer that cannot be read".to_owned(), error)
         }
-        Exit::Code(0) if std::str::from_utf8(&finished.stdout.head).is_err() => {
+        Exit::Code(0) if !is_text(&finished.stdout.head) => {
             failed("gave an answer that cannot be read".to_owned(), "it is no UTF-8".to_owned())
         }
         Exit::Code(0) => match answer(event, &finished.stdout.text()) {
@@ -100,6 +100,12 @@ pub(super) fn meaning(
         Exit::TimedOut => failed(format!("timed out after {} s", limit.as_secs_f64()), complaint),
         Exit::Unknown => failed("ended in a way that nobody knows".to_owned(), complaint),
     }
+}
+
+/// Whether something is UTF-8 that somebody reads: what is written in UTF-16 may be that too, with
+/// a zero beside each letter.
+fn is_text(printed: &[u8]) -> bool {
+    !printed.contains(&0) && std::str::from_utf8(printed).is_ok()
 }
 
 /// What a command that ended well printed; `Err` when it holds an answer that cannot be read.

@@ -137,6 +137,8 @@ pub(crate) struct Backstage {
     pub(crate) aliases: Vec<ToolName>,
     /// Who is told of the hooks that answer in a person's place.
     pub(crate) witness: Option<Arc<dyn Witness>>,
+    /// Whether a hook may say yes: its allow would have lifted the ask before there was one.
+    pub(crate) is_liftable: bool,
     who: OnceLock<Cow<'static, str>>,
     /// Why the call does not run where no person said so, in words for whoever made it.
     refusal: OnceLock<Arc<str>>,
@@ -147,6 +149,11 @@ pub(crate) struct Backstage {
 impl Backstage {
     pub(crate) fn new(aliases: &[ToolName], witness: Arc<dyn Witness>) -> Self {
         Self { aliases: aliases.to_vec(), witness: Some(witness), ..Self::default() }
+    }
+
+    /// Says whether a hook may say yes.
+    pub(crate) fn liftable(self, is_liftable: bool) -> Self {
+        Self { is_liftable, ..self }
     }
 
     /// Says that the no to this ask is not that of a person: a hook's, or nobody's.
@@ -188,6 +195,9 @@ pub(crate) trait Witness: Send + Sync {
     fn session(&self) -> &Session;
     /// How much the session does without asking.
     fn mode(&self) -> Mode;
+    /// All names under which the tool may be forbidden.
+    #[cfg(feature = "hooks")]
+    fn forbidden_names(&self) -> Vec<String>;
     /// How `arguments` are told to other programs.
     #[cfg(feature = "hooks")]
     fn wording(&self, arguments: &Value) -> Wording;

@@ -75,6 +75,13 @@ pub(crate) struct Floor {
     pub(crate) reason: String,
 }
 
+impl Floor {
+    /// What a hook says that may allow.
+    pub(crate) fn allow(reason: impl Into<String>) -> Self {
+        Self { action: Action::Allow, by: By::Hook, reason: reason.into() }
+    }
+}
+
 /// A call to decide about.
 #[derive(Clone, Copy)]
 pub(crate) struct Case<'a> {

@@ -1,7 +1,8 @@
-//! Asking about a call: what is shown ([`shown`]), who waits ([`vigil`]), and what the
+//! Asking about a call: what is shown ([`shown`]), to whom ([`front`]), who waits ([`vigil`]), and what the
 //! decision is once somebody has answered. How an answer counts for others is in [`answer`].
 
 mod answer;
+mod front;
 mod shown;
 mod vigil;
 
@@ -78,7 +79,7 @@ pub(super) async fn ask(
     turn: Option<&dyn Turn>,
 ) -> Result<Answered, ToolError> {
     let unasked = |decision, heard: Heard| Ok(Answered::by_nobody(decision, heard.prepared));
-    let Some(approver) = frame.session.approver().or_else(|| frame.core.approver.clone()) else {
+    let Some(approver) = frame.core.approver_of(frame.session) else {
         return unasked(decision.unanswered(), heard);
     };
     if let Some(stop) = turn.and_then(Turn::stopped) {
@@ -89,7 +90,7 @@ pub(super) async fn ask(
         let no = decision.replied(Action::Deny, "the user rejected this very call a moment ago");
         return unasked(no, heard);
     }
-    let mut vigil = Vigil::begin(frame.core, ask, frame.session, &approver);
+    let mut vigil = Vigil::begin(frame.core, ask, frame.session, frame.definition, &approver);
     frame.event(|| EventKind::PermissionAsked(Arc::clone(vigil.ask())));
     let end = wait(&mut vigil, frame, &mut heard, cx, turn).await;
     let (id, reply) = (vigil.ask().id.clone(), end.as_str());

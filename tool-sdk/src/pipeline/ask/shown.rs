@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::permission::{Ask, AskId, Backstage, Decision};
-use crate::pipeline::decide::{grantees, quietly, suggestions};
+use crate::pipeline::decide::{grantees, is_liftable, quietly, suggestions};
 use crate::pipeline::frame::Frame;
 use crate::pipeline::hooks::Heard;
 use crate::pipeline::witness::Subscribers;
@@ -37,7 +37,8 @@ pub(super) fn make(
         summary: quietly(|| prepared.summary()).flatten(),
         subjects: decision.subjects.clone(),
         grantees: grantees(frame.definition, &decision.subjects),
-        backstage: Backstage::new(&definition.aliases, witness),
+        backstage: Backstage::new(&definition.aliases, witness)
+            .liftable(is_liftable(frame, heard, cx)),
         suggestions: quietly(|| suggestions(frame, prepared, decision)).unwrap_or_default(),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),

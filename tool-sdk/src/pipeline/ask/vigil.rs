@@ -6,9 +6,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::answer::answering;
+use super::front::behind_hooks;
 use crate::context::Session;
 use crate::permission::{Approver, Ask, Settled, Waiting};
 use crate::pipeline::core::Core;
+use crate::tool::Definition;
 
 /// Waits for the answer to one ask.
 pub(in crate::pipeline) struct Vigil<'a> {
@@ -24,12 +26,10 @@ impl<'a> Vigil<'a> {
         core: &'a Arc<Core>,
         ask: Ask,
         session: &Session,
+        tool: &Definition,
         approver: &Arc<dyn Approver>,
     ) -> Self {
-        let asked = match &core.front {
-            Some(front) => front(Arc::clone(approver)),
-            None => Arc::clone(approver),
-        };
+        let asked = behind_hooks(core, tool, approver);
         let waiting = core.desk.put_up(ask, session, approver, asked, answering(core, session));
         let expires = Instant::now() + core.ask_timeout;
         Self { core, waiting, epoch: core.desk.epoch(), expires }

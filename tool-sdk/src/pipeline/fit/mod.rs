@@ -11,13 +11,14 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files;
 use super::frame::Frame;
+use super::{files, sight};
 use crate::call::Truncated;
 use crate::content::{Dropped, Output};
+use crate::context::{Context, Visibility};
 use crate::error::ToolError;
 use crate::event::EventKind;
-use crate::tool::Truncate;
+use crate::tool::{Definition, Truncate};
 use crate::truncate::{Budget, Fitted, RETENTION, is_due, keep, sweep};
 
 /// The most bytes of what a model reads of a failed call, its hint included.
@@ -136,7 +137,15 @@ fn notice_of(frame: &Frame<'_>, truncated: &Truncated, is_lost: bool) -> String 
     let view = frame.core.toolset.view_for(frame.session);
     let path = truncated.full_output_path.as_deref();
     let is_hidden = path.is_some_and(|path| files::hide(frame.session, path));
-    notice::of(truncated, is_lost, (!is_hidden).then_some(&*view))
+    let may_open = |tool: &Definition| path.is_some_and(|path| may_open(frame, tool, path));
+    notice::of(truncated, is_lost, (!is_hidden).then_some(&*view), &may_open)
+}
+
+/// Whether no rule keeps what is at `path` from a tool that shows files.
+fn may_open(frame: &Frame<'_>, tool: &Definition, path: &Path) -> bool {
+    let cx = Context::new(frame.session.clone(), tool.name.clone(), frame.id.clone());
+    let sight = sight::sight(frame.core, &cx, tool.permission());
+    sight.of_named(&path.to_string_lossy(), path) != Visibility::Hidden
 }
 
 /// Where `whole` is kept, and whether it should have been kept and was not.

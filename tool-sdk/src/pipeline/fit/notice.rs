@@ -12,8 +12,13 @@ use crate::toolset::View;
 const AGENTS: &str = "agents";
 
 /// One line in brackets; `lost` says that the text should have been kept and was not, and `view`
-/// has the tools that can open the file, where there are any.
-pub(super) fn of(truncated: &Truncated, lost: bool, view: Option<&View>) -> String {
+/// has the tools of which some can open the file, where there are any: those that `may_open` it.
+pub(super) fn of(
+    truncated: &Truncated,
+    lost: bool,
+    view: Option<&View>,
+    may_open: &dyn Fn(&Definition) -> bool,
+) -> String {
     let Truncated { original_lines, original_bytes, omitted_lines, omitted_bytes, .. } = truncated;
     let Truncated { dropped_lines, dropped_bytes, .. } = truncated;
     let is_whole = (*dropped_lines, *dropped_bytes) == (0, 0);
@@ -29,7 +34,7 @@ pub(super) fn of(truncated: &Truncated, lost: bool, view: Option<&View>) -> Stri
     if let Some(path) = &truncated.full_output_path {
         let what = if is_whole { "the whole output" } else { "what was captured" };
         notice.push_str(&format!("; {what} is in {}", path.display()));
-        let ways = view.map(ways).unwrap_or_default();
+        let ways = view.map(|view| ways(view, may_open)).unwrap_or_default();
         if !ways.is_empty() {
             notice.push_str("; ");
             notice.push_str(&ways.join(" or "));
@@ -43,20 +48,23 @@ pub(super) fn of(truncated: &Truncated, lost: bool, view: Option<&View>) -> Stri
 }
 
 /// What this model can do with a file.
-fn ways(view: &View) -> Vec<String> {
+fn ways(view: &View, may_open: &dyn Fn(&Definition) -> bool) -> Vec<String> {
     let reads = |tool: &&Definition| tool.risk.is_read_only();
+    let opens = |tool: &&Definition| may_open(tool);
     // What lists a folder takes the same, but where no folder is named there is one to list.
     let pages = view
         .definitions()
         .filter(reads)
         .filter(|tool| tool.parameters.is_required("path"))
-        .find(|tool| takes(tool, &["path", "offset", "limit"]))
+        .filter(|tool| takes(tool, &["path", "offset", "limit"]))
+        .find(opens)
         .map(|tool| format!("page through it with `{}` (offset, limit)", tool.name));
     // What searches for names takes a pattern and a path too, but no filter of files.
     let search = view
         .definitions()
         .filter(reads)
-        .find(|tool| takes(tool, &["pattern", "path", "include"]))
+        .filter(|tool| takes(tool, &["pattern", "path", "include"]))
+        .find(opens)
         .map(|tool| format!("search it with `{}`", tool.name));
     // Of the tools around agents, the one that starts work takes a prompt.
     let agent = first_that_takes(|| view.definitions().filter(|tool| tool.is_in(AGENTS)), "prompt")

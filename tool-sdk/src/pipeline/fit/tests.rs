@@ -12,7 +12,7 @@ use crate::effect::{Risk, RiskClass};
 use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::name::ToolName;
-use crate::permission::Mode;
+use crate::permission::{Action, Mode, Rule};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::schema::Schema;
@@ -463,5 +463,30 @@ async fn cases_of_another_system_hold() {
             }
             None => assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{name}"),
         }
+    }
+}
+
+// F96, P15: a tool is only named where no rule keeps the file from it.
+#[tokio::test]
+async fn what_a_rule_forbids_is_no_way_to_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let shows = |tool: Definition| Definition { permission: Some("view".into()), ..tool };
+    let page = shows(requiring("path", reader("page", &["path", "offset", "limit"])));
+    let seek = shows(reader("seek", &["pattern", "path", "include"]));
+    let below = format!("view({}/*)", folder.path().display());
+    for (denied, is_paged, is_searched) in [
+        ("view(*.rs)", true, true),
+        ("view(*.txt)", false, false),
+        (&*below, false, false),
+        ("seek(*.txt)", false, false),
+    ] {
+        let others = vec![page.clone(), seek.clone()];
+        let pipeline = pipeline(definition("t", &[]), "x\n".repeat(3000).into(), others);
+        let rule = Rule::parse(Action::Deny, denied).unwrap();
+        let outcome = call(&pipeline.output_dir(folder.path()).rules([rule])).await;
+        let notice = notice(&outcome);
+        assert!(notice.contains("the whole output is in"), "{notice}");
+        let named = (notice.contains("`page`"), notice.contains("`seek`"));
+        assert_eq!(named, (is_paged, is_searched), "{denied}: {notice}");
     }
 }

@@ -11,6 +11,8 @@ use crate::call::CallId;
 use crate::context::Session;
 use crate::event::EventKind;
 use crate::hook::{HookRun, Hooked};
+#[cfg(feature = "hooks")]
+use crate::name::ToolName;
 use crate::permission::Mode;
 use crate::pipeline::fit;
 use crate::tool::Definition;
@@ -41,6 +43,16 @@ impl Hooked for Frame<'_> {
 
     fn mode(&self) -> Mode {
         self.core.mode(self.session)
+    }
+
+    #[cfg(feature = "hooks")]
+    fn has_approver(&self) -> bool {
+        self.core.approver_of(self.session).is_some()
+    }
+
+    #[cfg(feature = "hooks")]
+    fn namesakes(&self) -> Vec<ToolName> {
+        self.core.namesakes(self.definition)
     }
 
     #[cfg(feature = "hooks")]
@@ -119,6 +131,16 @@ impl Hooked for Ran<'_> {
 
     fn mode(&self) -> Mode {
         self.frame.mode()
+    }
+
+    #[cfg(feature = "hooks")]
+    fn has_approver(&self) -> bool {
+        self.frame.has_approver()
+    }
+
+    #[cfg(feature = "hooks")]
+    fn namesakes(&self) -> Vec<ToolName> {
+        self.frame.namesakes()
     }
 
     #[cfg(feature = "hooks")]

@@ -163,8 +163,8 @@ fn heed(
     }
     if let Some(arguments) = opinion.arguments {
         frame.rewrite(arguments);
+        let name = opinion.changed_by.map_or_else(|| registered.hook.name(), Cow::Owned);
         let rewritten = frame.prepare().map_err(|error| {
-            let name = opinion.changed_by.map_or_else(|| registered.hook.name(), Cow::Owned);
             let why = error.message();
             let message = format!("the hook `{name}` changed the arguments to invalid ones: {why}");
             ToolError::denied(message).source(error)
@@ -173,9 +173,8 @@ fn heed(
         let said = heard.said.get_or_insert_default();
         said.opinions.retain(|opinion| opinion.action != Action::Allow);
         if action == Some(Action::Allow) {
-            let name = registered.hook.name();
             let reason = format!("the hook `{name}` allows what it made of the call");
-            said.opinions.push(Floor { action: Action::Allow, by: By::Hook, reason });
+            said.opinions.push(Floor::allow(reason));
         }
         let before = std::mem::replace(&mut heard.prepared, rewritten);
         said.original.get_or_insert(before);

@@ -71,9 +71,6 @@ pub(super) fn run(
     let mut stage = Stage::set(app, &[top, matches], io)?;
     foreign.lend_to(&mut stage);
     let spoken = stage.spoken();
-    if stage.answers != Answers::Nobody {
-        stage.asks_others();
-    }
     let Stage { pipeline, session, answers, readable, .. } = stage;
     let server = Server::new(pipeline.clone(), session)
         .named(program, env!("CARGO_PKG_VERSION"))

@@ -67,24 +67,20 @@ async fn a_name_that_the_tool_does_not_have_only_forbids() {
 // F67: hooks that nobody will ask are told, once.
 #[tokio::test]
 async fn requests_that_reach_no_hook_are_told() {
-    let warned = async |hooks: &ExternalHooks| {
-        let seen = Seen::new();
+    let warned = async |hooks: &ExternalHooks, has_approver: bool| {
+        let seen = Seen { has_approver, ..Seen::new() };
         let _ = seen.before(hooks).await;
         seen.warned.into_inner().unwrap()
     };
     let hooks = config(&[(Event::PermissionRequest, json!({ "command": "true" }))]);
-    let expected = "the hook true (PermissionRequest[0].hooks[0]) is never asked: no approver has \
-        the hooks in front of it";
-    assert_eq!(warned(&hooks).await, [expected]);
-    assert_eq!(warned(&hooks).await, [""; 0]);
+    let expected = "the hook true (PermissionRequest[0].hooks[0]) is never asked: there is nobody \
+        to be asked for a permission";
+    assert_eq!(warned(&hooks, true).await, [""; 0]);
+    assert_eq!(warned(&hooks, false).await, [expected]);
+    assert_eq!(warned(&hooks, false).await, [""; 0]);
 
-    let hooks = Arc::new(config(&[(Event::PermissionRequest, json!({ "command": "true" }))]));
-    let _approver = Arc::clone(&hooks).approver(Arc::new(crate::permission::Scripted::default()));
-    assert_eq!(warned(&hooks).await, [""; 0]);
-    assert_eq!(
-        warned(&config(&[(Event::PreToolUse, json!({ "command": "true" }))])).await,
-        [""; 0]
-    );
+    let others = config(&[(Event::PreToolUse, json!({ "command": "true" }))]);
+    assert_eq!(warned(&others, false).await, [""; 0]);
 }
 
 // F67, F168: each command is told when it begins and when it is done.
@@ -108,6 +104,12 @@ fn decides(decision: &str, reason: &str) -> Value {
         "permissionDecisionReason": reason,
     } }))
 }
+
+/// Commands that print a denial in UTF-16 behind a word.
+const UTF_16_LE: &str = r#"printf 'log\n{"decision":"block"}' | od -An -v -tx1 | tr ' ' '\n' | grep . \
+    | while read byte; do printf "\\$(printf %o 0x$byte)\\0"; done"#;
+const UTF_16_BE: &str = r#"printf 'log\n{"decision":"block"}' | od -An -v -tx1 | tr ' ' '\n' | grep . \
+    | while read byte; do printf "\\0\\$(printf %o 0x$byte)"; done"#;
 
 /// A file that is no program.
 fn not_executable(folder: &Path) -> String {
@@ -143,6 +145,10 @@ async fn a_broken_command_never_lets_a_call_through() {
             "gave an answer that cannot be read",
         ),
         (json!({ "command": "printf 'log \\377'" }), "gave an answer that cannot be read"),
+        // HK1: UTF-16 without a mark, behind a line of a log, in either order and in part.
+        (json!({ "command": UTF_16_LE }), "gave an answer that cannot be read"),
+        (json!({ "command": UTF_16_BE }), "gave an answer that cannot be read"),
+        (json!({ "command": format!("echo log; {UTF_16_LE}") }), "gave an answer"),
         // HK1: what was decided in the middle was not kept.
         (
             json!({ "command": "yes | head -c 60000; echo '{\"decision\":\"block\"}'; yes | head -c 60000" }),
@@ -229,6 +235,42 @@ async fn changes_compose_in_configured_order() {
 
     let denied = before(&[slow, fast, decides("deny", "no")]).await.spoken().unwrap();
     assert_eq!((denied.arguments, denied.reason.as_str()), (None, "no"));
+}
+
+// F64, F67: what two commands make of a call together, neither of them has allowed.
+#[tokio::test]
+async fn an_allow_is_one_of_what_the_call_became() {
+    let change = |verdict: &str, input: Value| {
+        trusted(says(&json!({ "hookSpecificOutput": {
+            "permissionDecision": verdict, "updatedInput": input,
+        } })))
+    };
+    let title = || json!({ "title": "other" });
+    let nothing = || trusted(says(&json!({ "decision": "approve" })));
+    for (hooks, expected) in [
+        (vec![change("allow", title())], Verdict::Allow),
+        (vec![change("allow", title()), nothing()], Verdict::Allow),
+        (vec![change("allow", title()), change("allow", title())], Verdict::Allow),
+        (vec![change("allow", title()), change("allow", json!({ "text": "x" }))], Verdict::None),
+        (vec![change("allow", json!({ "title": "x" })), change("allow", title())], Verdict::Allow),
+        (vec![nothing(), change("ask", title())], Verdict::Ask),
+    ] {
+        let spoken = before(&hooks).await.spoken().unwrap();
+        assert_eq!(spoken.verdict, expected, "{hooks:?}");
+    }
+}
+
+// F71: who allows is named, with and without a reason.
+#[tokio::test]
+async fn every_allow_names_its_command() {
+    for (answer, expected) in [
+        (json!({ "decision": "approve" }), "the hook `cat` allows it"),
+        (json!({ "decision": "approve", "reason": "fine" }), "the hook `cat` says: fine"),
+    ] {
+        let hooks = config(&[(Event::PreToolUse, trusted(says(&answer)))]);
+        let spoken = Seen::new().before(&hooks).await.spoken().unwrap();
+        assert_eq!(spoken.sentence.as_deref(), Some(expected));
+    }
 }
 
 // F71: who changed arguments is named, and nobody else.

@@ -52,6 +52,8 @@ struct Seen {
     runs: Mutex<Vec<HookRun>>,
     halted: OnceLock<String>,
     warned: Mutex<Vec<String>>,
+    /// Whether somebody can be asked.
+    has_approver: bool,
     /// Where long texts are kept.
     kept: Option<PathBuf>,
 }
@@ -69,6 +71,7 @@ impl Seen {
             runs: Mutex::default(),
             halted: OnceLock::new(),
             warned: Mutex::default(),
+            has_approver: false,
             kept: None,
         }
     }
@@ -105,6 +108,14 @@ impl Hooked for Seen {
 
     fn mode(&self) -> Mode {
         Mode::Plan
+    }
+
+    fn has_approver(&self) -> bool {
+        self.has_approver
+    }
+
+    fn namesakes(&self) -> Vec<ToolName> {
+        Vec::new()
     }
 
     fn wording(&self) -> Wording {

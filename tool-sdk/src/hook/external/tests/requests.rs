@@ -8,6 +8,7 @@ use crate::batch::Batch;
 use crate::call::Call;
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
+use crate::hook::Priority;
 use crate::permission::{Action, Ask, Backstage, By, Reply, Rule, Scripted};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
@@ -39,7 +40,7 @@ fn ask() -> Arc<Ask> {
         subjects: vec!["notes/a".into(), Subject::new("/out").under("external_directory")],
         suggestions: Vec::new(),
         grantees: Vec::new(),
-        backstage: Backstage::default(),
+        backstage: Backstage::default().liftable(true),
         by: By::Default,
         reason: String::new(),
         rules: Vec::new(),
@@ -130,6 +131,10 @@ impl crate::permission::Witness for Notes {
         Mode::default()
     }
 
+    fn forbidden_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn wording(&self, _: &Value) -> Wording {
         Wording::default()
     }
@@ -141,7 +146,7 @@ async fn a_hook_that_answers_is_told_and_named() {
     let hooks = config(&[(Event::PermissionRequest, trusted(answers("allow")))]);
     let notes = Arc::new(Notes::default());
     let mut ask = Arc::unwrap_or_clone(ask());
-    ask.backstage = Backstage::new(&[], Arc::clone(&notes) as _);
+    ask.backstage = Backstage::new(&[], Arc::clone(&notes) as _).liftable(true);
     let ask = Arc::new(ask);
     let reply = Arc::new(hooks).approver(Arc::new(Somebody)).ask(Arc::clone(&ask)).await;
     assert_eq!(reply, Some(Reply::Once));
@@ -151,15 +156,77 @@ async fn a_hook_that_answers_is_told_and_named() {
     assert_eq!(*notes.0.lock().unwrap(), expected);
 }
 
-/// A pipeline with one tool, about which one command is asked and then somebody who says yes.
-fn asking(hook: Value) -> Pipeline {
+/// A pipeline with one tool that may do this, with commands for what is asked about it.
+fn guarded(class: RiskClass, hooks: &[(Event, Value)]) -> Pipeline {
     let mut definition = Seen::new().definition;
-    definition.risk = Risk::new(RiskClass::Read);
+    definition.risk = Risk::new(class);
     let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "written" });
-    let hooks = Arc::new(config(&[(Event::PermissionRequest, hook)]));
-    Pipeline::new(Registry::builder().add(tool).build().unwrap())
+    Pipeline::new(Registry::builder().add(tool).build().unwrap()).hook(
+        "*",
+        Priority::DEFAULT,
+        config(hooks),
+    )
+}
+
+/// One about which one command is asked and then somebody who says yes.
+fn asking(hook: Value) -> Pipeline {
+    guarded(RiskClass::Read, &[(Event::PermissionRequest, hook)])
         .rules([Rule::new(Action::Ask, "write_note", "*")])
-        .approver(hooks.approver(Arc::new(Scripted::always(Reply::Once))))
+        .approver(Scripted::always(Reply::Once))
+}
+
+// F67, K20: whoever is asked, the hooks for permission requests stand in front of them.
+#[tokio::test]
+async fn hooks_are_asked_before_the_approver_of_a_session() {
+    for own in [false, true] {
+        for (line, expected) in
+            [("exit 2", (false, 0)), ("exit 1", (false, 0)), ("true", (true, 1))]
+        {
+            let hook = (Event::PermissionRequest, json!({ "command": line }));
+            let mut pipeline = guarded(RiskClass::Write, &[hook]);
+            if own {
+                pipeline = pipeline.approver(Scripted::default());
+            }
+            let client = Arc::new(Scripted::always(Reply::Once));
+            let session = Session::new("s").with_shared_approver(Arc::clone(&client) as _);
+            let outcome = pipeline.call(&session, Call::new("write_note", "{}")).await;
+            assert_eq!((outcome.result.is_ok(), client.asked().len()), expected, "{line} {own}");
+        }
+    }
+}
+
+/// Wants somebody asked.
+struct Wary;
+
+impl Hook for Wary {
+    fn before<'a>(&'a self, _: &'a HookedCall<'_>) -> Step<'a, Result<Opinion, ToolError>> {
+        Step::now(Ok(Opinion::ask("it is Friday")))
+    }
+}
+
+// F67: the allow of a command is a yes to nothing that it would not have lifted before the call.
+#[tokio::test]
+async fn an_allow_lifts_no_more_than_before_the_call() {
+    let yes = (Event::PermissionRequest, trusted(answers("allow")));
+    let own = Rule::new(Action::Ask, "write_note", "*");
+    let of = |class| guarded(class, std::slice::from_ref(&yes));
+    for (what, pipeline, is_asked) in [
+        ("the mode", of(RiskClass::Write), false),
+        ("a rule", of(RiskClass::Read).rules([own]), false),
+        ("another hook", of(RiskClass::Read).hook("*", Priority::LOGGING, Wary), true),
+        ("folders", of(RiskClass::Execute).writable_roots(["/nowhere"]), true),
+        (
+            "a denial that nobody can judge",
+            of(RiskClass::Write).rules([Rule::new(Action::Deny, "write_note", "secret")]),
+            true,
+        ),
+    ] {
+        let somebody = Arc::new(Scripted::default());
+        let pipeline = pipeline.shared_approver(Arc::clone(&somebody) as _);
+        let outcome = pipeline.call(&Session::new("s"), Call::new("write_note", "{}")).await;
+        let found = (somebody.asked().len() == 1, outcome.result.is_err());
+        assert_eq!(found, (is_asked, is_asked), "{what}");
+    }
 }
 
 // F67: what ends the turn before a call ends it before an ask, too.
@@ -179,5 +246,45 @@ async fn a_command_that_answers_may_end_the_turn() {
         let outcomes = Batch::new(&pipeline).run(&Session::new("s"), calls).await;
         assert!(outcomes.iter().all(|it| it.result.is_err()), "{outcomes:?}");
         assert_eq!(outcomes[0].halted(), halted);
+    }
+}
+
+// P18: what a tool may do is what the one may do after which its permission is called.
+#[tokio::test]
+async fn a_hook_for_a_tool_forbids_what_has_its_permission() {
+    let other = |name: &'static str, aliases: &[&'static str]| {
+        let schema = Seen::new().definition.parameters;
+        let mut definition = Definition::new(ToolName::from_static(name), "Runs.", schema);
+        definition.permission = Some("run_line".into());
+        definition.aliases = aliases.iter().map(|&name| ToolName::from_static(name)).collect();
+        DynamicTool::new(definition, |_: Value, _: Context| async { "done" })
+    };
+    let yes = json!({ "decision": "approve" }).to_string();
+    for (event, matcher, line, answer) in [
+        ("PreToolUse", "Jot", "exit 2", Err("`run_script` may not run: the hook `exit` says no")),
+        ("PreToolUse", "run_line", "exit 2", Err("`run_script` may not run")),
+        ("PermissionRequest", "Jot", "exit 2", Err("`run_script` may not run: the hook `exit`")),
+        ("PreToolUse", "Write", "exit 2", Ok(1)),
+        // It allows nothing.
+        ("PreToolUse", "Jot", &*format!("echo '{yes}'"), Ok(1)),
+        ("PermissionRequest", "Jot", &*format!("echo '{yes}'"), Ok(1)),
+    ] {
+        let hook = json!({ "type": "command", "command": line, "may_allow": true });
+        let config = json!({ event: [{ "matcher": matcher, "hooks": [hook] }] });
+        let (hooks, mistakes) = ExternalHooks::from_value(&config);
+        assert_eq!(mistakes, []);
+        let somebody = Arc::new(Scripted::always(Reply::Once));
+        let tools =
+            Registry::builder().add(other("run_line", &["jot"])).add(other("run_script", &[]));
+        let pipeline = Pipeline::new(tools.build().unwrap())
+            .hook("*", Priority::DEFAULT, hooks)
+            .shared_approver(Arc::clone(&somebody) as _);
+        let outcome = pipeline.call(&Session::new("s"), Call::new("run_script", "{}")).await;
+        match answer {
+            Ok(asked) => {
+                assert_eq!((outcome.text(), somebody.asked().len()), ("done".into(), asked))
+            }
+            Err(why) => assert!(outcome.text().starts_with(why), "{matcher}: {}", outcome.text()),
+        }
     }
 }

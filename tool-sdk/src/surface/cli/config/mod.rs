@@ -107,6 +107,22 @@ pub(super) fn path(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
     named(levels, io).or_else(|| users_config(io))
 }
 
+/// A path as it is written, where it is one that a person can have meant.
+///
+/// # Errors
+///
+/// Fails for no path at all, which would be the folder that the program runs in, and for `~`: a
+/// shell would have made it the home folder.
+pub(super) fn written_out(path: PathBuf) -> std::result::Result<PathBuf, &'static str> {
+    match path.components().next() {
+        None => Err("it is empty; write `.` for the folder that the program runs in"),
+        Some(first) if first.as_os_str() == "~" => {
+            Err("`~` is a name like any other here; write the home folder out, or `./~`")
+        }
+        Some(_) => Ok(path),
+    }
+}
+
 fn named(levels: &[&ArgMatches], io: &Io<'_>) -> Option<PathBuf> {
     levels
         .iter()

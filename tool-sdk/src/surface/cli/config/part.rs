@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt::Display;
+use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -108,13 +109,25 @@ impl<'m, 't> Part<'m, 't> {
         }
     }
 
-    /// The same table with one text more.
-    pub(super) fn with(mut self, key: &'static str, text: &str) -> Self {
+    /// The same table with one text more, which only its place may say.
+    pub(super) fn with_only(mut self, key: &'static str, text: &str) -> Option<Self> {
+        if self.value.get_ref().as_table().is_some_and(|table| table.contains_key(key)) {
+            self.wrong(format_args!("unknown key `{key}`; the place says it, which is `{text}`"));
+            return None;
+        }
         if let DeValue::Table(table) = self.value.get_mut() {
             let text = DeValue::String(text.to_owned().into());
             table.insert(Spanned::new(0..0, key.into()), Spanned::new(0..0, text));
         }
-        self
+        Some(self)
+    }
+
+    /// What `make` makes of each value of a list.
+    pub(super) fn items_as<T: DeserializeOwned, U, E: Display>(
+        self,
+        make: impl Fn(T) -> Result<U, E>,
+    ) -> Vec<U> {
+        self.items().into_iter().filter_map(|item| item.read_as(&make)).collect()
     }
 
     /// What `make` makes of the value.
@@ -196,6 +209,11 @@ impl<'m, 't> Keys<'m, 't> {
     /// The value under `key`, if it is one of this type.
     pub(in super::super) fn read<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
         self.take(key)?.read()
+    }
+
+    /// The word under `key`, if it is one of those that this type has.
+    pub(super) fn word<T: FromStr<Err: Display>>(&mut self, key: &str) -> Option<T> {
+        self.take(key)?.read_as(|word: String| word.parse())
     }
 
     /// The parts of the list under `key`.

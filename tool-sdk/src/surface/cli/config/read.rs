@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::{mcp, serve};
 use super::part::{Keys, Mistakes, Part};
-use super::{Config, Hooks};
+use super::{Config, Hooks, written_out};
 use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule, Scope, WrittenRule};
 use crate::toolset::AgentProfile;
@@ -48,19 +48,19 @@ pub(super) fn config<'t>(text: &'t str, name: &str) -> Result<Config, Mistakes<'
 fn read(mut keys: Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Config {
     Config {
         rules: rules(&mut keys, name, mistakes),
-        mode: keys.read("mode"),
+        mode: keys.word("mode"),
         safe_commands: keys.read("safe_commands"),
         agents: keys.named("agents").into_iter().filter_map(agent).collect(),
         variants: keys.named("variants").into_iter().filter_map(variant).collect(),
         experimental: keys.list("experimental").unwrap_or_default(),
-        writable: keys.list("writable"),
+        writable: keys.take("writable").map(|part| part.items_as(written_out)),
         hooks: keys.take("hooks").and_then(hooks),
-        audit: keys.read("audit"),
+        audit: keys.take("audit").and_then(|part| part.read_as(written_out)),
         servers: keys.take("mcp").map(mcp::servers).unwrap_or_default(),
         principals: keys.take("serve").map(serve::principals).unwrap_or_default(),
-        durable: keys.read("durable"),
-        sandbox: keys.read("sandbox"),
-        sandbox_level: keys.read("sandbox_level"),
+        durable: keys.word("durable"),
+        sandbox: keys.word("sandbox"),
+        sandbox_level: keys.word("sandbox_level"),
         sandbox_network: keys.read("sandbox_network"),
     }
 }
@@ -87,7 +87,7 @@ fn rules(keys: &mut Keys<'_, '_>, name: &str, mistakes: &Mistakes<'_>) -> Vec<Ru
 
 /// `[agents.NAME]`: what one agent has.
 fn agent((name, part): (String, Part<'_, '_>)) -> Option<AgentProfile> {
-    part.with("name", &name).read()
+    part.with_only("name", &name)?.read()
 }
 
 /// `[variants]`: one of several ways to do the same.
@@ -200,6 +200,26 @@ locked = true
         );
     }
 
+    // P8: what is no word is told as one, and what would be passed over is told.
+    #[test]
+    fn what_would_be_read_past_has_its_line() {
+        check_mistake("mode = 1", 1, "`mode`: invalid type: integer `1`, expected a string");
+        check_mistake("durable = true", 1, "`durable`: invalid type: boolean `true`");
+        check_mistake("sandbox = true", 1, "`sandbox`: invalid type: boolean `true`");
+        check_mistake("sandbox_level = {}", 1, "`sandbox_level`: invalid type: map");
+        check_mistake("writable = [\"a\", \"\"]", 1, "`writable[1]`: it is empty; write `.` for");
+        check_mistake("writable = [\"~/x\"]", 1, "`writable[0]`: `~` is a name like any other");
+        check_mistake("audit = \"~/x\"", 1, "`audit`: `~` is a name like any other");
+        check_mistake("[agents.a]\nname = \"b\"", 1, "`agents.a`: unknown key `name`");
+        let rule = "permission = \"a\"\npattern = \"b\"\naction = \"deny\"";
+        for argument in ["", " "] {
+            let text = format!("[[rules]]\n{rule}\nargument = \"{argument}\"");
+            check_mistake(&text, 1, "`argument` is empty");
+        }
+        let text = format!("[[rules]]\n{rule}\nargument = \" path \"");
+        assert_eq!(config(&text, "f").unwrap().rules[0].to_string(), "deny a(path: b)");
+    }
+
     #[track_caller]
     fn check_mistakes(text: &str, expected: &[&str]) {
         let told = config(text, "f").unwrap_err().told("f");
@@ -239,13 +259,13 @@ PreToolUse = [{ hooks = [{ type = "command" }] }]
 "#,
             &[
                 "f:1: unknown key `mod`; did you mean `mode`?",
-                "f:2: `mode`: unknown variant `careless`",
+                "f:2: `mode`: `careless` is not a mode",
                 "f:3: `allow[0]`: ",
                 "f:3: `allow[2]`: invalid type: integer `3`",
                 "f:4: `writable[1]`: invalid type: integer `1`",
                 "f:5: `experimental`: expected a list",
                 "f:6: `variants.shell`: invalid type: integer `1`",
-                "f:7: `durable`: unknown variant `some`",
+                "f:7: `durable`: `some` is not one of",
                 "f:11: unknown key `patern`; did you mean `pattern`?",
                 "f:13: `rules[1]`: missing field `action`",
                 "f:17: `agents.one`: unknown field `nly`",

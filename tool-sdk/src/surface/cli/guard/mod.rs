@@ -79,9 +79,11 @@ impl Guard {
         let variants = variants(io)?.unwrap_or(config.variants);
         let experimental = list(io, "TOOL_SDK_EXPERIMENTAL")?.unwrap_or(config.experimental);
         let writable = io.var("TOOL_SDK_WRITABLE");
-        let writable = writable.map(|list| std::env::split_paths(&list).collect());
-        let writable: Option<Vec<_>> = writable.or(config.writable);
-        let audit = io.var("TOOL_SDK_AUDIT").map(PathBuf::from).or(config.audit);
+        let folder = |path| written_out("TOOL_SDK_WRITABLE", path);
+        let writable = writable.map(|list| std::env::split_paths(&list).map(folder).collect());
+        let writable: Option<Vec<_>> = writable.transpose()?.or(config.writable);
+        let audit = io.var("TOOL_SDK_AUDIT").map(|path| written_out("TOOL_SDK_AUDIT", path.into()));
+        let audit = audit.transpose()?.or(config.audit);
         let durability = named(io, "TOOL_SDK_DURABLE")?.or(config.durable).unwrap_or_default();
         Ok(Self {
             rules,
@@ -98,6 +100,26 @@ impl Guard {
             sandbox,
             durability,
         })
+    }
+}
+
+/// What is said of tools by patterns.
+impl Guard {
+    /// Every pattern, with its place.
+    pub(super) fn patterns(&self) -> Vec<(String, String)> {
+        let own = self.experimental.iter().map(|pattern| ("experimental".to_owned(), pattern));
+        let of_agents = self.agents.iter().flat_map(|agent| {
+            let lists = [
+                ("only", agent.only.as_deref().unwrap_or_default()),
+                ("without", &agent.without),
+                ("experimental", &agent.experimental),
+            ];
+            lists.into_iter().flat_map(move |(key, patterns)| {
+                let place = format!("agents.{}.{key}", agent.name);
+                patterns.iter().map(move |pattern| (place.clone(), pattern))
+            })
+        });
+        own.chain(of_agents).map(|(place, pattern)| (place, pattern.clone())).collect()
     }
 }
 
@@ -133,6 +155,11 @@ fn rules_of_environment(io: &Io<'_>) -> Result<Vec<Parsed>> {
         }
     }
     Ok(rules)
+}
+
+/// A path of the environment.
+fn written_out(variable: &str, path: PathBuf) -> Result<PathBuf> {
+    config::written_out(path).map_err(|why| Failure::config(format_args!("{variable}: {why}")))
 }
 
 /// A rule, or what is wrong with it.

@@ -308,7 +308,7 @@ fn a_sandbox_that_is_not_understood_ends_the_command() {
     check_refused(&with_env(&[("TOOL_SDK_SANDBOX_LEVEL", "")]).run(&["list", "--x"]), "--x");
     check_refused(&with_env(&[("TOOL_SDK_SANDBOX_NETWORK", "no")]).run(&["list"]), "`no`");
     check_refused(&with_file("sandbox = true").run(&["list"]), "rules.toml:1");
-    check_refused(&with_file("sandbox = \"on\"").run(&["list"]), "unknown variant `on`");
+    check_refused(&with_file("sandbox = \"on\"").run(&["list"]), "off best_effort");
     check_refused(&Setting::default().run(&["list", "--sandbox", "on"]), "'on'");
 }
 
@@ -320,4 +320,24 @@ fn every_rule_that_is_none_is_told() {
     for words in ["--deny: `c(d` is not a rule", "--ask: `e)(` is not a rule"] {
         assert!(ran.err.contains(words), "{}", ran.err);
     }
+}
+
+// P8: what speaks of nothing is told, since it takes nothing away.
+#[test]
+fn patterns_and_folders_of_nothing_are_told() {
+    let setting = with_file(
+        "experimental = [\"nope\"]\nwritable = [\"/no/such\"]\n\
+         [agents.a]\nonly = [\"kinds\", \"kidns\"]\nwithout = [\"category:x\"]\n",
+    );
+    let ran = setting.run(&["check", "kinds", "{}"]);
+    let told: Vec<_> = ran.err.lines().filter(|line| line.starts_with("warning: ")).collect();
+    let speaks =
+        |what: &str| format!("warning: the pattern {what} speaks of no tool that there is");
+    let expected = [
+        "warning: `/no/such` (writable) is not there".to_owned(),
+        speaks("`nope` (experimental)"),
+        speaks("`kidns` (agents.a.only)"),
+        speaks("`category:x` (agents.a.without)"),
+    ];
+    assert_eq!(told, expected, "{}", ran.err);
 }

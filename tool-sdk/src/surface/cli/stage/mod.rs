@@ -22,6 +22,7 @@ use super::watch::Watch;
 use super::{App, Io, place, style};
 use crate::audit::AuditLog;
 use crate::context::{Client, Session};
+use crate::hook::Priority;
 use crate::hook::external::ExternalHooks;
 use crate::loop_guard::LoopGuard;
 use crate::pipeline::Pipeline;
@@ -46,6 +47,8 @@ pub(super) struct Stage {
     floor: Floor,
     /// The commands that look at calls.
     hooks: Option<Arc<ExternalHooks>>,
+    /// What the guard says of tools by patterns.
+    patterns: Vec<(String, String)>,
 }
 
 impl Stage {
@@ -56,7 +59,12 @@ impl Stage {
             .budget(guard.budget)
             .loop_guard(LoopGuard::default())
             .redact_events(Redactor::from_env());
+        let patterns = guard.patterns();
         if let Some(writable) = &guard.writable {
+            for folder in writable.iter().filter(|folder| !folder.exists()) {
+                let warning = format!("warning: `{}` (writable) is not there", folder.display());
+                io.say(style::plain(&warning));
+            }
             pipeline = pipeline.writable_roots(writable);
         }
         let mut folders = Folders::open(guard.durability, guard.sandbox, levels, io)?;
@@ -80,7 +88,12 @@ impl Stage {
         for file in hooks.iter().flat_map(|hooks| hooks.files()) {
             folders = folders.protect_when_there(&file);
         }
-        let pipeline = asked::with_hooks(pipeline, hooks.as_ref(), approver);
+        if let Some(hooks) = &hooks {
+            pipeline = pipeline.shared_hook("*", Priority::DEFAULT, Arc::clone(hooks) as _);
+        }
+        if let Some(approver) = approver {
+            pipeline = pipeline.shared_approver(approver);
+        }
 
         let stop = CancellationToken::new();
         let (readable, sandbox) = folders.split();
@@ -88,15 +101,16 @@ impl Stage {
         let session = asked::with_forms(session, guard.answers, &floor, io);
         let session = readable.lend(session).lend(sandbox);
         let session = app.equip(session).with_cancel(stop.clone());
-        Ok(Self { pipeline, session, stop, answers: guard.answers, readable, floor, hooks })
-    }
-
-    /// Says that somebody is asked of whom only sessions know.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only servers ask others"))]
-    pub(super) fn asks_others(&self) {
-        if let Some(hooks) = &self.hooks {
-            hooks.will_be_asked();
-        }
+        Ok(Self {
+            pipeline,
+            session,
+            stop,
+            answers: guard.answers,
+            readable,
+            floor,
+            hooks,
+            patterns,
+        })
     }
 
     /// The tools as this setting has them: not those that others stand in for.
@@ -106,7 +120,8 @@ impl Stage {
 
     /// What rules and hooks are compared with that may speak of nothing.
     pub(super) fn spoken(&self) -> Spoken {
-        Spoken { pipeline: self.pipeline.clone(), hooks: self.hooks.clone() }
+        let (pipeline, hooks) = (self.pipeline.clone(), self.hooks.clone());
+        Spoken { pipeline, hooks, patterns: self.patterns.clone() }
     }
 
     /// Whoever is told of the calls: events as lines where that is wanted, a person at a

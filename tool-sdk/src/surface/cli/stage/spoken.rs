@@ -1,5 +1,6 @@
 //! What rules and hooks may speak of, so that a mistyped name is noticed.
 
+use std::slice;
 use std::sync::Arc;
 
 use super::super::{Io, style};
@@ -7,12 +8,14 @@ use crate::hook::external::ExternalHooks;
 use crate::permission::{Action, Rule};
 use crate::pipeline::Pipeline;
 use crate::tool::Tool;
-use crate::toolset::{View, nearly_names, passed_over};
+use crate::toolset::{View, any_forbids, nearly_names, passed_over};
 
 /// What rules and hooks may speak of, also once the calls are made by somebody else.
 pub(in super::super) struct Spoken {
     pub(super) pipeline: Pipeline,
     pub(super) hooks: Option<Arc<ExternalHooks>>,
+    /// What else speaks of tools: patterns, each with its place.
+    pub(super) patterns: Vec<(String, String)>,
 }
 
 impl Spoken {
@@ -39,13 +42,19 @@ impl Spoken {
             }
         }
         let definitions = || tools.iter().map(|tool| tool.definition());
-        for (place, name) in self.hooks.iter().flat_map(|hooks| hooks.unmatched(definitions())) {
+        let matchers = self.hooks.iter().flat_map(|hooks| hooks.unmatched(definitions()));
+        let matchers =
+            matchers.map(|(place, name)| (format!("the matcher `{name}` (hooks.{place})"), name));
+        let speaks =
+            |pattern: &String| definitions().any(|it| any_forbids(slice::from_ref(pattern), it));
+        let patterns = self.patterns.iter().filter(|(_, pattern)| !speaks(pattern));
+        let patterns = patterns
+            .map(|(place, pattern)| (format!("the pattern `{pattern}` ({place})"), &**pattern));
+        for (what, name) in matchers.chain(patterns) {
             // An expression may mean whatever a server brings.
             let permission = if name.contains(|c| !is_of_name(c)) { "*" } else { name };
             if !may_come(&Rule::new(Action::Deny, permission, "*")) {
-                let warning = format!(
-                    "warning: the matcher `{name}` (hooks.{place}) speaks of no tool that there is"
-                );
+                let warning = format!("warning: {what} speaks of no tool that there is");
                 io.say(style::plain(&warning));
             }
         }
