@@ -23,6 +23,9 @@ use crate::redact::Redactor;
 /// whoever looks.
 static SHAPES: LazyLock<Redactor> = LazyLock::new(Redactor::default);
 
+/// The longest that is waited for anything: so much that a moment after it can be named.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// A server whose tools are used.
 ///
 /// # Examples
@@ -111,18 +114,19 @@ impl Upstream {
         })
     }
 
-    /// Sets how long the server may take until its tools are known; half a minute unless set.
+    /// Sets how long the server may take until its tools are known; half a minute unless set,
+    /// and a year at most.
     #[must_use]
     pub fn startup_timeout(mut self, timeout: Duration) -> Self {
-        self.startup_timeout = timeout;
+        self.startup_timeout = timeout.min(LONGEST);
         self
     }
 
     /// Sets for how long the server may say nothing while a call runs; five minutes unless
-    /// set. Each message about progress begins it anew.
+    /// set, and a year at most. Each message about progress begins it anew.
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
-        self.call_timeout = timeout;
+        self.call_timeout = timeout.min(LONGEST);
         self
     }
 
