@@ -21,12 +21,11 @@ use super::pins::Pins;
 use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
 use super::roster::{Roster, Strangers};
+use super::secrets::Secrets;
 use super::status::Status;
 use super::tool::{ForeignTool, Said, Schemas};
 use super::upstream::{Reach, Upstream};
 use super::{name, wire};
-use crate::permission::spelt;
-use crate::redact::Redactor;
 use crate::tool::Tool;
 use crate::toolset::Toolset;
 
@@ -57,7 +56,7 @@ pub(super) struct Line {
     toolset: Mutex<Weak<Toolset>>,
     pins: Pins,
     roster: Roster,
-    redactor: Redactor,
+    secrets: Secrets,
     state: Mutex<State>,
     /// Held while the toolset is changed, so that what is offered last is what stays.
     offering: Mutex<()>,
@@ -104,10 +103,10 @@ impl Line {
         pins: Pins,
         roster: Roster,
     ) -> Arc<Self> {
-        let redactor = upstream.reach.redactor();
+        let secrets = Secrets::of(&upstream.reach);
         Arc::new(Self {
             upstream,
-            redactor,
+            secrets,
             toolset: Mutex::new(Arc::downgrade(toolset)),
             pins,
             roster,
@@ -141,6 +140,10 @@ impl Line {
 
     pub(super) fn call_timeout(&self) -> Duration {
         self.upstream.call_timeout
+    }
+
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     pub(super) fn questions(&self) -> &Questions {
@@ -260,10 +263,10 @@ impl Line {
     pub(super) fn failed(&self, error: RemoteError) -> RemoteError {
         let RemoteError { class, message, source, not_run, complaints } = error;
         // Cut last: half a secret would not be found.
-        let message: String = self.told(&message).chars().take(MOST_WORDS).collect();
+        let message: String = self.secrets.told(&message).chars().take(MOST_WORDS).collect();
         let mut told = RemoteError::new(class, message);
         told.not_run = not_run;
-        told.source = source.map(|source| self.told(&in_one_line(&*source)).into());
+        told.source = source.map(|source| self.secrets.told(&in_one_line(&*source)).into());
         let mut state = self.state();
         if class != ErrorClass::Aborted {
             state.last_error = Some(told.message.clone().into_owned());
@@ -279,16 +282,6 @@ impl Line {
             state.complaints = complaints;
         }
         told
-    }
-
-    /// Words about the server, or by it, without the secrets that it was handed and with
-    /// nothing in them that hides.
-    fn told(&self, words: &str) -> String {
-        let words = match &self.upstream.reach {
-            Reach::Address(address) => address.hide_in(words),
-            _ => words.to_owned(),
-        };
-        spelt(&self.redactor.redact(&words)).into_owned()
     }
 
     /// Ends the connection, and takes the tools away, for good.
@@ -468,7 +461,7 @@ impl Line {
         }
         let Some(toolset) = self.toolset() else { return };
         let (tools, mut warnings) = self.take_in(listed);
-        warnings.extend(remote.remarks().iter().map(|remark| self.told(remark)));
+        warnings.extend(remote.remarks().iter().map(|remark| self.secrets.told(remark)));
         if self.has_just(&tools) {
             // Nobody is told of a change that is none.
             self.state().warnings = warnings;
@@ -590,7 +583,7 @@ impl Line {
             tools: state.added.iter().map(|tool| tool.definition().name.to_string()).collect(),
             last_error: state.last_error.clone(),
             warnings: state.warnings.iter().cloned().chain(odd).collect(),
-            stderr: self.told(complaints.as_ref().unwrap_or(&state.complaints)),
+            stderr: self.secrets.told(complaints.as_ref().unwrap_or(&state.complaints)),
         }
     }
 }
