@@ -22,7 +22,9 @@ use toml_edit::{Array, InlineTable, Table, value};
 use super::super::Io;
 use super::super::config::Part;
 use super::super::exit::{Failure, Result};
-use crate::surface::mcp::{Address, InvalidUpstream, Launch, Questions, Reach, Upstream};
+use crate::surface::mcp::{
+    Address, InvalidUpstream, Launch, Questions, Reach, RemoteError, Upstream,
+};
 
 /// Every server of a configuration.
 pub(in super::super) type Servers = Vec<Entry>;
@@ -72,6 +74,19 @@ fn seconds(time: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(time).ok().filter(|time| !time.is_zero())
 }
 
+/// A server that cannot be met, which is told whenever it is needed; others are not kept
+/// waiting for it.
+fn unready(variable: &str) -> Reach {
+    let why = format!(
+        "it needs the variable `{}`, which is not set; set it, or write `enabled = false`",
+        variable.escape_debug()
+    );
+    Reach::custom(move || {
+        let error = RemoteError::connection(&why).not_run();
+        async move { Err(error) }
+    })
+}
+
 impl Entry {
     /// The same server under its name, once its parts are known to go together.
     pub(super) fn named(self, name: impl Into<String>) -> std::result::Result<Self, String> {
@@ -97,15 +112,9 @@ impl Entry {
             return Ok(upstream.enabled(false));
         }
         let var = |name: &str| io.var(name)?.into_string().ok();
-        for name in self.env_from.iter().chain(&self.bearer_env) {
-            if var(name).is_none() {
-                let server = &self.name;
-                return Err(Failure::config(format_args!(
-                    "the server `{server}` needs the variable `{}`, which is not set",
-                    name.escape_debug()
-                ))
-                .hint(format_args!("set it, or write `enabled = false` for `{server}`")));
-            }
+        let mut needed = self.env_from.iter().chain(&self.bearer_env);
+        if let Some(missing) = needed.find(|name| var(name).is_none()) {
+            return Upstream::new(self.name.clone(), unready(missing)).map_err(Failure::config);
         }
         let upstream = self.described(var).map_err(Failure::config)?;
         Ok(upstream.questions(self.answered(roots)))
