@@ -122,10 +122,11 @@ impl Desk {
                 // rmcp does not answer what was taken back.
                 self.open.end(&id);
             }
-            // It would give up a peer that takes back what it tried before it begins.
-            if !self.has_begun {
-                return Ok(None);
-            }
+        }
+        // It would give up a peer that says anything before it begins, such as that it takes back
+        // what it tried.
+        if !self.has_begun && matches!(message, Some(JsonRpcMessage::Notification(_))) {
+            return Ok(None);
         }
         Ok(message)
     }
