@@ -95,6 +95,10 @@ impl Entry {
             (None, None) => return Err("`command` or `url` is missing".to_owned()),
             _ => {}
         }
+        if let Some(key) = self.idle() {
+            let other = if self.url.is_some() { "url" } else { "command" };
+            return Err(format!("`{key}` does nothing beside `{other}`"));
+        }
         for time in [self.startup_timeout, self.call_timeout].into_iter().flatten() {
             seconds(time).ok_or("a timeout is a number of seconds above 0")?;
         }
@@ -102,6 +106,23 @@ impl Entry {
         // Names and addresses are known to be good before anything is started.
         named.described(|_| Some(String::new())).map_err(|error| error.to_string())?;
         Ok(named)
+    }
+
+    /// A key that belongs to servers that are reached in the other way.
+    fn idle(&self) -> Option<&'static str> {
+        let keys = match self.url {
+            Some(_) => vec![
+                ("args", self.args.is_empty()),
+                ("cwd", self.cwd.is_none()),
+                ("env", self.env.is_empty()),
+                ("env_from", self.env_from.is_empty()),
+            ],
+            None => vec![
+                ("headers", self.headers.is_empty()),
+                ("bearer_env", self.bearer_env.is_none()),
+            ],
+        };
+        keys.into_iter().find(|(_, is_missing)| !is_missing).map(|(key, _)| key)
     }
 
     /// The server. `roots` are the folders that it is told of where it may ask for them.
@@ -234,6 +255,8 @@ mod tests {
             ("command = 'x'\nargv = []", "f:3: `mcp.servers.s`: unknown field `argv`"),
             ("command = 'x'\nquestions = ['samples']", "`forms` or `roots`"),
             ("command = 'x'\ncall_timeout = 0", "above 0"),
+            ("command = 'x'\nheaders = { a = 'b' }", "`headers` does nothing beside `command`"),
+            ("url = 'https://a'\nenv_from = ['A']", "`env_from` does nothing beside `url`"),
             ("url = 'http://example.com/'", "https"),
         ] {
             check_mistake(&format!("[mcp.servers.s]\n{entry}\n"), words);

@@ -381,6 +381,12 @@ struct Made {
     said: Said,
 }
 
+/// What was made of a list of tools, and what is odd about the list.
+struct Listed {
+    tools: Vec<Made>,
+    oddities: Vec<String>,
+}
+
 /// What the server offers.
 impl Line {
     /// Whether the server offers this very tool now.
@@ -420,7 +426,8 @@ impl Line {
 
     /// What is made of the tools that are wanted of these; of those that are as they were, it is
     /// made already.
-    async fn made(&self, listed: &[RemoteTool]) -> Result<Vec<Made>, RemoteError> {
+    async fn made(&self, listed: &[RemoteTool]) -> Result<Listed, RemoteError> {
+        let oddities = self.upstream.unknown_among(listed);
         let wanted = |tool: &&RemoteTool| self.upstream.admits(&tool.name) && tool.is_for_models();
         // Two of one name count once.
         let listed: Vec<RemoteTool> =
@@ -444,23 +451,26 @@ impl Line {
             };
             listed.into_iter().take_while(|_| !waiting.is_over()).map(of).collect()
         };
-        if is_quick {
-            return Ok(make(&Wanted::default()));
-        }
-        let made = apart::run(&self.places.lists, self.upstream.startup_timeout, make).await;
-        made.ok_or_else(|| RemoteError::timeout("its tools could not be taken in in time"))
+        let made = match is_quick {
+            true => Some(make(&Wanted::default())),
+            false => apart::run(&self.places.lists, self.upstream.startup_timeout, make).await,
+        };
+        let tools =
+            made.ok_or_else(|| RemoteError::timeout("its tools could not be taken in in time"))?;
+        Ok(Listed { tools, oddities })
     }
 
     /// Puts these tools in the place of those that the server offered before. What an earlier
     /// connection listed counts for nothing any more.
-    fn offer(self: &Arc<Self>, remote: &Arc<dyn Remote>, listed: Vec<Made>) {
+    fn offer(self: &Arc<Self>, remote: &Arc<dyn Remote>, listed: Listed) {
         let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let is_now = |now: &Connection| Arc::ptr_eq(&now.remote, remote);
         if !self.state().connection.as_ref().is_some_and(is_now) {
             return;
         }
         let Some(toolset) = self.toolset() else { return };
-        let (tools, mut warnings) = self.take_in(listed);
+        let (tools, mut warnings) = self.take_in(listed.tools);
+        warnings.extend(listed.oddities);
         warnings.extend(remote.remarks().iter().map(|remark| self.secrets.told(remark)));
         if self.has_just(&tools) {
             // Nobody is told of a change that is none.

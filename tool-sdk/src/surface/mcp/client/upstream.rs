@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::address::Address;
 use super::name;
 use super::questions::Questions;
-use super::remote::{Remote, RemoteWork};
+use super::remote::{Remote, RemoteTool, RemoteWork};
 use crate::process::sandbox::Policy;
 use crate::process::{ChildEnv, Run};
 use crate::redact::Redactor;
@@ -169,6 +169,15 @@ impl Upstream {
     #[must_use]
     pub fn reach(&self) -> &Reach {
         &self.reach
+    }
+
+    /// What names no tool of those that the server has: who wrote it meant another one.
+    pub(super) fn unknown_among(&self, tools: &[RemoteTool]) -> Vec<String> {
+        let is_unknown = |name: &&String| !tools.iter().any(|tool| tool.name == **name);
+        let unknown = self.only.iter().flatten().chain(&self.without).filter(is_unknown);
+        unknown
+            .map(|name| format!("it has no tool `{}` to choose or leave out", name.escape_debug()))
+            .collect()
     }
 
     /// Whether a tool counts.

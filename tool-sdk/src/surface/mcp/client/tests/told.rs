@@ -114,6 +114,17 @@ async fn a_tool_that_changes_while_somebody_is_asked_does_not_run() {
     }
 }
 
+// Who leaves a tool out that there is not means another one, which is there.
+#[tokio::test]
+async fn a_choice_of_no_tool_is_told() {
+    let setting = Setting::trusting(echo);
+    let chosen = setting.upstream("chosen").only(["echo", "ecko"]).without(["delte"]);
+    setting.upstreams.add(chosen).unwrap();
+    let told = setting.upstreams.connect("chosen").await.unwrap().warnings;
+    let unknown = |name| format!("it has no tool `{name}` to choose or leave out");
+    assert_eq!(told, ["ecko", "delte"].map(unknown));
+}
+
 // However long it is, a moment after it can be named.
 #[tokio::test]
 async fn no_patience_is_too_long() {
