@@ -168,6 +168,10 @@ pub(super) fn is_liftable(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> boo
     judge(frame, &*heard.prepared, frame.arguments(), &opinions, cx).action == Action::Allow
 }
 
+/// Why a call does not run whose tool became another one while somebody thought about it.
+const CHANGED: &str = "the tool is another one now than when it was called; look at it as it is \
+                       now, then call it again";
+
 /// Decides about one form of the call; a panic on the way is a denial.
 fn judge(
     frame: &Frame<'_>,
@@ -193,9 +197,12 @@ fn judging(
         // As they are now: a person may have thought about the call for a while.
         let view = frame.core.toolset.view_for(frame.session);
         let known = view.find(frame.definition.name.as_str()).and_then(|at| view.at(at));
-        let Some((_, policy)) = known.filter(|(tool, _)| frame.is_of(tool)) else {
+        let Some((tool, policy)) = known else {
             return Decision::new(Action::Deny, By::Default, "the tool was taken away");
         };
+        if !frame.is_of(tool) {
+            return Decision::new(Action::Deny, By::Default, CHANGED);
+        }
         let session = frame.session.policy();
         let view_rules = &policy.rules;
         let rules = session.as_ref().filter(|policy| !policy.rules.is_empty());

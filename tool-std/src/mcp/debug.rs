@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tool_sdk::mcp::{Status, Upstreams};
-use tool_sdk::{Output, State, ToolError, tool};
+use tool_sdk::{Context, Output, State, ToolError, tool};
 
 /// How much of a server's standard error is shown.
 const MOST_STDERR: usize = 4000;
@@ -20,6 +20,7 @@ pub async fn debug_mcp_server(
     /// The server; all of them when it is left out.
     name: Option<String>,
     upstreams: State<Upstreams>,
+    cx: &Context,
 ) -> Result<Output, ToolError> {
     // Of a server that nobody has met yet there is nothing to tell.
     let is_unmet = |it: &Status| it.enabled && !it.connected && it.last_error.is_none();
@@ -40,6 +41,8 @@ pub async fn debug_mcp_server(
     if statuses.is_empty() {
         return Ok(Output::text("(There are no servers.)"));
     }
+    let statuses: Vec<Status> =
+        statuses.into_iter().map(|status| status.for_session(cx.session())).collect();
     let text = statuses.iter().map(shown).collect::<Vec<_>>().join("\n\n");
     Ok(Output::text(text).display(json!(statuses)))
 }
@@ -70,7 +73,7 @@ mod tests {
     use serde_json::json;
     use tool_sdk::mcp::{Launch, Upstream};
     use tool_sdk::testing::Harness;
-    use tool_sdk::{ErrorKind, Pipeline, Registry, tools};
+    use tool_sdk::{Call, ErrorKind, Pipeline, Registry, Session, tools};
 
     use super::*;
 
@@ -90,6 +93,16 @@ mod tests {
         let text = shown.as_text();
         assert!(text.starts_with("broken: not connected, 0 tools\nlast error: "), "{text}");
         assert!(text.ends_with("standard error:\nout of paper, [redacted]"), "{text}");
+
+        // F130: it may be about what somebody else asked for.
+        let session = Session::new("t").with_user("ada").lend(upstreams.clone());
+        let registry = Registry::builder().add(tools![debug_mcp_server]).build().unwrap();
+        let call = Call::new("debug_mcp_server", r#"{"name": "broken"}"#);
+        let told = Pipeline::new(registry).call(&session, call).await;
+        assert_eq!(told.text(), "broken: not connected, 0 tools");
+        let output = told.result.unwrap();
+        let data = &output.display_data().unwrap()[0];
+        assert_eq!((&data["last_error"], &data["stderr"]), (&json!(null), &json!("")));
         let unmet = Launch::new("/no/such/program", ["x"]);
         upstreams.add(Upstream::new("unmet", unmet).unwrap()).unwrap();
         let shown = harness.ok("debug_mcp_server", json!({ "name": "unmet" })).await;

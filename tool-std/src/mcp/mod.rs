@@ -3,6 +3,7 @@
 
 mod debug;
 mod register;
+mod variables;
 
 pub use self::debug::debug_mcp_server;
 pub use self::register::register_mcp_server;

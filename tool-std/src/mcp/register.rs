@@ -8,6 +8,8 @@ use tool_sdk::process::ChildEnv;
 use tool_sdk::process::sandbox::Policy;
 use tool_sdk::{Context, Output, State, Subject, ToolError, tool};
 
+use super::variables;
+
 /// Use the tools of another server of the Model Context Protocol.
 ///
 /// Give either the command that starts it or the URL where it listens. Its tools are there
@@ -45,17 +47,14 @@ pub async fn register_mcp_server(
     upstreams: State<Upstreams>,
     cx: &Context,
 ) -> Result<Output, ToolError> {
-    let reach = match (command, url) {
-        (Some(command), None) => {
-            // Who asks for it is a model, so it is confined like any command.
-            let sandbox = Policy::of(cx.session());
-            launch(command, args.unwrap_or_default(), &env.unwrap_or_default(), sandbox)?
-        }
-        (None, Some(url)) => Address::new(&url).map_err(wrong)?.into(),
-        _ => return Err(ToolError::invalid_args("give either `command` or `url`")),
+    let plan = Plan {
+        name: &name,
+        command: command.as_deref(),
+        args: args.as_deref().unwrap_or_default(),
+        env: env.as_deref().unwrap_or_default(),
+        url: url.as_deref(),
     };
-    let upstream = Upstream::new(name.clone(), reach).map_err(wrong)?;
-    upstreams.add(upstream).map_err(wrong)?;
+    upstreams.add(plan.upstream(cx)?).map_err(wrong)?;
     match upstreams.connect(&name).await {
         Ok(status) => {
             cx.emit("mcp_server_registered", json!({ "server": name, "tools": status.tools }));
@@ -82,24 +81,101 @@ fn wrong(error: InvalidUpstream) -> ToolError {
     ToolError::invalid_args(error)
 }
 
-/// A program that sees nothing but what every child sees, and what is harmless beside it.
-fn launch(
-    command: String,
-    args: Vec<String>,
-    env: &[String],
-    sandbox: Policy,
-) -> Result<Reach, ToolError> {
-    let mut launch = Launch::new(command, args).sandbox(sandbox);
-    for variable in env {
-        let (name, value) = variable
-            .split_once('=')
-            .ok_or_else(|| ToolError::invalid("env", "each variable is written as NAME=VALUE"))?;
-        ChildEnv::default().with_untrusted(name, value).map_err(|error| {
-            ToolError::invalid("env", error).hint("the user may set it in the configuration")
-        })?;
-        launch = launch.env(name, value);
+/// What is asked for.
+struct Plan<'a> {
+    name: &'a str,
+    command: Option<&'a str>,
+    args: &'a [String],
+    env: &'a [String],
+    url: Option<&'a str>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(args: &'a RegisterMcpServerArgs) -> Self {
+        Self {
+            name: &args.name,
+            command: args.command.as_deref(),
+            args: args.args.as_deref().unwrap_or_default(),
+            env: args.env.as_deref().unwrap_or_default(),
+            url: args.url.as_deref(),
+        }
     }
-    Ok(launch.into())
+
+    /// The server, if it may be one.
+    fn upstream(&self, cx: &Context) -> Result<Upstream, ToolError> {
+        let reach = match (self.command, self.url) {
+            (Some(command), None) => self.launch(command, cx)?,
+            (None, Some(url)) => Address::new(url).map_err(wrong)?.into(),
+            _ => return Err(ToolError::invalid_args("give either `command` or `url`")),
+        };
+        let upstream = Upstream::new(self.name, reach).map_err(wrong)?;
+        cx.state::<Upstreams>()?.admits(&upstream).map_err(wrong)?;
+        match self.command.map(|command| (command, Program::of(command))) {
+            Some((command, Program::Missing)) => {
+                Err(ToolError::unavailable(format_args!("there is no program `{command}`"))
+                    .hint("look whether the command is right, and whether it is installed"))
+            }
+            _ => Ok(upstream),
+        }
+    }
+
+    /// A program that sees nothing but what every child sees, and what is harmless beside it.
+    fn launch(&self, command: &str, cx: &Context) -> Result<Reach, ToolError> {
+        let program = Program::of(command);
+        // Who asks for it is a model, so it is confined like any command.
+        let launch = Launch::new(program.or(command), self.args.iter().cloned())
+            .sandbox(Policy::of(cx.session()));
+        let add = |launch: Launch, (name, value)| launch.env(name, value);
+        Ok(variables::checked(self.env)?.into_iter().fold(launch, add).into())
+    }
+
+    /// Its words as they were given.
+    fn argv(&self) -> Vec<String> {
+        let command = self.command.map(str::to_owned);
+        command.into_iter().chain(self.args.iter().cloned()).collect()
+    }
+
+    /// Where it listens, without the values of the query, which may be secrets.
+    fn address(&self) -> Option<String> {
+        let url = self.url?;
+        Some(Address::new(url).map_or_else(|wrong| wrong.given, |address| address.to_string()))
+    }
+}
+
+/// The file that a command starts.
+enum Program {
+    Found(String),
+    Missing,
+    /// It depends on where it is started, or cannot be written down.
+    Unknown,
+}
+
+impl Program {
+    /// Looks where a child looks; no variable that is asked for leads elsewhere.
+    fn of(command: &str) -> Self {
+        let env = ChildEnv::inherited();
+        if !cfg!(unix) || env.find("sh").is_none() {
+            return Self::Unknown;
+        }
+        if command.contains('/') && !command.starts_with('/') {
+            return Self::Unknown;
+        }
+        match env.find(command).map(std::path::PathBuf::into_os_string) {
+            Some(file) => file.into_string().map_or(Self::Unknown, Self::Found),
+            None => Self::Missing,
+        }
+    }
+
+    fn file(&self) -> Option<&str> {
+        match self {
+            Self::Found(file) => Some(file),
+            Self::Missing | Self::Unknown => None,
+        }
+    }
+
+    fn or<'a>(&'a self, command: &'a str) -> &'a str {
+        self.file().unwrap_or(command)
+    }
 }
 
 fn is_asked(_: &RegisterMcpServerArgs, _: &Context) -> bool {
@@ -111,20 +187,20 @@ fn is_dangerous(_: &RegisterMcpServerArgs) -> bool {
     true
 }
 
-/// What runs, or where it listens.
+/// What runs, or where it listens. Nobody is asked about what is no server anyway.
 fn touched(args: &RegisterMcpServerArgs, cx: &Context) -> Vec<Subject> {
-    let argv = argv(args);
-    let own = Subject::new(address(args).unwrap_or_else(|| argv.join(" ")));
+    let plan = Plan::of(args);
+    let argv = plan.argv();
+    let own = Subject::new(plan.address().unwrap_or_else(|| argv.join(" ")));
+    let own = match plan.upstream(cx) {
+        Ok(_) => own,
+        Err(error) => own.refused(&error),
+    };
     let mut subjects = vec![own];
-    if args.command.is_some() {
-        let has_variables = args.env.iter().flatten().next().is_some();
-        subjects.extend(commands(&argv, has_variables, cx));
+    if plan.command.is_some() {
+        subjects.extend(commands(&argv, !plan.env.is_empty(), cx));
     }
     subjects
-}
-
-fn argv(args: &RegisterMcpServerArgs) -> Vec<String> {
-    args.command.iter().chain(args.args.iter().flatten()).cloned().collect()
 }
 
 /// The program as the tools that run commands would see it.
@@ -139,17 +215,18 @@ fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Subject> {
     vec![Subject::new(argv.join(" ")).opaque().under("exec_command")]
 }
 
-/// The command word by word, and the names of its variables.
+/// The command word by word, the file that it starts, and its variables: all that decides what
+/// runs.
 fn shown(args: &RegisterMcpServerArgs, _: &Context) -> Option<Value> {
-    let variables = args.env.iter().flatten();
-    let names: Vec<&str> = variables.filter_map(|one| one.split('=').next()).collect();
-    Some(json!({ "command": args.command, "args": args.args, "env": names, "url": address(args) }))
-}
-
-/// Where it listens, without the values of the query, which may be secrets.
-fn address(args: &RegisterMcpServerArgs) -> Option<String> {
-    let url = args.url.as_deref()?;
-    Some(Address::new(url).map_or_else(|wrong| wrong.given, |address| address.to_string()))
+    let plan = Plan::of(args);
+    let program = plan.command.map(Program::of);
+    Some(json!({
+        "command": plan.command,
+        "args": plan.args,
+        "program": program.as_ref().and_then(Program::file),
+        "env": variables::shown(plan.env),
+        "url": plan.address(),
+    }))
 }
 
 #[cfg(test)]
@@ -201,8 +278,9 @@ mod tests {
     #[tokio::test]
     async fn what_does_not_start_is_not_kept() {
         let harness = harness();
-        let args = json!({ "name": "gone", "command": "/no/such/program" });
-        for _ in 0..2 {
+        let ends = json!({ "name": "gone", "command": "sh", "args": ["-c", "exit 3"] });
+        let missing = json!({ "name": "gone", "command": "/no/such/program" });
+        for args in [&ends, &ends, &missing] {
             let error = harness.error("register_mcp_server", args.clone()).await;
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         }
@@ -214,14 +292,8 @@ mod tests {
             ("https://a.example/mcp?key=s3cret", "https://a.example/mcp?key=[hidden]"),
             ("https://ada:s3cret@a.example/", "https://a.example/"),
         ] {
-            let args = RegisterMcpServerArgs {
-                name: "x".to_owned(),
-                command: None,
-                args: None,
-                env: None,
-                url: Some(url.to_owned()),
-            };
-            assert_eq!(address(&args).as_deref(), Some(expected));
+            let args = RegisterMcpServerArgs { url: Some(url.to_owned()), ..nothing() };
+            assert_eq!(Plan::of(&args).address().as_deref(), Some(expected));
             assert!(!shown_text(&args).contains("s3cret"));
         }
     }
@@ -236,6 +308,57 @@ mod tests {
         });
         let shown = display.masked(&arguments.to_string()).to_string();
         assert!(!shown.contains("s3cret") && shown.contains("\"command\":\"y\""), "{shown}");
+    }
+
+    fn nothing() -> RegisterMcpServerArgs {
+        RegisterMcpServerArgs {
+            name: "x".to_owned(),
+            command: None,
+            args: None,
+            env: None,
+            url: None,
+        }
+    }
+
+    // 4.2.4: what is shown is what runs.
+    #[cfg(unix)]
+    #[test]
+    fn whoever_is_asked_sees_which_program_it_is_and_what_it_is_told() {
+        let env = ["RUST_LOG=debug", "PATH=/tmp/evil"].map(str::to_owned).to_vec();
+        let command = Some("sh".to_owned());
+        let args = RegisterMcpServerArgs { command, env: Some(env), ..nothing() };
+        let shown = shown(&args, &tool_sdk::testing::context()).unwrap();
+        assert_eq!(shown["env"], json!(["RUST_LOG=debug", "PATH"]));
+        let program = shown["program"].as_str().unwrap();
+        assert!(program.starts_with('/') && program.ends_with("/sh"), "{program}");
+    }
+
+    // What is refused anyway is refused before anybody is asked.
+    #[tokio::test]
+    async fn nobody_is_asked_about_what_is_no_server() {
+        use tool_sdk::{Action, Call, Session};
+
+        let registry = Registry::builder().add(tools![register_mcp_server]).build().unwrap();
+        let pipeline = Pipeline::new(registry);
+        let upstreams = Upstreams::of(&pipeline);
+        upstreams.add(Upstream::new("a-b", Launch::new("sh", ["x"])).unwrap()).unwrap();
+        let session = Session::new("test").lend(upstreams);
+        for (args, expected) in [
+            (json!({ "name": "x", "command": "sh" }), Action::Ask),
+            (json!({ "name": "x", "command": "sh", "env": ["CI=1"] }), Action::Ask),
+            (json!({ "name": "x", "url": "https://a.example/" }), Action::Ask),
+            (json!({ "name": "a_b", "command": "sh" }), Action::Deny),
+            (json!({ "name": "mcp", "command": "sh" }), Action::Deny),
+            (json!({ "name": "x", "command": "no-such-program" }), Action::Deny),
+            (json!({ "name": "x", "command": "/no/such/program" }), Action::Deny),
+            (json!({ "name": "x", "command": "sh", "env": ["PATH=/tmp/evil"] }), Action::Deny),
+            (json!({ "name": "x", "command": "sh", "url": "https://a/" }), Action::Deny),
+            (json!({ "name": "x", "url": "http://a.example/" }), Action::Deny),
+        ] {
+            let call = Call::new("register_mcp_server", args.to_string());
+            let decision = pipeline.check(&session, call).await.unwrap().decision;
+            assert_eq!(decision.action, expected, "{args}: {}", decision.reason);
+        }
     }
 
     fn shown_text(args: &RegisterMcpServerArgs) -> String {
@@ -261,7 +384,7 @@ mod tests {
         }
 
         const SH: &[&str] = &["sh", "-c", "touch owned"];
-        const TWO_WORDS: &[&str] = &["server", "a; b"];
+        const TWO_WORDS: &[&str] = &["true", "a; b"];
         for (rules, args, expected) in [
             (&[][..], SH, Allow),
             (&["deny exec_command"], SH, Deny),
@@ -284,8 +407,9 @@ mod tests {
             json!({ "name": "x", "command": "a", "url": "https://a/" }),
             json!({ "name": "x", "url": "http://example.com/" }),
             json!({ "name": "mcp", "command": "a" }),
-            json!({ "name": "x", "command": "a", "env": ["LD_PRELOAD=./x.so"] }),
-            json!({ "name": "x", "command": "a", "env": ["API_TOKEN=s"] }),
+            json!({ "name": "x", "command": "sh", "env": ["PATH=/tmp/evil"] }),
+            json!({ "name": "x", "command": "sh", "env": ["LD_PRELOAD=./x.so"] }),
+            json!({ "name": "x", "command": "sh", "env": ["API_TOKEN=s"] }),
         ] {
             let error = harness().error("register_mcp_server", args.clone()).await;
             assert_eq!(error.kind(), ErrorKind::InvalidArgs, "{args}: {error}");

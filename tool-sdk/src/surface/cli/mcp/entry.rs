@@ -22,7 +22,9 @@ use toml_edit::{Array, InlineTable, Table, value};
 use super::super::Io;
 use super::super::config::Part;
 use super::super::exit::{Failure, Result};
-use crate::surface::mcp::{Address, InvalidUpstream, Launch, Questions, Reach, Upstream};
+use crate::surface::mcp::{
+    Address, InvalidUpstream, Launch, Questions, Reach, RemoteError, Upstream,
+};
 
 /// Every server of a configuration.
 pub(in super::super) type Servers = Vec<Entry>;
@@ -72,6 +74,19 @@ fn seconds(time: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(time).ok().filter(|time| !time.is_zero())
 }
 
+/// A server that cannot be met, which is told whenever it is needed; others are not kept
+/// waiting for it.
+fn unready(variable: &str) -> Reach {
+    let why = format!(
+        "it needs the variable `{}`, which is not set; set it, or write `enabled = false`",
+        variable.escape_debug()
+    );
+    Reach::custom(move || {
+        let error = RemoteError::connection(&why).not_run();
+        async move { Err(error) }
+    })
+}
+
 impl Entry {
     /// The same server under its name, once its parts are known to go together.
     pub(super) fn named(self, name: impl Into<String>) -> std::result::Result<Self, String> {
@@ -79,6 +94,10 @@ impl Entry {
             (Some(_), Some(_)) => return Err("`command` and `url` exclude each other".to_owned()),
             (None, None) => return Err("`command` or `url` is missing".to_owned()),
             _ => {}
+        }
+        if let Some(key) = self.idle() {
+            let other = if self.url.is_some() { "url" } else { "command" };
+            return Err(format!("`{key}` does nothing beside `{other}`"));
         }
         for time in [self.startup_timeout, self.call_timeout].into_iter().flatten() {
             seconds(time).ok_or("a timeout is a number of seconds above 0")?;
@@ -89,6 +108,23 @@ impl Entry {
         Ok(named)
     }
 
+    /// A key that belongs to servers that are reached in the other way.
+    fn idle(&self) -> Option<&'static str> {
+        let keys = match self.url {
+            Some(_) => vec![
+                ("args", self.args.is_empty()),
+                ("cwd", self.cwd.is_none()),
+                ("env", self.env.is_empty()),
+                ("env_from", self.env_from.is_empty()),
+            ],
+            None => vec![
+                ("headers", self.headers.is_empty()),
+                ("bearer_env", self.bearer_env.is_none()),
+            ],
+        };
+        keys.into_iter().find(|(_, is_missing)| !is_missing).map(|(key, _)| key)
+    }
+
     /// The server. `roots` are the folders that it is told of where it may ask for them.
     pub(super) fn upstream(&self, roots: &[PathBuf], io: &Io<'_>) -> Result<Upstream> {
         if self.enabled == Some(false) {
@@ -97,15 +133,9 @@ impl Entry {
             return Ok(upstream.enabled(false));
         }
         let var = |name: &str| io.var(name)?.into_string().ok();
-        for name in self.env_from.iter().chain(&self.bearer_env) {
-            if var(name).is_none() {
-                let server = &self.name;
-                return Err(Failure::config(format_args!(
-                    "the server `{server}` needs the variable `{}`, which is not set",
-                    name.escape_debug()
-                ))
-                .hint(format_args!("set it, or write `enabled = false` for `{server}`")));
-            }
+        let mut needed = self.env_from.iter().chain(&self.bearer_env);
+        if let Some(missing) = needed.find(|name| var(name).is_none()) {
+            return Upstream::new(self.name.clone(), unready(missing)).map_err(Failure::config);
         }
         let upstream = self.described(var).map_err(Failure::config)?;
         Ok(upstream.questions(self.answered(roots)))
@@ -225,6 +255,8 @@ mod tests {
             ("command = 'x'\nargv = []", "f:3: `mcp.servers.s`: unknown field `argv`"),
             ("command = 'x'\nquestions = ['samples']", "`forms` or `roots`"),
             ("command = 'x'\ncall_timeout = 0", "above 0"),
+            ("command = 'x'\nheaders = { a = 'b' }", "`headers` does nothing beside `command`"),
+            ("url = 'https://a'\nenv_from = ['A']", "`env_from` does nothing beside `url`"),
             ("url = 'http://example.com/'", "https"),
         ] {
             check_mistake(&format!("[mcp.servers.s]\n{entry}\n"), words);

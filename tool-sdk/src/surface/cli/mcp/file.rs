@@ -170,8 +170,7 @@ fn pruned(mut config: toml::Table) -> toml::Table {
 /// to whatever comes next.
 fn keep_what_came_before(document: &mut DocumentMut, gone: &Table) {
     let prefix = gone.decor().prefix().and_then(|raw| raw.as_str()).unwrap_or_default();
-    let Some(end) = prefix.rfind("\n\n") else { return };
-    let kept = &prefix[..=end];
+    let kept = before_last_blank_line(prefix);
     if !kept.contains('#') {
         return;
     }
@@ -187,6 +186,19 @@ fn keep_what_came_before(document: &mut DocumentMut, gone: &Table) {
             document.set_trailing(both);
         }
     }
+}
+
+/// A text up to its last line of nothing but blanks; nothing where there is none.
+fn before_last_blank_line(text: &str) -> &str {
+    let mut end = 0;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if line.ends_with('\n') && line.trim().is_empty() {
+            end = start;
+        }
+        start += line.len();
+    }
+    &text[..end]
 }
 
 /// The table that is written next after a position.
@@ -290,6 +302,24 @@ mod tests {
             "# All of it.\n\n[mcp.servers.a]\ncommand = \"x\"\n# end\n",
             "# All of it.\n# end\n",
         );
+        check_remove(
+            "mode = 'auto'\r\n\r\n# mine\r\n# too\r\n\r\n[mcp.servers.a]\r\ncommand = 'x'\r\n",
+            "mode = 'auto'\r\n\r\n# mine\r\n# too\r\n",
+        );
+        check_remove(
+            "mode = 'auto'\n# mine\n \t\n[mcp.servers.a]\ncommand = 'x'\n",
+            "mode = 'auto'\n# mine\n",
+        );
+    }
+
+    #[test]
+    fn what_came_is_taken_away_to_the_byte() {
+        for before in ["mode = 'auto'\r\n# mine\r\n", "mode = 'auto'\n# mine\n", "# mine\n"] {
+            let (_folder, path) = written(before);
+            Document::to_change(&path).unwrap().add("a", &command("x")).unwrap();
+            assert!(Document::to_change(&path).unwrap().remove("a").unwrap());
+            assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        }
     }
 
     #[test]

@@ -156,6 +156,21 @@ fn a_server_that_is_not_there_stops_nothing() {
     assert_eq!(shelf.run(&["call", "mcp__gone__x", "{}"]).code, 2);
 }
 
+// F10: what one server needs is no reason to do without the others.
+#[test]
+fn a_server_whose_variable_is_not_set_stops_nothing() {
+    for needs in ["url = \"https://a/\"\nbearer_env", "command = \"x\"\nenv_from"] {
+        let name = if needs.ends_with("env_from") { "[\"NOT_SET\"]" } else { "\"NOT_SET\"" };
+        let shelf = Shelf::new(&format!("[mcp.servers.poor]\n{needs} = {name}\n"));
+        let listed = shelf.run(&["list"]);
+        assert!(listed.code == 0 && listed.out.contains("echo"), "{}", listed.err);
+        let told = "warning: the server `poor` is left out: it needs the variable `NOT_SET`";
+        assert!(listed.err.starts_with(told), "{}", listed.err);
+        assert_eq!(shelf.add().code, 0);
+        assert_eq!(shelf.run(&["call", "mcp__poor__x", "{}"]).code, 2);
+    }
+}
+
 #[test]
 fn a_server_that_is_switched_off_is_known_and_not_met() {
     let off = "[mcp.servers.off]\ncommand = \"/no/such/program\"\nenabled = false\n\
@@ -175,9 +190,6 @@ fn what_is_not_understood_ends_the_command() {
     let ran = shelf.run(&["list"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("config.toml:") && ran.err.contains("argv"), "{}", ran.err);
-    let shelf = Shelf::new("[mcp.servers.s]\nurl = \"https://a/\"\nbearer_env = \"NOT_SET\"\n");
-    let ran = shelf.run(&["list"]);
-    assert!(ran.code == 2 && ran.err.contains("NOT_SET"), "{}", ran.err);
 }
 
 #[test]

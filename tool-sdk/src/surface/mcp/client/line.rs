@@ -21,12 +21,11 @@ use super::pins::Pins;
 use super::questions::Questions;
 use super::remote::{ErrorClass, Remote, RemoteError, RemoteTool, RemoteWork};
 use super::roster::{Roster, Strangers};
+use super::secrets::Secrets;
 use super::status::Status;
 use super::tool::{ForeignTool, Said, Schemas};
 use super::upstream::{Reach, Upstream};
 use super::{name, wire};
-use crate::permission::spelt;
-use crate::redact::Redactor;
 use crate::tool::Tool;
 use crate::toolset::Toolset;
 
@@ -57,7 +56,7 @@ pub(super) struct Line {
     toolset: Mutex<Weak<Toolset>>,
     pins: Pins,
     roster: Roster,
-    redactor: Redactor,
+    secrets: Secrets,
     state: Mutex<State>,
     /// Held while the toolset is changed, so that what is offered last is what stays.
     offering: Mutex<()>,
@@ -104,10 +103,10 @@ impl Line {
         pins: Pins,
         roster: Roster,
     ) -> Arc<Self> {
-        let redactor = upstream.reach.redactor();
+        let secrets = Secrets::of(&upstream.reach);
         Arc::new(Self {
             upstream,
-            redactor,
+            secrets,
             toolset: Mutex::new(Arc::downgrade(toolset)),
             pins,
             roster,
@@ -141,6 +140,10 @@ impl Line {
 
     pub(super) fn call_timeout(&self) -> Duration {
         self.upstream.call_timeout
+    }
+
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     pub(super) fn questions(&self) -> &Questions {
@@ -260,10 +263,10 @@ impl Line {
     pub(super) fn failed(&self, error: RemoteError) -> RemoteError {
         let RemoteError { class, message, source, not_run, complaints } = error;
         // Cut last: half a secret would not be found.
-        let message: String = self.told(&message).chars().take(MOST_WORDS).collect();
+        let message: String = self.secrets.told(&message).chars().take(MOST_WORDS).collect();
         let mut told = RemoteError::new(class, message);
         told.not_run = not_run;
-        told.source = source.map(|source| self.told(&in_one_line(&*source)).into());
+        told.source = source.map(|source| self.secrets.told(&in_one_line(&*source)).into());
         let mut state = self.state();
         if class != ErrorClass::Aborted {
             state.last_error = Some(told.message.clone().into_owned());
@@ -279,16 +282,6 @@ impl Line {
             state.complaints = complaints;
         }
         told
-    }
-
-    /// Words about the server, or by it, without the secrets that it was handed and with
-    /// nothing in them that hides.
-    fn told(&self, words: &str) -> String {
-        let words = match &self.upstream.reach {
-            Reach::Address(address) => address.hide_in(words),
-            _ => words.to_owned(),
-        };
-        spelt(&self.redactor.redact(&words)).into_owned()
     }
 
     /// Ends the connection, and takes the tools away, for good.
@@ -388,6 +381,12 @@ struct Made {
     said: Said,
 }
 
+/// What was made of a list of tools, and what is odd about the list.
+struct Listed {
+    tools: Vec<Made>,
+    oddities: Vec<String>,
+}
+
 /// What the server offers.
 impl Line {
     /// Whether the server offers this very tool now.
@@ -427,7 +426,8 @@ impl Line {
 
     /// What is made of the tools that are wanted of these; of those that are as they were, it is
     /// made already.
-    async fn made(&self, listed: &[RemoteTool]) -> Result<Vec<Made>, RemoteError> {
+    async fn made(&self, listed: &[RemoteTool]) -> Result<Listed, RemoteError> {
+        let oddities = self.upstream.unknown_among(listed);
         let wanted = |tool: &&RemoteTool| self.upstream.admits(&tool.name) && tool.is_for_models();
         // Two of one name count once.
         let listed: Vec<RemoteTool> =
@@ -451,24 +451,27 @@ impl Line {
             };
             listed.into_iter().take_while(|_| !waiting.is_over()).map(of).collect()
         };
-        if is_quick {
-            return Ok(make(&Wanted::default()));
-        }
-        let made = apart::run(&self.places.lists, self.upstream.startup_timeout, make).await;
-        made.ok_or_else(|| RemoteError::timeout("its tools could not be taken in in time"))
+        let made = match is_quick {
+            true => Some(make(&Wanted::default())),
+            false => apart::run(&self.places.lists, self.upstream.startup_timeout, make).await,
+        };
+        let tools =
+            made.ok_or_else(|| RemoteError::timeout("its tools could not be taken in in time"))?;
+        Ok(Listed { tools, oddities })
     }
 
     /// Puts these tools in the place of those that the server offered before. What an earlier
     /// connection listed counts for nothing any more.
-    fn offer(self: &Arc<Self>, remote: &Arc<dyn Remote>, listed: Vec<Made>) {
+    fn offer(self: &Arc<Self>, remote: &Arc<dyn Remote>, listed: Listed) {
         let _turn = self.offering.lock().unwrap_or_else(PoisonError::into_inner);
         let is_now = |now: &Connection| Arc::ptr_eq(&now.remote, remote);
         if !self.state().connection.as_ref().is_some_and(is_now) {
             return;
         }
         let Some(toolset) = self.toolset() else { return };
-        let (tools, mut warnings) = self.take_in(listed);
-        warnings.extend(remote.remarks().iter().map(|remark| self.told(remark)));
+        let (tools, mut warnings) = self.take_in(listed.tools);
+        warnings.extend(listed.oddities);
+        warnings.extend(remote.remarks().iter().map(|remark| self.secrets.told(remark)));
         if self.has_just(&tools) {
             // Nobody is told of a change that is none.
             self.state().warnings = warnings;
@@ -590,7 +593,7 @@ impl Line {
             tools: state.added.iter().map(|tool| tool.definition().name.to_string()).collect(),
             last_error: state.last_error.clone(),
             warnings: state.warnings.iter().cloned().chain(odd).collect(),
-            stderr: self.told(complaints.as_ref().unwrap_or(&state.complaints)),
+            stderr: self.secrets.told(complaints.as_ref().unwrap_or(&state.complaints)),
         }
     }
 }

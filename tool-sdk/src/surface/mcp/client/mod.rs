@@ -29,6 +29,7 @@ mod questions;
 mod remote;
 mod result;
 mod roster;
+mod secrets;
 mod status;
 mod suspicion;
 #[cfg(test)]

@@ -5,6 +5,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::context::Session;
+
 /// What is known of a server.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -25,4 +27,17 @@ pub struct Status {
     pub warnings: Vec<String>,
     /// The end of what it wrote to its standard error.
     pub stderr: String,
+}
+
+impl Status {
+    /// As much of it as whoever has this session may know: where several speak to one host,
+    /// what a server said last may be about somebody else's call, and is left out.
+    #[must_use]
+    pub fn for_session(mut self, session: &Session) -> Self {
+        if session.seer().is_some() {
+            self.last_error = None;
+            self.stderr.clear();
+        }
+        self
+    }
 }

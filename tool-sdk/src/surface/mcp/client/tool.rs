@@ -334,7 +334,9 @@ async fn call(
     }
     let cancel = CancellationToken::new();
     let _abandoned = cancel.clone().drop_guard();
-    let report = |done, total, message| cx.progress(done, total, message);
+    let report = |done, total, message: String| {
+        cx.progress(done, total, line.secrets().told(&message));
+    };
     let answers = Answers::new(line.name(), raw, line.questions().clone(), cx.clone());
     let called = RemoteCall {
         server: line.name(),
@@ -359,6 +361,9 @@ async fn call(
         }
     };
     let failed = result.is_error;
+    if failed {
+        line.secrets().keep_back_in(&mut result);
+    }
     let promise = tool.0.schemas.promise();
     let broken = broken(&tool, result.structured_content.as_ref()).await;
     if failed || broken.is_some() {

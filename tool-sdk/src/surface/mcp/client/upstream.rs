@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::address::Address;
 use super::name;
 use super::questions::Questions;
-use super::remote::{Remote, RemoteWork};
+use super::remote::{Remote, RemoteTool, RemoteWork};
 use crate::process::sandbox::Policy;
 use crate::process::{ChildEnv, Run};
 use crate::redact::Redactor;
@@ -22,6 +22,9 @@ use crate::redact::Redactor;
 /// Finds what looks like a secret, and knows none: what is shown of a server stays the same,
 /// whoever looks.
 static SHAPES: LazyLock<Redactor> = LazyLock::new(Redactor::default);
+
+/// The longest that is waited for anything: so much that a moment after it can be named.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A server whose tools are used.
 ///
@@ -111,18 +114,19 @@ impl Upstream {
         })
     }
 
-    /// Sets how long the server may take until its tools are known; half a minute unless set.
+    /// Sets how long the server may take until its tools are known; half a minute unless set,
+    /// and a year at most.
     #[must_use]
     pub fn startup_timeout(mut self, timeout: Duration) -> Self {
-        self.startup_timeout = timeout;
+        self.startup_timeout = timeout.min(LONGEST);
         self
     }
 
     /// Sets for how long the server may say nothing while a call runs; five minutes unless
-    /// set. Each message about progress begins it anew.
+    /// set, and a year at most. Each message about progress begins it anew.
     #[must_use]
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
-        self.call_timeout = timeout;
+        self.call_timeout = timeout.min(LONGEST);
         self
     }
 
@@ -165,6 +169,15 @@ impl Upstream {
     #[must_use]
     pub fn reach(&self) -> &Reach {
         &self.reach
+    }
+
+    /// What names no tool of those that the server has: who wrote it meant another one.
+    pub(super) fn unknown_among(&self, tools: &[RemoteTool]) -> Vec<String> {
+        let is_unknown = |name: &&String| !tools.iter().any(|tool| tool.name == **name);
+        let unknown = self.only.iter().flatten().chain(&self.without).filter(is_unknown);
+        unknown
+            .map(|name| format!("it has no tool `{}` to choose or leave out", name.escape_debug()))
+            .collect()
     }
 
     /// Whether a tool counts.

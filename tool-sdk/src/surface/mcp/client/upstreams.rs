@@ -100,18 +100,20 @@ impl Upstreams {
     /// Fails when there is a server already whose name could be mistaken for this one.
     pub fn add(&self, upstream: Upstream) -> Result<(), InvalidUpstream> {
         let mut lines = self.lines();
-        let plain = name::plain(upstream.name());
-        if let Some(taken) = lines.keys().find(|taken| name::plain(taken) == plain) {
-            return Err(InvalidUpstream {
-                subject: "the server",
-                given: upstream.name().to_owned(),
-                problem: format!("there is a server `{taken}` already"),
-            });
-        }
+        not_taken(&lines, upstream.name())?;
         let Inner { pins, roster, .. } = &*self.0;
         let line = Line::new(upstream, &self.toolset(), pins.clone(), roster.clone());
         lines.insert(line.name().to_owned(), line);
         Ok(())
+    }
+
+    /// Whether [`add`](Self::add) would take this server.
+    ///
+    /// # Errors
+    ///
+    /// Fails when there is a server already whose name could be mistaken for this one.
+    pub fn admits(&self, upstream: &Upstream) -> Result<(), InvalidUpstream> {
+        not_taken(&self.lines(), upstream.name())
     }
 
     /// Connects to a server, unless there is a connection, and adds its tools.
@@ -217,5 +219,18 @@ impl Upstreams {
 
     fn lines(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Line>>> {
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// No two servers have names that could be mistaken for one another.
+fn not_taken(lines: &BTreeMap<String, Arc<Line>>, name: &str) -> Result<(), InvalidUpstream> {
+    let plain = name::plain(name);
+    match lines.keys().find(|taken| name::plain(taken) == plain) {
+        Some(taken) => Err(InvalidUpstream {
+            subject: "the server",
+            given: name.to_owned(),
+            problem: format!("there is a server `{taken}` already"),
+        }),
+        None => Ok(()),
     }
 }

@@ -113,19 +113,19 @@ impl Desk {
         }
         if let Some(JsonRpcMessage::Notification(it)) = &message
             && let ClientNotification::CancelledNotification(cancelled) = &it.notification
+            && let Some(id) = cancelled.params.request_id.as_ref().map(written)
         {
-            if let Some(id) = cancelled.params.request_id.as_ref().map(written) {
-                // The id may be spelt in another way than it was.
-                if self.open.cancel(&id) {
-                    return Ok(None);
-                }
-                // rmcp does not answer what was taken back.
-                self.open.end(&id);
-            }
-            // It would give up a peer that takes back what it tried before it begins.
-            if !self.has_begun {
+            // The id may be spelt in another way than it was.
+            if self.open.cancel(&id) {
                 return Ok(None);
             }
+            // rmcp does not answer what was taken back.
+            self.open.end(&id);
+        }
+        // It would give up a peer that says anything before it begins, such as that it takes back
+        // what it tried.
+        if !self.has_begun && matches!(message, Some(JsonRpcMessage::Notification(_))) {
+            return Ok(None);
         }
         Ok(message)
     }

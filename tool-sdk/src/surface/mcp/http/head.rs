@@ -86,6 +86,13 @@ fn accepts_both(list: &str) -> bool {
     list == "application/json, text/event-stream" || (accepts(JSON) && accepts(EVENTS))
 }
 
+/// Whether a request of a session is of a version from before events that say nothing. The first
+/// ones named none.
+pub(super) fn is_older(headers: &HeaderMap) -> bool {
+    let version = headers.get(VERSION).and_then(|version| version.to_str().ok());
+    version.is_none_or(|version| version < ProtocolVersion::V_2025_11_25.as_str())
+}
+
 fn is_legacy(version: &str) -> bool {
     let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| known.as_str() == version);
     known.is_some_and(|known| Era::of(Some(known)) == Era::Legacy)

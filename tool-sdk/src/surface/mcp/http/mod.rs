@@ -307,13 +307,16 @@ impl Door {
         Box::pin(async move {
             let is_kept = keeps && head.method == Method::POST;
             let session = head.headers.get(SESSION).filter(|_| is_kept).cloned();
+            let is_older = head::is_older(&head.headers);
             let answer = self.pass(head, body, owner.clone()).await?;
             let answer = match ticket {
                 Some(ticket) => answer.map(|body| until_its_end(body, ticket)),
                 None => answer,
             };
             Ok(match session.filter(|_| is_stream(&answer)) {
-                Some(id) => answer.map(|body| self.tapes.keep(id.as_bytes(), owner, body)),
+                Some(id) => {
+                    answer.map(|body| self.tapes.keep(id.as_bytes(), owner, is_older, body))
+                }
                 None => answer,
             })
         })

@@ -88,6 +88,11 @@ impl Tape {
         Self { owner, among, runtime: Handle::current(), state: Mutex::new(state) }
     }
 
+    /// Keeps an event that has come already.
+    pub(super) fn keep(&self, place: u64, event: Bytes) {
+        self.state().keep(place, event);
+    }
+
     /// Listens to everything.
     pub(super) fn listen(self: &Arc<Self>) -> Listener {
         self.state().listener(self, None)

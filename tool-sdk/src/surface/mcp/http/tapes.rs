@@ -31,14 +31,24 @@ struct Kept {
 }
 
 impl Tapes {
-    /// The same answer, which can be taken up again where its first event says so.
-    pub(super) fn keep(self: &Arc<Self>, session: &[u8], owner: Owner, mut answer: Said) -> Said {
+    /// The same answer, which can be taken up again where its first event says so. Older clients
+    /// are not told that by an event which says nothing else: they would take it for a message.
+    pub(super) fn keep(
+        self: &Arc<Self>,
+        session: &[u8],
+        owner: Owner,
+        is_older: bool,
+        mut answer: Said,
+    ) -> Said {
         let Poll::Ready(Some(first)) = at_once(&mut answer) else { return answer };
-        let name = Name::of(&first);
-        let answer = after(first, answer);
-        let Some(stream) = name.and_then(|name| name.stream) else { return answer };
+        let Some(Name { place, stream: Some(stream) }) = Name::of(&first) else {
+            return after(first, answer);
+        };
+        let is_left_out = is_older && says_nothing(&first);
         let tape = Arc::new(Tape::new(owner.clone(), Arc::downgrade(self), answer));
-        let listener = tape.listen().boxed();
+        tape.keep(place, first);
+        let later = is_left_out.then(|| tape.listen_after(place)).flatten();
+        let listener = later.unwrap_or_else(|| tape.listen()).boxed();
         self.kept().push(Kept { session: session.into(), stream, tape });
         self.fit(&owner, Instant::now());
         listener
@@ -87,6 +97,12 @@ impl Tapes {
     }
 }
 
+/// Whether an event has a name, and no message.
+fn says_nothing(event: &[u8]) -> bool {
+    let mut lines = event.split(|byte| *byte == b'\n');
+    !lines.any(|line| line.strip_prefix(b"data:").is_some_and(|data| !data.trim_ascii().is_empty()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -104,7 +120,7 @@ mod tests {
     /// Answers a request of the session `a`, and hears all of it.
     async fn answer(tapes: &Arc<Tapes>, owner: Owner, stream: usize, length: usize) {
         let text = format!("data: {}\nid: 0/{stream}\n\n", "x".repeat(length));
-        let answer = tapes.keep(b"a", owner, Full::from(text).boxed());
+        let answer = tapes.keep(b"a", owner, false, Full::from(text).boxed());
         let heard = answer.collect().await.unwrap().to_bytes();
         assert!(heard.len() > length);
     }
@@ -129,12 +145,30 @@ mod tests {
         assert!(!has(&tapes, 7));
     }
 
+    // What is no message is an error for clients of before 2025-11-25.
+    #[tokio::test]
+    async fn older_clients_hear_messages_and_nothing_else() {
+        const EMPTY: &str = "data: \nid: 0/7\nretry: 3000\n\n";
+        const FULL: &str = "data: {}\nid: 1/7\n\n";
+        for (is_older, expected) in [(false, [EMPTY, FULL].concat()), (true, FULL.to_owned())] {
+            let tapes = Arc::<Tapes>::default();
+            let (first, rest) = (Bytes::from_static(EMPTY.as_bytes()), Full::from(FULL).boxed());
+            let answer = tapes.keep(b"a", None, is_older, after(first, rest));
+            assert_eq!(answer.collect().await.unwrap().to_bytes(), expected);
+            let again = tapes.listen_after(b"a", 7, 0).unwrap();
+            assert_eq!(again.collect().await.unwrap().to_bytes(), FULL, "it is kept all the same");
+        }
+        let tapes = Arc::<Tapes>::default();
+        let answer = tapes.keep(b"a", None, true, Full::from("data: {}\nid: 0/7\n\n").boxed());
+        assert_eq!(answer.collect().await.unwrap().to_bytes(), "data: {}\nid: 0/7\n\n");
+    }
+
     #[tokio::test]
     async fn those_that_ended_first_give_way() {
         let tapes = Arc::<Tapes>::default();
         let event = Bytes::from_static(b"data:\nid: 0/1000\n\n");
         let never = http_body_util::StreamBody::new(futures_util::stream::pending());
-        let running = tapes.keep(b"a", ada(), after(event, never.boxed()));
+        let running = tapes.keep(b"a", ada(), false, after(event, never.boxed()));
         answer(&tapes, None, 1001, 10).await;
         for stream in 0..MOST {
             answer(&tapes, ada(), stream, 10).await;
@@ -161,7 +195,7 @@ mod tests {
     async fn an_answer_that_promises_nothing_is_not_kept() {
         let tapes = Arc::<Tapes>::default();
         for text in ["data: {}\n\n", "data: {}\nid: 1\n\n", ""] {
-            let answer = tapes.keep(b"a", None, Full::from(text).boxed());
+            let answer = tapes.keep(b"a", None, false, Full::from(text).boxed());
             assert_eq!(answer.collect().await.unwrap().to_bytes(), text);
             assert!(tapes.kept().is_empty(), "{text}");
         }

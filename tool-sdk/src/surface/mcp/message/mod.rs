@@ -9,7 +9,8 @@
 use std::borrow::Cow;
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+    ClientCapabilities, ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData,
+    InitializeRequestParams, JsonRpcMessage, RequestId,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
@@ -292,13 +293,26 @@ pub(super) fn known(message: &ClientJsonRpcMessage) -> Result<(), Fault> {
         && let ClientRequest::CustomRequest(custom) = &request.request
         && METHODS.contains(&&*custom.method)
     {
-        return Err(misfit(&custom.method, request.id.clone()));
+        let odd = custom.params.as_ref().filter(|_| custom.method == "initialize").and_then(odd);
+        return Err(misfit(&custom.method, odd, request.id.clone()));
     }
     Ok(())
 }
 
-fn misfit(method: &str, id: RequestId) -> Fault {
-    let words = format!("the `params` of `{method}` are not those of the protocol");
+/// What is wrong with the parameters of a client that begins, who hears of no other fault.
+fn odd(params: &Value) -> Option<String> {
+    let can = params.get("capabilities").and_then(Value::as_object);
+    let one = can.into_iter().flatten().find_map(|(name, value)| {
+        let alone = json!({ name: value });
+        let error = ClientCapabilities::deserialize(&alone).err()?;
+        Some(format!("`capabilities.{}`: {error}", name.escape_debug()))
+    });
+    one.or_else(|| Some(InitializeRequestParams::deserialize(params).err()?.to_string()))
+}
+
+fn misfit(method: &str, odd: Option<String>, id: RequestId) -> Fault {
+    let odd = odd.map(|odd| format!(": {odd}")).unwrap_or_default();
+    let words = format!("the `params` of `{method}` are not those of the protocol{odd}");
     Fault::new(ErrorCode::INVALID_PARAMS, words).of(Some(id))
 }
 
@@ -334,7 +348,7 @@ pub(super) fn asked(text: &[u8]) -> Option<(RequestId, Cow<'_, str>)> {
 /// What is wrong with a message of which the protocol's library makes nothing; nothing where
 /// that was no request.
 pub(super) fn unread(text: &[u8]) -> Option<Fault> {
-    asked(text).map(|(id, method)| misfit(&method, id))
+    asked(text).map(|(id, method)| misfit(&method, None, id))
 }
 
 /// Reads an object; a list of its values is not one.

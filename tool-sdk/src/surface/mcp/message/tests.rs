@@ -139,3 +139,22 @@ fn arguments_stay_as_they_were_written() {
         assert!(matches!(judge(text.as_bytes()), Ok(Kind::Other)), "{text}");
     }
 }
+
+// Whoever writes a client reads which member of its greeting is wrong.
+#[test]
+fn a_greeting_that_does_not_fit_says_where() {
+    let fine = json!({ "name": "t", "version": "1" });
+    for (can, client, words) in [
+        (json!({ "roots": true }), &fine, "`capabilities.roots`: invalid type: boolean `true`"),
+        (json!({ "experimental": { "a": true } }), &fine, "`capabilities.experimental`: "),
+        (json!({}), &json!({ "name": "t" }), "missing field `version`"),
+    ] {
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": can, "clientInfo": client,
+        } });
+        let message = serde_json::from_value(hello).unwrap();
+        let answer = known(&message).unwrap_err().answer();
+        let told = answer["error"]["message"].as_str().unwrap();
+        assert!(told.contains("not those of the protocol: ") && told.contains(words), "{told}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What is answered without rmcp, beside what rmcp answers.
 
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::*;
 
@@ -188,19 +188,35 @@ async fn a_tool_that_blocks_stops_no_other_request() {
 // What a host reads who starts the server with the wrong client.
 #[tokio::test]
 async fn a_peer_that_does_not_begin_is_told_of_in_a_sentence() {
-    for line in [
+    let line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+    let (ours, theirs) = tokio::io::duplex(1024);
+    let (read, write) = tokio::io::split(theirs);
+    let serving = tokio::spawn(server().serve(read, write));
+    let (_read, mut write) = tokio::io::split(ours);
+    write.write_all(line.as_bytes()).await.unwrap();
+    let error = serving.await.unwrap().unwrap_err().to_string();
+    assert!(error.starts_with("the client has to begin with `initialize`"), "{error}");
+    assert!(!error.contains(['{', '(']), "{error}");
+}
+
+// 4.1 of JSON-RPC: who tells something before it begins is told nothing, and may begin.
+#[tokio::test]
+async fn what_is_told_before_the_beginning_is_passed_over() {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let (read, write) = tokio::io::split(theirs);
+    let _serving = tokio::spawn(server().serve(read, write));
+    let (read, mut write) = tokio::io::split(ours);
+    for told in [
+        r#"{"jsonrpc":"2.0","method":"foo/bar"}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
     ] {
-        let (ours, theirs) = tokio::io::duplex(1024);
-        let (read, write) = tokio::io::split(theirs);
-        let serving = tokio::spawn(server().serve(read, write));
-        let (_read, mut write) = tokio::io::split(ours);
-        write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
-        let error = serving.await.unwrap().unwrap_err().to_string();
-        assert!(error.starts_with("the client has to begin with `initialize`"), "{error}");
-        assert!(!error.contains(['{', '(']), "{error}");
+        write.write_all(format!("{told}\n").as_bytes()).await.unwrap();
     }
+    let answer = BufReader::new(read).lines().next_line().await.unwrap().unwrap();
+    assert!(answer.contains(r#""id":1,"result""#), "{answer}");
 }
 
 // Everything that came at once is answered, whatever came between.

@@ -90,6 +90,7 @@ impl Served {
         let head = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
              Content-Type: application/json\r\nMcp-Session-Id: {session}\r\n\
+             MCP-Protocol-Version: 2025-11-25\r\n\
              Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             body.len()

@@ -41,6 +41,9 @@ const MOST_OF_LINE: usize = 16 << 10;
 /// How long a difference is looked for that is as short as can be.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// The digest of a tool that is forgotten; no tool has it.
+const GONE: &str = "";
+
 /// What was seen of the tools of other servers.
 ///
 /// Clones share it. In memory it lasts as long as the program, and every program begins with
@@ -326,15 +329,22 @@ impl Pins {
         })
     }
 
-    /// Forgets the tools of a server, whoever saw them.
+    /// Forgets the tools of a server, whoever saw them. What was approved of them is void, also
+    /// when the same server comes back with the same tools.
     ///
     /// # Errors
     ///
     /// Fails when that cannot be written down.
     pub fn forget(&self, server: &str) -> Result<(), StoreError> {
         self.change(|seen| {
-            seen.servers.remove(server);
-            seen.users.values_mut().for_each(|servers| drop(servers.remove(server)));
+            let users = seen.users.values_mut();
+            let gone = std::iter::once(&mut seen.servers).chain(users);
+            let gone: Vec<_> = gone.filter_map(|servers| servers.remove(server)).collect();
+            // Whatever comes back is another one than what went.
+            let last = seen.last.entry(server.to_owned()).or_default();
+            let tools = gone.into_iter().flat_map(BTreeMap::into_keys);
+            last.extend(tools.map(|tool| (tool, GONE.to_owned())));
+            last.values_mut().for_each(|digest| GONE.clone_into(digest));
         })
     }
 

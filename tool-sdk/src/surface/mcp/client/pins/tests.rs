@@ -30,6 +30,27 @@ fn what_changes_is_shown_until_it_is_seen() {
     assert!(diff_of(&pins, &sight("Reads.", "a")).unwrap().is_first);
 }
 
+// MC2: who adds the same server again is asked again, and what was approved before is void.
+#[test]
+fn what_comes_back_is_not_what_was_forgotten() {
+    for user in [None, Some("ada")] {
+        let folder = tempfile::tempdir().unwrap();
+        let of = || Pins::in_folder(folder.path().join("mcp"));
+        let (pins, tool, now) = (of(), ("s", "t"), sight("Reads.", "a"));
+        let mut revisions = Vec::new();
+        for _ in 0..3 {
+            let revision = pins.revision(tool, &now);
+            assert!(!revisions.contains(&revision), "{revisions:?}");
+            pins.shown(tool, &now);
+            pins.let_run(user, tool, &now).unwrap();
+            assert_eq!(pins.revision(tool, &now), revision, "it was let run as it was listed");
+            assert_eq!(of().revision(tool, &now), revision);
+            revisions.push(revision);
+            of().forget("s").unwrap();
+        }
+    }
+}
+
 // MC2: whoever is asked can read it, and sees that there is more.
 #[test]
 fn of_a_difference_as_much_is_shown_as_anyone_reads() {

@@ -105,6 +105,27 @@ async fn an_older_server_is_met_whatever_it_answers_first() {
     }
 }
 
+// MC9: what answers something else is dropped, and the answer behind it is heard.
+#[tokio::test]
+async fn an_answer_to_something_else_does_not_end_the_wait() {
+    let web = calls(|asked| {
+        let answer = |id: &Value, text: &str| {
+            let result = json!({ "content": [{ "type": "text", "text": text }] });
+            json!({ "jsonrpc": "2.0", "id": id, "result": result })
+        };
+        let (forged, own) = (answer(&json!(7), "forged"), answer(&asked.message["id"], "own"));
+        let body = format!("data: {forged}\n\ndata: {own}\n\n");
+        Reply::Raw(format!(
+            "200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    });
+    let setting = at(&web);
+    setting.connect().await;
+    assert_eq!(setting.call("echo", "{}").await.text(), "own");
+}
+
 #[tokio::test]
 async fn an_answer_that_is_too_long_is_called_so() {
     let web = calls(|asked| {

@@ -8,6 +8,7 @@ mod news;
 mod programs;
 mod questions;
 mod script;
+mod told;
 mod trust;
 pub(in crate::surface) mod web;
 

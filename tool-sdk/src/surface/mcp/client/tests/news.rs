@@ -101,6 +101,16 @@ async fn who_knows_no_subscriptions_is_not_asked_again() {
     assert_eq!(setting.script.heard("tools/list").len(), 1);
 }
 
+// Nobody told what changed between the first list and the time from which on changes are told.
+#[tokio::test(start_paused = true)]
+async fn what_changed_before_a_subscription_stood_is_not_missed() {
+    let setting = telling(|_, message| vec![Act::Say(taken(&message["id"]))]);
+    setting.connect().await;
+    until_b(&setting).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(setting.script.heard("tools/list").len(), 2);
+}
+
 // However often it is said at once, it is one thing that is said.
 #[tokio::test(start_paused = true)]
 async fn a_storm_of_news_deafens_nobody() {
@@ -153,7 +163,12 @@ async fn a_stream_of_news_that_is_cut_is_opened_again() {
     });
     setting.connect().await;
     until_b(&setting).await;
-    assert!(web.count("subscriptions/listen") > 1);
+    let again = async {
+        while web.count("subscriptions/listen") < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), again).await.unwrap();
 }
 
 #[tokio::test]

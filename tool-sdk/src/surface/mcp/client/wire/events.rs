@@ -21,7 +21,6 @@ use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use serde_json::value::RawValue;
 use sse_stream::Sse;
 
 use super::super::super::batch::{self, List};
@@ -161,13 +160,12 @@ fn heard(mut event: Sse, id: Option<&RequestId>) -> Vec<Sse> {
     }
     let Some(data) = &event.data else { return vec![event] };
     if !batch::is_one(data.as_bytes()) {
-        event.data = instead_of(data, id).or(event.data);
+        event.data = heard_as(data, id);
         return vec![event];
     }
     let mut messages = match serde_json::from_str(data) {
         Ok(List { messages, is_longer: false }) => {
-            let texts = messages.into_iter().map(RawValue::get);
-            texts.map(|one| instead_of(one, id).unwrap_or_else(|| one.to_owned())).collect()
+            messages.into_iter().filter_map(|one| heard_as(one.get(), id)).collect()
         }
         Ok(_) => {
             let why = format_args!("the server sent more than {} messages at once", batch::MOST);
@@ -186,16 +184,26 @@ fn is_message(event: &Sse) -> bool {
     matches!(event.event.as_deref(), None | Some("" | "message"))
 }
 
-/// What stands in for a message that cannot be read, or that does not say what it answers.
-fn instead_of(message: &str, id: Option<&RequestId>) -> Option<String> {
+/// A message as the library can read it: another one stands in for what cannot be read, or does
+/// not say what it answers. What answers something that was not asked here is none, and would
+/// end the wait for the answer.
+fn heard_as(message: &str, id: Option<&RequestId>) -> Option<String> {
     let stand_in = match serde_json::from_str::<ServerJsonRpcMessage>(message) {
         Ok(JsonRpcMessage::Error(error)) if error.id.is_none() && id.is_some() => {
-            named(JsonRpcMessage::Error(error), id)
+            Some(named(JsonRpcMessage::Error(error), id))
         }
-        Ok(_) => return None,
-        Err(error) => unread::instead_of(message.as_bytes(), &error)?,
+        Ok(JsonRpcMessage::Response(result)) if id.is_some_and(|id| !is_same(&result.id, id)) => {
+            return None;
+        }
+        Ok(_) => None,
+        Err(error) => unread::instead_of(message.as_bytes(), &error),
     };
-    Some(text(&stand_in))
+    Some(stand_in.map_or_else(|| message.to_owned(), |stand_in| text(&stand_in)))
+}
+
+/// Whether both name one request. Some write a number as a text.
+fn is_same(one: &RequestId, other: &RequestId) -> bool {
+    one.to_string() == other.to_string()
 }
 
 /// A no of a server that could not read who asked, as what it is: the answer to this request.
@@ -209,11 +217,11 @@ fn named(mut answer: ServerJsonRpcMessage, id: Option<&RequestId>) -> ServerJson
 }
 
 /// The one message that answers the request with this `id`: a no is always to it, whatever it
-/// names, and a result of something else is none. Some write a number as a text.
+/// names, and a result of something else is none.
 fn own(mut answer: ServerJsonRpcMessage, id: Option<RequestId>) -> ServerJsonRpcMessage {
     match (&mut answer, id) {
         (JsonRpcMessage::Error(error), Some(id)) => error.id = Some(id),
-        (JsonRpcMessage::Response(result), Some(id)) if result.id.to_string() == id.to_string() => {
+        (JsonRpcMessage::Response(result), Some(id)) if is_same(&result.id, &id) => {
             result.id = id;
         }
         (JsonRpcMessage::Response(_), Some(id)) => {

@@ -7,7 +7,7 @@
 //! A server that says nothing for too long when it is met as one of today is taken for one that
 //! knows no such question, so that older ones do not cost the library's patience at every start.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,12 +37,21 @@ const MOST_UNANSWERED: usize = 64;
 /// From how many on whoever answers has its turn before the next message is read.
 const MANY_UNANSWERED: usize = MOST_UNANSWERED / 4;
 
+/// What a request waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    /// Its answer.
+    Answer,
+    /// News, for as long as there is a connection.
+    News,
+}
+
 /// A transport on which only what was asked for is answered.
 pub(super) struct Guarded<T> {
     inner: T,
     start: i64,
-    /// The requests without an answer, by the library's ids.
-    open: Mutex<HashSet<i64>>,
+    /// The requests without an answer, by the library's ids, and what each waits for.
+    open: Mutex<HashMap<i64, Waits>>,
     /// For how long a server may say nothing when it is met as one of today.
     patience: Option<Duration>,
     /// The request that meets it so, and until when it is answered.
@@ -100,7 +109,11 @@ impl<T> Guarded<T> {
                     let until = self.patience.map(|patience| Instant::now() + patience);
                     self.meeting = number.zip(until);
                 }
-                self.open().extend(number);
+                let waits = match request.request {
+                    ClientRequest::SubscriptionsListenRequest(_) => Waits::News,
+                    _ => Waits::Answer,
+                };
+                self.open().extend(number.map(|number| (number, waits)));
             }
             JsonRpcMessage::Notification(told) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &mut told.notification
@@ -129,7 +142,11 @@ impl<T> Guarded<T> {
             JsonRpcMessage::Error(error) => match &mut error.id {
                 Some(id) => self.answered(id),
                 // A server that could not read who asked.
-                None => true,
+                None => {
+                    let only = self.take_only();
+                    error.id = only.map(RequestId::Number);
+                    true
+                }
             },
             JsonRpcMessage::Notification(told) => self.concerns(&mut told.notification),
             JsonRpcMessage::Request(request) => {
@@ -175,10 +192,21 @@ impl<T> Guarded<T> {
     fn answered(&self, id: &mut RequestId) -> bool {
         let Some(number) = self.known(id) else { return false };
         *id = RequestId::Number(number);
-        self.open().remove(&number)
+        self.open().remove(&number).is_some()
     }
 
-    fn open(&self) -> MutexGuard<'_, HashSet<i64>> {
+    /// Takes the one request that waits for an answer, where it is the only one.
+    fn take_only(&self) -> Option<i64> {
+        let mut open = self.open();
+        let mut waiting = open.iter().filter(|(_, waits)| **waits == Waits::Answer);
+        let (first, more) = (waiting.next(), waiting.next());
+        let only = first.filter(|_| more.is_none()).map(|(number, _)| *number);
+        only.inspect(|number| {
+            open.remove(number);
+        })
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<i64, Waits>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -186,7 +214,8 @@ impl<T> Guarded<T> {
 impl<T: Transport<RoleClient>> Guarded<T> {
     /// The next message; a refusal in the server's place when it does not know how it is met.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let Some((number, until)) = self.meeting.filter(|(number, _)| self.open().contains(number))
+        let Some((number, until)) =
+            self.meeting.filter(|(number, _)| self.open().contains_key(number))
         else {
             return self.inner.receive().await;
         };

@@ -2,7 +2,7 @@
 //!
 //! What a subscription tells is heard where it comes in, see [`ids`](super::ids). Here it is only
 //! kept: whoever ends it, it is asked for again for as long as there is a connection. What changed
-//! meanwhile nobody told, so the tools are looked at then.
+//! before it stood nobody told, so the tools are looked at then, the first time too.
 
 use std::sync::Arc;
 
@@ -25,20 +25,16 @@ pub(super) async fn listen(peer: Peer<RoleClient>, ears: Arc<Ears>) {
         return;
     }
     let mut pause = Pause::new();
-    let mut has_ended = false;
     loop {
         let wanted = SubscriptionFilter::builder().tools_list_changed().build();
         match peer.listen(wanted).await {
             Ok(subscription) => {
-                if has_ended {
-                    ears.missed_news();
-                }
+                ears.missed_news();
                 until_its_end(subscription).await;
             }
             Err(ServiceError::McpError(no)) if no.code == ErrorCode::METHOD_NOT_FOUND => return,
             Err(_) => {}
         }
-        has_ended = true;
         pause.wait().await;
     }
 }

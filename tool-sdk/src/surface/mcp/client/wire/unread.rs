@@ -4,13 +4,13 @@
 //! here is an error of the protocol with a code that no server has a reason to use, so that
 //! its words are known to be ours.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, RxJsonRpcMessage};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::super::remote::RemoteError;
@@ -30,20 +30,45 @@ pub(super) fn instead_of(
     message: &[u8],
     why: &serde_json::Error,
 ) -> Option<RxJsonRpcMessage<RoleClient>> {
-    /// Of everything else it does not matter what it is.
-    #[derive(Deserialize)]
-    struct Answer {
-        id: RequestId,
-        method: Option<IgnoredAny>,
-    }
     let whole = with_whole_letters(message);
     let mended = without_nothing(whole.as_deref().unwrap_or(message)).or(whole);
     if let Some(message) = mended.and_then(|it| serde_json::from_slice(&it).ok()) {
         return Some(message);
     }
-    let it: Answer = serde_json::from_slice(message).ok()?;
+    let mut known = Known::default();
+    // What could be read until something could not counts: not all that is written is JSON.
+    let _ = serde_json::Deserializer::from_slice(message).deserialize_map(&mut known);
     let why = format_args!("the server's answer cannot be read: {why}");
-    it.method.is_none().then(|| answer(it.id, why))
+    known.id.filter(|_| !known.has_method).map(|id| answer(id, why))
+}
+
+/// What is known of a message of which not all can be read. Of everything else it does not
+/// matter what it is.
+#[derive(Default)]
+struct Known {
+    id: Option<RequestId>,
+    has_method: bool,
+}
+
+impl<'de> Visitor<'de> for &mut Known {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(key) = members.next_key::<Cow<'de, str>>()? {
+            match &*key {
+                "id" => self.id = members.next_value()?,
+                key => {
+                    self.has_method |= key == "method";
+                    members.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The same text where every escape of half a letter has its other half, or is one of a letter
@@ -137,6 +162,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":"a","result":{"text":"\udcff"}}"#,
             r#"{"id":1,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"minimum":Infinity}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"#,
         ] {
             check(answer.as_bytes(), true);
         }
@@ -147,7 +175,8 @@ mod tests {
             "{}",
             r#"{"jsonrpc":"2.0","id":null,"error":5}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
-            r#"{"jsonrpc":"2.0","id":1,"result":{"#,
+            r#"{"jsonrpc":"2.0","method":"x","id":1,"params":{"x":NaN}}"#,
+            r#"{"jsonrpc":"2.0","result":{"id":1,"x":NaN}}"#,
         ] {
             check(other.as_bytes(), false);
         }

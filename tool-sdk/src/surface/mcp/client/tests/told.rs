@@ -1,0 +1,137 @@
+//! What a server says of a call beside its result, as it goes on to others.
+
+use super::*;
+use crate::event::EventKind;
+use crate::permission::{Approver, Ask};
+
+/// Has the shape of a secret.
+const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+
+// LG1: a complaint is shown without secrets, in whatever form it comes.
+#[tokio::test]
+async fn what_a_failed_call_says_has_no_secret_in_it() {
+    let words = format!("401: bad key {SECRET}");
+    let text = json!([{ "type": "text", "text": words }]);
+    for (result, expected) in [
+        (json!({ "content": text, "isError": true }), "401: bad key [redacted]"),
+        (
+            json!({ "content": text, "structuredContent": { "key": SECRET }, "isError": true }),
+            "401: bad key [redacted]",
+        ),
+        (json!({ "content": [], "structuredContent": [SECRET], "isError": true }), "[redacted]"),
+    ] {
+        let setting = Setting::trusting(calls(move |_| vec![Act::Answer(result.clone())]));
+        setting.connect().await;
+        let error = setting.call("echo", "{}").await.result.unwrap_err();
+        assert!(error.message().contains(expected), "{error}");
+        let output = error.output().unwrap();
+        let given = format!("{error} {} {:?}", output.as_text(), output.to_structured());
+        assert!(!given.contains(SECRET), "{given}");
+    }
+    // What a call gives that went well is what was asked for.
+    let setting = Setting::trusting(echo);
+    setting.connect().await;
+    let called = setting.call("echo", &json!({ "text": SECRET }).to_string()).await;
+    assert_eq!(called.text(), SECRET);
+}
+
+// MC4, LG1
+#[tokio::test]
+async fn nothing_hides_in_what_is_told_of_progress() {
+    let message = format!("\u{202e}busy {SECRET}");
+    let setting = Setting::trusting(calls(move |message_of| {
+        let progress = Act::Say(json!({
+            "method": "notifications/progress",
+            "params": { "progressToken": "TOKEN", "progress": 1, "message": message },
+        }));
+        [vec![progress], echo(message_of)].concat()
+    }));
+    setting.connect().await;
+    let mut events = setting.pipeline.subscribe();
+    setting.call("echo", "{}").await.result.unwrap();
+    let told = loop {
+        match events.recv().await.unwrap().kind {
+            EventKind::Progress { message, .. } => break message.to_string(),
+            EventKind::Completed { .. } => panic!("nothing was told"),
+            _ => {}
+        }
+    };
+    assert!(told.contains("busy [redacted]") && !told.contains('\u{202e}'), "{told}");
+}
+
+// A server that cannot read who asked names no request, and there is only one.
+#[tokio::test]
+async fn a_refusal_that_names_nobody_is_the_answer_to_the_only_call() {
+    let parse = json!({ "id": null, "error": { "code": -32700, "message": "parse" } });
+    let setting = Setting::trusting(calls(move |_| vec![Act::Say(parse.clone())]));
+    setting.connect().await;
+    let error = setting.call("echo", "{}").await.result.unwrap_err();
+    assert!(error.message().contains("the server says no (-32700): parse"), "{error}");
+}
+
+/// Somebody who thinks for so long that the tool is another one then.
+struct Slow {
+    script: Arc<Script>,
+    toolset: std::sync::OnceLock<Pipeline>,
+}
+
+impl Approver for Slow {
+    fn ask(&self, _: Arc<Ask>) -> std::pin::Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
+        let change = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+        let mut changes = self.toolset.get().unwrap().toolset().changes();
+        changes.mark_unchanged();
+        self.script.say(change);
+        Box::pin(async move {
+            changes.changed().await.unwrap();
+            Some(Reply::Once)
+        })
+    }
+}
+
+// MC2: whoever let it run has seen another one; and the model is told what to do.
+#[tokio::test]
+async fn a_tool_that_changes_while_somebody_is_asked_does_not_run() {
+    for (later, words) in [("echo", "is another one now"), ("other", "was taken away")] {
+        let lists = std::sync::atomic::AtomicUsize::new(0);
+        let script = Script::new(move |message| match message["method"].as_str() {
+            Some("tools/list") => {
+                let nth = lists.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let name = if nth == 0 { "echo" } else { later };
+                let tool = tool(name, &format!("Says it, version {nth}."));
+                vec![Act::Answer(json!({ "tools": [tool] }))]
+            }
+            _ => echo(message),
+        });
+        let slow = Slow { script: Arc::clone(&script), toolset: std::sync::OnceLock::new() };
+        let slow = Arc::new(slow);
+        let pipeline = Pipeline::new(Registry::default()).shared_approver(Arc::clone(&slow) as _);
+        let setting = Setting::with(pipeline, script);
+        assert!(slow.toolset.set(setting.pipeline.clone()).is_ok());
+        setting.connect().await;
+        let error = setting.call("echo", "{}").await.result.unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(setting.script.heard("tools/call").is_empty());
+    }
+}
+
+// Who leaves a tool out that there is not means another one, which is there.
+#[tokio::test]
+async fn a_choice_of_no_tool_is_told() {
+    let setting = Setting::trusting(echo);
+    let chosen = setting.upstream("chosen").only(["echo", "ecko"]).without(["delte"]);
+    setting.upstreams.add(chosen).unwrap();
+    let told = setting.upstreams.connect("chosen").await.unwrap().warnings;
+    let unknown = |name| format!("it has no tool `{name}` to choose or leave out");
+    assert_eq!(told, ["ecko", "delte"].map(unknown));
+}
+
+// However long it is, a moment after it can be named.
+#[tokio::test]
+async fn no_patience_is_too_long() {
+    let setting = Setting::trusting(echo);
+    let patient = setting.upstream("patient").startup_timeout(Duration::MAX);
+    setting.upstreams.add(patient.call_timeout(Duration::MAX)).unwrap();
+    setting.upstreams.connect("patient").await.unwrap();
+    let call = Call::new("mcp__patient__echo", r#"{"text": "hi"}"#);
+    assert_eq!(setting.pipeline.call(&setting.session, call).await.text(), "hi");
+}
