@@ -3,6 +3,9 @@
 //! A rule that allows changes of the project does not mean these. They are told by name
 //! only, so that it does not matter whether they exist yet.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,7 @@ const PLACES: &[&[&str]] = &[
     &[".amazonq"],
     &[".augment"],
     &[".azure-pipelines"],
+    &[".azuredevops"],
     &[".bashrc.d"],
     &[".buildkite"],
     &[".builds"],
@@ -28,30 +32,53 @@ const PLACES: &[&[&str]] = &[
     &[".circleci"],
     &[".claude"],
     &[".clinerules"],
+    &[".codeium"],
     &[".codex"],
     &[".config", "autostart"],
     &[".config", "bash"],
+    &[".config", "code", "user"],
+    &[".config", "code-oss", "user"],
+    &[".config", "crush"],
+    &[".config", "cursor", "user"],
     &[".config", "direnv"],
+    &[".config", "doom"],
+    &[".config", "elvish"],
+    &[".config", "emacs"],
     &[".config", "environment.d"],
     &[".config", "fish"],
     &[".config", "git"],
     &[".config", "goose"],
+    &[".config", "helix"],
+    &[".config", "kak"],
     &[".config", "mise"],
+    &[".config", "nushell"],
     &[".config", "nvim"],
+    &[".config", "opencode"],
+    &[".config", "powershell"],
     &[".config", "systemd", "user"],
     &[".config", "tmux"],
     &[".config", "vim"],
+    &[".config", "vscodium", "user"],
+    &[".config", "xonsh"],
+    &[".config", "zed"],
     &[".config", "zsh"],
     &[".continue"],
+    &[".copilot"],
     &[".crush"],
     &[".cursor"],
     &[".devcontainer"],
+    &[".doom.d"],
     &[".emacs.d"],
+    &[".factory"],
     &[".fleet"],
+    &[".forgejo", "actions"],
     &[".forgejo", "workflows"],
     &[".gemini"],
     &[".git"],
+    &[".git-hooks"],
+    &[".gitea", "actions"],
     &[".gitea", "workflows"],
+    &[".githooks"],
     &[".github", "actions"],
     &[".github", "agents"],
     &[".github", "chatmodes"],
@@ -60,21 +87,31 @@ const PLACES: &[&[&str]] = &[
     &[".github", "instructions"],
     &[".github", "prompts"],
     &[".github", "workflows"],
+    &[".gitlab", "ci"],
     &[".gradle", "gradle.properties"],
     &[".gradle", "init.d"],
     &[".gradle", "init.gradle"],
     &[".gradle", "init.gradle.kts"],
+    &[".helix"],
     &[".hg", "hgrc"],
     &[".husky"],
     &[".idea"],
     &[".jj", "repo", "config"],
     &[".jj", "repo", "config.toml"],
     &[".junie"],
+    &[".kilocode"],
     &[".kiro"],
+    &[".lefthook"],
+    &[".lefthook-local"],
+    &[".m2", "extensions.xml"],
     &[".m2", "settings.xml"],
     &[".mise"],
     &[".mvn"],
+    &[".nvim"],
+    &[".oh-my-bash"],
+    &[".oh-my-zsh"],
     &[".opencode"],
+    &[".openhands"],
     &[".qwen"],
     &[".roo"],
     &[".semaphore"],
@@ -90,6 +127,8 @@ const PLACES: &[&[&str]] = &[
     &[".yarn", "plugins"],
     &[".yarn", "releases"],
     &[".zed"],
+    &[".zprezto"],
+    &["gradle", "wrapper"],
 ];
 
 /// What the command line obeys: its configuration, and what was approved for always. These
@@ -107,11 +146,14 @@ const FILES: &[&str] = &[
     ".aider.conf.yml",
     ".appveyor.yml",
     ".bash_aliases",
+    ".bash_completion",
     ".bash_login",
     ".bash_logout",
     ".bash_profile",
     ".bashrc",
+    ".cirrus.star",
     ".cirrus.yml",
+    ".claude.json",
     ".condarc",
     ".crush.json",
     ".cshrc",
@@ -133,27 +175,42 @@ const FILES: &[&str] = &[
     ".hgrc",
     ".inputrc",
     ".irbrc",
+    ".kilocodemodes",
     ".kshrc",
+    ".lefthook-local.json",
+    ".lefthook-local.toml",
+    ".lefthook-local.yaml",
+    ".lefthook-local.yml",
+    ".lefthook.json",
+    ".lefthook.toml",
     ".lefthook.yaml",
     ".lefthook.yml",
     ".lldbinit",
     ".login",
     ".mcp.json",
+    ".mise.local.toml",
     ".mise.toml",
     ".mkshrc",
     ".npmrc",
     ".nvim.lua",
     ".nvimrc",
+    ".overcommit.yml",
+    ".p10k.zsh",
     ".pam_environment",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
     ".pnpmfile.cjs",
+    ".pnpmfile.js",
     ".pnpmfile.mjs",
     ".pre-commit-config.yaml",
     ".profile",
     ".pryrc",
     ".pypirc",
+    ".roomodes",
     ".rprofile",
     ".rules",
     ".screenrc",
+    ".spacemacs",
     ".tcshrc",
     ".tmux.conf",
     ".travis.yml",
@@ -162,17 +219,21 @@ const FILES: &[&str] = &[
     ".woodpecker.yaml",
     ".woodpecker.yml",
     ".xinitrc",
+    ".xonshrc",
     ".xprofile",
     ".xsession",
     ".xsessionrc",
     ".yarnrc",
     ".yarnrc.yaml",
     ".yarnrc.yml",
+    ".zimrc",
     ".zlogin",
     ".zlogout",
+    ".zpreztorc",
     ".zprofile",
     ".zshenv",
     ".zshrc",
+    "agent.md",
     "agents.md",
     "agents.override.md",
     "appveyor.yaml",
@@ -180,24 +241,42 @@ const FILES: &[&str] = &[
     "azure-pipelines.yaml",
     "azure-pipelines.yml",
     "bitbucket-pipelines.yml",
+    "buildspec.yaml",
+    "buildspec.yml",
     "bunfig.toml",
     "claude.local.md",
     "claude.md",
+    "cloudbuild.yaml",
+    "cloudbuild.yml",
     "crush.json",
     "crush.md",
     "gemini.md",
     "jenkinsfile",
+    "lefthook-local.json",
+    "lefthook-local.toml",
+    "lefthook-local.yaml",
+    "lefthook-local.yml",
+    "lefthook.json",
+    "lefthook.toml",
     "lefthook.yaml",
     "lefthook.yml",
     "mcp.json",
+    "microsoft.powershell_profile.ps1",
+    "mise.local.toml",
     "mise.toml",
     "opencode.json",
     "opencode.jsonc",
     "pip.conf",
     "pip.ini",
+    "pnpmfile.js",
     "qwen.md",
     "uv.toml",
+    "warp.md",
 ];
+
+/// What git obeys and runs of a repository without a working tree, whose folder has a name like
+/// `project.git`. The rest of it is left out: it often is the home of working trees.
+const OF_REPOSITORY: &[&str] = &["config", "config.worktree", "hooks"];
 
 /// How such files end in any folder: what an editor opens as a project.
 const ENDS: &[&str] = &[".code-workspace"];
@@ -213,6 +292,7 @@ pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
     let near = &all[all.len().saturating_sub(below_root.iter().count() + OF_ROOT)..];
     below_root.file_name().map(folded).is_some_and(|name| is_file(&name))
         || lead_through(near, PLACES)
+        || lead_through_repository(near)
         || lead_through(&all, OWN)
 }
 
@@ -243,6 +323,13 @@ fn lead_through(path: &[Cow<'_, str>], places: &[&[&str]]) -> bool {
     })
 }
 
+/// Whether the path leads into a repository without a working tree, where git looks.
+fn lead_through_repository(path: &[Cow<'_, str>]) -> bool {
+    let obeyed =
+        |pair: &[Cow<'_, str>]| pair[0].ends_with(".git") && OF_REPOSITORY.contains(&&*pair[1]);
+    path.windows(2).any(obeyed)
+}
+
 /// A name as the lists have it. Some systems take either case for the same file, also of the
 /// letters that other alphabets have for it, and do not see the characters that nobody else
 /// sees.
@@ -256,277 +343,5 @@ fn folded(name: &OsStr) -> Cow<'_, str> {
         true => Cow::Borrowed(name),
         // Some of these letters have an upper case only that is plain, and some a lower case.
         false => Cow::Owned(UNSEEN.replace_all(name, "").to_uppercase().to_lowercase()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // PA7: an entry that is written otherwise would protect nothing.
-    #[test]
-    fn the_lists_hold_names_as_they_are_compared() {
-        let names = PLACES.iter().chain(OWN).copied().flatten().chain(FILES).chain(ENDS);
-        for name in names {
-            assert_eq!(folded(OsStr::new(name)), *name);
-        }
-        assert!(PLACES.is_sorted() && OWN.is_sorted() && FILES.is_sorted());
-    }
-
-    // PA7: the groups of what is asked about, whether it exists or not.
-    #[test]
-    fn what_runs_or_is_obeyed_later_is_protected() {
-        let groups: [(&str, &[&str]); 9] = [
-            (
-                "hooks and settings of version control",
-                &[
-                    ".git",
-                    ".git/hooks/pre-commit",
-                    "sub/.git/config",
-                    ".GIT/config",
-                    ".gitattributes",
-                    ".gitmodules",
-                    ".hg/hgrc",
-                    ".husky/pre-push",
-                    ".pre-commit-config.yaml",
-                    ".svn/hooks/pre-commit",
-                    "lefthook.yml",
-                    ".jj/repo/config.toml",
-                ],
-            ),
-            (
-                "other letters that some systems take for these",
-                &[
-                    ".g\u{200d}it/config",
-                    ".gitconﬁg",
-                    ".HuS\u{212a}y/pre-push",
-                    ".baſhrc",
-                    ".ßh/config",
-                    "clau\u{ad}de.md",
-                ],
-            ),
-            (
-                "editors",
-                &[
-                    "a/.vscode/tasks.json",
-                    ".idea/workspace.xml",
-                    ".zed/tasks.json",
-                    ".devcontainer.json",
-                    ".devcontainer/devcontainer.json",
-                    ".config/nvim/init.lua",
-                    ".emacs.d/init.el",
-                    ".exrc",
-                    ".vim/vimrc",
-                    ".vim/plugin/a.vim",
-                    ".gvimrc",
-                    "my.code-workspace",
-                    ".fleet/settings.json",
-                ],
-            ),
-            (
-                "servers and folders that are entered",
-                &[
-                    ".mcp.json",
-                    "mcp.json",
-                    "deep/down/.envrc",
-                    ".config/direnv/direnvrc",
-                    ".gdbinit",
-                    "mise.toml",
-                    ".mise.toml",
-                    ".config/mise/config.toml",
-                ],
-            ),
-            (
-                "what builds the project elsewhere",
-                &[
-                    ".github/workflows/ci.yml",
-                    ".github/actions/a/action.yml",
-                    ".gitea/workflows/ci.yml",
-                    ".forgejo/workflows/ci.yml",
-                    ".gitlab-ci.yml",
-                    ".buildkite/pipeline.yml",
-                    ".circleci/config.yml",
-                    ".woodpecker.yml",
-                    ".woodpecker/test.yaml",
-                    ".drone.yml",
-                    ".travis.yml",
-                    "Jenkinsfile",
-                    "appveyor.yml",
-                    "azure-pipelines.yml",
-                    "bitbucket-pipelines.yml",
-                    ".cirrus.yml",
-                    ".semaphore/semaphore.yml",
-                    ".tekton/push.yaml",
-                    ".teamcity/settings.kts",
-                    ".builds/a.yml",
-                    "azure-pipelines.yaml",
-                    ".azure-pipelines/a.yml",
-                ],
-            ),
-            (
-                "package managers",
-                &[
-                    ".cargo/config.toml",
-                    ".npmrc",
-                    ".yarnrc",
-                    ".yarnrc.yml",
-                    ".yarnrc.yaml",
-                    ".yarn/releases/yarn.cjs",
-                    ".pnpmfile.cjs",
-                    ".pnpmfile.mjs",
-                    "bunfig.toml",
-                    ".config/pip/pip.conf",
-                    ".pypirc",
-                    ".gemrc",
-                    ".bundle/config",
-                    ".condarc",
-                    "uv.toml",
-                    ".gradle/init.gradle",
-                    ".gradle/init.d/a.gradle",
-                    ".m2/settings.xml",
-                    ".mvn/jvm.config",
-                    ".mvn/wrapper/maven-wrapper.properties",
-                ],
-            ),
-            (
-                "instructions and settings of agents",
-                &[
-                    "AGENTS.md",
-                    "AGENTS.override.md",
-                    "docs/CLAUDE.md",
-                    "CLAUDE.local.md",
-                    "GEMINI.md",
-                    ".claude/settings.json",
-                    ".clinerules",
-                    ".clinerules/style.md",
-                    ".codex/config.toml",
-                    ".continue/config.yaml",
-                    ".cursor/rules/a.mdc",
-                    ".cursorrules",
-                    ".gemini/settings.json",
-                    ".github/copilot-instructions.md",
-                    ".kiro/steering/a.md",
-                    ".opencode/plugin/a.ts",
-                    "opencode.json",
-                    ".roo/rules/a.md",
-                    ".windsurfrules",
-                    ".agents/skills/x/SKILL.md",
-                    ".github/instructions/a.md",
-                    ".github/hooks/x.json",
-                    ".github/agents/a.md",
-                    ".github/prompts/a.prompt.md",
-                    ".github/chatmodes/a.md",
-                    ".goosehints",
-                    "CRUSH.md",
-                    "crush.json",
-                    "QWEN.md",
-                    ".qwen/settings.json",
-                    ".junie/guidelines.md",
-                    ".amazonq/rules/a.md",
-                    ".aider.conf.yml",
-                    ".rules",
-                    ".trae/rules/a.md",
-                    ".augment/rules/a.md",
-                ],
-            ),
-            (
-                "what is run at a start",
-                &[
-                    ".bashrc",
-                    ".config/autostart/a.desktop",
-                    ".config/fish/config.fish",
-                    ".config/systemd/user/a.service",
-                    ".inputrc",
-                    ".kshrc",
-                    ".profile",
-                    ".ssh/config",
-                    ".xprofile",
-                    ".zshenv",
-                    ".bashrc.d/a.sh",
-                    ".config/environment.d/a.conf",
-                    ".config/zsh/a.zsh",
-                    ".irbrc",
-                    ".pam_environment",
-                    ".Rprofile",
-                    ".tmux.conf",
-                    ".config/tmux/tmux.conf",
-                    ".xsessionrc",
-                ],
-            ),
-            (
-                "our own",
-                &[
-                    ".config/tool-sdk/config.toml",
-                    ".local/state/tool-sdk/approvals/a.json",
-                    "settings/tool-sdk/config.toml",
-                ],
-            ),
-        ];
-        for (group, paths) in groups {
-            for path in paths {
-                let absolute = Path::new("/work").join(path);
-                assert!(is_protected(Path::new(path), &absolute), "{group}: {path}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_rest_is_not() {
-        for path in [
-            "src/main.rs",
-            ".gitignore",
-            ".github/README.md",
-            "git/hooks/x",
-            "envrc",
-            "tool-sdk/src",
-            "workflows/ci.yml",
-            ".config/systemd/system.conf",
-            ".hg/store",
-            "mcp.json/readme",
-            ".gït/config",
-            "",
-        ] {
-            assert!(!is_protected(Path::new(path), &Path::new("/work").join(path)), "{path}");
-        }
-    }
-
-    // PA7: what a root is called counts as much as what stands below it.
-    #[test]
-    fn a_root_within_a_protected_place_protects_what_is_below() {
-        let at =
-            |root: &str, path: &str| is_protected(Path::new(path), &Path::new(root).join(path));
-        assert!(at("/work/.github", "workflows/ci.yml"));
-        assert!(at("/work/.github/workflows", "ci.yml"));
-        assert!(at("/work/.git", "hooks/pre-commit"));
-        assert!(at("/work/.git/hooks", "pre-commit"));
-        assert!(at("/work/.husky", "pre-push"));
-        assert!(at("/home/ada/.config", "systemd/user/a.service"));
-        assert!(!at("/work/.github", "README.md"));
-        assert!(!at("/home/ada/.config", "notes"));
-    }
-
-    #[test]
-    fn a_place_is_within_itself_and_what_is_around_it() {
-        let places = ["/work/my.toml".into(), "/state".into()];
-        for (path, expected) in [
-            ("/work/my.toml", true),
-            ("/WORK/My.toml", true),
-            ("/state/approvals/a.json", true),
-            ("/work/my.tom", false),
-            ("/work", false),
-            ("/statement", false),
-        ] {
-            assert_eq!(is_within(Path::new(path), &places), expected, "{path}");
-        }
-    }
-
-    #[test]
-    fn a_root_within_our_own_files_protects_them_too() {
-        let at =
-            |root: &str, path: &str| is_protected(Path::new(path), &Path::new(root).join(path));
-        assert!(at("/home/ada/.config/tool-sdk", "config.toml"));
-        assert!(at("/home/ada/.local", "state/tool-sdk/approvals"));
-        // A checkout below a folder of an agent is a project like any other.
-        assert!(!at("/home/ada/.claude/worktrees/x", "src/main.rs"));
     }
 }
