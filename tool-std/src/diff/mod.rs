@@ -142,6 +142,20 @@ pub(crate) fn between(old: &str, new: &str, max_lines: usize) -> Diff {
     diff(&Stretch::between(split_bom(old).1, split_bom(new).1), max_lines)
 }
 
+/// Whether the same lines go and come from the old text of both pairs to the new one, wherever
+/// these stand.
+pub(crate) fn is_same_change(one: [&str; 2], other: [&str; 2]) -> bool {
+    let changed = |[old, new]: [&'_ str; 2]| {
+        let stretches = Stretch::between(split_bom(old).1, split_bom(new).1).into_iter();
+        let changed = stretches.filter_map(|stretch| match stretch {
+            Stretch::Changed { old, new, .. } => Some((old.to_owned(), new.to_owned())),
+            Stretch::Same(_) => None,
+        });
+        changed.collect::<Vec<_>>()
+    };
+    changed(one) == changed(other)
+}
+
 fn diff(stretches: &[Stretch<'_>], max_lines: usize) -> Diff {
     let (mut added, mut removed) = (0, 0);
     for stretch in stretches {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tool_sdk::{Changes, Context, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath};
 
-use crate::diff::{Change, Detail, FileDiff};
+use crate::diff::{Change, Detail, FileDiff, is_same_change};
 use crate::look::is_told;
 use crate::text::lines::are_too_many;
 
@@ -16,12 +16,18 @@ use crate::text::lines::are_too_many;
 /// text are in memory at the same time.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// Why nothing is told of what a file says.
-pub(super) const UNTOLD: &str =
-    "the rules do not let the file be read, so that nothing more is told of what it says";
-
 /// How long somebody who is to be asked waits for what is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// That something does not fit a file that may not be read. It is the same whatever does not
+/// fit, and whichever file it is: who is told that one edit of several does not fit, or one
+/// file of several, knows that the others do.
+pub(super) fn unfit_untold() -> ToolError {
+    ToolError::failed(
+        "what was sent does not fit a file that may not be read, or changes nothing in it",
+    )
+    .hint("the rules do not let the file be read, so that nothing more is told of what it says")
+}
 
 /// A file that is to be changed, as it is now.
 pub(super) struct Target {
@@ -71,6 +77,33 @@ impl<'p> Named<'p> {
         Ok(self.target(self.path.keep_shown(self.place.snapshot_of_link()?).clone()))
     }
 
+    /// The file as it is now, with what `make` makes of it and `text` finds therein.
+    ///
+    /// Where somebody was shown what becomes of the file, the same lines go and come, though
+    /// perhaps at another place by now. Anything else is a conflict.
+    pub(super) fn read_to_edit<T>(
+        &self,
+        make: impl Fn(&Target) -> Result<T, ToolError>,
+        text: impl Fn(&T) -> &str,
+    ) -> Result<(Target, T), ToolError> {
+        let now = self.read()?;
+        let made = make(&now)?;
+        let is_as_shown = |shown: &Target| {
+            let was = make(shown).ok()?;
+            let change = [shown.text().ok()?, text(&was)];
+            Some(is_same_change(change, [now.text().ok()?, text(&made)]))
+        };
+        match self.path.shown() {
+            Some(shown)
+                if shown.content() != now.bytes()
+                    && is_as_shown(&self.target(shown.clone())) != Some(true) =>
+            {
+                Err(now.is_another())
+            }
+            _ => Ok((now, made)),
+        }
+    }
+
     /// The file as somebody was shown it, or as it is now where nobody was.
     pub(super) fn shown(&self) -> Result<Target, ToolError> {
         match self.path.shown() {
@@ -97,7 +130,8 @@ impl<'p> Named<'p> {
 }
 
 impl Target {
-    /// Whether what the file says may be told; otherwise it is `UNTOLD` why nothing is.
+    /// Whether what the file says may be told; where it may not, what does not fit is
+    /// [`unfit_untold`].
     pub(super) fn is_told(&self) -> bool {
         self.is_told
     }
@@ -123,9 +157,21 @@ impl Target {
             return Err(ToolError::not_found(format_args!("there is no `{}`", self.path())));
         };
         std::str::from_utf8(content).map_err(|error| {
+            if !self.is_told {
+                return unfit_untold();
+            }
             let message = format_args!("`{}` is not UTF-8 text, and cannot be edited", self.path());
             ToolError::failed(message).source(error)
         })
+    }
+
+    /// That the file is not the one that somebody was shown.
+    pub(super) fn is_another(&self) -> ToolError {
+        ToolError::conflict(format_args!(
+            "`{}` was changed since it was looked at for this call, and was not written",
+            self.path()
+        ))
+        .hint("read it again, and base the change on what it says now")
     }
 
     /// The difference to what the file is to say; `None` when there is to be no file.
