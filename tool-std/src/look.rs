@@ -32,10 +32,10 @@ pub(crate) fn is_told(
 ) -> bool {
     let shows = |asked: &str, absolute: &Path| sight.of_named(asked, absolute) == Visibility::Shown;
     let shows_as_sent = || match workspace.resolve(path.as_str()) {
-        Ok(sent) => shows(&sent.display(), &sent.absolute()),
+        Ok(sent) => shows(&sent.spelling(), &sent.absolute()),
         Err(_) => shows(path.as_str(), path.as_str().as_ref()),
     };
-    sight.is_everything() || (shows(&place.display(), &place.absolute()) && shows_as_sent())
+    sight.is_everything() || (shows(&place.spelling(), &place.absolute()) && shows_as_sent())
 }
 
 /// Does what takes a look at the place of `path`, and waits for it.
@@ -64,7 +64,7 @@ impl Look<'_> {
     pub(crate) fn visibility(&self, there: &Located) -> Visibility {
         match self.is_everything() {
             true => Visibility::Shown,
-            false => self.sight.of_file(&there.display(), &there.absolute()),
+            false => self.sight.of_file(&there.spelling(), &there.absolute()),
         }
     }
 

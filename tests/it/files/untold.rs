@@ -46,7 +46,7 @@ async fn what_may_not_be_read_is_not_told_by_who_changes_it() {
             (true, edit("port", false)),
             (false, edit("key =  hunter3\n", false)),
             (true, edit("port = 1 ", false)),
-            (true, edit("port\u{2014}= 1", false)),
+            (true, edit("port\u{a0}= 1", false)),
             (false, patched("*** Update File: .env\n@@\n-key = hunter3\n+x")),
             (false, patched("*** Update File: .env\n@@ key = hunter3\n-x\n+y")),
             (true, patched("*** Update File: .env\n@@\n-port = 1\n+x")),

@@ -8,12 +8,12 @@ mod tests;
 mod unified;
 
 use serde_json::{Value, json};
+use tool_sdk::one_line;
 
 pub(crate) use self::stretch::Change;
 use self::stretch::Stretch;
 use self::unified::unified;
 use crate::text::lines::split_bom;
-use crate::text::one_line;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;

@@ -168,12 +168,13 @@ fn refused(target: &Target, error: EditError) -> ToolError {
 }
 
 fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolError> {
-    let (path, diff) = (target.path(), target.diff(Some(&edited.text), Detail::Shown));
+    let (path, spelling) = (target.path(), target.spelling());
+    let diff = target.diff(Some(&edited.text), Detail::Shown);
     let note = edited.note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
     target.change(Changes::new(), Some(edited.text)).apply(|| stop.is_stopped())?;
     let Some((added, removed)) = diff.counts() else {
         return Ok(Output::text(format!("Edited `{path}`."))
-            .metadata("path", path)
+            .metadata("path", spelling)
             .display(display("edit", &diff)));
     };
     let places = match edited.replaced {
@@ -181,7 +182,7 @@ fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolErro
         places => format!("{places} places"),
     };
     Ok(Output::text(format!("Edited `{path}` in {places}{}.{note}", counts(&diff)))
-        .metadata("path", path)
+        .metadata("path", spelling)
         .metadata("match_strategy", edited.strategy.as_str())
         .metadata("replaced", edited.replaced)
         .metadata("added", added)

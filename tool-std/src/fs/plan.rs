@@ -287,7 +287,7 @@ impl Next {
 /// The difference of a file that gets the place of `to`, with what is lost there.
 fn moved(diff: FileDiff, to: Option<&Target>, detail: Detail) -> FileDiff {
     match to {
-        Some(to) => diff.moved(&to.path(), detail).and(to.diff(None, detail)),
+        Some(to) => diff.moved(&to.spelling(), detail).and(to.diff(None, detail)),
         None => diff,
     }
 }

@@ -141,6 +141,11 @@ impl Target {
         self.place.display()
     }
 
+    /// The file, for programs.
+    pub(super) fn spelling(&self) -> String {
+        self.place.spelling()
+    }
+
     /// Whether there is a file.
     pub(super) fn exists(&self) -> bool {
         self.before.content().is_some()
@@ -177,13 +182,13 @@ impl Target {
     /// The difference to what the file is to say; `None` when there is to be no file.
     pub(super) fn diff(&self, new: Option<&str>, detail: Detail) -> FileDiff {
         if !self.is_told && self.exists() {
-            return FileDiff::untold(&self.path());
+            return FileDiff::untold(&self.spelling());
         }
         let old = self.before.content().map(|content| match self.text() {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(content),
         });
-        FileDiff::new(&self.path(), old.as_deref(), new, detail)
+        FileDiff::new(&self.spelling(), old.as_deref(), new, detail)
     }
 
     /// The same, where it is known what changes.
@@ -195,7 +200,7 @@ impl Target {
     ) -> FileDiff {
         match (self.text(), new) {
             (Ok(old), Some(new)) if self.is_told => {
-                FileDiff::along(&self.path(), old, new, changes, detail)
+                FileDiff::along(&self.spelling(), old, new, changes, detail)
             }
             _ => self.diff(new, detail),
         }

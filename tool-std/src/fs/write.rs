@@ -63,11 +63,11 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
         (true, false) => ("Overwrote", "write"),
         (true, true) => ("Rewrote", "write"),
     };
-    let (path, created) = (target.path(), !target.exists());
+    let (path, spelling, created) = (target.path(), target.spelling(), !target.exists());
     let note = if target.is_told() { was(&target) } else { "" };
     target.change(Changes::new(), Some(text)).apply(stopped)?;
     let output = Output::text(format!("{did} `{path}`{}.{note}", counts(&diff)))
-        .metadata("path", path)
+        .metadata("path", spelling)
         .metadata("created", created)
         .display(display(operation, &diff));
     Ok(match diff.counts() {
