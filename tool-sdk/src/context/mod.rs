@@ -63,6 +63,8 @@ pub struct Context {
     started: Instant,
     timeout: Option<Duration>,
     cancel: Option<Cancel>,
+    /// Whether rules let the call through, or the mode, and nobody who was asked.
+    is_unasked: bool,
 }
 
 impl Context {
@@ -78,6 +80,7 @@ impl Context {
             started: Instant::now(),
             timeout: None,
             cancel: None,
+            is_unasked: false,
         }
     }
 
@@ -101,7 +104,19 @@ impl Context {
             started,
             timeout: Some(timeout),
             cancel: call.cancel.clone(),
+            is_unasked: false,
         }
+    }
+
+    /// Says whether rules let the call through, or the mode, and nobody who was asked.
+    pub(crate) fn unasked(mut self, is_unasked: bool) -> Self {
+        self.is_unasked = is_unasked;
+        self
+    }
+
+    /// Whether nobody was asked about the call, now or before.
+    pub(crate) fn is_unasked(&self) -> bool {
+        self.is_unasked
     }
 
     /// Sends signals of the call to `sink`.

@@ -97,6 +97,7 @@ async fn gates(
                     frame.approve_as_is(&*shown);
                 }
             }
+            frame.let_through(&decision);
             frame.begin_now();
             Ok(shown)
         }
