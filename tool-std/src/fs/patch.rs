@@ -229,6 +229,11 @@ fn report(done: &[Done]) -> Output {
         text.push_str("\nNote: some quoted lines differed from the file in blanks or ");
         text.push_str("typographic characters; verify the result.");
     }
+    for done in done {
+        if let Some(was) = done.was {
+            let _ = write!(text, "\nNote: {} {was}.", done.path);
+        }
+    }
     let mut shown = together(done);
     shown["type"] = "diff".into();
     let mut output = Output::text(text)

@@ -8,7 +8,7 @@ use std::{fmt, panic};
 
 use tool_sdk::{Changes, ToolError};
 
-use super::target::{Named, Target, is_link, unfit_untold};
+use super::target::{Named, Target, is_link, is_too_long, unfit_untold};
 use crate::diff::{Change, Detail, FileDiff};
 use crate::edit::nearest;
 use crate::patch::{ApplyError, Chunk, Effort, Hunk, Pass, Updated, hunk, update};
@@ -39,6 +39,8 @@ pub(super) struct Done {
     pub(super) operation: Operation,
     pub(super) diff: FileDiff,
     pub(super) pass: Pass,
+    /// What the file was that was replaced as a whole, where that was no text in UTF-8.
+    pub(super) was: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,11 +196,14 @@ impl Section<'_> {
             let diff = from.diff(text.as_deref(), detail);
             (Next { from, to: None, text, changes: None }, Pass::Exact, diff)
         };
+        let mut was = None;
         let (path, operation, (file, pass, diff)) = match hunk {
             Hunk::Add { path, content } => {
                 let from = self.from.read_to_lose(reason)?;
                 // A file that is there already is changed, whatever the patch calls it.
                 let operation = if from.exists() { Operation::Update } else { Operation::Add };
+                let content = from.fitting(content);
+                was = from.was();
                 (path, operation, whole(from, Some(content)))
             }
             Hunk::Delete { path } => {
@@ -218,7 +223,7 @@ impl Section<'_> {
                 }
             }
         };
-        let done = Done { path: path.to_owned(), operation, diff, pass };
+        let done = Done { path: path.to_owned(), operation, diff, pass, was };
         Ok(Fitted { done, file, detail })
     }
 
@@ -236,7 +241,13 @@ impl Section<'_> {
             match update(old, chunks, path, effort) {
                 // That it fits is told by the change alone.
                 Ok(new) if !from.is_told() && new.text == old => Err(unfit_untold()),
-                Ok(new) => Ok(new),
+                Ok(new) if !is_too_long(&new.text) => Ok(new),
+                Ok(_) if !from.is_told() => Err(unfit_untold()),
+                Ok(_) => Err(unfit(format_args!(
+                    "`{}` would have more than 64 MiB or two million lines",
+                    from.path()
+                ))
+                .hint("use a command")),
                 Err(error) => Err(misfit(from, error)),
             }
         };
@@ -251,7 +262,12 @@ impl Section<'_> {
     /// Refuses to change or to delete what is not there, and to move what may not be read.
     fn verify(&self, from: &Target) -> Result<(), ToolError> {
         if !from.exists() {
-            return Err(unfit(format_args!("there is no `{}`", from.path())));
+            // It may have been made since somebody was shown that there is none.
+            let now = self.from.read()?;
+            return Err(match now.exists() {
+                true => now.is_another(),
+                false => unfit(format_args!("there is no `{}`", from.path())),
+            });
         }
         if self.to.is_some() && !from.is_told() {
             // Under its new name it might be read.

@@ -10,7 +10,7 @@ use tool_sdk::{Changes, Context, Located, Sight, Snapshot, ToolError, Workspace,
 
 use crate::diff::{Change, Detail, FileDiff, is_same_change};
 use crate::look::is_told;
-use crate::text::lines::are_too_many;
+use crate::text::lines::{are_too_many, new_line_end, split_bom, with_ends_of};
 
 /// The largest file that is changed, which the tools name in their descriptions. Old and new
 /// text are in memory at the same time.
@@ -27,6 +27,11 @@ pub(super) fn unfit_untold() -> ToolError {
         "what was sent does not fit a file that may not be read, or changes nothing in it",
     )
     .hint("the rules do not let the file be read, so that nothing more is told of what it says")
+}
+
+/// Whether a text is more than what is changed again.
+pub(super) fn is_too_long(text: &str) -> bool {
+    text.len() as u64 > MAX_FILE || are_too_many(text.as_bytes())
 }
 
 /// A file that is to be changed, as it is now.
@@ -168,6 +173,30 @@ impl Target {
             let message = format_args!("`{}` is not UTF-8 text, and cannot be edited", self.path());
             ToolError::failed(message).source(error)
         })
+    }
+
+    /// What the file was and what it is once it is replaced, where it was no text in UTF-8 and
+    /// that may be told.
+    pub(super) fn was(&self) -> Option<&'static str> {
+        match self.bytes().filter(|_| self.is_told)? {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                Some("was UTF-16 text with a byte order mark, and is UTF-8 without one now")
+            }
+            _ if self.text().is_err() => Some("was not UTF-8 text, and is now"),
+            _ => None,
+        }
+    }
+
+    /// A new text with the byte order mark and the line ends of the old one.
+    pub(super) fn fitting(&self, content: String) -> String {
+        let Some(old) = self.bytes().map(String::from_utf8_lossy) else { return content };
+        let (bom, old) = split_bom(&old);
+        let new = split_bom(&content).1;
+        match old.contains(['\n', '\r']) {
+            true => format!("{bom}{}", with_ends_of(new, old, new_line_end(old))),
+            // There is no end to go by.
+            false => format!("{bom}{new}"),
+        }
     }
 
     /// That the file is not the one that somebody was shown.
