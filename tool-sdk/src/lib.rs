@@ -172,7 +172,7 @@ pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outp
 #[cfg(feature = "workspace")]
 pub use self::workspace::{
     Changes, DirEntry, Durability, FileKind, FileLocks, FileMetadata, Folder, FolderEntry,
-    InMemory, Located, Snapshot, Workspace, WorkspaceError,
+    InMemory, Located, Snapshot, Workspace, WorkspaceError, one_line,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "macros")]

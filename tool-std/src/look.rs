@@ -19,6 +19,8 @@ pub(crate) struct Look<'l> {
     pub(crate) workspace: &'l Workspace,
     pub(crate) stop: &'l Stop,
     path: &'l WorkspacePath,
+    /// The place as it was sent, where links lead from there to the other.
+    sent: Option<Located>,
     sight: Sight,
 }
 
@@ -32,10 +34,10 @@ pub(crate) fn is_told(
 ) -> bool {
     let shows = |asked: &str, absolute: &Path| sight.of_named(asked, absolute) == Visibility::Shown;
     let shows_as_sent = || match workspace.resolve(path.as_str()) {
-        Ok(sent) => shows(&sent.display(), &sent.absolute()),
+        Ok(sent) => shows(&sent.spelling(), &sent.absolute()),
         Err(_) => shows(path.as_str(), path.as_str().as_ref()),
     };
-    sight.is_everything() || (shows(&place.display(), &place.absolute()) && shows_as_sent())
+    sight.is_everything() || (shows(&place.spelling(), &place.absolute()) && shows_as_sent())
 }
 
 /// Does what takes a look at the place of `path`, and waits for it.
@@ -49,7 +51,9 @@ pub(crate) async fn at<T: Send + 'static>(
     cx.blocking(move |stop| {
         stop::check(stop)?;
         let place = path.locate(&workspace)?;
-        work(Look { place, workspace: &workspace, stop, path: &path, sight })
+        let sent = workspace.resolve(path.as_str()).ok();
+        let sent = sent.filter(|sent| sent.absolute() != place.absolute());
+        work(Look { place, workspace: &workspace, stop, path: &path, sent, sight })
     })
     .await
 }
@@ -60,12 +64,20 @@ impl Look<'_> {
         self.sight.is_everything()
     }
 
-    /// What may be told of a file that nobody named.
+    /// What may be told of a file that nobody named, and that is at or below the place: by the
+    /// name that leads there without links, and by the one that would be sent for it.
     pub(crate) fn visibility(&self, there: &Located) -> Visibility {
-        match self.is_everything() {
-            true => Visibility::Shown,
-            false => self.sight.of_file(&there.display(), &there.absolute()),
+        if self.is_everything() {
+            return Visibility::Shown;
         }
+        let of = |there: &Located| self.sight.of_file(&there.spelling(), &there.absolute());
+        let as_sent = self.sent.as_ref().and_then(|sent| {
+            let absolute = there.absolute();
+            let below = absolute.strip_prefix(self.place.absolute()).ok()?;
+            // Joining an empty path would add a separator.
+            Some(if below.as_os_str().is_empty() { of(sent) } else { of(&sent.join(below)) })
+        });
+        as_sent.map_or(of(there), |as_sent| as_sent.max(of(there)))
     }
 
     /// Whether what the place itself says may be told.

@@ -24,13 +24,21 @@ pub(crate) fn with_similar(
     else {
         return error;
     };
-    let Ok(entries) = folder.read_dir() else {
-        return error.hint(format_args!("there is no folder `{}` either", folder.display()));
+    let entries = match folder.read_dir() {
+        Ok(entries) => entries,
+        Err(found) if found.kind() == ErrorKind::NotFound => {
+            return error.hint(format_args!("there is no folder `{}` either", folder.display()));
+        }
+        Err(found) if found.kind() == ErrorKind::Denied => {
+            let folder = folder.display();
+            return error.hint(format_args!("`{folder}` cannot be listed to look for like names"));
+        }
+        Err(found) => return error.hint(found.message()),
     };
     let name = name.to_string_lossy();
     let is_shown = |name: &OsString| {
         let there = folder.join(name);
-        sight.is_everything() || sight.shows(&there.display(), &there.absolute())
+        sight.is_everything() || sight.shows(&there.spelling(), &there.absolute())
     };
     let names: Vec<OsString> = entries
         .take(MAX_NAMES)

@@ -559,3 +559,19 @@ fn a_bash_of_the_workspace_is_asked_about() {
         assert_eq!(decided_beside("bash", cmd, is_first), expected, "{cmd}");
     }
 }
+
+// F95: over the limit on the size of files the system ends a program that does not look before.
+#[cfg(unix)]
+#[test]
+fn an_output_that_may_not_be_kept_is_given_all_the_same() {
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 8 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tool-std")])
+        .args(["--root", env!("CARGO_MANIFEST_DIR"), "--state-dir", env!("CARGO_TARGET_TMPDIR")])
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .args(["--allow", "exec_command", "call", "exec_command", r#"{"cmd":"seq 1 60000"}"#])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the shell runs");
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("\n60000"), "{}", out(&output));
+}

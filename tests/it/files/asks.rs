@@ -71,13 +71,42 @@ async fn what_was_shown_is_what_is_replaced() {
         expected.sort();
         assert_eq!(desk.files(), expected, "{body}");
     }
-    // An edit quotes what it replaces, and so it may go on.
-    let mut desk = Desk::with_rules(&[("f", "old\n")], &[]);
-    let meddling = Meddling(desk.path("f"), "more\nold\n");
-    desk.pipeline = desk.pipeline.approver(meddling);
-    let edit = json!({ "path": "f", "old_string": "old", "new_string": "new" });
-    desk.ok("edit_file", edit).await;
-    assert_eq!(desk.text("f"), "more\nnew\n");
+}
+
+// F174, F140, F143: an edit quotes what it replaces, and so it may go on in a file that was
+// changed elsewhere; but the lines that go and come are those that were shown.
+#[tokio::test]
+async fn an_edit_changes_the_lines_that_were_shown() {
+    let edit = |old: &str, all: bool| json!({ "path": "f", "old_string": old, "new_string": "new\n", "replace_all": all });
+    let hunk = |lines: &str| json!({ "input": patch(&format!("*** Update File: f\n{lines}")) });
+    for (tool, arguments, old, meanwhile, expected) in [
+        ("edit_file", edit("old\n", false), "old\n", "more\nold\n", Some("more\nnew\n")),
+        ("edit_file", edit("old\n", true), "old\nb\n", "b\nold\n", Some("b\nnew\n")),
+        // More places, another line around the place, or a looser match.
+        ("edit_file", edit("old\n", true), "old\n", "old\nb\nold\n", None),
+        ("edit_file", edit("old\n", true), "old\nb\nold\n", "old\nb\n", None),
+        ("edit_file", edit("ld\n", false), "old\n", "told\n", None),
+        ("edit_file", edit("old\n", false), "old\n", "b\nold  \n", None),
+        // What was shown is that it does not fit.
+        ("edit_file", edit("old\n", false), "b\n", "old\n", None),
+        ("apply_patch", hunk("@@\n-old\n+new"), "old\n", "more\nold\n", Some("more\nnew\n")),
+        ("apply_patch", hunk("@@\n-old\n+new"), "old\n", "more\n  old\n", None),
+        ("apply_patch", hunk("@@\n-old\n+new"), "b\n", "old\n", None),
+        ("apply_patch", hunk("@@\n old\n+new"), "old\n", "c\nold \n", Some("c\nold \nnew\n")),
+    ] {
+        let mut desk = Desk::with_rules(&[("f", old)], &[]);
+        let meddling = Meddling(desk.path("f"), meanwhile);
+        desk.pipeline = desk.pipeline.approver(meddling);
+        let case = format!("{tool} {arguments} {meanwhile:?}");
+        match (desk.call(tool, arguments).await.result, expected) {
+            (Ok(_), Some(expected)) => assert_eq!(desk.text("f"), expected, "{case}"),
+            (Err(error), None) => {
+                assert_eq!(error.kind(), ErrorKind::Conflict, "{case}: {error}");
+                assert_eq!(desk.text("f"), meanwhile, "{case}");
+            }
+            (result, _) => panic!("{case}: {result:?}"),
+        }
+    }
 }
 
 // F174: who was shown a file before an earlier call of the same batch changed it is told that,

@@ -1,5 +1,7 @@
 //! What a patch does to files, and what it refuses.
 
+use tool_sdk::Batch;
+
 use super::*;
 
 // F140
@@ -161,4 +163,38 @@ async fn what_is_replaced_says_what_it_was() {
     assert!(!told(write("latin", "y\n")).await.contains("Note"));
     let _ = told(write("mixed", "a\nb\nc\nd\n")).await;
     assert_eq!(desk.text("mixed"), "a\r\nb\nc\nd\r\n");
+
+    // What a patch adds over a file replaces it in the same way.
+    fs::write(desk.path("latin"), [b'x', 0xe9, b'\r', b'\n']).unwrap();
+    fs::write(desk.path("marked"), "\u{feff}a\r\nb\r\n").unwrap();
+    let add = "*** Add File: latin\n+x\n*** Add File: marked\n+a\n+c";
+    let output = desk.patch(add).await.unwrap();
+    assert!(output.as_text().ends_with("\nNote: latin was not UTF-8 text, and is now."));
+    assert_eq!(desk.text("latin"), "x\r\n");
+    assert_eq!(desk.text("marked"), "\u{feff}a\r\nc\r\n");
+}
+
+// F140: what no tool would change any more is not made.
+#[tokio::test]
+async fn a_file_does_not_get_too_many_lines() {
+    let text = "\n".repeat(2_000_000);
+    let desk = Desk::new(&[("f", &text)]);
+    let error = desk.patch("*** Update File: f\n@@\n+one more").await.unwrap_err();
+    assert!(error.message().contains("would have more than"), "{error}");
+    assert!(desk.text("f") == text);
+}
+
+// F174: what was made since somebody was asked is not said to be missing.
+#[tokio::test]
+async fn a_file_that_was_made_meanwhile_is_a_conflict() {
+    let desk = Desk::with_rules(&[], &[]).answering(true);
+    let batch = Batch::new(&desk.pipeline);
+    let calls = vec![
+        Call::new("write_file", json!({ "path": "n", "content": "x\n" }).to_string()),
+        Call::new("apply_patch", json!({ "input": patch("*** Delete File: n") }).to_string()),
+    ];
+    let outcomes = batch.run(&desk.session, calls).await;
+    assert!(outcomes[0].result.is_ok());
+    assert_eq!(outcomes[1].result.as_ref().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(desk.text("n"), "x\n");
 }

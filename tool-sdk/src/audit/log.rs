@@ -1,7 +1,7 @@
 //! A file of records: one JSON object a line, only ever added to.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -61,7 +61,7 @@ impl Audit for AuditLog {
             // What was cut costs no other record.
             line.insert(0, '\n');
         }
-        let written = (&self.file).write_all(line.as_bytes());
+        let written = place::put(&self.file, line.as_bytes());
         if written.is_err() {
             self.cut.store(true, Ordering::Relaxed);
         }

@@ -63,7 +63,8 @@ pub struct Context {
     started: Instant,
     timeout: Option<Duration>,
     cancel: Option<Cancel>,
-    answered: bool,
+    /// Whether rules let the call through, or the mode, and nobody who was asked.
+    is_unasked: bool,
 }
 
 impl Context {
@@ -79,7 +80,7 @@ impl Context {
             started: Instant::now(),
             timeout: None,
             cancel: None,
-            answered: false,
+            is_unasked: false,
         }
     }
 
@@ -103,19 +104,19 @@ impl Context {
             started,
             timeout: Some(timeout),
             cancel: call.cancel.clone(),
-            answered: false,
+            is_unasked: false,
         }
     }
 
-    /// Says whether somebody who was asked let the call run, now or before.
-    #[inline]
-    pub(crate) fn answered(self, answered: bool) -> Self {
-        Self { answered, ..self }
+    /// Says whether rules let the call through, or the mode, and nobody who was asked.
+    pub(crate) fn unasked(mut self, is_unasked: bool) -> Self {
+        self.is_unasked = is_unasked;
+        self
     }
 
-    /// Whether somebody who was asked let the call run, and no rule did.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.answered
+    /// Whether nobody was asked about the call, now or before.
+    pub(crate) fn is_unasked(&self) -> bool {
+        self.is_unasked
     }
 
     /// Sends signals of the call to `sink`.

@@ -84,7 +84,6 @@ async fn gates(
     frame.record(&*shown, &decision, reply.as_ref())?;
     match decision.action {
         Action::Allow => {
-            frame.let_by(decision.by);
             if reply.is_some() {
                 // Somebody looked at the repeats and said yes.
                 frame.allow_repeat();
@@ -96,6 +95,7 @@ async fn gates(
                     frame.approve_as_is(&*shown);
                 }
             }
+            frame.let_through(&decision);
             frame.begin_now();
             Ok(shown)
         }

@@ -34,6 +34,20 @@ pub(super) fn ways(session: &Session, rules: &Ruleset) -> Vec<Way> {
     ways
 }
 
+/// Whether a path is outside of all that the session lends its tools.
+#[cfg(feature = "workspace")]
+pub(super) fn is_outside(session: &Session, path: &Path) -> bool {
+    let has = |workspace: &Workspace| {
+        path.to_str().and_then(|path| workspace.find(path).ok()).is_some_and(|it| it.is_some())
+    };
+    session.lent().get::<Workspace>().is_some_and(|workspace| !has(&workspace))
+}
+
+#[cfg(not(feature = "workspace"))]
+pub(super) fn is_outside(_: &Session, _: &Path) -> bool {
+    false
+}
+
 /// Whether tools that read through a workspace are refused what is at `path`.
 #[cfg(feature = "workspace")]
 pub(super) fn hide(session: &Session, path: &Path) -> bool {

@@ -27,10 +27,7 @@ pub(super) fn begin(
     prepared: Box<dyn Prepared>,
     task: &mut task::Context<'_>,
 ) -> First {
-    let mut context = || {
-        let started = frame.begun();
-        frame.context(started)
-    };
+    let mut context = || frame.context_to_run();
     let mut running = prepared.run(Approved::by_pipeline(&mut context));
     match running.as_mut().poll(task) {
         Poll::Ready(result) => First::Done(result),

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::core::Core;
 use super::files;
-use crate::context::{Context, Sight, Visibility};
+use crate::context::{Context, Session, Sight, Visibility};
 use crate::effect::RiskClass;
-use crate::permission::{Action, Arguments, Grantee, Mode, Names, Rule, Ruleset};
+use crate::permission::{Action, Arguments, Grantee, Modes, Names, Rule, Ruleset};
 use crate::tool::{Definition, Subject, Tool};
 use crate::toolset::{View, is_about_files};
 
@@ -21,8 +21,9 @@ use crate::toolset::{View, is_about_files};
 ///
 /// A file that somebody would have to be asked about is left out like one that is denied,
 /// unless that was approved before; but only of the former it is told that it is there. What asks
-/// about everything was answered when somebody let the call through, and so was a rule about the
-/// tool itself that asks about what the call names.
+/// about everything was answered when somebody who was asked let the call through, and so was a
+/// rule about the tool itself that asks about what the call names. Where a rule let the call
+/// through, nobody answered for what it meets.
 pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     let view = core.toolset.view_for(cx.session());
     let policy = cx.session().policy();
@@ -30,11 +31,9 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
         Some(policy) => view.rules().with(&policy.rules),
         None => view.rules().clone(),
     };
-    let mode = policy.as_ref().and_then(|policy| policy.mode);
-    let mode = mode.map_or(view.mode(), |mode| mode.stricter(view.mode()));
-    // A call that a rule let through was asked nothing: what the rule does not allow is not shown.
-    let asks = mode.default_action(RiskClass::Read) == Action::Ask && !cx.is_answered();
-    if !restricts(&rules) && !asks {
+    let modes = Modes::new(view.mode(), policy.as_ref().and_then(|policy| policy.mode));
+    let asks = modes.about(RiskClass::Read).default_action(RiskClass::Read) == Action::Ask;
+    if !restricts(&rules) && !(asks && cx.is_unasked()) {
         return Sight::EVERYTHING;
     }
     let tools = core.toolset.everything();
@@ -48,42 +47,43 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
         own: rules.about(names),
         is_shared,
         others: others(&view, &tools, cx, permission, &rules, is_shared),
+        outside: rules.about(&[Subject::OUTSIDE]),
     };
-    let asks = asks && is_shared;
+    // Whoever was asked about the call answered for what it meets, but not a rule.
+    let is_unasked = is_shared && cx.is_unasked();
+    let asks = asks && is_unasked;
     if laws.are_everything() && !asks {
         return Sight::EVERYTHING;
     }
-    let to = Grantee::new(cx.tool().clone(), permission);
+    let to = |permission| Grantee::new(cx.tool().clone(), permission);
+    let (to, to_outside) = (to(permission), to(Subject::OUTSIDE));
     let (core, session) = (Arc::clone(core), cx.session().clone());
     let ways = files::ways(&session, &rules);
     let stored = core.stored(cx.session());
-    let was_answered = cx.is_answered();
     Sight::judged_by(move |asked: &str, absolute: &Path, is_named| {
         let mut subject = Subject::path(asked, absolute);
         subject.seen_from(&ways);
-        let is_approved = || {
-            mode == Mode::Bypass
-                || core.kept(&session).approvals.covers(&to, &subject)
-                || stored.as_ref().is_some_and(|stored| stored.covers(&to, &subject))
+        let is_approved = |to: &Grantee| {
+            modes.ask_nobody()
+                || core.kept(&session).approvals.covers(to, &subject)
+                || stored.as_ref().is_some_and(|stored| stored.covers(to, &subject))
         };
-        let told = |action: Action, was_asked: bool| match action {
+        let told = |action, was_asked: bool, to: &Grantee| match action {
             Action::Allow => Visibility::Shown,
             Action::Deny => Visibility::Hidden,
-            Action::Ask if was_asked || is_approved() => Visibility::Shown,
+            Action::Ask if was_asked || is_approved(to) => Visibility::Shown,
             Action::Ask => Visibility::OnRequest,
         };
+        let was_asked = |rule: &Rule| is_named || (rule.pattern.is_any() && !is_unasked);
         let own = match decisive(&laws.own, &subject) {
-            Some(rule) => {
-                let was_asked = is_named || was_answered && rule.pattern.is_any();
-                told(rule.action, was_asked)
-            }
-            None if asks => told(Action::Ask, is_named),
-            None => Visibility::Shown,
+            Some(rule) => Some(told(rule.action, was_asked(rule), &to)),
+            None => asks.then(|| told(Action::Ask, is_named, &to)),
         };
-        let others = laws.of_others(&subject);
-        // That reading asks whenever it is done is said of no file.
-        let others = others.map(|rule| told(rule.action, rule.pattern.is_any()));
-        others.max().unwrap_or(Visibility::Shown).max(own)
+        let others =
+            laws.of_others(&subject).map(|rule| told(rule.action, rule.pattern.is_any(), &to));
+        let outside = laws.of_outside(&session, absolute, &subject);
+        let outside = outside.map(|rule| told(rule.action, was_asked(rule), &to_outside));
+        others.chain(own).chain(outside).max().unwrap_or(Visibility::Shown)
     })
 }
 
@@ -96,12 +96,21 @@ struct Laws {
     is_shared: bool,
     /// Those about every other tool that has the permission.
     others: Vec<Ruleset>,
+    /// Those about what is outside of the workspace.
+    outside: Ruleset,
 }
 
 impl Laws {
     /// Whether nothing can be left out.
     fn are_everything(&self) -> bool {
-        !restricts(&self.own) && !self.others.iter().any(restricts)
+        let mut laws = self.others.iter().chain([&self.own, &self.outside]);
+        !laws.any(restricts)
+    }
+
+    /// What the rules say about places outside of the workspace, of one that is.
+    fn of_outside(&self, session: &Session, at: &Path, subject: &Subject) -> Option<&Rule> {
+        let is_asked_about = restricts(&self.outside) && files::is_outside(session, at);
+        is_asked_about.then(|| decisive(&self.outside, subject)).flatten()
     }
 
     /// What the others' rules say, unless that was judged among the tool's own.

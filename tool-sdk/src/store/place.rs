@@ -3,7 +3,7 @@
 //! **Invariant:** no file is read before it is known whose it is. Links are never followed.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
@@ -148,6 +148,27 @@ pub(crate) fn open_lock(path: &Path) -> Result<File, StoreError> {
 /// file.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
+}
+
+/// Writes `content` behind what `file` has, or nothing where that may not be so much.
+pub(crate) fn put(mut file: &File, content: &[u8]) -> io::Result<()> {
+    fits(file.metadata()?.len().saturating_add(content.len() as u64))?;
+    file.write_all(content)
+}
+
+/// Whether a file may have so many bytes. Who writes more is not told so by the system, but
+/// ended, with everything that it had begun.
+#[cfg(unix)]
+pub(crate) fn fits(bytes: u64) -> io::Result<()> {
+    use rustix::process::{Resource, getrlimit};
+
+    let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+    if bytes <= most { Ok(()) } else { Err(rustix::io::Errno::FBIG.into()) }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn fits(_: u64) -> io::Result<()> {
+    Ok(())
 }
 
 /// What was looked at may be something else by now, what was opened may not.

@@ -6,10 +6,10 @@
 //! **Invariant:** a name from outside never becomes more than one part of a path.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::store::place::{create_new, create_private};
+use crate::store::place::{create_new, create_private, put};
 
 /// How every kept file ends, so that nothing else is ever swept away.
 pub(super) const SUFFIX: &str = ".output.txt";
@@ -69,7 +69,7 @@ pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(file) => {
-                let written = write(file, &folder, text);
+                let written = write(&file, &folder, text);
                 if written.is_err() {
                     // A part would pass for the whole.
                     let _ = fs::remove_file(&path);
@@ -81,11 +81,11 @@ pub(crate) fn keep(folder: &Path, session: &str, call: &str, text: &str) -> io::
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many outputs of one call id"))
 }
 
-fn write(mut file: fs::File, folder: &Path, text: &str) -> io::Result<()> {
+fn write(file: &fs::File, folder: &Path, text: &str) -> io::Result<()> {
     if !have_one_owner(&file.metadata()?, &fs::symlink_metadata(folder)?) {
         return Err(not_ours(folder));
     }
-    file.write_all(text.as_bytes())
+    put(file, text.as_bytes())
 }
 
 fn not_ours(folder: &Path) -> io::Error {

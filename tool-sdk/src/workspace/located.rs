@@ -11,6 +11,7 @@ use cap_fs_ext::{DirExt as _, OpenOptionsSyncExt as _};
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::named::open;
+use super::one_line::one_line;
 use super::protected::{is_protected, is_within};
 use super::real::{canonicalize, settle};
 use super::straight::is_straight;
@@ -100,13 +101,19 @@ pub struct FileMetadata {
 }
 
 impl Located {
-    /// The path for people and models: relative to the first root and with `/`.
-    ///
-    /// Elsewhere it is the absolute path, so that what is shown always leads back to the same
-    /// file. What lies below the first root has one name, also where another root or a search
-    /// led to it: rules speak of that.
+    /// The path for people and models: its [`spelling`](Self::spelling) on [one line](one_line).
     #[must_use]
     pub fn display(&self) -> String {
+        one_line(&self.spelling()).into_owned()
+    }
+
+    /// The path for rules and programs: relative to the first root and with `/`.
+    ///
+    /// Elsewhere it is the absolute path, so that it always leads back to the same file. What
+    /// lies below the first root has one name, also where another root or a search led to it:
+    /// rules speak of that.
+    #[must_use]
+    pub fn spelling(&self) -> String {
         if self.root == 0 {
             return slashed(self.below_root());
         }

@@ -22,6 +22,7 @@ mod located;
 mod locks;
 mod memo;
 mod named;
+mod one_line;
 mod outside;
 mod protected;
 mod real;
@@ -48,6 +49,7 @@ pub use self::in_memory::InMemory;
 pub use self::located::{DirEntry, FileKind, FileMetadata, Located};
 pub use self::locks::FileLocks;
 use self::locks::Locks;
+pub use self::one_line::one_line;
 #[cfg(all(feature = "sandbox", target_os = "linux"))]
 pub(crate) use self::protected::is_protected;
 pub use self::snapshot::Snapshot;

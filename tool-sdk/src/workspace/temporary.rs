@@ -37,6 +37,7 @@ use super::named::create;
 use super::rename::{How, Identity, Renamed, identity, identity_of, rename};
 use super::rights::{first, give};
 use super::snapshot::Facts;
+use crate::store::place::fits;
 
 /// How often what came out by mistake is put back, when others do the same at this moment.
 /// An even number leaves what was written last in its place.
@@ -64,7 +65,7 @@ impl Temporary {
         if like.is_some_and(|facts| facts.is_link) {
             return Self::link(dir, content);
         }
-        fits(content)?;
+        fits(content.len() as u64)?;
         let name = new_name();
         let file = File::from_std(create(dir, name.as_ref(), first(like))?);
         // From here on, a failure removes it.
@@ -229,21 +230,6 @@ fn new_name() -> OsString {
     let mut name = String::with_capacity(".".len() + 32 + ".tmp".len());
     let _ = write!(name, ".{:016x}{:016x}.tmp", chance.hash_one(0), chance.hash_one(1));
     name.into()
-}
-
-/// Whether a file may have so much in it. Who writes more is not told so by the system, but
-/// ended, with everything that it had begun.
-#[cfg(unix)]
-fn fits(content: &[u8]) -> io::Result<()> {
-    use rustix::process::{Resource, getrlimit};
-
-    let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
-    if content.len() as u64 <= most { Ok(()) } else { Err(rustix::io::Errno::FBIG.into()) }
-}
-
-#[cfg(not(unix))]
-fn fits(_: &[u8]) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ mod tests;
 mod unified;
 
 use serde_json::{Value, json};
+use tool_sdk::one_line;
 
 pub(crate) use self::stretch::Change;
 use self::stretch::Stretch;
 use self::unified::unified;
 use crate::text::lines::split_bom;
-use crate::text::one_line;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
@@ -140,6 +140,20 @@ impl Detail {
 /// A byte order mark is no part of the first line.
 pub(crate) fn between(old: &str, new: &str, max_lines: usize) -> Diff {
     diff(&Stretch::between(split_bom(old).1, split_bom(new).1), max_lines)
+}
+
+/// Whether the same lines go and come from the old text of both pairs to the new one, wherever
+/// these stand.
+pub(crate) fn is_same_change(one: [&str; 2], other: [&str; 2]) -> bool {
+    let changed = |[old, new]: [&'_ str; 2]| {
+        let stretches = Stretch::between(split_bom(old).1, split_bom(new).1).into_iter();
+        let changed = stretches.filter_map(|stretch| match stretch {
+            Stretch::Changed { old, new, .. } => Some((old.to_owned(), new.to_owned())),
+            Stretch::Same(_) => None,
+        });
+        changed.collect::<Vec<_>>()
+    };
+    changed(one) == changed(other)
 }
 
 fn diff(stretches: &[Stretch<'_>], max_lines: usize) -> Diff {

@@ -86,7 +86,7 @@ pub(crate) enum Fault {
     Ambiguous {
         /// How often.
         count: usize,
-        /// The first lines of the first places; none where nothing of that is told.
+        /// The first lines of the first places.
         lines: Vec<usize>,
     },
 }
@@ -111,8 +111,14 @@ fn replace_within(
     let (bom, body) = split_bom(text);
     let mut so_far = Cow::Borrowed(body);
     let (mut replaced, mut strategy) = (0, Strategy::default());
+    let refused = |index, fault| EditError { edit: index + 1, edits: edits.len(), fault };
+    // First what is wrong with any of them whatever the text says, so that it tells nothing of
+    // that.
     for (index, edit) in edits.iter().enumerate() {
-        let refused = |fault| EditError { edit: index + 1, edits: edits.len(), fault };
+        edit.check().map_err(|fault| refused(index, fault))?;
+    }
+    for (index, edit) in edits.iter().enumerate() {
+        let refused = |fault| refused(index, fault);
         if stopped() {
             return Err(refused(Fault::Stopped));
         }
@@ -133,14 +139,27 @@ fn replace_within(
     Ok(Edited { text, replaced, strategy })
 }
 
+impl<'e> Edit<'e> {
+    /// What is there and what is to be there, without the byte order mark of a file.
+    fn texts(&self) -> (&'e str, &'e str) {
+        (split_bom(self.old).1, split_bom(self.new).1)
+    }
+
+    /// Refuses what changes no text.
+    fn check(&self) -> Result<(), Fault> {
+        let (old, new) = self.texts();
+        if old.is_empty() {
+            return Err(Fault::Empty);
+        }
+        if with_ends(old, "\n") == with_ends(new, "\n") {
+            return Err(Fault::Identical);
+        }
+        Ok(())
+    }
+}
+
 fn replace_one(text: &str, edit: &Edit<'_>) -> Result<Edited, Fault> {
-    let (old, new) = (split_bom(edit.old).1, split_bom(edit.new).1);
-    if old.is_empty() {
-        return Err(Fault::Empty);
-    }
-    if with_ends(old, "\n") == with_ends(new, "\n") {
-        return Err(Fault::Identical);
-    }
+    let (old, new) = edit.texts();
     let (strategy, places) =
         find(text, old, edit.replace_all).ok_or_else(|| Fault::NotFound(nearest(text, old)))?;
     if places.len() > 1 && !edit.replace_all {
@@ -185,18 +204,6 @@ impl Edited {
     }
 }
 
-impl EditError {
-    /// The same without what it says of the text.
-    pub(crate) fn untold(mut self) -> Self {
-        match &mut self.fault {
-            Fault::NotFound(near) => *near = None,
-            Fault::Ambiguous { lines, .. } => lines.clear(),
-            Fault::Stopped | Fault::Costly | Fault::TooLong | Fault::Empty | Fault::Identical => {}
-        }
-        self
-    }
-}
-
 impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.edits > 1 {
@@ -232,10 +239,6 @@ impl fmt::Display for Fault {
                 )?;
                 near.as_ref().map_or(Ok(()), |near| write!(f, "\n{near}"))
             }
-            Fault::Ambiguous { lines, .. } if lines.is_empty() => f.write_str(
-                "the text to replace is there several times; quote more of the text around the \
-                 one that is meant, or replace all",
-            ),
             Fault::Ambiguous { count, lines } => {
                 let lines: Vec<_> = lines.iter().map(usize::to_string).collect();
                 let more = if *count > lines.len() { ", …" } else { "" };

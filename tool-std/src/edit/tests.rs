@@ -122,6 +122,8 @@ fn new_lines_end_as_those_they_replace() {
     check("a\rb\r", once("a\nb", "x\ny"), "x\ry\r", 1, Found::Exact);
     check("5%\r9%\nb\n", once("5%\r9%", "x\ny"), "x\ny\nb\n", 1, Found::Exact);
     check("a\r\nb\r\n", once("\nb", "\nx"), "a\r\nx\r\n", 1, Found::Exact);
+    check("a\rb\nc\n", once("a\rb", "a\nb"), "a\nb\nc\n", 1, Found::Exact);
+    check("a\r\r\nb\r\r\n", once("a\r\r\n", "a\n"), "a\r\nb\r\r\n", 1, Found::Exact);
 }
 
 // F143: the first error undoes all.
@@ -147,6 +149,12 @@ fn edits_that_say_nothing_are_refused() {
         "a\n",
         &[once("a\r\n", "a\n")],
         "the new text is identical to the text to replace; nothing to change",
+    );
+    // Whatever the text says.
+    check_error(
+        "a\n",
+        &[once("never", "b"), once("b", "b")],
+        "edit 2 of 2: the new text is identical to the text to replace; nothing to change",
     );
 }
 

@@ -8,7 +8,7 @@ use tool_sdk::{
     tool,
 };
 
-use super::target::{Named, Target, UNTOLD, counts, display, patience, preview};
+use super::target::{Named, Target, counts, display, patience, preview, unfit_untold};
 use crate::diff::Detail;
 use crate::edit::{Edit, EditError, Edited, Fault, replace};
 use crate::near::with_similar;
@@ -75,10 +75,13 @@ pub async fn edit_file(
         let _locks = locks;
         stop::check(stop)?;
         let file = Named::new(&path, place, &workspace, &sight);
-        let target = file.read()?;
         let edits = wanted(&old_string, &new_string, replace_all, &edits)?;
-        let edited = edit(&target, &edits, &|| stop.is_stopped());
-        let edited = edited.map_err(|error| with_similar(error, &file.place, &sight, stop))?;
+        let edited = file.read_to_edit(
+            |target| edit(target, &edits, &|| stop.is_stopped()),
+            |edited| &edited.text,
+        );
+        let (target, edited) =
+            edited.map_err(|error| with_similar(error, &file.place, &sight, stop))?;
         write(target, edited, stop)
     })
     .await
@@ -94,7 +97,7 @@ fn subjects(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
 
 fn shown_before(args: &EditFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
-        let target = Named::by(&args.path, cx)?.read()?;
+        let target = Named::by(&args.path, cx)?.show()?;
         let edited = edit(&target, &args.wanted()?, &patience(cx))?;
         Ok(target.diff(Some(&edited.text), Detail::Shown).to_json())
     };
@@ -138,40 +141,51 @@ fn edit(
     edits: &[Edit<'_>],
     stopped: &dyn Fn() -> bool,
 ) -> Result<Edited, ToolError> {
-    replace(target.text()?, edits, stopped).map_err(|error| refused(target, error))
+    let text = target.text()?;
+    let edited = replace(text, edits, stopped).map_err(|error| refused(target, error))?;
+    // That it fits is told by the change alone.
+    if !target.is_told() && edited.text == text {
+        return Err(unfit_untold());
+    }
+    Ok(edited)
 }
 
 fn refused(target: &Target, error: EditError) -> ToolError {
-    let error = if target.is_told() { error } else { error.untold() };
-    let message = format!("`{}`: {error}", target.path());
-    let told = match error.fault {
-        Fault::Empty | Fault::Identical => ToolError::invalid_args(message),
-        Fault::Stopped => ToolError::aborted(message),
-        Fault::Costly | Fault::TooLong | Fault::NotFound(_) | Fault::Ambiguous { .. } => {
-            ToolError::failed(message)
+    let path = target.path();
+    match &error.fault {
+        Fault::Empty | Fault::Identical => {
+            ToolError::invalid_args(format_args!("`{path}`: {error}"))
         }
-    };
-    if target.is_told() { told } else { told.hint(UNTOLD) }.source(error)
+        Fault::Stopped if target.is_told() => ToolError::aborted(format_args!("`{path}`: {error}")),
+        fault @ Fault::Stopped => ToolError::aborted(format_args!("`{path}`: {fault}")),
+        // What is wrong with the edit is what the file says.
+        _ if !target.is_told() => return unfit_untold(),
+        Fault::Costly | Fault::TooLong | Fault::NotFound(_) | Fault::Ambiguous { .. } => {
+            ToolError::failed(format_args!("`{path}`: {error}"))
+        }
+    }
+    .source(error)
 }
 
 fn write(target: Target, edited: Edited, stop: &Stop) -> Result<Output, ToolError> {
-    let (path, diff) = (target.path(), target.diff(Some(&edited.text), Detail::Shown));
+    let (path, spelling) = (target.path(), target.spelling());
+    let diff = target.diff(Some(&edited.text), Detail::Shown);
     let note = edited.note().map(|note| format!("\nNote: {note}.")).unwrap_or_default();
-    let places = match (target.is_told(), edited.replaced) {
-        (false, _) => String::new(),
-        (_, 1) => " in 1 place".to_owned(),
-        (_, places) => format!(" in {places} places"),
-    };
     target.change(Changes::new(), Some(edited.text)).apply(|| stop.is_stopped())?;
-    let output = Output::text(format!("Edited `{path}`{places}{}.{note}", counts(&diff)))
-        .metadata("path", path)
+    let Some((added, removed)) = diff.counts() else {
+        return Ok(Output::text(format!("Edited `{path}`."))
+            .metadata("path", spelling)
+            .display(display("edit", &diff)));
+    };
+    let places = match edited.replaced {
+        1 => "1 place".to_owned(),
+        places => format!("{places} places"),
+    };
+    Ok(Output::text(format!("Edited `{path}` in {places}{}.{note}", counts(&diff)))
+        .metadata("path", spelling)
         .metadata("match_strategy", edited.strategy.as_str())
-        .display(display("edit", &diff));
-    Ok(match diff.counts() {
-        None => output,
-        Some((added, removed)) => output
-            .metadata("replaced", edited.replaced)
-            .metadata("added", added)
-            .metadata("removed", removed),
-    })
+        .metadata("replaced", edited.replaced)
+        .metadata("added", added)
+        .metadata("removed", removed)
+        .display(display("edit", &diff)))
 }

@@ -5,12 +5,12 @@ use std::io;
 use serde_json::json;
 use tool_sdk::{
     Context, Folder, FolderEntry, Located, Output, State, ToolError, Visibility, Workspace,
-    WorkspacePath, tool,
+    WorkspacePath, one_line, tool,
 };
 
 use crate::look::{self, Look};
 use crate::stop;
-use crate::text::{MAX_BYTES, one_line};
+use crate::text::MAX_BYTES;
 
 /// List a folder and what is below it, sorted by name.
 ///
@@ -194,7 +194,7 @@ impl<'a> Listing<'a> {
             text.push_str(&format!("({withheld} left out by the rules.)\n"));
         }
         text.pop();
-        let path = place.display();
+        let path = place.spelling();
         Ok(Output::text(text)
             .metadata("path", path.as_str())
             .metadata("entries", shown)

@@ -222,17 +222,26 @@ fn report(done: &[Done]) -> Output {
     for (letter, path) in listed {
         let _ = write!(text, "\n{letter} {path}");
     }
-    let pass = done.iter().map(|done| done.pass).max().unwrap_or_default();
-    if pass != Pass::Exact {
+    // How lines were found is told of files that may be read.
+    let told = done.iter().filter(|done| done.diff.counts().is_some());
+    let pass = told.map(|done| done.pass).max();
+    if pass > Some(Pass::Exact) {
         text.push_str("\nNote: some quoted lines differed from the file in blanks or ");
         text.push_str("typographic characters; verify the result.");
     }
+    for done in done {
+        if let Some(was) = done.was {
+            let _ = write!(text, "\nNote: {} {was}.", done.path);
+        }
+    }
     let mut shown = together(done);
     shown["type"] = "diff".into();
-    let output = Output::text(text)
+    let mut output = Output::text(text)
         .metadata("files", done.iter().map(|done| &*done.path).collect::<Vec<_>>())
-        .metadata("match_strategy", pass.as_str())
         .display(shown);
+    if let Some(pass) = pass {
+        output = output.metadata("match_strategy", pass.as_str());
+    }
     match counts(done) {
         None => output,
         Some((added, removed)) => output.metadata("added", added).metadata("removed", removed),

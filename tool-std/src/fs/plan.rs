@@ -8,10 +8,10 @@ use std::{fmt, panic};
 
 use tool_sdk::{Changes, ToolError};
 
-use super::target::{Named, Target, UNTOLD, is_link};
+use super::target::{Named, Target, is_link, is_too_long, unfit_untold};
 use crate::diff::{Change, Detail, FileDiff};
 use crate::edit::nearest;
-use crate::patch::{ApplyError, Effort, Hunk, Pass, hunk, update};
+use crate::patch::{ApplyError, Chunk, Effort, Hunk, Pass, Updated, hunk, update};
 
 /// So few files that starting a thread takes longer.
 const FEW: usize = 16;
@@ -39,6 +39,8 @@ pub(super) struct Done {
     pub(super) operation: Operation,
     pub(super) diff: FileDiff,
     pub(super) pass: Pass,
+    /// What the file was that was replaced as a whole, where that was no text in UTF-8.
+    pub(super) was: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,9 +54,18 @@ pub(super) enum Operation {
 impl Plan {
     /// Reads every file and makes its new text, in memory.
     pub(super) fn new(sections: &[Section<'_>], reason: &Reason<'_>) -> Result<Self, ToolError> {
+        let all: Vec<&Section<'_>> = sections.iter().collect();
+        let (untold, others): (Vec<_>, Vec<_>) =
+            all.iter().partition(|section| section.quotes_what_is_untold());
+        if !untold.is_empty() {
+            // First whatever else may be wrong, since by then it would tell that what is quoted
+            // is there.
+            fit(&others, reason)?;
+            untold.iter().try_for_each(|section| section.verify(&section.from.read()?))?;
+        }
         let mut plan = Self { changes: Changes::new(), done: Vec::new() };
         let mut shown = 0;
-        for fitted in fit(sections, reason)? {
+        for fitted in fit(&all, reason)? {
             let Fitted { mut done, file, detail } = fitted;
             // How many threads there were decides how much was made, not what is shown.
             match detail {
@@ -125,7 +136,7 @@ struct Next {
 
 /// Fits all sections to their files, on several threads when there are many; in the order of
 /// the sections, and up to the first that does not fit.
-fn fit(sections: &[Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, ToolError> {
+fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, ToolError> {
     let threads = match sections.len() {
         0..=FEW => 1,
         _ => *THREADS,
@@ -133,7 +144,7 @@ fn fit(sections: &[Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, Too
     let room = if sections.len() <= FEW { usize::MAX } else { MAX_PREVIEW / threads };
     // By turns, so that each thread has as much of what is shown, which comes first.
     let fit = |at: usize| {
-        let mine = sections.iter().skip(at).step_by(threads);
+        let mine = sections.iter().copied().skip(at).step_by(threads);
         fit_some(mine, reason, &Effort::share(threads), room)
     };
     let mut parts = thread::scope(|scope| {
@@ -181,48 +192,94 @@ impl Section<'_> {
     ) -> Result<Fitted, ToolError> {
         // Mistakes were looked for before, in all sections on one thread.
         let hunk = hunk(self.source).map_err(|error| unfit(&error).source(error))?;
-        let from = match hunk {
-            // The file as it is now: what becomes of it is quoted.
-            Hunk::Update { .. } => self.from.read()?,
-            Hunk::Delete { .. } => self.from.read_to_delete(reason)?,
-            Hunk::Add { .. } => self.from.read_to_lose(reason)?,
+        let whole = |from: Target, text: Option<String>| {
+            let diff = from.diff(text.as_deref(), detail);
+            (Next { from, to: None, text, changes: None }, Pass::Exact, diff)
         };
-        if !from.exists() && !matches!(hunk, Hunk::Add { .. }) {
-            return Err(unfit(format_args!("there is no `{}`", from.path())));
+        let mut was = None;
+        let (path, operation, (file, pass, diff)) = match hunk {
+            Hunk::Add { path, content } => {
+                let from = self.from.read_to_lose(reason)?;
+                // A file that is there already is changed, whatever the patch calls it.
+                let operation = if from.exists() { Operation::Update } else { Operation::Add };
+                let content = from.fitting(content);
+                was = from.was();
+                (path, operation, whole(from, Some(content)))
+            }
+            Hunk::Delete { path } => {
+                let from = self.from.read_to_delete(reason)?;
+                self.verify(&from)?;
+                (path, Operation::Delete, whole(from, None))
+            }
+            Hunk::Update { path, move_to, chunks } => {
+                let (from, new) = self.update(path, &chunks, reason, effort)?;
+                let to = self.to.as_ref().map(|to| to.read_to_lose(reason)).transpose()?;
+                let diff = from.diff_along(Some(&new.text), &new.changes, detail);
+                let diff = moved(diff, to.as_ref(), detail);
+                let file = Next { from, to, text: Some(new.text), changes: Some(new.changes) };
+                match move_to {
+                    None => (path, Operation::Update, (file, new.pass, diff)),
+                    Some(to) => (to, Operation::Move, (file, new.pass, diff)),
+                }
+            }
+        };
+        let done = Done { path: path.to_owned(), operation, diff, pass, was };
+        Ok(Fitted { done, file, detail })
+    }
+
+    /// The file and what becomes of it; what is quoted may have moved since it was shown.
+    fn update(
+        &self,
+        path: &str,
+        chunks: &[Chunk<'_>],
+        reason: &Reason<'_>,
+        effort: &Effort,
+    ) -> Result<(Target, Updated), ToolError> {
+        let make = |from: &Target| {
+            self.verify(from)?;
+            let old = from.text()?;
+            match update(old, chunks, path, effort) {
+                // That it fits is told by the change alone.
+                Ok(new) if !from.is_told() && new.text == old => Err(unfit_untold()),
+                Ok(new) if !is_too_long(&new.text) => Ok(new),
+                Ok(_) if !from.is_told() => Err(unfit_untold()),
+                Ok(_) => Err(unfit(format_args!(
+                    "`{}` would have more than 64 MiB or two million lines",
+                    from.path()
+                ))
+                .hint("use a command")),
+                Err(error) => Err(misfit(from, error)),
+            }
+        };
+        if reason.is_shown {
+            let from = self.from.show()?;
+            let new = make(&from)?;
+            return Ok((from, new));
+        }
+        self.from.read_to_edit(make, |new| &new.text)
+    }
+
+    /// Refuses to change or to delete what is not there, and to move what may not be read.
+    fn verify(&self, from: &Target) -> Result<(), ToolError> {
+        if !from.exists() {
+            // It may have been made since somebody was shown that there is none.
+            let now = self.from.read()?;
+            return Err(match now.exists() {
+                true => now.is_another(),
+                false => unfit(format_args!("there is no `{}`", from.path())),
+            });
         }
         if self.to.is_some() && !from.is_told() {
             // Under its new name it might be read.
             let message = format_args!("`{}` may not be read, so it keeps its name", from.path());
             return Err(ToolError::denied(message).hint("change it where it is, without `Move to`"));
         }
-        let to = self.to.as_ref().map(|to| to.read_to_lose(reason)).transpose()?;
-        let whole = |text: Option<String>| {
-            let diff = from.diff(text.as_deref(), detail);
-            (text, None, Pass::Exact, diff)
-        };
-        let (path, operation, (text, changes, pass, diff)) = match hunk {
-            Hunk::Add { path, content } => {
-                // A file that is there already is changed, whatever the patch calls it.
-                let operation = if from.exists() { Operation::Update } else { Operation::Add };
-                (path, operation, whole(Some(content)))
-            }
-            Hunk::Delete { path } => (path, Operation::Delete, whole(None)),
-            Hunk::Update { path, move_to, chunks } => {
-                let old = from.text()?;
-                let new = update(old, &chunks, path, effort);
-                let new = new.map_err(|error| misfit(&from, error))?;
-                let diff = from.diff_along(Some(&new.text), &new.changes, detail);
-                let diff = moved(diff, to.as_ref(), detail);
-                let new = (Some(new.text), Some(new.changes), new.pass, diff);
-                match move_to {
-                    None => (path, Operation::Update, new),
-                    Some(to) => (to, Operation::Move, new),
-                }
-            }
-        };
-        let file = Next { from, to, text, changes };
-        let done = Done { path: path.to_owned(), operation, diff, pass };
-        Ok(Fitted { done, file, detail })
+        Ok(())
+    }
+
+    /// Whether it depends on what a file says that may not be read.
+    fn quotes_what_is_untold(&self) -> bool {
+        !self.from.is_told && matches!(hunk(self.source), Ok(Hunk::Update { .. }))
     }
 }
 
@@ -246,7 +303,7 @@ impl Next {
 /// The difference of a file that gets the place of `to`, with what is lost there.
 fn moved(diff: FileDiff, to: Option<&Target>, detail: Detail) -> FileDiff {
     match to {
-        Some(to) => diff.moved(&to.path(), detail).and(to.diff(None, detail)),
+        Some(to) => diff.moved(&to.spelling(), detail).and(to.diff(None, detail)),
         None => diff,
     }
 }
@@ -257,19 +314,20 @@ pub(super) fn unfit(why: impl fmt::Display) -> ToolError {
 
 /// The failure of a hunk that has no place, with the place that is most like it.
 fn misfit(target: &Target, error: ApplyError) -> ToolError {
+    if !target.is_told() {
+        return unfit_untold();
+    }
     let quoted = match &error {
         ApplyError::Context { context, .. } => context,
         ApplyError::Lines { lines, .. } => lines,
         ApplyError::Effort { .. } => return unfit(&error).source(error),
     };
-    let near = || target.text().ok().and_then(|text| nearest(text, quoted));
-    let near = target.is_told().then(near).flatten();
+    let near = target.text().ok().and_then(|text| nearest(text, quoted));
     let told = unfit(&error);
     match near {
         _ if is_range(quoted) => told.hint(
             "a hunk has no line numbers: begin it with `@@`, or with `@@ ` and a line above it",
         ),
-        _ if !target.is_told() => told.hint(UNTOLD),
         Some(near) if near.is_the_same() => told.hint(format_args!(
             "line {} says that, and is not looked at: hunks go from top to bottom, each below \
              its `@@` line, and those with `*** End of File` are at the end",

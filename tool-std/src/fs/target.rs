@@ -8,20 +8,31 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tool_sdk::{Changes, Context, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath};
 
-use crate::diff::{Change, Detail, FileDiff};
+use crate::diff::{Change, Detail, FileDiff, is_same_change};
 use crate::look::is_told;
-use crate::text::lines::are_too_many;
+use crate::text::lines::{are_too_many, new_line_end, split_bom, with_ends_of};
 
 /// The largest file that is changed, which the tools name in their descriptions. Old and new
 /// text are in memory at the same time.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// Why nothing is told of what a file says.
-pub(super) const UNTOLD: &str =
-    "the rules do not let the file be read, so that nothing more is told of what it says";
-
 /// How long somebody who is to be asked waits for what is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// That something does not fit a file that may not be read. It is the same whatever does not
+/// fit, and whichever file it is: who is told that one edit of several does not fit, or one
+/// file of several, knows that the others do.
+pub(super) fn unfit_untold() -> ToolError {
+    ToolError::failed(
+        "what was sent does not fit a file that may not be read, or changes nothing in it",
+    )
+    .hint("the rules do not let the file be read, so that nothing more is told of what it says")
+}
+
+/// Whether a text is more than what is changed again.
+pub(super) fn is_too_long(text: &str) -> bool {
+    text.len() as u64 > MAX_FILE || are_too_many(text.as_bytes())
+}
 
 /// A file that is to be changed, as it is now.
 pub(super) struct Target {
@@ -71,6 +82,33 @@ impl<'p> Named<'p> {
         Ok(self.target(self.path.keep_shown(self.place.snapshot_of_link()?).clone()))
     }
 
+    /// The file as it is now, with what `make` makes of it and `text` finds therein.
+    ///
+    /// Where somebody was shown what becomes of the file, the same lines go and come, though
+    /// perhaps at another place by now. Anything else is a conflict.
+    pub(super) fn read_to_edit<T>(
+        &self,
+        make: impl Fn(&Target) -> Result<T, ToolError>,
+        text: impl Fn(&T) -> &str,
+    ) -> Result<(Target, T), ToolError> {
+        let now = self.read()?;
+        let made = make(&now)?;
+        let is_as_shown = |shown: &Target| {
+            let was = make(shown).ok()?;
+            let change = [shown.text().ok()?, text(&was)];
+            Some(is_same_change(change, [now.text().ok()?, text(&made)]))
+        };
+        match self.path.shown() {
+            Some(shown)
+                if shown.content() != now.bytes()
+                    && is_as_shown(&self.target(shown.clone())) != Some(true) =>
+            {
+                Err(now.is_another())
+            }
+            _ => Ok((now, made)),
+        }
+    }
+
     /// The file as somebody was shown it, or as it is now where nobody was.
     pub(super) fn shown(&self) -> Result<Target, ToolError> {
         match self.path.shown() {
@@ -97,7 +135,8 @@ impl<'p> Named<'p> {
 }
 
 impl Target {
-    /// Whether what the file says may be told; otherwise it is `UNTOLD` why nothing is.
+    /// Whether what the file says may be told; where it may not, what does not fit is
+    /// [`unfit_untold`].
     pub(super) fn is_told(&self) -> bool {
         self.is_told
     }
@@ -105,6 +144,11 @@ impl Target {
     /// The file, for people and models.
     pub(super) fn path(&self) -> String {
         self.place.display()
+    }
+
+    /// The file, for programs.
+    pub(super) fn spelling(&self) -> String {
+        self.place.spelling()
     }
 
     /// Whether there is a file.
@@ -123,21 +167,57 @@ impl Target {
             return Err(ToolError::not_found(format_args!("there is no `{}`", self.path())));
         };
         std::str::from_utf8(content).map_err(|error| {
+            if !self.is_told {
+                return unfit_untold();
+            }
             let message = format_args!("`{}` is not UTF-8 text, and cannot be edited", self.path());
             ToolError::failed(message).source(error)
         })
     }
 
+    /// What the file was and what it is once it is replaced, where it was no text in UTF-8 and
+    /// that may be told.
+    pub(super) fn was(&self) -> Option<&'static str> {
+        match self.bytes().filter(|_| self.is_told)? {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                Some("was UTF-16 text with a byte order mark, and is UTF-8 without one now")
+            }
+            _ if self.text().is_err() => Some("was not UTF-8 text, and is now"),
+            _ => None,
+        }
+    }
+
+    /// A new text with the byte order mark and the line ends of the old one.
+    pub(super) fn fitting(&self, content: String) -> String {
+        let Some(old) = self.bytes().map(String::from_utf8_lossy) else { return content };
+        let (bom, old) = split_bom(&old);
+        let new = split_bom(&content).1;
+        match old.contains(['\n', '\r']) {
+            true => format!("{bom}{}", with_ends_of(new, old, new_line_end(old))),
+            // There is no end to go by.
+            false => format!("{bom}{new}"),
+        }
+    }
+
+    /// That the file is not the one that somebody was shown.
+    pub(super) fn is_another(&self) -> ToolError {
+        ToolError::conflict(format_args!(
+            "`{}` was changed since it was looked at for this call, and was not written",
+            self.path()
+        ))
+        .hint("read it again, and base the change on what it says now")
+    }
+
     /// The difference to what the file is to say; `None` when there is to be no file.
     pub(super) fn diff(&self, new: Option<&str>, detail: Detail) -> FileDiff {
         if !self.is_told && self.exists() {
-            return FileDiff::untold(&self.path());
+            return FileDiff::untold(&self.spelling());
         }
         let old = self.before.content().map(|content| match self.text() {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(content),
         });
-        FileDiff::new(&self.path(), old.as_deref(), new, detail)
+        FileDiff::new(&self.spelling(), old.as_deref(), new, detail)
     }
 
     /// The same, where it is known what changes.
@@ -149,7 +229,7 @@ impl Target {
     ) -> FileDiff {
         match (self.text(), new) {
             (Ok(old), Some(new)) if self.is_told => {
-                FileDiff::along(&self.path(), old, new, changes, detail)
+                FileDiff::along(&self.spelling(), old, new, changes, detail)
             }
             _ => self.diff(new, detail),
         }

@@ -8,7 +8,6 @@ use tool_sdk::{
 use super::target::{Named, Target, counts, display, is_of_a_file, preview};
 use crate::diff::Detail;
 use crate::stop;
-use crate::text::lines::{new_line_end, split_bom, with_ends_of};
 
 /// Write a file as a whole: make it, or replace all that it says.
 ///
@@ -50,7 +49,7 @@ pub async fn write_file(
         let _locks = locks;
         stop::check(stop)?;
         let target = Named::new(&path, place, &workspace, &sight).shown()?;
-        let text = fitting(&target, content);
+        let text = target.fitting(content);
         write(target, text, || stop.is_stopped())
     })
     .await
@@ -63,28 +62,21 @@ fn write(target: Target, text: String, stopped: impl Fn() -> bool) -> Result<Out
         (true, false) => ("Overwrote", "write"),
         (true, true) => ("Rewrote", "write"),
     };
-    let (path, created) = (target.path(), !target.exists());
-    let note = if target.is_told() { was(&target) } else { "" };
+    let (path, spelling, created) = (target.path(), target.spelling(), !target.exists());
+    let note = target.was();
     target.change(Changes::new(), Some(text)).apply(stopped)?;
-    let output = Output::text(format!("{did} `{path}`{}.{note}", counts(&diff)))
-        .metadata("path", path)
-        .metadata("created", created)
-        .display(display(operation, &diff));
+    let output = Output::text(format!(
+        "{did} `{path}`{}.{}",
+        counts(&diff),
+        note.map(|was| format!("\nNote: the file {was}.")).unwrap_or_default()
+    ))
+    .metadata("path", spelling)
+    .metadata("created", created)
+    .display(display(operation, &diff));
     Ok(match diff.counts() {
         None => output,
         Some((added, removed)) => output.metadata("added", added).metadata("removed", removed),
     })
-}
-
-/// What the file was, where it was no text in UTF-8.
-fn was(target: &Target) -> &'static str {
-    match target.bytes() {
-        Some([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
-            "\nNote: the file was UTF-16 text with a byte order mark, and is UTF-8 without one now."
-        }
-        Some(_) if target.text().is_err() => "\nNote: the file was not UTF-8 text, and is now.",
-        _ => "",
-    }
 }
 
 fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
@@ -99,20 +91,8 @@ fn shown_before(args: &WriteFileArgs, cx: &Context) -> Option<Value> {
     let diff = || {
         is_of_a_file(args.path.as_str())?;
         let target = Named::by(&args.path, cx)?.show()?;
-        let text = fitting(&target, args.content.clone());
+        let text = target.fitting(args.content.clone());
         Ok(target.diff(Some(&text), Detail::Shown).to_json())
     };
     preview(diff())
-}
-
-/// The new text with the byte order mark and the line ends of the old one.
-fn fitting(target: &Target, content: String) -> String {
-    let Ok(old) = target.text() else { return content };
-    let (bom, old) = split_bom(old);
-    let new = split_bom(&content).1;
-    match old.contains(['\n', '\r']) {
-        true => format!("{bom}{}", with_ends_of(new, old, new_line_end(old))),
-        // There is no end to go by.
-        false => format!("{bom}{new}"),
-    }
 }

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-pub(crate) use self::apply::{ApplyError, update};
+pub(crate) use self::apply::{ApplyError, Updated, update};
 pub(crate) use self::grammar::ParseError;
 pub(crate) use self::seek::{Effort, Pass};
 

@@ -221,7 +221,7 @@ impl<'a> Worker<'a> {
             let counted = if search.query.mode == Mode::Content { matches } else { 1 };
             search.counted.fetch_add(counted, Ordering::Relaxed);
             let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            self.found.push(Found { path: place.display(), modified, matches, lines });
+            self.found.push(Found { path: place.spelling(), modified, matches, lines });
             self.kept += bytes;
             if self.kept > MOST_KEPT {
                 self.forget();

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde_json::json;
 use tool_sdk::{
     Context, FolderEntry, Located, Output, State, ToolError, Visibility, Workspace, WorkspacePath,
-    tool,
+    one_line, tool,
 };
 
 use super::include::Include;
@@ -16,7 +16,7 @@ use super::report::{count, cut, withheld};
 use super::walk::{Visit, Walked, walk};
 use crate::look::{self, Look};
 use crate::stop;
-use crate::text::{MAX_BYTES, one_line};
+use crate::text::MAX_BYTES;
 
 /// Find files by their names.
 ///
@@ -158,7 +158,7 @@ fn report(pattern: &str, start: &Located, found: Found) -> Output {
     let (mut text, mut shown, mut full) = (String::new(), Vec::new(), false);
     // In the order of `Reverse`, so the newest comes first.
     for Reverse(file) in newest.into_sorted_vec() {
-        let path = start.join(file.path.0).display();
+        let path = start.join(file.path.0).spelling();
         let line = one_line(&path);
         full = text.len() + line.len() > MAX_BYTES;
         if full {

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use tool_sdk::{Output, ToolError};
+use tool_sdk::{Output, ToolError, one_line};
 
-use crate::text::{MAX_BYTES, one_line};
+use crate::text::MAX_BYTES;
 
 /// What the result shows, and so what `limit` counts.
 #[derive(Clone, Copy, PartialEq, Eq)]

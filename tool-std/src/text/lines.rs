@@ -107,13 +107,12 @@ pub(crate) fn new_line_end(text: &str) -> &'static str {
 }
 
 /// `text` with its lines ended by `end`, but for those at its start and its end that `old` has
-/// as well: these end as they do there.
+/// as well: these end as they do there. A CR by itself is a part of its line.
 pub(crate) fn with_ends_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, str> {
-    let made = with_ends(text, end);
-    if lines(old).all(|line| line.end() == end || line.end().is_empty()) {
-        return made;
+    if lines_to_lf(old).all(|line| line.end() == end || line.end().is_empty()) {
+        return with_ends(text, end);
     }
-    let (there, new) = (all_lines(old), all_lines(&made));
+    let (there, new): (Vec<_>, Vec<_>) = (lines_to_lf(old).collect(), lines_to_lf(text).collect());
     let same = |(there, new): &(&Line<'_>, &Line<'_>)| there.text == new.text;
     let first = there.iter().zip(&new).take_while(same).count();
     let rest = (&there[first..], &new[first..]);
@@ -123,13 +122,23 @@ pub(crate) fn with_ends_of<'t>(text: &'t str, old: &str, end: &str) -> Cow<'t, s
         at if at + last >= new.len() => there.get(there.len() + at - new.len()),
         _ => None,
     };
-    let mut out = String::with_capacity(made.len());
+    let mut out = String::with_capacity(text.len() + new.len());
     for (at, line) in new.iter().enumerate() {
-        let end = kept(at).map(Line::end).filter(|end| !end.is_empty() && !line.end().is_empty());
         out.push_str(line.text);
-        out.push_str(end.unwrap_or(line.end()));
+        if !line.end().is_empty() {
+            let kept = kept(at).map(Line::end).filter(|end| !end.is_empty());
+            out.push_str(kept.unwrap_or(end));
+        }
     }
     out.into()
+}
+
+/// The lines of `text`, in which a CR by itself ends none.
+fn lines_to_lf(text: &str) -> impl Iterator<Item = Line<'_>> {
+    text.split_inclusive('\n').map(|whole| {
+        let without = whole.strip_suffix('\n').map(|it| it.strip_suffix('\r').unwrap_or(it));
+        Line { text: without.unwrap_or(whole), whole }
+    })
 }
 
 /// `text` with its lines ended by `end`.
@@ -182,6 +191,23 @@ mod tests {
         assert_eq!(new_line_end("a"), "\n");
     }
 
+    // F142, F143: what is written is what was sent, but for how its lines end.
+    #[test]
+    fn a_cr_by_itself_is_what_was_sent() {
+        for (old, text, expected) in [
+            ("a\rb\nc\n", "a\nb\nc\n", "a\nb\nc\n"),
+            ("10%\r20%\r100%\ndone\n", "10%\n20%\n100%\ndone\n", "10%\n20%\n100%\ndone\n"),
+            ("a\r\nb\rc\r\n", "a\r\nb\r\nc\r\n", "a\r\nb\r\nc\r\n"),
+            ("a\r\r\nb\r\r\nc\r\r\n", "a\nb\nc\n", "a\r\nb\r\nc\r\n"),
+            ("a\r\r\nb\r\r\n", "a\r\r\nb\r\r\n", "a\r\r\nb\r\r\n"),
+            ("a\r\nb\rc\nd", "a\nb\rc\nx", "a\r\nb\rc\nx"),
+            ("a\nb\r\n", "a\r\r\nb\n", "a\r\nb\r\n"),
+            ("a\rb\r", "a\nc\n", "a\rc\r"),
+        ] {
+            assert_eq!(with_ends_of(text, old, new_line_end(old)), expected, "{old:?} {text:?}");
+        }
+    }
+
     #[test]
     fn the_mark_is_set_apart() {
         assert_eq!(split_bom("\u{feff}a"), ("\u{feff}", "a"));
@@ -189,6 +215,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn only_how_lines_end_is_not_what_was_sent(old in "[ab\r\n]{0,12}", text in "[ab\r\n]{0,12}") {
+            let folded = |text: &str| text.replace("\r\n", "\n");
+            let end = new_line_end(&old);
+            let made = with_ends_of(&text, &old, end);
+            if end == "\r" {
+                prop_assert_eq!(&made, &folded(&text).replace('\n', "\r"));
+            } else if !text.contains("\r\r") {
+                prop_assert_eq!(folded(&made), folded(&text));
+            }
+            prop_assert_eq!(with_ends_of(&old, &old, end), old.as_str());
+        }
+
         #[test]
         fn lines_are_the_text(text in prop_oneof!["[a\r\n]{0,20}", "[a\n]{0,20}"]) {
             prop_assert_eq!(all_lines(&text), lines(&text).collect::<Vec<_>>());

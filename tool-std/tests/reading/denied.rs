@@ -333,3 +333,89 @@ async fn what_would_be_asked_about_is_left_out_until_it_is_approved() {
     assert_eq!(found(&asking).await, 1);
     assert_eq!(found(&asking.mode(Mode::Bypass)).await, 2);
 }
+
+// PA6: a search that a rule let through was not asked about, and so nobody answered for what it
+// meets.
+#[tokio::test]
+async fn what_asks_about_everything_is_not_answered_by_a_rule() {
+    let folder = folder(SECRETS);
+    let note = "(3 files left out by the rules; name one as `path` to ask for it.)";
+    let some = &["ask read", "allow read(.)", "allow read(main.rs)"][..];
+    for (rules, mode, approver, expected) in [
+        (some, Mode::Auto, false, format!("main.rs\n{note}")),
+        (&some[1..], Mode::Strict, false, format!("main.rs\n{note}")),
+        (&some[..1], Mode::Auto, true, "main.rs\nsub/.env\nsub/a.rs\n.env".to_owned()),
+        (&["allow edit"], Mode::Strict, true, "main.rs\nsub/.env\nsub/a.rs\n.env".to_owned()),
+        (&["allow read"], Mode::Strict, false, "main.rs\nsub/.env\nsub/a.rs\n.env".to_owned()),
+        (some, Mode::Bypass, false, "main.rs\nsub/.env\nsub/a.rs\n.env".to_owned()),
+    ] {
+        let registry = Registry::builder().add(tools![read_file, glob_files]).build().unwrap();
+        let mut pipeline = Pipeline::new(registry)
+            .rules(rules.iter().map(|rule| rule.parse::<Rule>().unwrap()))
+            .mode(mode);
+        if approver {
+            pipeline = pipeline.approver(Scripted::new([Reply::Once]));
+        }
+        let session = Session::new("test").lend(Workspace::open([folder.path()]).unwrap());
+        let call = Call::new("glob_files", json!({ "pattern": "*" }).to_string());
+        let outcome = pipeline.call(&session, call).await;
+        let text = outcome.text();
+        let (mut found, mut expected): (Vec<_>, Vec<_>) =
+            (text.lines().collect(), expected.lines().collect());
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{rules:?} {mode}");
+    }
+}
+
+// PA2, PA6: what rules about the outside deny or ask about is met by no search there.
+#[tokio::test]
+async fn what_is_denied_outside_is_not_found_there() {
+    let (inside, other) = (folder(&[]), folder(&[("pub/p", "key\n"), ("private/k", "key\n")]));
+    let place = other.path().canonicalize().unwrap();
+    let rule = |action: &str, below: &str| {
+        format!("{action} external_directory({}{below})", place.display())
+    };
+    for (tool, args) in outside(&place) {
+        if tool == "read_file" {
+            continue;
+        }
+        let args = match tool {
+            "list_dir" => json!({ "path": place, "depth": 9 }),
+            "glob_files" => json!({ "path": place, "pattern": "**/*" }),
+            _ => json!({ "path": args["path"], "pattern": "key" }),
+        };
+        for (rules, is_found) in [
+            (["allow external_directory".to_owned(), rule("deny", "/private/**")], false),
+            (["allow external_directory".to_owned(), rule("ask", "/private/**")], false),
+            (["ask external_directory".to_owned(), rule("allow", "*")], true),
+            (["deny external_directory".to_owned(), rule("allow", "*")], true),
+            (["allow external_directory".to_owned(), rule("deny", "/other/**")], true),
+        ] {
+            let rules = rules.each_ref().map(String::as_str);
+            let found = under(&inside, &rules, tool, args.clone()).await.unwrap();
+            assert!(found.lines().any(|line| line.trim_end_matches(':').ends_with('p')), "{found}");
+            let is_shown = found.lines().any(|line| line.trim_end_matches(':').ends_with('k'));
+            assert_eq!(is_shown, is_found, "{tool} {rules:?}: {found}");
+        }
+    }
+}
+
+// PA6: a rule on the name that leads there through a link counts for what is below it.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_denied_through_a_link_is_not_found_through_it() {
+    let folder = folder(&[("secret/key", "key\n"), ("pub/a", "key\n")]);
+    std::os::unix::fs::symlink("../secret", folder.path().join("pub/link")).unwrap();
+    for (tool, args) in [
+        ("list_dir", json!({ "path": "pub/link" })),
+        ("glob_files", json!({ "path": "pub/link", "pattern": "*" })),
+        ("grep_files", json!({ "path": "pub/link", "pattern": "key" })),
+    ] {
+        for (rule, is_found) in [("deny read(pub/link/**)", false), ("deny read(pub/a)", true)] {
+            let found = under(&folder, &[rule], tool, args.clone()).await.unwrap();
+            let is_shown = found.lines().any(|line| line.trim_end_matches(':').ends_with("key"));
+            assert_eq!(is_shown, is_found, "{tool} {rule}: {found}");
+        }
+    }
+}

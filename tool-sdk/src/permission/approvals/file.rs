@@ -6,7 +6,7 @@
 //! one, or a last line that is not finished, which nobody reads and the next one cuts off.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -136,10 +136,10 @@ impl<'f> Writer<'f> {
         if finished + lines.len() as u64 > MOST_BYTES {
             return Err(StoreError::Full { path });
         }
-        let mut file = place::open_to_append(&path)?;
+        let file = place::open_to_append(&path)?;
         // What somebody did not finish writing must not become the beginning of a line.
         file.set_len(finished).map_err(failed())?;
-        let written = file.write_all(lines.as_bytes());
+        let written = place::put(&file, lines.as_bytes());
         written.inspect_err(|_| drop(file.set_len(finished))).map_err(failed())?;
         Ok(Added { file: Some(file), path })
     }
@@ -153,7 +153,7 @@ impl<'f> Writer<'f> {
             return Err(StoreError::Full { path });
         }
         store::sweep(&path);
-        let write = |file: &mut File| file.write_all(text.as_bytes());
+        let write = |file: &mut File| place::put(file, text.as_bytes());
         store::replace(&path, write).map_err(StoreError::io("write", &path))
     }
 }

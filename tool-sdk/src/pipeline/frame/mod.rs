@@ -32,7 +32,7 @@ use crate::call::{Aside, Call, CallId, Cancel, RawArgs};
 use crate::context::{Context, Session};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
-use crate::permission::{Action, By, Fingerprint};
+use crate::permission::{Action, By, Decision, Fingerprint};
 use crate::tool::{Definition, Prepared, Tool};
 use crate::toolset::Policy;
 
@@ -52,10 +52,10 @@ pub(super) struct Frame<'a> {
     begun: Option<u64>,
     /// What the guard against loops found.
     guarded: Option<Guarded<'a>>,
+    /// Whether rules let the call through, or the mode, and nobody who was asked.
+    is_unasked: bool,
     /// Whether the tool was let run.
     ran: bool,
-    /// Whether somebody who was asked let it run.
-    answered: bool,
     /// What only few calls have.
     extra: Option<Box<Extra>>,
 }
@@ -99,8 +99,8 @@ impl<'a> Frame<'a> {
             started,
             begun: None,
             guarded: None,
+            is_unasked: false,
             ran: false,
-            answered: false,
             extra: None,
         }
     }
@@ -154,11 +154,6 @@ impl<'a> Frame<'a> {
     #[inline]
     pub(super) fn has_run(&self) -> bool {
         self.ran
-    }
-
-    /// Keeps whether somebody who was asked let the call run, when this did.
-    pub(super) fn let_by(&mut self, by: By) {
-        self.answered = matches!(by, By::Reply | By::Approval | By::Hook);
     }
 
     /// Whether a hook looks at the call.
@@ -286,7 +281,17 @@ impl<'a> Frame<'a> {
             started,
             self.timeout(),
         )
-        .answered(self.answered)
+    }
+
+    /// The context in which the tool runs.
+    pub(super) fn context_to_run(&mut self) -> Context {
+        let started = self.begun();
+        self.context(started).unasked(self.is_unasked)
+    }
+
+    /// Keeps who let the call through.
+    pub(super) fn let_through(&mut self, decision: &Decision) {
+        self.is_unasked = matches!(decision.by, By::Rule | By::Default);
     }
 
     /// When the time of the call began, or now.

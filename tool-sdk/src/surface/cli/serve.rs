@@ -3,7 +3,7 @@
 //! Standard input and output belong to the protocol, so that nothing of this is said through
 //! [`Io`] but remarks on standard error.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -22,7 +22,7 @@ use super::{App, Io, config, drive, grammar, place, signals, style};
 use crate::effect::RiskClass;
 use crate::error::ToolError;
 use crate::pipeline::Pipeline;
-use crate::store::place::Place;
+use crate::store::place::{Place, put};
 use crate::store::{self, StoreError};
 use crate::surface::mcp::{Http, Server, Token};
 use crate::toolset::Toolset;
@@ -203,7 +203,7 @@ fn keep(levels: &[&ArgMatches], io: &Io<'_>) -> Option<Place> {
 /// Writes down a token that was made, for the user alone; gives where.
 fn write_down(token: &Token, place: &Place, port: u16) -> std::result::Result<PathBuf, StoreError> {
     let path = place.create()?.join(format!("token-{port}"));
-    store::replace(&path, |file| writeln!(file, "{}", token.reveal()))
+    store::replace(&path, |file| put(file, format!("{}\n", token.reveal()).as_bytes()))
         .map_err(StoreError::io("write", &path))?;
     Ok(path)
 }

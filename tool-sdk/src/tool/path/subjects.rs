@@ -71,7 +71,7 @@ impl WorkspacePath {
 
     fn about(&self, Places { asked, real }: &Places, writes: bool, cx: &Context) -> Vec<Subject> {
         let path = |place: &Located| {
-            Subject::path(place.display(), place.absolute()).sent_as(&self.0.text)
+            Subject::path(place.spelling(), place.absolute()).sent_as(&self.0.text)
         };
         // Most paths lead where they say.
         let elsewhere = asked.as_ref().filter(|asked| !asked.is_at(real));

@@ -53,10 +53,11 @@ pub(super) fn attach(
     let what = if mime == "application/pdf" { "PDF" } else { "Image" };
     let text = format!("{what} `{path}` ({mime}, {} bytes) is attached.", bytes.len());
     let name = look.place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let spelling = look.place.spelling();
     Ok(Output::text(text)
-        .metadata("path", path.as_str())
+        .metadata("path", spelling.as_str())
         .metadata("truncated", false)
-        .display(display(&path, 0))
+        .display(display(&spelling, 0))
         .attach(Attachment::bytes(mime, bytes).named(name)))
 }
 

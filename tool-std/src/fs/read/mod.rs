@@ -117,7 +117,7 @@ fn read(look: &Look<'_>, wanted: &Wanted) -> Result<Output, ToolError> {
 
 /// The page with what the model should know about the rest.
 fn show(place: &Located, offset: u64, page: Page, numbering: Numbering) -> Output {
-    let path = place.display();
+    let path = place.spelling();
     let (last, next) = (offset + page.lines.max(1) - 1, offset + page.lines);
     let mut text = numbering.of_lines(page.text);
     text.push_str(&match page.end {

@@ -6,7 +6,7 @@
 //! **Invariant:** what somebody else writes meanwhile is not lost.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -230,7 +230,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = real(path);
     let old = fs::metadata(&path);
     store::replace(&path, |file| {
-        file.write_all(text.as_bytes())?;
+        store::place::put(file, text.as_bytes())?;
         match old {
             Ok(old) => file.set_permissions(old.permissions()),
             Err(_) => Ok(()),
