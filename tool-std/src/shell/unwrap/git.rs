@@ -24,7 +24,9 @@ pub(super) struct Inside {
 pub(super) fn inside(words: &[Word]) -> Inside {
     let Some((head, rest)) = words.split_first() else { return Inside::default() };
     let name = bare_name(&head.value);
-    if let Some(command) = name.strip_prefix("git-").filter(|it| alias::is_of_git(it)) {
+    // A command that may be installed beside those that every git has.
+    let is_known = |command: &&str| alias::is_of_git(command) || *command == "subtree";
+    if let Some(command) = name.strip_prefix("git-").filter(is_known) {
         return Inside { commands: vec![git(&[command], rest)], is_same: true, is_bare: false };
     }
     if name != "git" {
@@ -76,6 +78,7 @@ mod tests {
             ("git-push a b", &["git push a b"][..]),
             ("/usr/lib/git-core/git-push", &["git push"]),
             ("git-lfs push", &[]),
+            ("git-subtree push a", &["git subtree push a"]),
             ("git push a", &[]),
             ("git for-each-repo --config=a push b", &["git push b"]),
             ("git for-each-repo --config a push b", &["git a push b", "git push b"]),
