@@ -181,6 +181,22 @@ impl ChildEnv {
         self.0.get(OsStr::new("PATH")).into_iter().flat_map(|path| folders(path))
     }
 
+    /// The home folder of a child with these variables.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use tool_sdk::process::ChildEnv;
+    ///
+    /// assert_eq!(ChildEnv::of([("HOME", "/home/ada")]).home(), Some(Path::new("/home/ada")));
+    /// assert_eq!(ChildEnv::default().home(), None);
+    /// ```
+    #[must_use]
+    pub fn home(&self) -> Option<&Path> {
+        self.0.get(OsStr::new("HOME")).map(Path::new)
+    }
+
     pub(super) fn vars(&self) -> &BTreeMap<OsString, OsString> {
         &self.0
     }

@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use tool_sdk::process::ChildEnv;
 use tool_sdk::{RiskClass, Subject};
 
 use super::files::READ;
@@ -97,7 +98,7 @@ fn about(name: &str, place: PathBuf, roots: &[&Path]) -> Subject {
 /// Where a name leads that begins at home.
 fn at_home(name: &str) -> Option<PathBuf> {
     let rest = name.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
-    Some(straight(&std::env::home_dir()?, rest.trim_start_matches('/')))
+    Some(straight(ChildEnv::inherited().home()?, rest.trim_start_matches('/')))
 }
 
 /// A name as no rule for commands takes it for that of a program.
