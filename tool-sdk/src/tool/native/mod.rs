@@ -84,6 +84,10 @@ impl Tool for &'static FnTool {
         self.table.default_of(name)
     }
 
+    fn unusable(&self) -> Option<String> {
+        self.table.unusable()
+    }
+
     fn refine(&self, session: &Session) -> Refinement {
         self.table.spec().options.init.map(|init| init(session)).unwrap_or_default()
     }
@@ -140,6 +144,10 @@ impl<S: ToolMethods> Tool for MethodTool<S> {
 
     fn default_of(&self, name: &str) -> Option<Value> {
         self.table.default_of(name)
+    }
+
+    fn unusable(&self) -> Option<String> {
+        self.table.unusable()
     }
 
     fn refine(&self, session: &Session) -> Refinement {
