@@ -65,6 +65,14 @@ async fn only_an_override_shadows() {
 
     let error = Registry::builder().override_with(tools![first::twin]).build().unwrap_err();
     assert!(error.to_string().contains("overrides nothing"), "{error}");
+    let error = Registry::builder()
+        .add(tools![first::twin])
+        .override_with(tools![second::twin])
+        .override_with(tools![first::twin])
+        .build()
+        .unwrap_err();
+    assert_eq!(error.conflicts().len(), 1, "{error}");
+    assert!(error.to_string().contains("the name `twin` is taken 2 times"), "{error}");
 }
 
 /// Only for librarians.
@@ -238,6 +246,28 @@ async fn tools_come_from_a_file_and_go_into_one() {
     let message =
         ToolsFile::parse("t.json", pattern).expect_err("it cannot be checked").to_string();
     assert!(message.contains("/properties/x/pattern cannot be checked"), "{message}");
+
+    for (rest, words) in [
+        (r#""paramaters": {}"#, "t.json#/0: tool `a`: unknown field `paramaters`"),
+        (r#""name": "b", "parameters": {"type": "object"}"#, "the key \"name\" comes twice"),
+        (
+            r#""parameters": {"type": "object", "properties": {"x": {"minimum": 5, "maximum": 1}}}"#,
+            "t.json#/0/parameters/properties/x: tool `a`: nothing has `minimum` 5 and `maximum` 1",
+        ),
+        (
+            r#""parameters": {"type": "object", "properties": {"x": {"type": "integer", "default": "x"}}}"#,
+            "/properties/x is wrong: `default` is the string \"x\", but must be an integer",
+        ),
+        (r#""parameters": {"type": "object"}, "permission": """#, "#/0/permission: tool `a`: is empty"),
+        (
+            r#""parameters": {"type": "object"}, "risk": {"class": "read", "destructive": true}"#,
+            "#/0/risk: tool `a`: what only reads is not destructive",
+        ),
+    ] {
+        let text = format!(r#"[{{"name": "a", "description": "A.", {rest}}}]"#);
+        let message = ToolsFile::parse("t.json", &text).expect_err("it is wrong").to_string();
+        assert!(message.contains(words), "{message}");
+    }
 
     let one = r#"[{"name": "a", "description": "A.", "parameters": {"type": "object", "properties": {}}}]"#;
     let message =
