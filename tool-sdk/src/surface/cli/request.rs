@@ -82,6 +82,9 @@ impl<'m> Request<'m> {
         let command = grammar::tool(program, self.verb, &definition, &flags);
         let command = command.term_width(io.width());
         let mut words = Words::read(&self.behind, &flags, &command);
+        if definition.parameters.takes_free_names() {
+            words.tell_of_free_names();
+        }
         let options = words.options(command)?;
         let (arguments, faults) = words.finish(io)?;
         match (options, arguments) {

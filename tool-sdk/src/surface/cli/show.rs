@@ -112,7 +112,16 @@ fn section(page: &mut String, style: Style, heading: &str, lines: &[String]) {
 
 fn parameters(tool: &Definition) -> Vec<String> {
     let schema = tool.parameters.to_value();
-    let lines = fields(&schema, 0);
+    let mut lines = fields(&schema, 0);
+    for keyword in ["oneOf", "anyOf"] {
+        let forms = schema.get(keyword).and_then(Value::as_array).into_iter().flatten();
+        for (at, form) in forms.enumerate() {
+            let target = form.get("$ref").and_then(Value::as_str);
+            let target = target.and_then(|target| schema.pointer(target.strip_prefix('#')?));
+            lines.push(if at == 0 { "either" } else { "or" }.to_owned());
+            lines.extend(fields(target.unwrap_or(form), 1));
+        }
+    }
     if lines.is_empty() { vec!["none".to_owned()] } else { lines }
 }
 
@@ -261,6 +270,31 @@ mod tests {
         }}}});
         let lines = fields(&schema, 0);
         assert_eq!(lines[1..], ["    old: string; required", "        Before."]);
+    }
+
+    #[test]
+    fn every_form_of_the_arguments_is_listed() {
+        let mut definition = super::super::toy::definition("t", json!({}));
+        definition.parameters = crate::schema::Schema::from_value(json!({
+            "type": "object",
+            "oneOf": [
+                {"properties": {"kind": {"const": "A"}, "x": {"type": "integer"}},
+                 "required": ["kind", "x"]},
+                {"$ref": "#/$defs/B"},
+            ],
+            "$defs": {"B": {"properties": {"kind": {"const": "B"}}}},
+        }))
+        .unwrap();
+        assert_eq!(
+            parameters(&definition),
+            [
+                "either",
+                "    kind: \"A\"; required",
+                "    x: integer; required",
+                "or",
+                "    kind: \"B\"",
+            ]
+        );
     }
 
     #[test]
