@@ -258,7 +258,18 @@ async fn tools_come_from_a_file_and_go_into_one() {
             r#""parameters": {"type": "object", "properties": {"x": {"type": "integer", "default": "x"}}}"#,
             "/properties/x is wrong: `default` is the string \"x\", but must be an integer",
         ),
-        (r#""parameters": {"type": "object"}, "permission": """#, "#/0/permission: tool `a`: is empty"),
+        (
+            r#""parameters": {"type": "object", "properties": {"x": {"typ": "string"}}}"#,
+            "/properties/x: tool `a`: unknown keyword `typ`; did you mean `type`?",
+        ),
+        (
+            r#""parameters": {"type": "object"}, "aliases": ["g", "G"]"#,
+            "#/0/aliases: tool `a`: a name comes twice, in whatever case",
+        ),
+        (
+            r#""parameters": {"type": "object"}, "permission": """#,
+            "#/0/permission: tool `a`: is empty",
+        ),
         (
             r#""parameters": {"type": "object"}, "risk": {"class": "read", "destructive": true}"#,
             "#/0/risk: tool `a`: what only reads is not destructive",

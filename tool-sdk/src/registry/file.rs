@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::effect::{Risk, RiskClass};
-use crate::schema::{Schema, contradictions};
+use crate::schema::{Schema, contradictions, misspelt};
 use crate::tool::args::{is_clear, unkept, unsupported};
 use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 
@@ -107,7 +107,7 @@ impl ToolsFile {
             return self.problem(&name, &format!("{path}/parameters"), what);
         }
         let root = parameters.as_map();
-        for odd in contradictions(root) {
+        for odd in misspelt(root).into_iter().chain(contradictions(root)) {
             let place = format!("{path}/parameters{}", odd.path());
             self.problem(&name, &place, odd.problem().to_owned());
         }
@@ -126,6 +126,10 @@ impl ToolsFile {
             }
             Ok(definition) if definition.description.trim().is_empty() => {
                 self.problem(&name, &format!("{path}/description"), "is empty".to_owned());
+            }
+            Ok(definition) if has_alias_twice(&definition) => {
+                let what = "a name comes twice, in whatever case".to_owned();
+                self.problem(&name, &format!("{path}/aliases"), what);
             }
             Ok(mut definition) => {
                 definition.parameters = parameters;
@@ -175,6 +179,16 @@ impl ToolsFile {
     fn error(self) -> FileError {
         FileError { file: self.file, problems: self.problems }
     }
+}
+
+/// Whether one alias of a tool is another of its names; aliases are found in any case.
+fn has_alias_twice(definition: &Definition) -> bool {
+    let mut names: Vec<String> = std::iter::once(&definition.name)
+        .chain(&definition.aliases)
+        .map(|name| name.as_str().to_ascii_lowercase())
+        .collect();
+    names.sort();
+    names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 #[derive(Debug)]

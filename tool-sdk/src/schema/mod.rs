@@ -30,9 +30,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::assemble::{Property, object};
-pub(crate) use self::check::faults;
 #[cfg(feature = "mcp")]
 pub(crate) use self::check::{expected, followed_draft};
+pub(crate) use self::check::{faults, misspelt};
 pub(crate) use self::contradiction::contradictions;
 #[cfg(feature = "mcp")]
 pub(crate) use self::foreign::{encoded, followable, is_standard};

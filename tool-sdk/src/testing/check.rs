@@ -124,12 +124,9 @@ fn documented(definition: &Definition, found: &mut Vec<String>) {
         }
     }
     let root = definition.parameters.as_map();
-    walk::each(root, &mut |keyword, step, inner| {
-        let Value::Object(inner) = inner else { return };
-        // The parameters themselves are told above.
-        match keyword {
-            "properties" => fields(inner, &step, 0, found),
-            _ => object(inner, &step, 0, found),
+    walk::each(root, &mut |_, step, inner| {
+        if let Value::Object(inner) = inner {
+            fields(inner, &step, 0, found);
         }
     });
 }
@@ -139,20 +136,10 @@ fn is_described(schema: &Value) -> bool {
     !text.trim().is_empty()
 }
 
-/// Finds the fields without a description of what `schema` holds.
+/// Finds the fields without a description, of `schema` and of what it holds.
 fn fields(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec<String>) {
-    if depth > 32 {
-        return;
-    }
-    walk::each(schema, &mut |_, step, inner| {
-        if let Value::Object(inner) = inner {
-            object(inner, &format!("{path}{step}"), depth + 1, found);
-        }
-    });
-}
-
-/// The same, with those of `schema` itself.
-fn object(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec<String>) {
+    /// No schema of a type nests deeper.
+    const MAX_DEPTH: usize = 32;
     for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         // A tag says all by its value, and what is referred to says what it is.
         let says_all = ["const", "enum", "$ref"].iter().any(|it| field.get(*it).is_some());
@@ -161,7 +148,13 @@ fn object(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec
             found.push(format!("the field `{name}` at {path} {text}"));
         }
     }
-    fields(schema, path, depth, found);
+    walk::each(schema, &mut |_, step, inner| {
+        if let Value::Object(inner) = inner
+            && depth < MAX_DEPTH
+        {
+            fields(inner, &format!("{path}{step}"), depth + 1, found);
+        }
+    });
 }
 
 /// What nothing could keep, and what the schema says and does not keep itself.

@@ -325,6 +325,36 @@ mod tests {
         assert!(ran.err.contains("cause: no `alloc::string::String` was lent"), "{}", ran.err);
     }
 
+    // What `list --scope` shows is not said to be nothing.
+    #[test]
+    fn a_tool_for_others_is_told_as_one() {
+        let tool = |name: &str, change: fn(&mut crate::tool::Definition)| {
+            let mut definition = toy::definition(name, json!({}));
+            change(&mut definition);
+            DynamicTool::new(definition, |_: Value, _: Context| async { "" })
+        };
+        let registry = Registry::builder()
+            .add(tool("vault", |it| it.scopes = vec!["keeper".into()]))
+            .add(tool("draft", |it| it.flags.experimental = true))
+            .build()
+            .unwrap();
+        for (name, hint) in
+            [("vault", "it is for the scope `keeper`"), ("draft", "`TOOL_SDK_EXPERIMENTAL=draft`")]
+        {
+            for verb in ["call", "check"] {
+                let ran =
+                    toy::Setting::default().run_app(&App::new(registry.clone()), &[verb, name]);
+                assert_eq!(ran.code, 2);
+                assert!(
+                    ran.err.contains(&format!("there is no tool `{name}` for this")),
+                    "{}",
+                    ran.err
+                );
+                assert!(ran.err.contains(hint), "{}", ran.err);
+            }
+        }
+    }
+
     // F108: which tools there are is also said by options behind the name of one.
     #[test]
     fn what_is_chosen_can_be_called_and_nothing_else() {

@@ -63,7 +63,7 @@ fn attempt(
     };
     let mut stage = Stage::set(app, &parsed.levels(), io)?;
     foreign.join(&mut stage, need, io);
-    show::find(program, &stage.view(), request.name)?;
+    show::find_among(program, &stage.view(), &known, request.name)?;
     let watch = stage.watch(parsed.has(grammar::EVENTS), io);
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());

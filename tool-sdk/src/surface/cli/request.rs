@@ -77,7 +77,7 @@ impl<'m> Request<'m> {
         io: &mut Io<'_>,
     ) -> Result<Parsed<'m>> {
         let view = toolset.view();
-        let definition = show::find(program, &view, self.name)?;
+        let definition = show::find_among(program, &view, toolset, self.name)?;
         let flags = flag::flags(&definition);
         let command = grammar::tool(program, self.verb, &definition, &flags);
         let command = command.term_width(io.width());

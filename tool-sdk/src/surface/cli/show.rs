@@ -54,6 +54,41 @@ pub(super) fn find(program: &str, view: &View, name: &str) -> exit::Result<Defin
     view.definition(name).cloned().ok_or_else(|| unknown(program, view, &[name]))
 }
 
+/// The same; where the program has such a tool for others, says for whom.
+pub(super) fn find_among(
+    program: &str,
+    view: &View,
+    all: &Toolset,
+    name: &str,
+) -> exit::Result<Definition> {
+    if let Some(definition) = view.definition(name) {
+        return Ok(definition.clone());
+    }
+    let tools = all.everything();
+    let kept = tools.iter().map(|tool| tool.definition()).find(|it| it.name.as_str() == name);
+    match kept.and_then(for_whom) {
+        Some(whom) => {
+            let words = format_args!("there is no tool `{}` for this call", shown(name));
+            Err(Failure::new(USAGE, ToolError::not_found(words).hint(whom)))
+        }
+        None => Err(unknown(program, view, &[name])),
+    }
+}
+
+/// For whom a tool is that not everybody has.
+fn for_whom(tool: &Definition) -> Option<String> {
+    if !tool.scopes.is_empty() {
+        let scopes = tool.scopes.join("`, `");
+        return Some(format!(
+            "it is for the scope `{scopes}`, which no call of a command line has"
+        ));
+    }
+    let name = &tool.name;
+    tool.flags
+        .experimental
+        .then(|| format!("it is experimental; with `TOOL_SDK_EXPERIMENTAL={name}` it is there"))
+}
+
 /// The tools of these names, each once and in their order; what is wrong with any name is told
 /// of all.
 pub(super) fn find_all(

@@ -85,7 +85,18 @@ fn a_value_of_another_kind_is_sent_as_text() {
 fn values_may_look_like_options() {
     check(&["--text", "-x", "--tags", "-y", "--tags=-z"], r#"{"text":"-x","tags":["-y","-z"]}"#);
     check(&["--text=--loud", "--loud"], r#"{"text":"--loud","loud":true}"#);
-    check(&["--text", "--json"], r#"{"text":"--json"}"#);
+    check(&["--text", "--no-such"], r#"{"text":"--no-such"}"#);
+}
+
+// Else a forgotten value takes a rule that denies.
+#[test]
+fn a_flag_that_is_known_is_no_value() {
+    for words in
+        [&["--text", "--json"][..], &["--text", "--deny", "x"], &["--tags", "--count", "1"]]
+    {
+        check_refused(words, b"", "has no value; write `--");
+    }
+    check(&["--text=--json"], r#"{"text":"--json"}"#);
 }
 
 #[test]
