@@ -311,7 +311,7 @@ async fn a_tool_by_hand_is_a_tool_like_any_other() {
         harness.error("by_hand", json!({"n": 10, "m": 1})).await.message(),
         "invalid arguments for `by_hand`:\n\
          - `n` is 10, but must be at most 9\n\
-         - unknown argument `m`; did you mean `n`?\n\
+         - unknown argument `m`\n\
          expected: {\"n\": integer ≤ 9}"
     );
 }

@@ -328,7 +328,7 @@ mod tests {
     // What `list --scope` shows is not said to be nothing.
     #[test]
     fn a_tool_for_others_is_told_as_one() {
-        let tool = |name: &str, change: fn(&mut crate::tool::Definition)| {
+        let tool = |name: &'static str, change: fn(&mut crate::tool::Definition)| {
             let mut definition = toy::definition(name, json!({}));
             change(&mut definition);
             DynamicTool::new(definition, |_: Value, _: Context| async { "" })

@@ -91,10 +91,15 @@ fn values_may_look_like_options() {
 // Else a forgotten value takes a rule that denies.
 #[test]
 fn a_flag_that_is_known_is_no_value() {
-    for words in
-        [&["--text", "--json"][..], &["--text", "--deny", "x"], &["--tags", "--count", "1"]]
-    {
-        check_refused(words, b"", "has no value; write `--");
+    for (words, message) in [
+        (
+            &["--text", "--json"][..],
+            "`text` has no value; write `--text=--json` if that is its value",
+        ),
+        (&["--text", "--deny", "x"], "`text` has no value; write `--text=--deny`"),
+        (&["--tags", "--count", "1"], "`tags` has no value; write `--tags=--count`"),
+    ] {
+        check_faults(words, &[message]);
     }
     check(&["--text=--json"], r#"{"text":"--json"}"#);
 }
