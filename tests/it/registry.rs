@@ -65,6 +65,14 @@ async fn only_an_override_shadows() {
 
     let error = Registry::builder().override_with(tools![first::twin]).build().unwrap_err();
     assert!(error.to_string().contains("overrides nothing"), "{error}");
+    let error = Registry::builder()
+        .add(tools![first::twin])
+        .override_with(tools![second::twin])
+        .override_with(tools![first::twin])
+        .build()
+        .unwrap_err();
+    assert_eq!(error.conflicts().len(), 1, "{error}");
+    assert!(error.to_string().contains("the name `twin` is taken 2 times"), "{error}");
 }
 
 /// Only for librarians.
@@ -239,6 +247,39 @@ async fn tools_come_from_a_file_and_go_into_one() {
         ToolsFile::parse("t.json", pattern).expect_err("it cannot be checked").to_string();
     assert!(message.contains("/properties/x/pattern cannot be checked"), "{message}");
 
+    for (rest, words) in [
+        (r#""paramaters": {}"#, "t.json#/0: tool `a`: unknown field `paramaters`"),
+        (r#""name": "b", "parameters": {"type": "object"}"#, "the key \"name\" comes twice"),
+        (
+            r#""parameters": {"type": "object", "properties": {"x": {"minimum": 5, "maximum": 1}}}"#,
+            "t.json#/0/parameters/properties/x: tool `a`: nothing has `minimum` 5 and `maximum` 1",
+        ),
+        (
+            r#""parameters": {"type": "object", "properties": {"x": {"type": "integer", "default": "x"}}}"#,
+            "/properties/x is wrong: `default` is the string \"x\", but must be an integer",
+        ),
+        (
+            r#""parameters": {"type": "object", "properties": {"x": {"typ": "string"}}}"#,
+            "/properties/x: tool `a`: unknown keyword `typ`; did you mean `type`?",
+        ),
+        (
+            r#""parameters": {"type": "object"}, "aliases": ["g", "G"]"#,
+            "#/0/aliases: tool `a`: a name comes twice, in whatever case",
+        ),
+        (
+            r#""parameters": {"type": "object"}, "permission": """#,
+            "#/0/permission: tool `a`: is empty",
+        ),
+        (
+            r#""parameters": {"type": "object"}, "risk": {"class": "read", "destructive": true}"#,
+            "#/0/risk: tool `a`: what only reads is not destructive",
+        ),
+    ] {
+        let text = format!(r#"[{{"name": "a", "description": "A.", {rest}}}]"#);
+        let message = ToolsFile::parse("t.json", &text).expect_err("it is wrong").to_string();
+        assert!(message.contains(words), "{message}");
+    }
+
     let one = r#"[{"name": "a", "description": "A.", "parameters": {"type": "object", "properties": {}}}]"#;
     let message =
         ToolsFile::parse("t.json", one).expect("it is right").finish().unwrap_err().to_string();
@@ -270,7 +311,7 @@ async fn a_tool_by_hand_is_a_tool_like_any_other() {
         harness.error("by_hand", json!({"n": 10, "m": 1})).await.message(),
         "invalid arguments for `by_hand`:\n\
          - `n` is 10, but must be at most 9\n\
-         - unknown argument `m`; did you mean `n`?\n\
+         - unknown argument `m`\n\
          expected: {\"n\": integer ≤ 9}"
     );
 }

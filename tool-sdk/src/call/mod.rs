@@ -112,11 +112,13 @@ pub struct RawArgs<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lenient {
-    /// `null` for an optional argument means that it is absent, as strict function
-    /// calling writes it.
+    /// `null` for what is optional means that it is absent, as strict function calling writes
+    /// it: for an argument, and for a field of an object at any depth.
     pub null_is_absent: bool,
     /// An object or array that came as a string is read as JSON once more.
     pub stringified: bool,
+    /// Parameters that models are not told of may be sent, for a host that does so itself.
+    pub hidden: bool,
 }
 
 impl Lenient {
@@ -131,6 +133,14 @@ impl Lenient {
     #[must_use]
     pub const fn stringified(mut self) -> Self {
         self.stringified = true;
+        self
+    }
+
+    /// Takes arguments that models are not told of: for calls of a host, never for those of a
+    /// model.
+    #[must_use]
+    pub const fn hidden(mut self) -> Self {
+        self.hidden = true;
         self
     }
 }

@@ -53,6 +53,7 @@ impl RegistryBuilder {
     pub fn build(self) -> Result<Registry, RegistryError> {
         let mut conflicts = Vec::new();
         let mut tools = self.tools;
+        find_twice(&self.overrides, &mut conflicts);
         for tool in self.overrides {
             replace(&mut tools, tool, &mut conflicts);
         }
@@ -74,8 +75,22 @@ fn replace(tools: &mut Vec<Arc<dyn Tool>>, tool: Arc<dyn Tool>, conflicts: &mut 
             name: name.to_string(),
             place: tool.definition().origin(),
         });
+        return;
     }
     tools.push(tool);
+}
+
+/// Overrides of one name, of which only one could be there.
+fn find_twice(overrides: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {
+    let mut claims: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
+    for definition in overrides.iter().map(|tool| tool.definition()) {
+        let claim = ("an override with".to_owned(), definition.origin());
+        claims.entry(definition.name.as_str()).or_default().push(claim);
+    }
+    for (name, claims) in claims.into_iter().filter(|(_, claims)| claims.len() > 1) {
+        let claims = claims.into_iter().map(|(what, place)| (format!("{what} `{name}`"), place));
+        conflicts.push(Conflict::Name { name: name.to_owned(), claims: claims.collect() });
+    }
 }
 
 fn find_conflicts(tools: &[Arc<dyn Tool>], conflicts: &mut Vec<Conflict>) {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::schema::Schema;
-use crate::tool::args::unsupported;
+use crate::effect::{Risk, RiskClass};
+use crate::schema::{Schema, contradictions, misspelt};
+use crate::tool::args::{is_clear, unkept, unsupported};
 use crate::tool::{Definition, DynamicTool, IntoOutput, IntoTools, Tool};
 
 /// The definitions of a `tools.json`, waiting for their handlers.
@@ -60,7 +61,8 @@ impl ToolsFile {
             tools: Vec::new(),
             problems: Vec::new(),
         };
-        match serde_json::from_str(text) {
+        let read = serde_json::from_str(text).and_then(|it: Value| is_clear(text).map(|()| it));
+        match read {
             Ok(document) => this.read(&document),
             Err(error) => this.problem("", "", error.to_string()),
         }
@@ -89,6 +91,11 @@ impl ToolsFile {
 
     fn read_tool(&mut self, entry: &Value, path: &str) {
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let definition = serde_json::from_value::<Definition>(entry.clone());
+        if let (None, Err(error)) = (entry.get("parameters"), &definition) {
+            // A name that is not known may be the one that is missing.
+            return self.problem(&name, path, error.to_string());
+        }
         let parameters = entry.get("parameters").cloned().unwrap_or(Value::Null);
         let parameters = match Schema::from_value(parameters) {
             Ok(parameters) => parameters,
@@ -99,9 +106,30 @@ impl ToolsFile {
         if let Some(what) = unsupported(parameters.as_map()) {
             return self.problem(&name, &format!("{path}/parameters"), what);
         }
-        match serde_json::from_value::<Definition>(entry.clone()) {
+        let root = parameters.as_map();
+        for odd in misspelt(root).into_iter().chain(contradictions(root)) {
+            let place = format!("{path}/parameters{}", odd.path());
+            self.problem(&name, &place, odd.problem().to_owned());
+        }
+        for what in unkept(root) {
+            self.problem(&name, &format!("{path}/parameters"), what);
+        }
+        match definition {
+            Ok(definition) if definition.permission.as_deref() == Some("") => {
+                self.problem(&name, &format!("{path}/permission"), "is empty".to_owned());
+            }
+            Ok(Definition {
+                risk: Risk { class: RiskClass::Read, destructive: true, .. }, ..
+            }) => {
+                let what = "what only reads is not destructive".to_owned();
+                self.problem(&name, &format!("{path}/risk"), what);
+            }
             Ok(definition) if definition.description.trim().is_empty() => {
                 self.problem(&name, &format!("{path}/description"), "is empty".to_owned());
+            }
+            Ok(definition) if has_alias_twice(&definition) => {
+                let what = "a name comes twice, in whatever case".to_owned();
+                self.problem(&name, &format!("{path}/aliases"), what);
             }
             Ok(mut definition) => {
                 definition.parameters = parameters;
@@ -151,6 +179,16 @@ impl ToolsFile {
     fn error(self) -> FileError {
         FileError { file: self.file, problems: self.problems }
     }
+}
+
+/// Whether one alias of a tool is another of its names; aliases are found in any case.
+fn has_alias_twice(definition: &Definition) -> bool {
+    let mut names: Vec<String> = std::iter::once(&definition.name)
+        .chain(&definition.aliases)
+        .map(|name| name.as_str().to_ascii_lowercase())
+        .collect();
+    names.sort();
+    names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 #[derive(Debug)]

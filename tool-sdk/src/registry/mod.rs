@@ -143,8 +143,12 @@ impl Registry {
         &self,
         names: impl IntoIterator<Item = &'n str>,
     ) -> Result<&Self, RegistryError> {
-        let missing: Vec<String> =
-            names.into_iter().filter(|name| !self.contains(name)).map(str::to_owned).collect();
+        let mut missing: Vec<String> = Vec::new();
+        for name in names {
+            if !self.contains(name) && !missing.iter().any(|known| known == name) {
+                missing.push(name.to_owned());
+            }
+        }
         if missing.is_empty() { Ok(self) } else { Err(RegistryError::missing(missing, self)) }
     }
 }

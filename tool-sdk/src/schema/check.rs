@@ -147,6 +147,106 @@ impl References<'_> {
     }
 }
 
+/// Keywords whose values are not looked at, or that hold schemas.
+const OTHERS: [&str; 19] = [
+    "$anchor",
+    "$defs",
+    "$schema",
+    "$vocabulary",
+    "additionalProperties",
+    "const",
+    "contains",
+    "contentSchema",
+    "default",
+    "definitions",
+    "else",
+    // Of OpenAPI, which many write in schemas.
+    "example",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Keywords of a schema that are none, but nearly: what somebody wrote by hand is misspelt then.
+pub(crate) fn misspelt(root: &Map<String, Value>) -> Vec<SchemaError> {
+    let mut found = Vec::new();
+    misspelt_within(root, "", 0, &mut found);
+    found
+}
+
+fn misspelt_within(
+    schema: &Map<String, Value>,
+    path: &str,
+    depth: usize,
+    found: &mut Vec<SchemaError>,
+) {
+    for keyword in schema.keys().filter(|it| !is_keyword(it) && !it.starts_with("x-")) {
+        let known = OTHERS.iter().chain(&CHECKED);
+        let close = known.min_by_key(|it| strsim::damerau_levenshtein(it, keyword));
+        if let Some(close) = close.filter(|it| strsim::damerau_levenshtein(it, keyword) < 2) {
+            let problem = format_args!("unknown keyword `{keyword}`; did you mean `{close}`?");
+            found.push(SchemaError::new(path, problem));
+        }
+    }
+    if depth <= MAX_DEPTH {
+        walk::each(schema, &mut |_, step, inner| {
+            if let Value::Object(inner) = inner {
+                misspelt_within(inner, &format!("{path}{step}"), depth + 1, found);
+            }
+        });
+    }
+}
+
+fn is_keyword(keyword: &str) -> bool {
+    OTHERS.contains(&keyword) || CHECKED.contains(&keyword)
+}
+
+/// Keywords whose values are [looked at](expected).
+const CHECKED: [&str; 38] = [
+    "$comment",
+    "$id",
+    "$ref",
+    "allOf",
+    "anyOf",
+    "contentEncoding",
+    "contentMediaType",
+    "dependentRequired",
+    "dependentSchemas",
+    "deprecated",
+    "description",
+    "enum",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "readOnly",
+    "required",
+    "title",
+    "type",
+    "uniqueItems",
+    "writeOnly",
+];
+
 /// What the value of `keyword` must be, when it is something else.
 pub(crate) fn expected(keyword: &str, value: &Value) -> Option<&'static str> {
     let (fits, expected) = match keyword {

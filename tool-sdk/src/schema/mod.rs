@@ -2,19 +2,21 @@
 //!
 //! Schemas come from Rust types ([`Schema::of`]) or from elsewhere ([`Schema::from_json`]).
 //! What the normal form settles, nothing after it has to think about: no `$schema`, no
-//! `title`, only standard formats, bounds on every sized integer, optional means "not
+//! `title`, only standard formats, bounds on every sized number, optional means "not
 //! required" and never "or null", unknown properties are refused.
 //!
 //! **Invariant:** nothing here knows a provider; what they refuse is the surface's business.
 
 mod assemble;
 mod check;
+mod contradiction;
 #[cfg(feature = "mcp")]
 mod foreign;
 mod moved;
 mod normal;
 mod order;
 mod references;
+mod secret;
 pub(crate) mod walk;
 mod words;
 mod written;
@@ -28,9 +30,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::assemble::{Property, object};
-pub(crate) use self::check::faults;
 #[cfg(feature = "mcp")]
 pub(crate) use self::check::{expected, followed_draft};
+pub(crate) use self::check::{faults, misspelt};
+pub(crate) use self::contradiction::contradictions;
 #[cfg(feature = "mcp")]
 pub(crate) use self::foreign::{encoded, followable, is_standard};
 #[cfg(feature = "mcp")]
@@ -38,6 +41,7 @@ pub(crate) use self::moved::redirect;
 pub(crate) use self::normal::FORMATS;
 pub(crate) use self::order::order;
 pub(crate) use self::references::localized;
+pub(crate) use self::secret::is_secret;
 pub(crate) use self::words::{is_widest, map_words, type_words};
 
 /// A schema by its type, as a function pointer.
@@ -76,13 +80,20 @@ pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> schemars::Schema;
 pub struct Schema {
     text: Arc<RawValue>,
     tree: OnceLock<Arc<Map<String, Value>>>,
+    plain: bool,
 }
 
 impl Schema {
     /// What is in normal form already.
     fn new(root: &impl Serialize) -> Self {
         let text = to_raw_value(root).expect("an object in memory can be written");
-        Self { text: text.into(), tree: OnceLock::new() }
+        Self { text: text.into(), tree: OnceLock::new(), plain: false }
+    }
+
+    /// Whether it is known to say nothing that could be beyond the checks, or that no value could
+    /// keep; of others, only a look at all of it tells.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
     }
 
     /// Takes a schema from elsewhere as the schema of a tool's parameters.
@@ -171,6 +182,14 @@ impl Schema {
     #[must_use]
     pub fn property(&self, name: &str) -> Option<&Value> {
         self.as_map().get("properties")?.get(name)
+    }
+
+    /// Whether it takes properties of other names than those that it tells.
+    #[cfg(feature = "cli")]
+    pub(crate) fn takes_free_names(&self) -> bool {
+        let rest = self.as_map().get("additionalProperties");
+        let is_open = rest.is_some_and(|rest| rest.is_object() || *rest == Value::Bool(true));
+        is_open || self.as_map().contains_key("patternProperties")
     }
 
     /// The names of the properties that must be there.

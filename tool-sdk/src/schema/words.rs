@@ -15,7 +15,7 @@ const MAX_VALUES: usize = 24;
 pub(super) fn signature(root: &Map<String, Value>) -> String {
     let mut text = String::new();
     for depth in [2, 1, 0] {
-        text = Line { root, depth, open: Vec::new(), budget: MAX }.object(root, 0);
+        text = Line { root, depth, open: Vec::new(), budget: MAX }.root();
         if text.len() <= MAX {
             return text;
         }
@@ -38,6 +38,28 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// What the arguments are, which may have one of several forms.
+    fn root(&mut self) -> String {
+        let root = self.root;
+        let own = self.object(root, 0);
+        let has_own =
+            root.get("properties").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
+        let union = ["oneOf", "anyOf"].iter().find_map(|keyword| root.get(*keyword)?.as_array());
+        let mut forms: Vec<String> = Vec::new();
+        for branch in union.into_iter().flatten() {
+            let form = self.ty(branch, 0, 1);
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+        match (forms.is_empty() || forms.iter().any(|form| !form.starts_with('{')), has_own) {
+            // Forms that only say which of the names belong together are told where one breaks them.
+            (true, _) => own,
+            (false, true) => format!("{own} & ({})", forms.join(" | ")),
+            (false, false) => forms.join(" | "),
+        }
+    }
+
     fn object(&mut self, schema: &Map<String, Value>, depth: usize) -> String {
         let properties = schema.get("properties").and_then(Value::as_object);
         let mut parts = Vec::new();
@@ -47,6 +69,11 @@ impl Line<'_> {
             let ty = self.ty(property, depth, 0);
             let default = property.get("default").map(|value| format!(" = {value}"));
             parts.push(format!("{}{mark}: {ty}{}", json_string(name), default.unwrap_or_default()));
+        }
+        if let Some(Value::Object(forms)) = schema.get("patternProperties") {
+            for (form, property) in forms {
+                parts.push(format!("[/{form}/]: {}", self.ty(property, depth, 0)));
+            }
         }
         match schema.get("additionalProperties") {
             Some(rest @ Value::Object(_)) => {
@@ -128,7 +155,13 @@ impl Line<'_> {
                     None if items.is_empty() => items.push("any".to_owned()),
                     None => {}
                 }
-                format!("[{}]", items.join(", "))
+                let count = |keyword| schema.get(keyword).and_then(Value::as_u64);
+                match (count("minItems"), count("maxItems")) {
+                    (Some(least), Some(most)) if least == most && items.len() == 1 => {
+                        format!("[{}; {most}]", items[0])
+                    }
+                    _ => format!("[{}]", items.join(", ")),
+                }
             }
             "integer" | "number" => match bounds(schema) {
                 Some(Bounds::Between(least, most)) => format!("{ty} {least}..{most}"),
@@ -161,8 +194,13 @@ enum Bounds<'a> {
 
 /// The bounds that say something: not those of a wide integer type.
 fn bounds(schema: &Map<String, Value>) -> Option<Bounds<'_>> {
-    let least = schema.get("minimum").filter(|bound| !is_widest(bound));
-    let most = schema.get("maximum").filter(|bound| !is_widest(bound));
+    let number = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
+    let (above, below) = (number("exclusiveMinimum"), number("exclusiveMaximum"));
+    let is_told = |bound: &&Value| bound.is_number() && !is_widest(bound);
+    let least = schema.get("minimum").filter(is_told);
+    let least = least.filter(|it| it.as_f64() > above || above.is_none());
+    let most = schema.get("maximum").filter(is_told);
+    let most = most.filter(|it| it.as_f64() < below || below.is_none());
     match (least, most) {
         (Some(least), Some(most)) => return Some(Bounds::Between(least, most)),
         (Some(least), None) => return Some(Bounds::Least("≥", least)),
@@ -175,14 +213,15 @@ fn bounds(schema: &Map<String, Value>) -> Option<Bounds<'_>> {
     schema.get("exclusiveMaximum").map(|most| Bounds::Most("<", most))
 }
 
-/// Whether a bound is that of a 32-bit or 64-bit integer.
+/// Whether a bound is that of a 32-bit or 64-bit number.
 pub(crate) fn is_widest(bound: &Value) -> bool {
+    let is_of_a_float = |bound: f64| bound.abs() == f64::from(f32::MAX);
     match (bound.as_i64(), bound.as_u64()) {
         (Some(bound), _) => {
             [i64::MIN, i64::MAX, i32::MIN.into(), i32::MAX.into(), u32::MAX.into()].contains(&bound)
         }
         (None, Some(bound)) => bound == u64::MAX,
-        _ => false,
+        (None, None) => bound.as_f64().is_some_and(is_of_a_float),
     }
 }
 

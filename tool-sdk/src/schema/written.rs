@@ -15,10 +15,15 @@ use serde_json::{Map, Value};
 
 use super::assemble::{Property, constraints};
 use super::order::rank;
-use super::{Schema, SchemaFn, normal, walk};
+use super::{Schema, SchemaFn, contradictions, faults, normal, walk};
 
 /// What a type says, in normal form; nothing where that depends on more than the type.
-type Known = Option<Arc<Map<String, Value>>>;
+type Known = Option<Arc<Type>>;
+
+struct Type {
+    says: Map<String, Value>,
+    plain: bool,
+}
 
 /// The schema of an object with these properties and no others, where each of them can be
 /// written as it is.
@@ -30,15 +35,61 @@ pub(super) fn object(shown: &[Property<'_>], generator: fn() -> SchemaGenerator)
     let properties: Vec<_> = shown
         .iter()
         .zip(&types)
-        .map(|(property, ty)| (property.name, Entries::of(property, ty)))
+        .map(|(property, ty)| (property.name, Entries::of(property, &ty.says)))
         .collect();
+    let plain = shown.iter().zip(&types).all(|(property, ty)| ty.plain && keeps_all(property, ty));
     let required = shown.iter().filter(|property| property.required);
-    Some(Schema::new(&Root {
+    let schema = Schema::new(&Root {
         ty: "object",
         properties: Entries(properties),
         required: required.map(|property| property.name).collect(),
         additional_properties: false,
-    }))
+    });
+    Some(Schema { plain, ..schema })
+}
+
+/// Whether the type leaves every bound of a property as it was written.
+fn keeps_all(property: &Property<'_>, ty: &Type) -> bool {
+    property.keywords.is_empty()
+        || constraints(&ty.says, property).len()
+            == property.keywords.len()
+                + usize::from(property.default.as_ref().is_some_and(|it| !it.is_null()))
+}
+
+/// Whether a type says only what every check understands, and something that a value can keep.
+fn is_plain(schema: &Map<String, Value>) -> bool {
+    faults(schema).is_empty() && contradictions(schema).is_empty() && has_plain_words(schema)
+}
+
+fn has_plain_words(schema: &Map<String, Value>) -> bool {
+    let known = schema.keys().all(|keyword| {
+        matches!(
+            keyword.as_str(),
+            "type"
+                | "description"
+                | "format"
+                | "minimum"
+                | "maximum"
+                | "minLength"
+                | "maxLength"
+                | "minItems"
+                | "maxItems"
+                | "uniqueItems"
+                | "enum"
+                | "const"
+                | "items"
+                | "prefixItems"
+                | "properties"
+                | "required"
+                | "additionalProperties"
+                | "default"
+        )
+    });
+    let mut inner_too = true;
+    walk::each(schema, &mut |_, _, inner| {
+        inner_too &= inner.as_object().is_none_or(has_plain_words);
+    });
+    known && inner_too
 }
 
 /// A function's address stands for the type: when two types share one, it is because the
@@ -65,7 +116,7 @@ fn settled(schema: SchemaFn, optional: bool, mut generator: SchemaGenerator) -> 
     }
     normal::property(&mut schema, optional);
     match schema {
-        Value::Object(schema) => Some(Arc::new(schema)),
+        Value::Object(says) => Some(Arc::new(Type { plain: is_plain(&says), says })),
         _ => None,
     }
 }

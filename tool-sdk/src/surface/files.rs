@@ -69,9 +69,10 @@ pub(crate) fn compare(
         let file = format!("{}.json", tool.name);
         let path = folder.join(&file);
         let wanted = format!("{:#}\n", provider::tool(tool, dialect));
-        let state = state(&path, &wanted)?;
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{file}: {error}"));
+        let state = state(&path, &wanted).map_err(named)?;
         if write && state != State::Same {
-            std::fs::write(&path, wanted)?;
+            std::fs::write(&path, wanted).map_err(named)?;
         }
         changes.push(Change { file, state });
     }

@@ -1,12 +1,14 @@
 //! What every tool should be, checked over all that are linked.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::examples::Examples;
 use crate::call::RawArgs;
 use crate::context::Session;
 use crate::registry::Registry;
+use crate::schema::{contradictions, walk};
 use crate::surface::provider::{self, Dialect};
+use crate::tool::args::{unkept, unsupported};
 use crate::tool::{Definition, Tool};
 
 /// Checks every tool of `registry`: described, documented, with examples that its own
@@ -83,6 +85,7 @@ impl Checks {
             let definition = tool.definition();
             let mut found = Vec::new();
             documented(definition, &mut found);
+            sound(definition, &mut found);
             displayed(definition, &mut found);
             accepted(&**tool, &mut found);
             for &dialect in &self.dialects {
@@ -116,16 +119,57 @@ fn documented(definition: &Definition, found: &mut Vec<String>) {
         found.push("has no description; say when to use it".to_owned());
     }
     for (name, schema) in definition.parameters.properties() {
-        let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        if text.trim().is_empty() {
+        if !is_described(schema) {
             found.push(format!("the parameter `{name}` has no description; add a `///` comment"));
         }
     }
+    let root = definition.parameters.as_map();
+    walk::each(root, &mut |_, step, inner| {
+        if let Value::Object(inner) = inner {
+            fields(inner, &step, 0, found);
+        }
+    });
+}
+
+fn is_described(schema: &Value) -> bool {
+    let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    !text.trim().is_empty()
+}
+
+/// Finds the fields without a description, of `schema` and of what it holds.
+fn fields(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec<String>) {
+    /// No schema of a type nests deeper.
+    const MAX_DEPTH: usize = 32;
+    for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        // A tag says all by its value, and what is referred to says what it is.
+        let says_all = ["const", "enum", "$ref"].iter().any(|it| field.get(*it).is_some());
+        if !says_all && !is_described(field) {
+            let text = "has no description; add a `///` comment";
+            found.push(format!("the field `{name}` at {path} {text}"));
+        }
+    }
+    walk::each(schema, &mut |_, step, inner| {
+        if let Value::Object(inner) = inner
+            && depth < MAX_DEPTH
+        {
+            fields(inner, &format!("{path}{step}"), depth + 1, found);
+        }
+    });
+}
+
+/// What nothing could keep, and what the schema says and does not keep itself.
+fn sound(definition: &Definition, found: &mut Vec<String>) {
+    let root = definition.parameters.as_map();
+    let odd = contradictions(root).into_iter().map(|it| format!("its schema is wrong {it}"));
+    found.extend(odd);
+    found.extend(unkept(root).into_iter().map(|what| format!("its schema's {what}")));
+    found.extend(unsupported(root).map(|what| format!("its schema's {what}")));
 }
 
 fn displayed(definition: &Definition, found: &mut Vec<String>) {
     let display = &definition.display;
-    for name in display.primary.iter().chain(&display.show) {
+    let shown = display.show.iter().filter(|name| display.primary.as_ref() != Some(*name));
+    for name in display.primary.iter().chain(shown) {
         if definition.parameters.property(name).is_none() {
             found.push(format!("`display` names `{name}`, which is no parameter"));
         }
@@ -218,6 +262,34 @@ mod tests {
             check(&Checks::default().writing(), &ringing, &[]);
             assert_eq!(rings.load(Ordering::Relaxed), 1);
         }
+    }
+
+    #[test]
+    fn what_a_schema_says_has_to_hold_and_to_be_described() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "a": { "type": "integer", "description": "A.", "minimum": 5, "maximum": 1 },
+                "b": { "type": "string", "description": "B.", "maxLength": 1, "default": "long" },
+                "c": { "type": "object", "description": "C.", "additionalProperties": false,
+                       "properties": { "d": { "type": "string" }, "kind": { "const": "e" } } },
+            },
+            "additionalProperties": false,
+        });
+        let schema = Schema::from_value(schema).unwrap();
+        let definition = Definition::new(ToolName::from_static("odd"), "Is odd.", schema);
+        let tool = DynamicTool::new(definition, |_: Value, _: Context| async { "" });
+        let registry = Registry::builder().add(tool).build().unwrap();
+        let checks = Checks { dialects: Vec::new(), ..Checks::default() };
+        check(
+            &checks,
+            &registry,
+            &[
+                "the field `d` at /properties/c has no description",
+                "its schema is wrong at /properties/a: nothing has `minimum` 5 and `maximum` 1",
+                "its schema's /properties/b is wrong: `default` has 4 characters",
+            ],
+        );
     }
 
     #[tokio::test]

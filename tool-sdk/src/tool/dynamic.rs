@@ -54,6 +54,10 @@ impl DynamicTool {
         F::Output: IntoOutput + 'static,
     {
         definition.flags.is_async = true;
+        let secrets = definition.parameters.secrets();
+        if !secrets.is_empty() {
+            Arc::make_mut(&mut definition.display).sensitive.extend(secrets);
+        }
         let checks =
             Checks::of_schema(definition.parameters.clone(), &definition.display.sensitive);
         Self {

@@ -185,7 +185,8 @@ impl<'a> Frame<'a> {
 
     /// Replaces the arguments.
     pub(super) fn rewrite(&mut self, arguments: String) {
-        let lenient = self.call.arguments.lenient;
+        // What was sent has been looked at before; what a hook writes is the host's word.
+        let lenient = self.call.arguments.lenient.hidden();
         self.extra().rewritten = Some(RawArgs::from(arguments).lenient(lenient));
     }
 

@@ -103,7 +103,7 @@ fn object(map: &mut Map<String, Value>, place: Place, optional: bool) {
         }
     }
     plain_type(map);
-    bound_integer(map);
+    bound_number(map);
     let format = walk::get(map, "format").and_then(Value::as_str);
     if format.is_some_and(|format| !FORMATS.contains(&format)) {
         map.shift_remove("format");
@@ -176,9 +176,13 @@ fn plain_type(map: &mut Map<String, Value>) {
     }
 }
 
-/// What a sized integer can hold, said with the words of JSON Schema.
-fn bound_integer(map: &mut Map<String, Value>) {
+/// What a sized number can hold, said with the words of JSON Schema.
+fn bound_number(map: &mut Map<String, Value>) {
     let Some(Value::String(format)) = walk::get(map, "format") else { return };
+    if is_type(map, "number") && format == "float" {
+        let most = Value::from(f64::from(f32::MAX));
+        return bound(map, Some(Value::from(f64::from(f32::MIN))), Some(most));
+    }
     if !is_type(map, "integer") {
         return;
     }
@@ -194,6 +198,11 @@ fn bound_integer(map: &mut Map<String, Value>) {
         "uint128" => (Some(0.into()), None),
         _ => return,
     };
+    bound(map, least, most);
+}
+
+/// Sets the bounds of a type, where none are said.
+fn bound(map: &mut Map<String, Value>, least: Option<Value>, most: Option<Value>) {
     for (keyword, exclusive, bound) in
         [("minimum", "exclusiveMinimum", least), ("maximum", "exclusiveMaximum", most)]
     {

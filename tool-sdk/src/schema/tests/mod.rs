@@ -69,7 +69,7 @@ fn property<T: JsonSchema>(name: &str, required: bool) -> Property<'_> {
 /// A place.
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct Point {
-    x: f32,
+    x: f64,
     y: f64,
 }
 
@@ -142,7 +142,8 @@ fn integers_have_bounds_and_no_formats() {
     );
     check_property::<i128>(true, json!({ "type": "integer" }));
     check_property::<u128>(true, json!({ "type": "integer", "minimum": 0 }));
-    check_property::<f32>(true, json!({ "type": "number" }));
+    let (least, most) = (f64::from(f32::MIN), f64::from(f32::MAX));
+    check_property::<f32>(true, json!({ "type": "number", "minimum": least, "maximum": most }));
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl App {
     pub fn run(&self, args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> u8 {
         let mut args = args.into_iter();
         let program = program_name(args.next());
-        let args = asked_for_help(args.collect());
+        let args = asked_for_help(args.collect(), &grammar::command(&program));
         let json = args.iter().any(|word| word == "--json");
         let mut stdout = UntilClosed::new(io.stdout);
         let mut io = Io {
@@ -236,14 +236,20 @@ impl App {
 }
 
 /// `help call NAME` is `call NAME --help`: what a tool takes is not known to the grammar of the
-/// program.
-fn asked_for_help(mut words: Vec<OsString>) -> Vec<OsString> {
-    if let [help, verb, _tool] = &*words
+/// program. Options of the program may stand before it and behind it.
+fn asked_for_help(mut words: Vec<OsString>, command: &Command) -> Vec<OsString> {
+    let mut at = 0;
+    while let Some(option) = words.get(at).and_then(|word| word.to_str()?.strip_prefix("--")) {
+        let own = command.get_arguments().find(|arg| arg.get_long() == Some(option));
+        at += if own.is_some_and(|arg| arg.get_action().takes_values()) { 2 } else { 1 };
+    }
+    if let Some([help, verb, tool]) = words.get(at..at + 3)
         && help == "help"
         && (verb == "call" || verb == "check")
+        && !tool.to_string_lossy().starts_with('-')
     {
-        words.remove(0);
-        words.push("--help".into());
+        words.remove(at);
+        words.insert(at + 2, "--help".into());
     }
     words
 }
@@ -317,6 +323,36 @@ mod tests {
             toy::Setting::default().run_app(&App::new(borrower()), &["--yes", "call", "tell"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
         assert!(ran.err.contains("cause: no `alloc::string::String` was lent"), "{}", ran.err);
+    }
+
+    // What `list --scope` shows is not said to be nothing.
+    #[test]
+    fn a_tool_for_others_is_told_as_one() {
+        let tool = |name: &'static str, change: fn(&mut crate::tool::Definition)| {
+            let mut definition = toy::definition(name, json!({}));
+            change(&mut definition);
+            DynamicTool::new(definition, |_: Value, _: Context| async { "" })
+        };
+        let registry = Registry::builder()
+            .add(tool("vault", |it| it.scopes = vec!["keeper".into()]))
+            .add(tool("draft", |it| it.flags.experimental = true))
+            .build()
+            .unwrap();
+        for (name, hint) in
+            [("vault", "it is for the scope `keeper`"), ("draft", "`TOOL_SDK_EXPERIMENTAL=draft`")]
+        {
+            for verb in ["call", "check"] {
+                let ran =
+                    toy::Setting::default().run_app(&App::new(registry.clone()), &[verb, name]);
+                assert_eq!(ran.code, 2);
+                assert!(
+                    ran.err.contains(&format!("there is no tool `{name}` for this")),
+                    "{}",
+                    ran.err
+                );
+                assert!(ran.err.contains(hint), "{}", ran.err);
+            }
+        }
     }
 
     // F108: which tools there are is also said by options behind the name of one.

@@ -63,7 +63,7 @@ fn attempt(
     };
     let mut stage = Stage::set(app, &parsed.levels(), io)?;
     foreign.join(&mut stage, need, io);
-    show::find(program, &stage.view(), request.name)?;
+    show::find_among(program, &stage.view(), &known, request.name)?;
     let watch = stage.watch(parsed.has(grammar::EVENTS), io);
     let mut call = Call::new(request.name.to_owned(), parsed.arguments);
     call.id = Some(id.clone());
@@ -105,7 +105,7 @@ fn print(program: &str, tool: &str, outcome: Outcome, io: &mut Io<'_>) -> exit::
     }
     let code = exit::finish(Err(Failure::new(exit::code(error.kind()), error)), false, io);
     if wrong_arguments {
-        io.say(format_args!("usage: `{program} call {tool} --help` lists the parameters"));
+        io.say(format_args!("hint: `{program} call {tool} --help` lists the parameters"));
     }
     Ok(code)
 }
@@ -219,7 +219,7 @@ mod tests {
         let ran = run(&["call", "echo", "--text", "x", "--times", "many"]);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""));
         assert!(ran.err.contains("times") && ran.err.contains("integer"), "{}", ran.err);
-        assert!(ran.err.ends_with("usage: `toy call echo --help` lists the parameters\n"));
+        assert!(ran.err.ends_with("hint: `toy call echo --help` lists the parameters\n"));
         assert_eq!(run(&["call", "echo"]).code, 2);
         assert_eq!(run(&["call", "echo", r#"{"text": "a", "text": "b"}"#]).code, 2);
     }

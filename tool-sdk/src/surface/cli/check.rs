@@ -31,7 +31,7 @@ pub(super) fn run(
     let parsed = request.parse(program, &known, io)?;
     let mut stage = Stage::set(app, &parsed.levels(), io)?;
     foreign.join(&mut stage, need, io);
-    show::find(program, &stage.view(), request.name)?;
+    show::find_among(program, &stage.view(), &known, request.name)?;
     let call = Call::new(request.name, parsed.arguments.as_str());
     let watch = Watch::quiet(stage.pipeline.subscribe());
     let checked = drive::block_on(stage.pipeline.check(&stage.session, call))?;

@@ -338,6 +338,8 @@ mod tests {
             &["help", "call"],
             &["help", "call", "echo"],
             &["help", "check", "say"],
+            &["--mode", "auto", "--yes", "help", "call", "echo"],
+            &["help", "call", "echo", "--mode", "auto"],
         ] {
             let ran = check_code(args, 0);
             assert!(ran.out.contains("Usage:"), "{}", ran.out);

@@ -77,11 +77,14 @@ impl<'m> Request<'m> {
         io: &mut Io<'_>,
     ) -> Result<Parsed<'m>> {
         let view = toolset.view();
-        let definition = show::find(program, &view, self.name)?;
+        let definition = show::find_among(program, &view, toolset, self.name)?;
         let flags = flag::flags(&definition);
         let command = grammar::tool(program, self.verb, &definition, &flags);
         let command = command.term_width(io.width());
         let mut words = Words::read(&self.behind, &flags, &command);
+        if definition.parameters.takes_free_names() {
+            words.tell_of_free_names();
+        }
         let options = words.options(command)?;
         let (arguments, faults) = words.finish(io)?;
         match (options, arguments) {

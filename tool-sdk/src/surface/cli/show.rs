@@ -54,6 +54,41 @@ pub(super) fn find(program: &str, view: &View, name: &str) -> exit::Result<Defin
     view.definition(name).cloned().ok_or_else(|| unknown(program, view, &[name]))
 }
 
+/// The same; where the program has such a tool for others, says for whom.
+pub(super) fn find_among(
+    program: &str,
+    view: &View,
+    all: &Toolset,
+    name: &str,
+) -> exit::Result<Definition> {
+    if let Some(definition) = view.definition(name) {
+        return Ok(definition.clone());
+    }
+    let tools = all.everything();
+    let kept = tools.iter().map(|tool| tool.definition()).find(|it| it.name.as_str() == name);
+    match kept.and_then(for_whom) {
+        Some(whom) => {
+            let words = format_args!("there is no tool `{}` for this call", shown(name));
+            Err(Failure::new(USAGE, ToolError::not_found(words).hint(whom)))
+        }
+        None => Err(unknown(program, view, &[name])),
+    }
+}
+
+/// For whom a tool is that not everybody has.
+fn for_whom(tool: &Definition) -> Option<String> {
+    if !tool.scopes.is_empty() {
+        let scopes = tool.scopes.join("`, `");
+        return Some(format!(
+            "it is for the scope `{scopes}`, which no call of a command line has"
+        ));
+    }
+    let name = &tool.name;
+    tool.flags
+        .experimental
+        .then(|| format!("it is experimental; with `TOOL_SDK_EXPERIMENTAL={name}` it is there"))
+}
+
 /// The tools of these names, each once and in their order; what is wrong with any name is told
 /// of all.
 pub(super) fn find_all(
@@ -112,7 +147,16 @@ fn section(page: &mut String, style: Style, heading: &str, lines: &[String]) {
 
 fn parameters(tool: &Definition) -> Vec<String> {
     let schema = tool.parameters.to_value();
-    let lines = fields(&schema, 0);
+    let mut lines = fields(&schema, 0);
+    for keyword in ["oneOf", "anyOf"] {
+        let forms = schema.get(keyword).and_then(Value::as_array).into_iter().flatten();
+        for (at, form) in forms.enumerate() {
+            let target = form.get("$ref").and_then(Value::as_str);
+            let target = target.and_then(|target| schema.pointer(target.strip_prefix('#')?));
+            lines.push(if at == 0 { "either" } else { "or" }.to_owned());
+            lines.extend(fields(target.unwrap_or(form), 1));
+        }
+    }
     if lines.is_empty() { vec!["none".to_owned()] } else { lines }
 }
 
@@ -261,6 +305,31 @@ mod tests {
         }}}});
         let lines = fields(&schema, 0);
         assert_eq!(lines[1..], ["    old: string; required", "        Before."]);
+    }
+
+    #[test]
+    fn every_form_of_the_arguments_is_listed() {
+        let mut definition = super::super::toy::definition("t", json!({}));
+        definition.parameters = crate::schema::Schema::from_value(json!({
+            "type": "object",
+            "oneOf": [
+                {"properties": {"kind": {"const": "A"}, "x": {"type": "integer"}},
+                 "required": ["kind", "x"]},
+                {"$ref": "#/$defs/B"},
+            ],
+            "$defs": {"B": {"properties": {"kind": {"const": "B"}}}},
+        }))
+        .unwrap();
+        assert_eq!(
+            parameters(&definition),
+            [
+                "either",
+                "    kind: \"A\"; required",
+                "    x: integer; required",
+                "or",
+                "    kind: \"B\"",
+            ]
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Node {
         match others.as_slice() {
             [] => {
                 let said = Said { value, sensitive };
-                let words = kinds(branches, check).unwrap_or_else(|| self.words.clone());
+                let words = kinds(branches, check).unwrap_or_else(|| self.worded.clone());
                 faults.add(FaultKind::Type, place, format_args!("{said}, but must be {words}"));
             }
             [_] => others.drain(..).for_each(|only| faults.append(only)),
@@ -90,7 +90,7 @@ impl Node {
     }
 
     /// Whether `value` carries this branch's tag, or is the only kind of value it takes.
-    fn is_meant(&self, value: &Json<'_>) -> bool {
+    pub(super) fn is_meant(&self, value: &Json<'_>) -> bool {
         let Json::Object(_) = value else {
             return self.types != types::ANY && self.types & kind_of(value) != 0;
         };

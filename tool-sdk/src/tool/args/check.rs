@@ -49,7 +49,7 @@ pub(super) enum Fast {
 
 impl Checks {
     pub(crate) fn of(definition: &Definition, spec: &ToolSpec) -> Self {
-        // A hidden parameter is not in the published schema, but checked all the same.
+        // A hidden parameter is not in the published schema, but checked where a host sends it.
         let schema = match &spec.args {
             ArgsSpec::Params(params) if params.iter().any(|param| param.options.hidden) => {
                 all_params(params)
@@ -116,7 +116,12 @@ impl Quick {
         // A range of its own may look like that of another type, which enforces it.
         let is_ranged = spec.options.range.is_some() && after == Fast::Nothing;
         let after = if is_ranged { Fast::Tree } else { after };
-        let usual = if after == Fast::Tree { 0 } else { kinds & !types::NULL };
+        // What models are not told of is not taken from them.
+        let usual = match after {
+            Fast::Tree => 0,
+            _ if spec.options.hidden => 0,
+            _ => kinds & !types::NULL,
+        };
         let key = format!("\"{}\":", spec.name).into();
         Self { spec, place, key, kinds, usual, after }
     }

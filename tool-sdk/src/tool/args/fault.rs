@@ -19,7 +19,8 @@ const MAX_MESSAGE: usize = 4096;
 pub struct Fault {
     /// What kind of fault it is.
     pub kind: FaultKind,
-    /// Where it is, as a JSON pointer; empty for the arguments as a whole.
+    /// Where it is, as a JSON pointer; empty for the arguments as a whole. A name that came with
+    /// a sensitive argument is `..` in it.
     pub pointer: String,
     /// What is wrong, in words.
     pub message: String,
@@ -300,9 +301,15 @@ impl Faults {
     }
 
     pub(super) fn unknown(&mut self, place: &Place<'_>, known: &[&str]) {
-        let Some(name) = place.key() else { return };
-        if self.has_room(FaultKind::Unknown) {
-            self.push(Fault::unknown(place, name, known));
+        match place.key() {
+            Some(name) if self.has_room(FaultKind::Unknown) => {
+                self.push(Fault::unknown(place, name, known));
+            }
+            Some(_) => {}
+            None => {
+                let parent = place.parent();
+                self.add(FaultKind::Unknown, &parent, "has a member of an unknown name");
+            }
         }
     }
 
@@ -363,7 +370,11 @@ pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     known
         .iter()
         .map(|known| (strsim::damerau_levenshtein(&lower, &known.to_ascii_lowercase()), *known))
-        .filter(|(distance, known)| *distance <= (known.len().max(name.len()) / 3).max(1))
+        .filter(|(distance, known)| {
+            let length = known.len().max(name.len());
+            // Two words that have no letter in common are not alike, however short they are.
+            *distance <= (length / 3).max(1) && (*distance < length || length == 0)
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, known)| known)
 }
@@ -403,6 +414,8 @@ pub(super) struct Place<'a> {
 enum Step<'a> {
     Root,
     Key(&'a str),
+    /// A key that is part of what must not be repeated.
+    Secret,
     Index(usize),
 }
 
@@ -413,6 +426,10 @@ impl<'a> Place<'a> {
 
     pub(super) fn key_of(parent: &'a Place<'a>, key: &'a str) -> Self {
         Self { parent: Some(parent), step: Step::Key(key) }
+    }
+
+    pub(super) fn secret_of(parent: &'a Place<'a>) -> Self {
+        Self { parent: Some(parent), step: Step::Secret }
     }
 
     pub(super) fn index_of(parent: &'a Place<'a>, index: usize) -> Self {
@@ -455,6 +472,7 @@ impl<'a> Place<'a> {
                     pointer.push_str(key);
                 }
             }
+            Step::Secret => pointer.push_str("/.."),
             Step::Index(index) => {
                 let _ = write!(pointer, "/{index}");
             }
@@ -474,6 +492,7 @@ impl<'a> Place<'a> {
                 }
                 fmt::Display::fmt(&Escaped(key), f)
             }
+            Step::Secret => f.write_str("[..]"),
             Step::Index(index) => write!(f, "[{index}]"),
         }
     }

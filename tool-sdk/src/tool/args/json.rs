@@ -10,7 +10,7 @@ use std::fmt::{self, Write as _};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind, without_position};
 use super::numeral::{self, Numeral};
 use super::{MAX_BYTES, MAX_DEPTH};
 use crate::escape::json_string;
@@ -29,8 +29,17 @@ pub(crate) enum Json<'a> {
 impl<'a> Json<'a> {
     /// Reads one value that fills the whole text.
     pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        Self::parse_at(0, text)
+    }
+
+    /// Reads the value of an argument, which is one level down.
+    pub(super) fn parse_argument(text: &'a str) -> Result<Self, serde_json::Error> {
+        Self::parse_at(1, text)
+    }
+
+    fn parse_at(depth: usize, text: &'a str) -> Result<Self, serde_json::Error> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let seed = Seed { depth: 0, text, numbers: &Cell::new(0) };
+        let seed = Seed { depth, text, numbers: &Cell::new(0) };
         let value = seed.deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(value)
@@ -172,6 +181,21 @@ impl<'de> Seed<'de, '_> {
         Ok(Self { depth: self.depth + 1, ..self })
     }
 
+    /// Whether this is the key under which serde_json hands a number on as it was written, where
+    /// some crate of the program has turned on its feature `arbitrary_precision`. It is
+    /// serde_json's own text then, and no part of what was read.
+    fn is_mark_of_number(self, key: &str) -> bool {
+        const MARK: &str = "$serde_json::private::Number";
+        key == MARK && !self.text.as_bytes().as_ptr_range().contains(&key.as_ptr())
+    }
+
+    /// A number that serde_json left as text.
+    fn number_of<E: serde::de::Error>(self, text: &str) -> Result<Json<'de>, E> {
+        let is_finite = text.parse().is_ok_and(f64::is_finite);
+        let number = is_finite.then(|| serde_json::from_str(text).ok()).flatten();
+        number.map(|number| self.number(number)).ok_or_else(|| E::custom("number out of range"))
+    }
+
     fn number(self, value: Number) -> Json<'de> {
         let place = numeral::next(self.text, self.numbers).unwrap_or_default();
         Json::Number(Numeral::new(&self.text[place], value))
@@ -236,6 +260,14 @@ impl<'de> Visitor<'de> for Seed<'de, '_> {
         let mut members: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
         let mut seen = Seen::default();
         while let Some(Json::String(key)) = map.next_key_seed(inner)? {
+            if let Cow::Borrowed(key) = key
+                && self.is_mark_of_number(key)
+            {
+                let Json::String(number) = map.next_value_seed(inner)? else {
+                    return Err(A::Error::custom("expected a number"));
+                };
+                return self.number_of(&number);
+            }
             if !seen.insert(&members, &key) {
                 return Err(A::Error::custom(format_args!("the key {} comes twice", Brief(&key))));
             }
@@ -296,9 +328,58 @@ impl Fault {
     fn malformed(text: &str, error: &serde_json::Error) -> Self {
         let words = if text.trim_ascii().is_empty() {
             "the arguments are empty; send `{}` when there is nothing to say".to_owned()
+        } else if text.starts_with('\u{feff}') {
+            "the arguments are not valid JSON: they begin with a byte order mark".to_owned()
         } else {
-            format!("the arguments are not valid JSON: {error}")
+            let lines: usize =
+                text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+            let at = lines + error.column().saturating_sub(1);
+            let words = without_position(&error.to_string());
+            format!("the arguments are not valid JSON: {words}, at byte {at}")
         };
         Self::new(FaultKind::Malformed, String::new(), words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
+
+    use super::*;
+
+    /// What serde_json with `arbitrary_precision` gives for the number `text`.
+    fn marked<'t>(text: &'t str, mark: &'t str) -> Result<Json<'t>, serde_json::Error> {
+        let seed = Seed { depth: 0, text, numbers: &Cell::new(0) };
+        let mark = BorrowedStrDeserializer::new(mark);
+        let entries = std::iter::once((Marked(mark), text));
+        seed.deserialize(MapDeserializer::new(entries))
+    }
+
+    struct Marked<'t>(BorrowedStrDeserializer<'t, serde_json::Error>);
+
+    impl<'t> IntoDeserializer<'t, serde_json::Error> for Marked<'t> {
+        type Deserializer = BorrowedStrDeserializer<'t, serde_json::Error>;
+
+        fn into_deserializer(self) -> Self::Deserializer {
+            self.0
+        }
+    }
+
+    // Cargo unifies features: any crate of a program may turn this one on.
+    #[test]
+    fn numbers_that_are_handed_on_as_text_are_numbers() {
+        const MARK: &str = "$serde_json::private::Number";
+        for number in ["0.2", "1.0", "1e19", "340282366920938463463374607431768211455"] {
+            assert_eq!(marked(number, MARK).unwrap(), Json::parse(number).unwrap(), "{number}");
+        }
+        assert!(marked("1e400", MARK).is_err());
+        // Who sends that key sends an object, however it is written.
+        for sent in [
+            r#"{"$serde_json::private::Number":"1"}"#,
+            r#"{"\u0024serde_json::private::Number":"1"}"#,
+        ] {
+            assert!(matches!(Json::parse(sent), Ok(Json::Object(_))), "{sent}");
+        }
     }
 }

@@ -11,8 +11,10 @@ mod alternatives;
 mod check;
 mod fault;
 mod json;
+mod lenient;
 mod node;
 mod numeral;
+mod own;
 mod plain;
 mod rare;
 mod seen;
@@ -32,14 +34,14 @@ pub(crate) use self::fault::closest;
 pub use self::fault::{Fault, FaultKind, InvalidArgs};
 use self::fault::{Faults, Place};
 use self::json::Json;
-use self::node::Node;
 pub(crate) use self::node::unsupported;
 use self::numeral::with_whole_numbers;
+pub(crate) use self::own::unkept;
 pub(super) use self::walk::take;
 use super::Subject;
 use super::native::{ArgsSpec, Table};
 use super::paths::Paths;
-use crate::call::{Coercion, Note, RawArgs};
+use crate::call::{Note, RawArgs};
 use crate::context::Context;
 
 /// The longest text that is looked at, in bytes.
@@ -119,7 +121,6 @@ pub(crate) fn is_strict(text: &str) -> Result<(), String> {
 }
 
 /// The same of any value that is bounded elsewhere.
-#[cfg(feature = "mcp")]
 pub(crate) fn is_clear(text: &str) -> Result<(), serde_json::Error> {
     Json::parse(text).map(drop)
 }
@@ -166,32 +167,11 @@ fn accepted<'a>(
     };
     let mut notes = Vec::new();
     if raw.lenient != crate::call::Lenient::default() {
-        relax(&mut tree, checks.root(), raw, &mut notes);
+        lenient::relax(&mut tree, checks.root(), checks.targets(), raw.lenient, &mut notes);
     }
     checks.root().check_all(&tree, checks.targets(), &mut faults);
     if !faults.is_empty() {
         return Err(faults.finish(name.to_owned().into(), checks));
     }
     Ok((tree, notes))
-}
-
-/// Applies declared leniency to the top level.
-fn relax(tree: &mut Json<'_>, root: &Node, raw: &RawArgs<'_>, notes: &mut Vec<Note>) {
-    let Json::Object(members) = tree else { return };
-    members.retain_mut(|(key, value)| {
-        let Some(node) = root.property(key) else { return true };
-        if raw.lenient.null_is_absent && matches!(value, Json::Null) && !root.requires(key) {
-            notes.push(Note::new(key, Coercion::NullAsAbsent));
-            return false;
-        }
-        if raw.lenient.stringified
-            && let Json::String(inner) = value
-            && node.wants_container()
-            && let Ok(parsed) = Json::parse(inner)
-        {
-            notes.push(Note::new(key, Coercion::Stringified));
-            *value = parsed.into_owned();
-        }
-        true
-    });
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use super::json::Json;
 use super::rare::Rare;
-use crate::schema::{faults, localized, map_words, walk};
+use crate::schema::{faults, is_secret, localized, map_words, walk};
 
 /// One schema, compiled.
 #[derive(Default)]
@@ -105,7 +105,7 @@ impl Targets {
         let mut node = builder.map(&root);
         let plain = builder.targets(&root);
         let mut hidden = BTreeMap::new();
-        let mut hides = false;
+        let mut hides = builder.hides;
         for (name, _, property) in &mut node.properties {
             if sensitive.contains(name) {
                 property.hide();
@@ -136,6 +136,8 @@ const MAX_NODES: usize = 1 << 17;
 pub(super) struct Builder {
     wanted: BTreeSet<String>,
     built: usize,
+    /// Whether something of it must not be repeated.
+    hides: bool,
 }
 
 impl Builder {
@@ -171,7 +173,7 @@ impl Builder {
         schemas.map(|schema| self.build(schema)).collect()
     }
 
-    fn map(&mut self, map: &Map<String, Value>) -> Node {
+    pub(super) fn map(&mut self, map: &Map<String, Value>) -> Node {
         self.built += 1;
         if self.built > MAX_NODES {
             return Node { never: true, ..Node::anything() };
@@ -200,6 +202,10 @@ impl Builder {
         node.one_of = self.list(map, "oneOf");
         node.all_of = self.list(map, "allOf");
         node.rare = Rare::of(map, self);
+        if is_secret(map) {
+            node.hide();
+            self.hides = true;
+        }
         node
     }
 }

@@ -131,9 +131,17 @@ impl Rare {
         self.pattern_properties.iter().any(|(pattern, _)| pattern.is_match(name))
     }
 
+    /// The patterns of names, in words, where there are any.
+    pub(super) fn forms(&self) -> Option<String> {
+        let forms = self.pattern_properties.iter().map(|(pattern, _)| format!("`{pattern}`"));
+        let forms = forms.collect::<Vec<_>>().join(" or ");
+        (!forms.is_empty()).then_some(forms)
+    }
+
     /// Checks a value against everything here but what nothing else speaks of.
     pub(super) fn check(
         &self,
+        whole: &Node,
         value: &Json<'_>,
         place: &Place<'_>,
         faults: &mut Faults,
@@ -141,7 +149,7 @@ impl Rare {
     ) {
         match value {
             Json::Array(items) => self.check_contained(items, place, faults, check),
-            Json::Object(members) => self.check_named(members, value, place, faults, check),
+            Json::Object(members) => self.check_named(whole, members, value, place, faults, check),
             _ => {}
         }
         if let Some(not) = &self.not
@@ -208,6 +216,7 @@ impl Rare {
 
     fn check_named(
         &self,
+        whole: &Node,
         members: Members<'_, '_>,
         value: &Json<'_>,
         place: &Place<'_>,
@@ -215,7 +224,7 @@ impl Rare {
         check: &Check<'_>,
     ) {
         for (key, member) in members {
-            let inner = Place::key_of(place, key);
+            let inner = whole.place_of(place, key);
             for (pattern, node) in &self.pattern_properties {
                 if pattern.is_match(key) {
                     node.check(member, &inner, faults, check);
@@ -292,7 +301,7 @@ impl Node {
                 let mut known = Known(vec![false; members.len()]);
                 self.mark(value, place, check, &mut known, true);
                 for (index, (key, member)) in members.iter().enumerate() {
-                    let place = Place::key_of(place, key);
+                    let place = self.place_of(place, key);
                     match known.0[index] {
                         true => {}
                         false if node.never => faults.unknown(&place, &self.names()),
@@ -485,6 +494,11 @@ mod tests {
                         "additionalProperties": false }),
                 json!({ "n1": "a" }),
                 "`x.n1` is the string \"a\", but must be an integer",
+            ),
+            (
+                json!({ "patternProperties": { "^\\d+$": {} }, "additionalProperties": false }),
+                json!({ "a": 1 }),
+                "`x.a` has a name that is not known; names match `^\\d+$`",
             ),
             (
                 json!({ "dependentRequired": { "a": ["b"] } }),

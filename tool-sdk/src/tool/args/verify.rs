@@ -164,7 +164,7 @@ impl Node {
         }
         self.check_alternatives(value, place, faults, check);
         if let Some(rare) = &self.rare {
-            rare.check(value, place, faults, check);
+            rare.check(self, value, place, faults, check);
             self.check_unevaluated(value, place, faults, check);
         }
     }
@@ -243,21 +243,30 @@ impl Node {
     }
 
     fn range_words(&self) -> String {
-        if let (Some(low), Some(high), None, None) =
-            (&self.minimum, &self.maximum, &self.above, &self.below)
-        {
+        // Of two bounds on one side, the narrower says all.
+        let at_least = |low: &&Number, above: &Option<Number>| {
+            above.as_ref().is_none_or(|it| Magnitude::from(it).is_below(&(*low).into()))
+        };
+        let at_most = |high: &&Number, below: &Option<Number>| {
+            below.as_ref().is_none_or(|it| Magnitude::from(*high).is_below(&it.into()))
+        };
+        let minimum = self.minimum.as_ref().filter(|low| at_least(low, &self.above));
+        let maximum = self.maximum.as_ref().filter(|high| at_most(high, &self.below));
+        let above = self.above.as_ref().filter(|_| minimum.is_none());
+        let below = self.below.as_ref().filter(|_| maximum.is_none());
+        if let (Some(low), Some(high)) = (minimum, maximum) {
             return match low == high {
                 true => low.to_string(),
                 false => format!("between {low} and {high}"),
             };
         }
         let bounds = [
-            ("at least", &self.minimum),
-            ("more than", &self.above),
-            ("at most", &self.maximum),
-            ("less than", &self.below),
+            ("at least", minimum),
+            ("more than", above),
+            ("at most", maximum),
+            ("less than", below),
         ];
-        let bounds = bounds.into_iter().filter_map(|(words, bound)| Some((words, bound.as_ref()?)));
+        let bounds = bounds.into_iter().filter_map(|(words, bound)| Some((words, bound?)));
         bounds.map(|(words, bound)| format!("{words} {bound}")).collect::<Vec<_>>().join(" and ")
     }
 
@@ -351,12 +360,19 @@ impl Node {
         let count = members.len() as u64;
         self.check_count(count, self.min_properties, self.max_properties, "member", place, faults);
         for (key, member) in members {
-            let place = Place::key_of(place, key);
+            let place = self.place_of(place, key);
             match (self.property(key), &self.additional) {
                 (Some(node), _) => node.check(member, &place, faults, check),
                 (None, _) if self.rare.as_ref().is_some_and(|it| it.knows_by_form(key)) => {}
                 (None, Some(node)) => node.check(member, &place, faults, check),
-                (None, None) if self.closed => faults.unknown(&place, &self.names()),
+                (None, None) if self.closed => match self.rare.as_ref().and_then(|it| it.forms()) {
+                    Some(forms) => {
+                        let words =
+                            format_args!("has a name that is not known; names match {forms}");
+                        faults.add(FaultKind::Unknown, &place, words);
+                    }
+                    None => faults.unknown(&place, &self.names()),
+                },
                 (None, None) => {}
             }
         }
@@ -370,6 +386,15 @@ impl Node {
                 // What it is stands elsewhere, if anywhere.
                 faults.add(FaultKind::Missing, &Place::key_of(place, name), "is required");
             }
+        }
+    }
+
+    /// The place of a member: where nothing may be repeated, a name that the schema does not know
+    /// is part of the value.
+    pub(super) fn place_of<'p>(&self, place: &'p Place<'p>, key: &'p str) -> Place<'p> {
+        match self.sensitive && self.property(key).is_none() {
+            true => Place::secret_of(place),
+            false => Place::key_of(place, key),
         }
     }
 

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use super::check::Checks;
 use super::fault::{Fault, FaultKind, Faults, Place, without_position};
 use super::json::Json;
+use super::lenient;
 use super::numeral::with_whole_numbers;
 use super::seen::Seen;
 use super::usual::{self, Left};
@@ -189,7 +190,12 @@ impl Walk<'_, '_, '_> {
 
     /// The value of the argument `key`, before which the walk stands.
     fn argument(&mut self, key: &str) -> Result<(), Stopped> {
-        let index = match self.params.iter().position(|param| param.name == key) {
+        let takes_hidden = self.raw.lenient.hidden;
+        let known = self
+            .params
+            .iter()
+            .position(|param| param.name == key && (takes_hidden || !param.options.hidden));
+        let index = match known {
             Some(index) => Some(index),
             None => self.by_another_name(key)?,
         };
@@ -202,7 +208,11 @@ impl Walk<'_, '_, '_> {
     /// The parameter by a declared alias; an unknown argument is a fault.
     #[cold]
     fn by_another_name(&mut self, key: &str) -> Result<Option<usize>, Stopped> {
-        match self.params.iter().position(|param| param.options.aliases.contains(&key)) {
+        let takes_hidden = self.raw.lenient.hidden;
+        let known = self.params.iter().position(|param| {
+            param.options.aliases.contains(&key) && (takes_hidden || !param.options.hidden)
+        });
+        match known {
             Some(index) => {
                 self.notes.push(Note::new(self.params[index].name, Coercion::Alias));
                 Ok(Some(index))
@@ -224,7 +234,7 @@ impl Walk<'_, '_, '_> {
     fn value(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
         let first = self.token();
         if !self.seen.insert(index) {
-            return self.twice(key);
+            return self.twice(index, key);
         }
         if first == b'n' && !self.null(index)? {
             return Ok(());
@@ -243,7 +253,14 @@ impl Walk<'_, '_, '_> {
                 self.at = start + length;
                 self.digest(index, start);
                 if !quick.after.is_kept_by(&self.text.as_bytes()[start..self.at]) {
+                    let before = self.faults.mark();
                     self.check(index, start);
+                    if self.faults.mark() != before
+                        && let Some(rest) = self.without_nulls(index, start)
+                    {
+                        self.faults.back_to(before);
+                        self.faults.append(rest);
+                    }
                 }
                 Ok(())
             }
@@ -279,9 +296,19 @@ impl Walk<'_, '_, '_> {
     }
 
     #[cold]
-    fn twice(&mut self, key: &str) -> Result<(), Stopped> {
-        let root = Place::root();
-        self.faults.add(FaultKind::Duplicate, &Place::key_of(&root, key), "comes twice");
+    fn twice(&mut self, index: usize, key: &str) -> Result<(), Stopped> {
+        let (root, param) = (Place::root(), &self.params[index]);
+        let place = Place::key_of(&root, key);
+        let by_alias = self
+            .notes
+            .iter()
+            .any(|note| note.what == Coercion::Alias && note.argument == param.name);
+        let words = match (by_alias, key == param.name) {
+            (false, _) => "comes twice".to_owned(),
+            (true, true) => "comes twice, once by another name".to_owned(),
+            (true, false) => format!("is another name of `{}`, which comes twice", param.name),
+        };
+        self.faults.add(FaultKind::Duplicate, &place, words);
         self.skip().map(drop)
     }
 
@@ -289,7 +316,7 @@ impl Walk<'_, '_, '_> {
     fn check(&mut self, index: usize, start: usize) {
         let name = self.params[index].name;
         let Some(node) = self.checks.root().property(name) else { return };
-        match Json::parse(&self.text[start..self.at]) {
+        match Json::parse_argument(&self.text[start..self.at]) {
             Ok(tree) => node.check_argument(name, &tree, self.checks.targets(), &mut self.faults),
             Err(error) => self.not_strict(name, &error),
         }
@@ -318,23 +345,33 @@ impl Walk<'_, '_, '_> {
         if self.raw.lenient.stringified && self.stringified(index, start) {
             return Ok(());
         }
+        if let Some(rest) = self.without_nulls(index, start) {
+            self.digest(index, start);
+            self.faults.append(rest);
+            return Ok(());
+        }
         let found = self.faults.len();
         self.check(index, start);
         if self.faults.len() == found && self.whole(index, start) {
             return Ok(());
         }
         if self.faults.len() == found {
-            let root = Place::root();
-            let param = &self.params[index];
-            let place = Place::key_of(&root, param.name);
-            let sensitive =
-                self.checks.root().property(param.name).is_some_and(|n| n.is_sensitive());
-            match error {
-                Some(error) if !sensitive => self.faults.decoding(&place, error),
-                _ => self.faults.add(FaultKind::Type, &place, "is not acceptable"),
-            }
+            let mut faults = Faults::default();
+            self.refused(self.params[index].name, error, &mut faults);
+            self.faults.append(faults);
         }
         Ok(())
+    }
+
+    /// A value that only its type refuses.
+    fn refused(&self, name: &str, error: Option<&serde_json::Error>, faults: &mut Faults) {
+        let root = Place::root();
+        let place = Place::key_of(&root, name);
+        let is_sensitive = self.checks.root().property(name).is_some_and(|n| n.is_sensitive());
+        match error {
+            Some(error) if !is_sensitive => faults.decoding(&place, error),
+            _ => faults.add(FaultKind::Type, &place, "is not acceptable"),
+        }
     }
 
     /// Decodes a value with whole numbers that are not written as such; says whether that
@@ -349,15 +386,43 @@ impl Walk<'_, '_, '_> {
         decoded
     }
 
+    /// Decodes a value without the `null`s that stand for what is absent in it, where there are
+    /// any; gives what else is wrong.
+    #[cold]
+    fn without_nulls(&mut self, index: usize, start: usize) -> Option<Faults> {
+        let param = &self.params[index];
+        let targets = self.checks.targets();
+        let node = self.checks.root().property(param.name)?;
+        let mut tree = Json::parse_argument(&self.text[start..self.at]).ok()?;
+        if !self.raw.lenient.null_is_absent
+            || !lenient::without_nulls(&mut tree, &[node], targets, &mut |_| {})
+        {
+            return None;
+        }
+        self.notes.push(Note::new(param.name, Coercion::NullAsAbsent));
+        let mut faults = Faults::default();
+        node.check_argument(param.name, &tree, targets, &mut faults);
+        let text = tree.to_text();
+        let text = with_whole_numbers(&text).unwrap_or(text);
+        if faults.is_empty()
+            && let Err(error) = (param.ty.decode)(&text, self.slots[index])
+        {
+            self.refused(param.name, Some(&error), &mut faults);
+        }
+        Some(faults)
+    }
+
     /// Reads an object or a list that came as a string; says whether that worked.
     fn stringified(&mut self, index: usize, start: usize) -> bool {
         let param = &self.params[index];
         let wants = self.checks.root().property(param.name).is_some_and(|n| n.wants_container());
-        let Ok(Json::String(inner)) = Json::parse(&self.text[start..self.at]) else { return false };
+        let Ok(Json::String(inner)) = Json::parse_argument(&self.text[start..self.at]) else {
+            return false;
+        };
         if !wants {
             return false;
         }
-        let Ok(tree) = Json::parse(&inner) else { return false };
+        let Ok(tree) = Json::parse_argument(&inner) else { return false };
         let Some(node) = self.checks.root().property(param.name) else { return false };
         let mut faults = Faults::default();
         node.check_argument(param.name, &tree, self.checks.targets(), &mut faults);

@@ -88,6 +88,10 @@ impl Tool for &'static FnTool {
         self.table.takes_path(name)
     }
 
+    fn unusable(&self) -> Option<String> {
+        self.table.unusable()
+    }
+
     fn refine(&self, session: &Session) -> Refinement {
         self.table.spec().options.init.map(|init| init(session)).unwrap_or_default()
     }
@@ -148,6 +152,10 @@ impl<S: ToolMethods> Tool for MethodTool<S> {
 
     fn takes_path(&self, name: &str) -> bool {
         self.table.takes_path(name)
+    }
+
+    fn unusable(&self) -> Option<String> {
+        self.table.unusable()
     }
 
     fn refine(&self, session: &Session) -> Refinement {

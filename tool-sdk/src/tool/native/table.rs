@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::{ArgsSpec, ParamSpec, Range, ToolSpec};
+use super::{ArgsSpec, DefaultSpec, ParamSpec, Range, ToolSpec};
 use crate::name::ToolName;
-use crate::schema::{self, Property, Schema};
-use crate::tool::args::Checks;
+use crate::schema::{self, Property, Schema, contradictions};
+use crate::tool::args::{Checks, unkept, unsupported};
 use crate::tool::{Definition, Display, Flags, Source, paths};
 
 /// A tool's constants with what is computed from them at first use.
@@ -77,6 +77,30 @@ impl Table {
         self.param(name).is_some_and(|param| paths::are_in((param.ty.id)()))
     }
 
+    /// Why no call could be right, or what is told would not be held.
+    ///
+    /// What a type's schema says is enforced by the schema alone where the type does not, such as
+    /// a pattern; so it is looked at as a schema from elsewhere is.
+    pub(super) fn unusable(&self) -> Option<String> {
+        let schema = &self.definition().parameters;
+        let is_certain = match &self.spec.args {
+            ArgsSpec::Params(params) => params.iter().all(is_checked_when_compiled),
+            ArgsSpec::Struct(_) => true,
+        };
+        if schema.is_plain() && is_certain {
+            return None;
+        }
+        let root = schema.as_map();
+        let what = unsupported(root)
+            .or_else(|| {
+                contradictions(root)
+                    .first()
+                    .map(|it| format!("{} is wrong: {}", it.path(), it.problem()))
+            })
+            .or_else(|| (!is_certain).then(|| unkept(root).into_iter().next()).flatten());
+        what.map(|what| format!("its schema's {what}"))
+    }
+
     /// The checks that decoding alone does not make.
     #[inline]
     pub(crate) fn checks(&self) -> &Checks {
@@ -98,7 +122,16 @@ fn define(spec: &ToolSpec) -> Definition {
     definition.output = (spec.output)().map(Schema::of_output);
     definition.risk = spec.risk;
     definition.permission = options.permission.map(Into::into);
-    definition.display = Arc::new(display(spec));
+    let mut display = display(spec);
+    display.sensitive.extend(definition.parameters.secrets());
+    if let ArgsSpec::Struct(_) = spec.args {
+        display.primary.iter_mut().chain(&mut display.show).for_each(|name| {
+            if let Some(told) = in_json(name, &definition.parameters) {
+                *name = told;
+            }
+        });
+    }
+    definition.display = Arc::new(display);
     definition.scopes = options.scopes.iter().map(|&scope| scope.into()).collect();
     definition.timeout = options.timeout;
     definition.max_output = options.max_output;
@@ -109,6 +142,36 @@ fn define(spec: &ToolSpec) -> Definition {
     definition.source = Source::Native;
     definition.place = Some(spec.place);
     definition
+}
+
+/// Whether the compiler has seen all that a parameter says beside its type: neither a default that
+/// is computed within bounds, nor two ways of saying which texts are allowed.
+fn is_checked_when_compiled(param: &ParamSpec) -> bool {
+    let options = param.options;
+    let has_choices = !options.choices.is_empty();
+    let is_bounded = options.range.is_some()
+        || options.length.is_some()
+        || options.pattern.is_some()
+        || has_choices;
+    let is_computed = matches!(param.default, Some(DefaultSpec::Value(_)));
+    !(is_computed && is_bounded || has_choices && options.pattern.is_some())
+}
+
+/// The parameter that the field `name` of a struct is, where serde writes it in other letters:
+/// `file_path` as `filePath`.
+fn in_json(name: &str, parameters: &Schema) -> Option<String> {
+    let letters = |name: &str| -> String {
+        name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+    };
+    if parameters.property(name).is_some() {
+        return None;
+    }
+    let wanted = letters(name.strip_prefix("r#").unwrap_or(name));
+    let mut alike = parameters.properties().filter(|(known, _)| letters(known) == wanted);
+    match (alike.next(), alike.next()) {
+        (Some((known, _)), None) => Some(known.to_owned()),
+        _ => None,
+    }
 }
 
 /// The schema of all parameters, also of those that models are not told about.

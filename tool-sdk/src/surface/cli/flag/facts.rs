@@ -33,6 +33,7 @@ fn bounds(min: Option<&Value>, max: Option<&Value>, of: &str) -> Option<String> 
         (None, None) => None,
         (Some(min), None) => Some(format!("at least {min} {of}")),
         (None, Some(max)) => Some(format!("at most {max} {of}")),
+        (Some(min), Some(max)) if min == max => Some(format!("exactly {min} {of}")),
         (Some(min), Some(max)) => Some(format!("{min} to {max} {of}")),
     }
 }
@@ -67,6 +68,11 @@ mod tests {
             json!({"type": "string", "minLength": 1, "maxLength": 9}),
             false,
             "1 to 9 characters",
+        );
+        check_facts(
+            json!({"type": "array", "minItems": 2, "maxItems": 2}),
+            false,
+            "exactly 2 items",
         );
         check_facts(json!({"type": "array", "minItems": 2}), false, "at least 2 items");
         check_facts(json!({"type": "string", "pattern": "^a"}), false, "matches `^a`");

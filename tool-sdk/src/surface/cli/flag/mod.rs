@@ -17,7 +17,7 @@ use self::facts::choices;
 pub(super) use self::facts::facts;
 use self::kind::Kind;
 use super::{grammar, style};
-use crate::schema::Schema;
+use crate::schema::{Schema, walk};
 use crate::tool::Definition;
 
 /// A parameter that can be given as a flag.
@@ -43,27 +43,56 @@ pub(super) struct Flag<'a> {
 pub(super) fn flags(definition: &Definition) -> Vec<Flag<'_>> {
     let schema = &definition.parameters;
     let mut flags: Vec<Flag<'_>> = Vec::new();
-    for (name, property) in schema.properties().filter(|(name, _)| can_be_a_flag(name)) {
+    let named = schema.properties().chain(of_forms(schema));
+    for (name, property) in named.filter(|(name, _)| can_be_a_flag(name)) {
+        let kind = Kind::of(property, schema.as_map(), 0);
+        if let Some(known) = flags.iter_mut().find(|flag| flag.name == name) {
+            if known.kind != kind {
+                known.kind = Kind::Json;
+            }
+            continue;
+        }
         let long = long_name(schema, name);
         let alias = Some(prefixed(name.to_owned(), &long)).filter(|alias| *alias != long);
         let taken = |wanted: &str| {
             flags.iter().any(|flag| flag.long == wanted || flag.alias.as_deref() == Some(wanted))
         };
-        if taken(&long) {
-            continue;
-        }
+        let is_own = |wanted: &str| !taken(wanted) && !grammar::RESERVED.contains(&wanted);
+        let (long, alias) = match (taken(&long), is_own(name)) {
+            (false, _) => (long, alias),
+            (true, true) => (name.to_owned(), None),
+            (true, false) => continue,
+        };
         flags.push(Flag {
             id: format!("parameter {name}"),
             name,
             alias: alias.filter(|alias| !taken(alias)),
             long,
-            kind: Kind::of(property, schema.as_map(), 0),
+            kind,
             schema: property,
             required: schema.is_required(name),
             sensitive: definition.display.sensitive.iter().any(|secret| secret == name),
         });
     }
     flags
+}
+
+/// The properties of the forms that the arguments may have.
+fn of_forms(schema: &Schema) -> impl Iterator<Item = (&str, &Value)> {
+    let root = schema.as_map();
+    let forms = ["oneOf", "anyOf"].into_iter().filter_map(|keyword| root.get(keyword)?.as_array());
+    let target = |form: &'_ Value| -> Option<String> {
+        Some(form.get("$ref")?.as_str()?.strip_prefix('#')?.to_owned())
+    };
+    forms
+        .flatten()
+        .filter_map(move |form| match target(form) {
+            Some(pointer) => walk::at(root, &pointer),
+            None => Some(form),
+        })
+        .filter_map(|form| form.get("properties")?.as_object())
+        .flatten()
+        .map(|(name, property)| (name.as_str(), property))
 }
 
 fn can_be_a_flag(name: &str) -> bool {
@@ -216,6 +245,26 @@ mod tests {
             &["arg-json", "arg-mode", "arg-root", "arg-state-dir", "arg-help"],
         );
         check_flags(json!({"arg-mode": {}, "mode": {}}), &["arg-mode"]);
+    }
+
+    #[test]
+    fn a_name_that_another_parameter_has_taken_is_spelt_as_it_is() {
+        check_flags(json!({"mode": {}, "arg_mode": {}}), &["arg-mode", "arg_mode"]);
+    }
+
+    #[test]
+    fn each_form_of_the_arguments_has_its_flags() {
+        let form = |kind: &str, field: &str, of: &str| json!({"type": "object", "properties": {"kind": {"const": kind}, field: {"type": of}}});
+        let mut definition = toy::definition("t", json!({}));
+        definition.parameters = Schema::from_value(json!({
+            "type": "object",
+            "oneOf": [form("A", "x", "integer"), form("B", "x", "string"), {"$ref": "#/$defs/C"}],
+            "$defs": {"C": form("C", "y", "boolean")},
+        }))
+        .unwrap();
+        let flags = flags(&definition);
+        let kinds: Vec<_> = flags.iter().map(|flag| (flag.name, flag.kind.clone())).collect();
+        assert_eq!(kinds, [("kind", Kind::Text), ("x", Kind::Json), ("y", Kind::Boolean)]);
     }
 
     #[test]

@@ -145,7 +145,10 @@ impl<'w> Words<'w> {
             let value = match inline {
                 Some(_) if word.to_str().is_none() => Some(word.as_os_str()),
                 Some(value) => Some(OsStr::new(value)),
-                None => next_value(rest, self.flags[at].is_switch()),
+                None => match self.flag_behind(at, rest, command) {
+                    Some(fault) => return self.faults.push(fault),
+                    None => next_value(rest, self.flags[at].is_switch()),
+                },
             };
             return self.flag(at, value);
         }
@@ -160,6 +163,41 @@ impl<'w> Words<'w> {
                 self.options.push(std::iter::once(word).chain(rest.next()).collect());
             }
             Some(_) => self.options.push(vec![word]),
+        }
+    }
+
+    /// What is wrong where another flag stands behind one that needs a value: most likely the
+    /// value was forgotten.
+    fn flag_behind(
+        &self,
+        at: usize,
+        rest: &std::slice::Iter<'_, OsString>,
+        command: &Command,
+    ) -> Option<Fault> {
+        let flag = &self.flags[at];
+        let next = rest.as_slice().first()?.to_str()?;
+        let name = next.strip_prefix("--")?.split('=').next().unwrap_or_default();
+        let is_known = self.flags.iter().any(|flag| flag.is_called(name))
+            || takes_value(command, name).is_some();
+        (is_known && !flag.is_switch()).then(|| {
+            let message = format!(
+                "`{}` has no value; write `--{}={}` if that is its value",
+                flag.name,
+                flag.long(),
+                shown(OsStr::new(next))
+            );
+            Fault::new(FaultKind::Malformed, format!("/{}", flag.name), message)
+        })
+    }
+
+    /// Says of names without a flag that the tool takes other names than those that it tells.
+    pub(super) fn tell_of_free_names(&mut self) {
+        let unknown = self.faults.iter_mut().filter(|it| it.kind == FaultKind::Unknown);
+        for fault in unknown {
+            let name = fault.pointer.trim_start_matches('/');
+            fault.message = format!(
+                "`{name}` has no flag; the tool takes names of your choice, so write all as JSON"
+            );
         }
     }
 

@@ -85,7 +85,23 @@ fn a_value_of_another_kind_is_sent_as_text() {
 fn values_may_look_like_options() {
     check(&["--text", "-x", "--tags", "-y", "--tags=-z"], r#"{"text":"-x","tags":["-y","-z"]}"#);
     check(&["--text=--loud", "--loud"], r#"{"text":"--loud","loud":true}"#);
-    check(&["--text", "--json"], r#"{"text":"--json"}"#);
+    check(&["--text", "--no-such"], r#"{"text":"--no-such"}"#);
+}
+
+// Else a forgotten value takes a rule that denies.
+#[test]
+fn a_flag_that_is_known_is_no_value() {
+    for (words, message) in [
+        (
+            &["--text", "--json"][..],
+            "`text` has no value; write `--text=--json` if that is its value",
+        ),
+        (&["--text", "--deny", "x"], "`text` has no value; write `--text=--deny`"),
+        (&["--tags", "--count", "1"], "`tags` has no value; write `--tags=--count`"),
+    ] {
+        check_faults(words, &[message]);
+    }
+    check(&["--text=--json"], r#"{"text":"--json"}"#);
 }
 
 #[test]

@@ -3,13 +3,14 @@
 #[cfg(feature = "mcp")]
 mod agree;
 mod by_schema;
+mod odd;
 
 use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::*;
-use crate::call::Lenient;
+use crate::call::{Coercion, Lenient};
 use crate::schema::Schema;
 use crate::tool::native::{DefaultSpec, ParamOptions, ParamSpec, Range, ToolSpec, filled};
 use crate::tool::{ArgsSpec, param_type, struct_type};
@@ -168,6 +169,8 @@ fn wrong_types_are_named_with_what_came_and_what_is_wanted() {
             "`spot` is not acceptable: the key \"line\" comes twice",
         ),
         (r#"{"path":"a","path":"b"}"#, "`path` comes twice"),
+        (r#"{"path":"a","file":"b"}"#, "`file` is another name of `path`, which comes twice"),
+        (r#"{"file":"a","path":"b"}"#, "`path` comes twice, once by another name"),
     ] {
         assert_eq!(faults(text), [words], "{text}");
     }

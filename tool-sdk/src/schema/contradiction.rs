@@ -1,0 +1,112 @@
+//! What a schema says that no value can keep.
+//!
+//! **Invariant:** what is found is wrong whatever is sent; what is not found may still be.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::{SchemaError, walk};
+
+/// Bounds that must not cross.
+const BOUNDS: [(&str, &str); 5] = [
+    ("minimum", "maximum"),
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+    ("minContains", "maxContains"),
+];
+
+/// Bounds that must not even meet, because one of them is no part of the range.
+const OPEN_BOUNDS: [(&str, &str); 3] = [
+    ("exclusiveMinimum", "maximum"),
+    ("minimum", "exclusiveMaximum"),
+    ("exclusiveMinimum", "exclusiveMaximum"),
+];
+
+/// Every place of a schema where nothing fits, in the order in which they are written.
+pub(crate) fn contradictions(root: &Map<String, Value>) -> Vec<SchemaError> {
+    let mut found = Vec::new();
+    within(root, "", 0, &mut found);
+    found
+}
+
+fn within(schema: &Map<String, Value>, path: &str, depth: usize, found: &mut Vec<SchemaError>) {
+    if depth > super::check::MAX_DEPTH {
+        return;
+    }
+    let number = |keyword| walk::get(schema, keyword).and_then(Value::as_f64);
+    let crossed = BOUNDS.iter().map(|bounds| (bounds, false));
+    let met = OPEN_BOUNDS.iter().map(|bounds| (bounds, true));
+    for ((least, most), open) in crossed.chain(met) {
+        if let (Some(low), Some(high)) = (number(least), number(most))
+            && (low > high || open && low >= high)
+        {
+            let (low, high) = (&schema[*least], &schema[*most]);
+            let problem = format_args!("nothing has `{least}` {low} and `{most}` {high}");
+            found.push(SchemaError::new(path, problem));
+        }
+    }
+    if walk::get(schema, "enum").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        found.push(SchemaError::new(path, "`enum` lists no value"));
+    }
+    for name in refused(schema) {
+        let problem = format_args!("`{name}` is required, but nothing of that name may be there");
+        found.push(SchemaError::new(path, problem));
+    }
+    walk::each(schema, &mut |keyword, step, inner| {
+        // What is never kept is what these two may be about.
+        if let Value::Object(inner) = inner
+            && !matches!(keyword, "not" | "if")
+        {
+            within(inner, &format!("{path}{step}"), depth + 1, found);
+        }
+    });
+}
+
+/// The names that an object requires and refuses.
+fn refused(schema: &Map<String, Value>) -> Vec<&str> {
+    let is_closed = walk::get(schema, "additionalProperties") == Some(&Value::Bool(false));
+    if !is_closed || walk::has(schema, &["patternProperties"]) {
+        return Vec::new();
+    }
+    let named: BTreeSet<&str> = match walk::get(schema, "properties") {
+        Some(Value::Object(properties)) => properties.keys().map(String::as_str).collect(),
+        _ => BTreeSet::new(),
+    };
+    walk::required(schema).filter(|name| !named.contains(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_no_value_keeps_is_found_where_it_stands() {
+        for (schema, expected) in [
+            (json!({ "minimum": 1, "maximum": 1 }), None),
+            (
+                json!({ "minimum": 5, "maximum": 1 }),
+                Some("at /properties/x: nothing has `minimum` 5 and `maximum` 1"),
+            ),
+            (
+                json!({ "items": { "exclusiveMinimum": 1, "maximum": 1 } }),
+                Some("at /properties/x/items: nothing has `exclusiveMinimum` 1 and `maximum` 1"),
+            ),
+            (json!({ "enum": [] }), Some("at /properties/x: `enum` lists no value")),
+            (
+                json!({ "properties": {}, "required": ["zz"], "additionalProperties": false }),
+                Some("at /properties/x: `zz` is required, but nothing of that name may be there"),
+            ),
+            (json!({ "properties": {}, "required": ["zz"] }), None),
+            (json!({ "not": { "enum": [] } }), None),
+        ] {
+            let root = json!({ "type": "object", "properties": { "x": schema } });
+            let found = contradictions(root.as_object().unwrap());
+            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+            assert_eq!(found.first().map(String::as_str), expected, "{root}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether a schema takes what it says of itself: its defaults, and one of its choices at least.
+
+use serde_json::{Map, Value};
+
+use super::fault::{Faults, Place};
+use super::json::Json;
+use super::lenient::without_nulls;
+use super::node::{Builder, Node, Targets};
+use crate::schema::{localized, walk};
+
+/// Each place where it does not, with what is wrong there.
+pub(crate) fn unkept(root: &Map<String, Value>) -> Vec<String> {
+    let root = localized(root);
+    let (_, targets) = Targets::compile(&root, &[]);
+    let mut found = Vec::new();
+    within(&root, "", &targets, &mut found);
+    found
+}
+
+fn within(schema: &Map<String, Value>, path: &str, targets: &Targets, found: &mut Vec<String>) {
+    if let Some(default) = walk::get(schema, "default") {
+        let first = faults(schema, "default", default, targets).first_message().map(str::to_owned);
+        found.extend(first.map(|fault| format!("{path} is wrong: {fault}")));
+    }
+    if let Some(Value::Array(values)) = walk::get(schema, "enum")
+        && !values.is_empty()
+        && values.iter().all(|value| !faults(schema, "enum", value, targets).is_empty())
+    {
+        found.push(format!("{path} is wrong: none of its choices is allowed by the rest of it"));
+    }
+    walk::each(schema, &mut |_, step, inner| {
+        if let Value::Object(inner) = inner {
+            within(inner, &format!("{path}{step}"), targets, found);
+        }
+    });
+}
+
+/// What is wrong with a value by this schema. `null` stands for what is absent: a default is
+/// written as its type writes itself.
+fn faults(schema: &Map<String, Value>, name: &str, value: &Value, targets: &Targets) -> Faults {
+    let mut faults = Faults::default();
+    let node: Node = Builder::default().map(schema);
+    let text = value.to_string();
+    let root = Place::root();
+    match Json::parse(&text) {
+        Ok(mut tree) => {
+            without_nulls(&mut tree, &[&node], targets, &mut |_| {});
+            node.check_argument(name, &tree, targets, &mut faults);
+        }
+        Err(error) => faults.decoding(&Place::key_of(&root, name), &error),
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn defaults_and_choices_are_held_against_the_rest() {
+        for (x, expected) in [
+            (json!({ "type": "integer", "maximum": 2, "default": 2 }), None),
+            (
+                json!({ "type": "integer", "maximum": 2, "default": 9 }),
+                Some("/properties/x is wrong: `default` is 9, but must be at most 2"),
+            ),
+            (
+                json!({ "type": "array", "items": { "$ref": "#/$defs/a", "default": "A" } }),
+                Some(
+                    "/properties/x/items is wrong: `default` is the string \"A\", but must match the pattern ^[a-z]+$",
+                ),
+            ),
+            (
+                json!({ "type": "string", "enum": ["a"], "pattern": "^b$" }),
+                Some("/properties/x is wrong: none of its choices is allowed by the rest of it"),
+            ),
+            (
+                json!({
+                    "type": "object", "properties": { "a": { "type": "string" } },
+                    "additionalProperties": false, "default": { "a": null },
+                }),
+                None,
+            ),
+        ] {
+            let root = json!({
+                "type": "object",
+                "properties": { "x": x },
+                "$defs": { "a": { "type": "string", "pattern": "^[a-z]+$" } },
+            });
+            let found = unkept(root.as_object().unwrap());
+            assert_eq!(found.first().map(String::as_str), expected, "{root}");
+        }
+    }
+}
