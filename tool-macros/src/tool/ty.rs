@@ -36,11 +36,31 @@ pub(super) fn kind(ty: &Type) -> Result<Kind<'_>, Refusal> {
     }
     match generic(ty) {
         Some((name, None)) if name == "Context" => Ok(Kind::Owned),
-        Some((name, Some(_))) if name == "State" => Ok(Kind::Owned),
+        Some((name, Some(inner))) if name == "State" => lent_by_the_host(inner),
         Some((name, Some(inner))) if name == "Args" => Ok(Kind::Args(inner)),
         Some((name, Some(inner))) if name == "Option" && is_str(inner) => Ok(Kind::OptionStr),
+        Some((name, Some(inner))) if name == "Option" && is_whole(inner) => {
+            let help = "take it without the `Option`; what it holds may be an `Option`";
+            Err((inner.to_token_stream(), "must not be an `Option` of this", help))
+        }
         _ => owned(ty),
     }
+}
+
+/// `State` of `inner`.
+fn lent_by_the_host(inner: &Type) -> Result<Kind<'static>, Refusal> {
+    match bare(inner) {
+        Type::TraitObject(_) => {
+            let help = "write `State<Box<dyn Trait + Send + Sync>>`, and lend such a box";
+            Err((inner.to_token_stream(), "must hold a value of known size", help))
+        }
+        _ => Ok(Kind::Owned),
+    }
+}
+
+/// Whether `ty` is there for every call, or not at all: `State<T>` or `Args<T>`.
+fn is_whole(ty: &Type) -> bool {
+    matches!(generic(ty), Some((name, Some(_))) if name == "State" || name == "Args")
 }
 
 fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
@@ -61,20 +81,28 @@ fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
             let and = reference.and_token.to_token_stream();
             Err((and, "must not be a slice", "take a `Vec`, such as `Vec<String>`"))
         }
+        _ if is_whole(&reference.elem) => {
+            let and = reference.and_token.to_token_stream();
+            Err((and, "must not be a reference", "leave the `&` out; it is cheap to take"))
+        }
+        _ if generic(&reference.elem).is_some_and(|(name, _)| name == "String") => {
+            let text = reference.elem.to_token_stream();
+            Err((text, "must not be a reference to a `String`", "write `&str`"))
+        }
         _ => Ok(Kind::Borrowed(&reference.elem)),
     }
 }
 
-/// The context that `ty` borrows, however it does.
-pub(super) fn lent(ty: &Type) -> Option<&Type> {
-    match bare(ty) {
-        Type::Reference(reference) => Some(&*reference.elem)
-            .filter(|inner| generic(inner).is_some_and(|(name, _)| name == "Context")),
-        _ => None,
-    }
-}
-
 fn owned(ty: &Type) -> Result<Kind<'_>, Refusal> {
+    let unsized_help = match bare(ty) {
+        Type::Slice(_) => Some("take a `Vec`, such as `Vec<String>`"),
+        Type::TraitObject(_) => Some("name the type that the model sends"),
+        Type::Path(path) if path.path.is_ident("str") => Some("write `&str`"),
+        _ => None,
+    };
+    if let Some(help) = unsized_help {
+        return Err((ty.to_token_stream(), "must have a known size", help));
+    }
     match borrow(ty) {
         Some(token) => {
             Err((token, "must not borrow", "take an owned type, such as `String`, or `&str`"))
@@ -123,6 +151,18 @@ pub(super) fn impl_trait(ty: &Type) -> Option<TokenStream> {
     find(ty.to_token_stream(), &|token| is_ident(token, "impl"))
 }
 
+/// Where `ty` says that it is a future.
+pub(super) fn future(ty: &Type) -> Option<TokenStream> {
+    find(ty.to_token_stream(), &|token| is_ident(token, "Future"))
+}
+
+/// Whether `ty` speaks of what a model does not send, however wrongly.
+pub(super) fn is_of_the_call(ty: &Type) -> bool {
+    const WORDS: [&str; 4] = ["Context", "State", "Args", "RawArgs"];
+    let is_word = |token: &TokenTree| WORDS.iter().any(|word| is_ident(token, word));
+    find(ty.to_token_stream(), &is_word).is_some()
+}
+
 /// Whether `ty` is spelt `Option<_>`.
 pub(super) fn is_option(ty: &Type) -> bool {
     matches!(generic(ty), Some((name, Some(_))) if name == "Option")
@@ -138,20 +178,24 @@ pub(super) fn word(ty: &Type) -> Option<String> {
 
 /// Whether `word` is a primitive integer.
 pub(super) fn is_int(word: &str) -> bool {
-    matches!(
-        word,
-        "u8" | "u16"
-            | "u32"
-            | "u64"
-            | "u128"
-            | "usize"
-            | "i8"
-            | "i16"
-            | "i32"
-            | "i64"
-            | "i128"
-            | "isize"
-    )
+    int_bounds(word).is_some()
+}
+
+/// The least and the greatest value of the primitive integer `word`, as far as `i128` goes.
+pub(super) fn int_bounds(word: &str) -> Option<(i128, i128)> {
+    Some(match word {
+        "u8" => (0, u8::MAX.into()),
+        "u16" => (0, u16::MAX.into()),
+        "u32" => (0, u32::MAX.into()),
+        "u64" | "usize" => (0, u64::MAX.into()),
+        "u128" => (0, i128::MAX),
+        "i8" => (i8::MIN.into(), i8::MAX.into()),
+        "i16" => (i16::MIN.into(), i16::MAX.into()),
+        "i32" => (i32::MIN.into(), i32::MAX.into()),
+        "i64" | "isize" => (i64::MIN.into(), i64::MAX.into()),
+        "i128" => (i128::MIN, i128::MAX),
+        _ => return None,
+    })
 }
 
 /// Whether `word` is a primitive float.
@@ -235,6 +279,15 @@ mod tests {
             ("tool_sdk::Args<Search>", "args"),
             ("&Context", "borrowed"),
             ("&[String]", "must not be a slice"),
+            ("&State<Db>", "must not be a reference"),
+            ("&String", "must not be a reference to a `String`"),
+            ("Option<State<Db>>", "must not be an `Option` of this"),
+            ("Option<Args<Search>>", "must not be an `Option` of this"),
+            ("State<dyn Db>", "must hold a value of known size"),
+            ("State<Box<dyn Db>>", "owned"),
+            ("str", "must have a known size"),
+            ("[u8]", "must have a known size"),
+            ("dyn Any", "must have a known size"),
             ("State<Db>", "owned"),
             ("Context", "owned"),
             ("&mut Vec<u8>", "must not be `&mut`"),
