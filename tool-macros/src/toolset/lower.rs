@@ -119,7 +119,7 @@ fn unique(tool: &Tool, names: &mut HashMap<String, Ident>, diag: &mut Diagnostic
     for (name, claim) in written {
         match names.get(&name.to_lowercase()) {
             Some(first) if *first != tool.ident => {
-                let is_own = *name == tool.ident.unraw().to_string();
+                let is_own = tool.ident.unraw() == name;
                 let help = match is_own {
                     true => "add `name = \"..\"` to one of them",
                     false => "write another name",
