@@ -93,6 +93,9 @@ impl Params {
         refuse_cfg(param, diag);
         refuse_foreign(param, diag);
         refuse_misspelt(param, diag);
+        if ty::is_unsized(&param.ty) {
+            diag.left_to_rustc();
+        }
         let kind = match ty::kind(&param.ty) {
             Ok(kind) => kind,
             Err((at, what, help)) => {

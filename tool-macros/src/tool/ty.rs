@@ -36,7 +36,7 @@ pub(super) fn kind(ty: &Type) -> Result<Kind<'_>, Refusal> {
     }
     match generic(ty) {
         Some((name, None)) if name == "Context" => Ok(Kind::Owned),
-        Some((name, Some(inner))) if name == "State" => lent_by_the_host(inner),
+        Some((name, Some(_))) if name == "State" => Ok(Kind::Owned),
         Some((name, Some(inner))) if name == "Args" => Ok(Kind::Args(inner)),
         Some((name, Some(inner))) if name == "Option" && is_str(inner) => Ok(Kind::OptionStr),
         Some((name, Some(inner))) if name == "Option" && is_whole(inner) => {
@@ -44,17 +44,6 @@ pub(super) fn kind(ty: &Type) -> Result<Kind<'_>, Refusal> {
             Err((inner.to_token_stream(), "must not be an `Option` of this", help))
         }
         _ => owned(ty),
-    }
-}
-
-/// `State` of `inner`.
-fn lent_by_the_host(inner: &Type) -> Result<Kind<'static>, Refusal> {
-    match bare(inner) {
-        Type::TraitObject(_) => {
-            let help = "write `State<Box<dyn Trait + Send + Sync>>`, and lend such a box";
-            Err((inner.to_token_stream(), "must hold a value of known size", help))
-        }
-        _ => Ok(Kind::Owned),
     }
 }
 
@@ -94,15 +83,6 @@ fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
 }
 
 fn owned(ty: &Type) -> Result<Kind<'_>, Refusal> {
-    let unsized_help = match bare(ty) {
-        Type::Slice(_) => Some("take a `Vec`, such as `Vec<String>`"),
-        Type::TraitObject(_) => Some("name the type that the model sends"),
-        Type::Path(path) if path.path.is_ident("str") => Some("write `&str`"),
-        _ => None,
-    };
-    if let Some(help) = unsized_help {
-        return Err((ty.to_token_stream(), "must have a known size", help));
-    }
     match borrow(ty) {
         Some(token) => {
             Err((token, "must not borrow", "take an owned type, such as `String`, or `&str`"))
@@ -149,6 +129,17 @@ fn elided(tokens: TokenStream) -> Option<TokenStream> {
 /// Where `impl Trait` stands in `ty`.
 pub(super) fn impl_trait(ty: &Type) -> Option<TokenStream> {
     find(ty.to_token_stream(), &|token| is_ident(token, "impl"))
+}
+
+/// Whether `ty` has no size that is known, which rustc says itself where the function takes it.
+pub(super) fn is_unsized(ty: &Type) -> bool {
+    match bare(ty) {
+        Type::Slice(_) | Type::TraitObject(_) => true,
+        Type::Path(path) if path.path.is_ident("str") => true,
+        _ => {
+            matches!(generic(ty), Some((name, Some(inner))) if name == "State" && is_unsized(inner))
+        }
+    }
 }
 
 /// Where `ty` says that it is a future.
@@ -283,11 +274,7 @@ mod tests {
             ("&String", "must not be a reference to a `String`"),
             ("Option<State<Db>>", "must not be an `Option` of this"),
             ("Option<Args<Search>>", "must not be an `Option` of this"),
-            ("State<dyn Db>", "must hold a value of known size"),
             ("State<Box<dyn Db>>", "owned"),
-            ("str", "must have a known size"),
-            ("[u8]", "must have a known size"),
-            ("dyn Any", "must have a known size"),
             ("State<Db>", "owned"),
             ("Context", "owned"),
             ("&mut Vec<u8>", "must not be `&mut`"),

@@ -6,7 +6,7 @@ fn read_file(
     /// The path.
     path: String,
 ) -> String {
-    String::new()
+    path
 }
 
 fn main() {}

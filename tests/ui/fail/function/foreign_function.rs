@@ -3,7 +3,7 @@ use tool_sdk::tool;
 unsafe extern "C" {
     /// Read a file.
     #[tool(read)]
-    safe fn read_file();
+    fn read_file();
 }
 
 fn main() {}

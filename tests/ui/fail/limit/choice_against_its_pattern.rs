@@ -7,7 +7,7 @@ fn read_file(
     #[arg(choices("a"), pattern = "^b$")]
     path: String,
 ) -> String {
-    String::new()
+    path
 }
 
 fn main() {}

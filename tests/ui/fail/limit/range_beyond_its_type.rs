@@ -7,7 +7,7 @@ fn read_file(
     #[arg(range = 300..=400)]
     count: u8,
 ) -> String {
-    String::new()
+    count.to_string()
 }
 
 fn main() {}

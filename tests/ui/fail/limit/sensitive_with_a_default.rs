@@ -7,7 +7,7 @@ fn read_file(
     #[arg(sensitive, default = "guest")]
     token: String,
 ) -> String {
-    String::new()
+    token
 }
 
 fn main() {}

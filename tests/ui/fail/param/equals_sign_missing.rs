@@ -7,7 +7,7 @@ fn read_file(
     #[arg(default 5)]
     count: u32,
 ) -> String {
-    String::new()
+    count.to_string()
 }
 
 fn main() {}

@@ -6,7 +6,7 @@ fn read_file(
     /// How many.
     count: u32,
 ) -> String {
-    String::new()
+    count.to_string()
 }
 
 fn main() {}

@@ -250,7 +250,6 @@ fn forms_of_parameters() {
         ("Option<State<u8>>", "must not be an `Option` of this"),
         ("Option<Args<T>>", "must not be an `Option` of this"),
         ("&State<u8>", "must not be a reference"),
-        ("State<dyn Any>", "must hold a value of known size"),
         ("Option<&Context>", "must not borrow"),
         ("RawArgs<'_>", "must not borrow"),
     ] {
