@@ -72,6 +72,16 @@ impl Key {
         Self { name, shape: Shape::None, form: help, repeatable: true }
     }
 
+    /// What it is called.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether there is such an item.
+    pub(crate) const fn is_written(&self) -> bool {
+        !matches!(self.shape, Shape::None)
+    }
+
     /// Allows the key more than once.
     pub(crate) const fn repeatable(mut self) -> Self {
         self.repeatable = true;
@@ -89,8 +99,13 @@ pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
                 Err(error) => skip(input, error, diag),
             }
             if !input.is_empty() && input.parse::<Token![,]>().is_err() {
-                let error = input.error("expected `,`\nhelp: separate items with commas");
+                let help = "write `,` between items, and `=` before a value";
+                let error = input.error(format_args!("expected `,`\nhelp: {help}"));
                 skip(input, error, diag);
+                // What follows may have been meant as its value.
+                if let Some(item @ Item { value: Value::Flag, .. }) = items.last_mut() {
+                    item.value = Value::Broken;
+                }
                 let _: Option<Token![,]> = input.parse()?;
             }
         }
@@ -207,9 +222,17 @@ fn has_shape(item: &Item, key: &Key, diag: &mut Diagnostics) -> bool {
             Shape::List => "must have a list",
             Shape::None => "must not be there",
         };
-        diag.error(&item.key, format_args!("`{}` {what}", key.name), instead(key.form));
+        let help = if is_denied(item, key) { "remove it".to_owned() } else { instead(key.form) };
+        diag.error(&item.key, format_args!("`{}` {what}", key.name), help);
     }
     written == key.shape
+}
+
+/// Whether a flag is written in order to say that it is not set.
+fn is_denied(item: &Item, key: &Key) -> bool {
+    key.shape == Shape::Flag
+        && matches!(&item.value, Value::Expr(expr)
+            if matches!(literal(expr), Some(Lit::Bool(value)) if !value.value))
 }
 
 fn instead(form: &str) -> String {
@@ -253,9 +276,10 @@ impl<'i> Items<'i> {
         let mut strings = Vec::new();
         for (item, known) in self.all(key) {
             if let Value::Expr(expr) = &item.value {
-                match string(expr) {
-                    Some(literal) => strings.push(literal.clone()),
-                    None => diag.error(
+                match (string(expr), literal(expr)) {
+                    (Some(literal), _) => strings.push(literal.clone()),
+                    (None, Some(Lit::Verbatim(_))) => diag.left_to_rustc(),
+                    _ => diag.error(
                         expr,
                         format_args!("`{key}` must be a string literal"),
                         instead(known.form),

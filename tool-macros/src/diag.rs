@@ -37,9 +37,11 @@ impl Diagnostics {
         self.errors.is_empty() && !self.is_left_to_rustc
     }
 
-    /// The mistakes as compile errors.
+    /// The mistakes as compile errors, in the order of the source.
     pub(crate) fn to_tokens(&self) -> TokenStream {
-        self.errors.iter().map(syn::Error::to_compile_error).collect()
+        let mut errors: Vec<_> = self.errors.iter().collect();
+        errors.sort_by_key(|error| place(error));
+        errors.into_iter().map(syn::Error::to_compile_error).collect()
     }
 
     /// The mistakes as texts, in order.
@@ -47,6 +49,15 @@ impl Diagnostics {
     pub(crate) fn messages(&self) -> Vec<String> {
         self.errors.iter().map(ToString::to_string).collect()
     }
+}
+
+/// The line and column of a mistake, which only the compiler knows.
+fn place(error: &syn::Error) -> (usize, usize) {
+    if !proc_macro::is_available() {
+        return (0, 0);
+    }
+    let at = error.span().unwrap();
+    (at.line(), at.column())
 }
 
 /// A mistake and the way out, as one message; rustc lines `help` up under `error`.

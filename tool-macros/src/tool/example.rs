@@ -1,8 +1,11 @@
 //! Every rule about examples: a model copies what it sees.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use syn::LitStr;
 
+use super::limit;
 use super::param::Params;
 use crate::attr::Items;
 use crate::diag::{Diagnostics, expected_one_of};
@@ -24,7 +27,11 @@ pub(super) fn lower(items: &Items<'_>, params: &Params, diag: &mut Diagnostics) 
 fn object(literal: &LitStr, diag: &mut Diagnostics) -> Option<Map<String, Value>> {
     let help = r##"write an object, such as `r#"{"path": "a.txt"}"#`"##;
     match serde_json::from_str(&literal.value()) {
-        Ok(Value::Object(arguments)) => return Some(arguments),
+        Ok(Value::Object(arguments)) => {
+            let text = literal.value();
+            let Some(key) = repeated(&text) else { return Some(arguments) };
+            diag.error(literal, format_args!("duplicate `{key}` in `example`"), "keep one of them");
+        }
         Ok(_) => diag.error(literal, "`example` must be a JSON object", help),
         Err(error) => {
             diag.error(literal, format_args!("`example` must be a JSON object: {error}"), help);
@@ -34,7 +41,8 @@ fn object(literal: &LitStr, diag: &mut Diagnostics) -> Option<Map<String, Value>
 }
 
 fn fits(arguments: &Map<String, Value>, params: &Params, literal: &LitStr, diag: &mut Diagnostics) {
-    let keys = || params.sent.iter().map(|param| param.key.as_str());
+    let shown = || params.sent.iter().filter(|param| !param.is_hidden);
+    let keys = || shown().map(|param| param.key.as_str());
     let is_unknown = |argument: &&String| !keys().any(|key| key == *argument);
     let unknown: Vec<&String> = arguments.keys().filter(is_unknown).collect();
     for argument in &unknown {
@@ -45,14 +53,72 @@ fn fits(arguments: &Map<String, Value>, params: &Params, literal: &LitStr, diag:
         // What is missing may be there under the wrong name.
         return;
     }
-    for param in &params.sent {
+    for param in shown() {
+        let given = arguments.get(&param.key);
+        if let Some(reason) = given.and_then(|value| limit::refusal(value, &param.limits)) {
+            let what = format_args!("`{}` in `example` {reason}", param.key);
+            diag.error(literal, what, "write a value that the parameter takes");
+        }
         let is_required = param.default.is_none() && !param.is_optional;
-        if is_required && !arguments.contains_key(&param.key) {
+        if is_required && given.is_none() {
             diag.error(
                 literal,
                 format_args!("`example` has no `{}`, which is required", param.key),
                 format_args!("add `\"{}\": ..`", param.key),
             );
+        }
+    }
+}
+
+/// A key that stands twice in one object of `json`, which is well formed.
+fn repeated(json: &str) -> Option<String> {
+    let mut objects: Vec<HashSet<String>> = Vec::new();
+    let mut rest = json;
+    while let Some(at) = rest.find(['{', '}', '"']) {
+        let from = &rest[at..];
+        let length = if from.starts_with('"') { string(from) } else { 1 };
+        let (token, after) = from.split_at(length);
+        rest = after;
+        match token {
+            "{" => objects.push(HashSet::new()),
+            "}" => drop(objects.pop()),
+            _ if after.trim_start().starts_with(':') => {
+                let key: String = serde_json::from_str(token).ok()?;
+                if !objects.last_mut()?.insert(key.clone()) {
+                    return Some(key);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// How long the JSON string at the start of `text` is.
+fn string(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stands_once_in_each_object() {
+        for (json, expected) in [
+            (r#"{"a": 1, "b": {"a": 2}, "c": [{"a": 1}, {"a": 1}]}"#, None),
+            (r#"{"a": "a", "b": "\"a\": {", "c": "a"}"#, None),
+            (r#"{"a": 1, "a" : 2}"#, Some("a")),
+            (r#"{"a": 1, "\u0061": 2}"#, Some("a")),
+            (r#"{"x": [{"b": 1, "c\\": {}, "b": 1}]}"#, Some("b")),
+        ] {
+            assert_eq!(repeated(json).as_deref(), expected, "{json}");
         }
     }
 }

@@ -1,10 +1,11 @@
 //! `range`, `length`, `pattern` and `choices` of a parameter, and its default.
 //!
-//! What is written as a literal is compared here; what is a constant becomes an assertion
+//! What is written as a literal, and what examples give, is compared here; what is a constant becomes an assertion
 //! for rustc.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use serde_json::Value;
 use syn::{Expr, ExprRange, ExprUnary, Lit, LitStr, RangeLimits, Type, UnOp};
 
 use super::model::{Asserted, Bound, DefaultValue, Length, ParamLimits, Range};
@@ -30,7 +31,14 @@ pub(super) fn limits(
     limits.length = items.expr("length").and_then(|expr| length(expr, diag));
     limits.pattern =
         items.string("pattern", diag).filter(|text| pattern(text, diag)).map(|text| text.value());
-    limits.choices = choices(&items.string_list("choices", diag), diag);
+    let written = items.string_list("choices", diag);
+    for choice in &written {
+        if let Some(reason) = breaks(&Plain::Text(&choice.value()), &limits) {
+            let what = format_args!("choice `{}` {reason}", choice.value());
+            diag.error(choice, what, "write one that is allowed");
+        }
+    }
+    limits.choices = choices(&written, diag);
     limits
 }
 
@@ -50,7 +58,10 @@ fn range(expr: &Expr, ty: &Type, diag: &mut Diagnostics) -> Option<Range> {
         return None;
     }
     let bound = |expr: Option<&Expr>, less: i128, diag: &mut Diagnostics| match expr {
-        Some(expr) => number_bound(expr, is_float, less, diag).map(Some),
+        Some(expr) => {
+            let bound = number_bound(expr, is_float, less, diag);
+            bound.filter(|bound| is_of_type(bound, &word, expr, diag)).map(Some)
+        }
         None => Some(None),
     };
     let min = bound(start, 0, diag);
@@ -62,10 +73,31 @@ fn range(expr: &Expr, ty: &Type, diag: &mut Diagnostics) -> Option<Range> {
         _ => false,
     };
     if is_empty {
-        diag.error(expr, "`range` must not be empty", "write the smaller number first");
+        diag.error(expr, "`range` must not be empty", filled(start, end));
         return None;
     }
     Some(range)
+}
+
+/// What to write for a range in which nothing is.
+fn filled(start: Option<&Expr>, end: Option<&Expr>) -> String {
+    match (start.and_then(number), end.and_then(number)) {
+        (Some(Number::Int(start)), Some(Number::Int(end))) if start == end => {
+            format!("write `{start}..={end}` for that number alone")
+        }
+        _ => "write the smaller number first".to_owned(),
+    }
+}
+
+/// Whether a value of the integer `word` can be `bound`.
+fn is_of_type(bound: &Bound, word: &str, at: &Expr, diag: &mut Diagnostics) -> bool {
+    let (Bound::Int(bound), Some((min, max))) = (bound, ty::int_bounds(word)) else { return true };
+    let is_inside = (min..=max).contains(bound);
+    if !is_inside {
+        let what = format_args!("bound of `range` must be a number of type `{word}`");
+        diag.error(at, what, format_args!("stay within `{min}..={max}`, or take another type"));
+    }
+    is_inside
 }
 
 /// The range that `expr` is, with at least one end.
@@ -167,7 +199,8 @@ fn length(expr: &Expr, diag: &mut Diagnostics) -> Option<Length> {
     if let (Some((Some(min), _)), Some((Some(max), _))) = (&min, &max)
         && min > max
     {
-        diag.error(expr, "`length` must not be empty", "write the smaller number first");
+        let help = filled(written.start.as_deref(), written.end.as_deref());
+        diag.error(expr, "`length` must not be empty", help);
         return None;
     }
     let open = quote!(::core::primitive::usize::MAX);
@@ -184,6 +217,10 @@ fn length_bound(
     diag: &mut Diagnostics,
 ) -> Option<(Option<usize>, TokenStream)> {
     match (number(expr), attr::bare(expr)) {
+        (Some(Number::Int(0)), _) if less > 0 => {
+            diag.error(expr, "`length` must not be empty", "write a greater number, or `..=0`");
+            return None;
+        }
         (Some(Number::Int(value)), _) => {
             if let Some(value) = usize::try_from(value).ok().and_then(|it| it.checked_sub(less)) {
                 return Some((Some(value), Literal::usize_unsuffixed(value).to_token_stream()));
@@ -236,7 +273,12 @@ pub(super) fn default(
     let asserted = is_in_range(plain, ty, limits);
     limits.asserted.extend(asserted);
     let Some(json) = json(plain) else { return DefaultValue::Expr(converted(expr, kind)) };
-    if let Some(reason) = breaks(plain, limits) {
+    let text = attr::string(plain).map(LitStr::value);
+    let written = match (number(plain), &text) {
+        (Some(number), _) => Some(Plain::Number(number)),
+        (None, text) => text.as_deref().map(Plain::Text),
+    };
+    if let Some(reason) = written.and_then(|written| breaks(&written, limits)) {
         diag.error(plain, format_args!("default {json} {reason}"), "write one that is allowed");
     }
     let converts = !ty::word(ty).is_some_and(|word| ty::is_primitive(&word));
@@ -283,34 +325,66 @@ fn json(expr: &Expr) -> Option<String> {
     let value = match attr::literal(expr)? {
         Lit::Str(text) => text.value().into(),
         Lit::Char(char) => char.value().to_string().into(),
-        Lit::Bool(bool) => serde_json::Value::Bool(bool.value),
+        Lit::Bool(bool) => Value::Bool(bool.value),
         _ => return None,
     };
     Some(value.to_string())
 }
 
-/// Why a literal default is not allowed.
-fn breaks(expr: &Expr, limits: &ParamLimits) -> Option<String> {
-    if let (Some(number), Some(range)) = (number(expr), &limits.range)
-        && is_outside(number, range)
-    {
-        return Some("must be in its range".to_owned());
-    }
-    let text = attr::string(expr)?.value();
-    if let Some(pattern) = &limits.pattern
-        && regex::Regex::new(pattern).is_ok_and(|pattern| !pattern.is_match(&text))
-    {
-        return Some("must match its pattern".to_owned());
-    }
-    if !limits.choices.is_empty() && !limits.choices.contains(&text) {
-        return Some("must be one of its choices".to_owned());
-    }
-    let length = limits.length.as_ref()?;
-    let chars = text.chars().count();
+/// A value that is known now, as far as constraints look at it.
+enum Plain<'v> {
+    Number(Number),
+    Text(&'v str),
+    /// A list of so many items.
+    List(usize),
+}
+
+/// Why `value`, which an example gives, is not allowed.
+pub(super) fn refusal(value: &Value, limits: &ParamLimits) -> Option<&'static str> {
+    let plain = match value {
+        Value::Number(number) => match number.as_i128() {
+            Some(number) => Plain::Number(Number::Int(number)),
+            None => Plain::Number(Number::Float(number.as_f64()?)),
+        },
+        Value::String(text) => Plain::Text(text),
+        Value::Array(items) => Plain::List(items.len()),
+        _ => return None,
+    };
+    breaks(&plain, limits)
+}
+
+/// Why `value` is not allowed.
+fn breaks(value: &Plain<'_>, limits: &ParamLimits) -> Option<&'static str> {
+    let length = match value {
+        Plain::Number(number) => {
+            let range = limits.range.as_ref()?;
+            return is_outside(*number, range).then_some("must be in its range");
+        }
+        Plain::Text(text) => {
+            if let Some(reason) = misses(text, limits) {
+                return Some(reason);
+            }
+            text.chars().count()
+        }
+        Plain::List(length) => *length,
+    };
+    let bounds = limits.length.as_ref()?;
     let known = |bound: &TokenStream| bound.to_string().parse::<usize>().ok();
-    let is_short = known(&length.min).is_some_and(|min| chars < min);
-    let is_long = known(&length.max).is_some_and(|max| chars > max);
-    (is_short || is_long).then(|| "must have the length that it requires".to_owned())
+    let is_short = known(&bounds.min).is_some_and(|min| length < min);
+    let is_long = known(&bounds.max).is_some_and(|max| length > max);
+    (is_short || is_long).then_some("must have the length that it requires")
+}
+
+/// Why the words of `text` are not allowed.
+fn misses(text: &str, limits: &ParamLimits) -> Option<&'static str> {
+    if let Some(pattern) = &limits.pattern
+        && regex::Regex::new(pattern).is_ok_and(|pattern| !pattern.is_match(text))
+    {
+        return Some("must match its pattern");
+    }
+    let is_choice = |choice: &String| choice == text;
+    let choices = &limits.choices;
+    (!choices.is_empty() && !choices.iter().any(is_choice)).then_some("must be one of its choices")
 }
 
 fn is_outside(number: Number, range: &Range) -> bool {

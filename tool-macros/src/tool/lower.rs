@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
+use syn::spanned::Spanned;
 use syn::{Attribute, Expr, Ident, Lit, LitStr, Meta, ReturnType};
 
 use super::model::{Input, Limits, Risk, Tool};
@@ -99,19 +100,17 @@ pub(crate) fn tool(
     let risk = risk(&items, diag);
     let limits = Limits { parallel, ..limits(&items, diag) };
     let registered = registered(&items, diag);
-    let text = |key, diag: &mut Diagnostics| items.string(key, diag).map(|text| text.value());
-    let title = text("title", diag);
-    let category = text("category", diag);
-    let permission = text("permission", diag);
-    let scopes = items.string_list("scopes", diag).iter().map(LitStr::value).collect();
+    let title = line(&items, "title", diag);
+    let category = line(&items, "category", diag);
+    let permission = permission(&items, diag);
+    let scopes = scopes(&items, diag);
     let lock = items.string("schema", diag);
     if !diag.is_empty() {
         return None;
     }
     let ident = &function.sig.ident;
     let schema_lock = lock.map(|path| {
-        let help = schema_lock::refresh(&path.value(), &name);
-        let signature = Signature { ident, description: &description, params: &params, help };
+        let signature = Signature { ident, description: &description, params: &params };
         schema_lock::lower(&path, &schema_test(ident, site), &signature)
     });
     let claims = claims(&items, function, &name, &aliases);
@@ -241,6 +240,51 @@ fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<LitStr>
     aliases
 }
 
+/// The text after `key`, which people see in a list.
+fn line(items: &Items<'_>, key: &str, diag: &mut Diagnostics) -> Option<String> {
+    let literal = items.string(key, diag)?;
+    checked_line(&literal, &format!("`{key}`"), diag);
+    Some(literal.value())
+}
+
+/// A text of one line with something to read in it.
+fn checked_line(literal: &LitStr, what: &str, diag: &mut Diagnostics) {
+    let text = literal.value();
+    if text.trim().is_empty() {
+        diag.error(literal, format_args!("{what} must not be empty"), "write a word, or remove it");
+    } else if text.contains(char::is_control) {
+        diag.error(
+            literal,
+            format_args!("{what} must be one line of text"),
+            "write it in one line",
+        );
+    }
+}
+
+/// The name that rules call the tool by, which has to be one that a rule can have.
+fn permission(items: &Items<'_>, diag: &mut Diagnostics) -> Option<String> {
+    let literal = items.string("permission", diag)?;
+    let name = literal.value();
+    if !text::is_name(&name) {
+        let what = format_args!("`permission` must be {NAME_RULE}");
+        diag.error(literal, what, "write a name such as `edit`; patterns stand in rules");
+    }
+    Some(name)
+}
+
+fn scopes(items: &Items<'_>, diag: &mut Diagnostics) -> Vec<String> {
+    let mut scopes = Vec::new();
+    for literal in items.string_list("scopes", diag) {
+        let scope = literal.value();
+        checked_line(&literal, "scope", diag);
+        if scopes.contains(&scope) {
+            diag.error(&literal, format_args!("duplicate scope `{scope}`"), "keep one of them");
+        }
+        scopes.push(scope);
+    }
+    scopes
+}
+
 /// The name and the aliases as identifiers, each where it was written.
 fn claims(items: &Items<'_>, function: &Function, name: &str, aliases: &[LitStr]) -> Vec<Ident> {
     let written = items.expr("name").map(span::at);
@@ -259,14 +303,15 @@ fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -
                 diag.error(expr, "`description` must be text", help);
                 Text::Literal(String::new())
             }
-            None => {
-                let expr = attr::tokens(expr);
-                Text::Expr(quote!(const { #expr }))
-            }
+            None => computed(&attr::tokens(expr), expr),
         });
         return text.unwrap_or_else(|| Text::Literal(String::new()));
     }
-    docs::text(&function.attrs).unwrap_or_else(|| {
+    let text = docs::text(&function.attrs).map(|text| match text {
+        Text::Expr(text) => computed(&text, &function.sig.ident),
+        known => known,
+    });
+    text.unwrap_or_else(|| {
         diag.error(
             &function.sig.ident,
             format_args!("tool `{}` has no description", function.sig.ident.unraw()),
@@ -276,14 +321,26 @@ fn description(items: &Items<'_>, function: &Function, diag: &mut Diagnostics) -
     })
 }
 
+/// A description that only rustc knows, which it refuses where there is nothing to read.
+fn computed(text: &TokenStream, at: &impl Spanned) -> Text {
+    let message = format!("{NO_DESCRIPTION}\nhelp: {SAY_WHEN}");
+    Text::Expr(quote_spanned! {span::at(at)=>
+        const {
+            let __text: &'static ::core::primitive::str = #text;
+            ::core::assert!(!__text.trim_ascii().is_empty(), #message);
+            __text
+        }
+    })
+}
+
+/// What is said of a description without words.
+const NO_DESCRIPTION: &str = "`description` must not be empty";
+const SAY_WHEN: &str = "tell the model when to use the tool";
+
 fn given_text(literal: &LitStr, diag: &mut Diagnostics) -> Text {
     let text = literal.value();
     if text.trim().is_empty() {
-        diag.error(
-            literal,
-            "`description` must not be empty",
-            "tell the model when to use the tool",
-        );
+        diag.error(literal, NO_DESCRIPTION, SAY_WHEN);
     }
     Text::Literal(text)
 }
@@ -312,7 +369,7 @@ fn risk(items: &Items<'_>, diag: &mut Diagnostics) -> Risk {
 fn limits(items: &Items<'_>, diag: &mut Diagnostics) -> Limits {
     let timeout_ms = items.string("timeout", diag).and_then(|literal| {
         let time = text::duration_ms(&literal.value());
-        positive(time, "`timeout` must be a time with its unit", &literal, TIME, diag)
+        positive(time, "`timeout` must be a whole number and its unit", &literal, TIME, diag)
     });
     let max_output = items.string("max_output", diag).and_then(|literal| {
         let size = text::size(&literal.value());
@@ -323,7 +380,7 @@ fn limits(items: &Items<'_>, diag: &mut Diagnostics) -> Limits {
 }
 
 /// How a time is written, for help.
-const TIME: &str = "write `500ms`, `10s`, `2m` or `1h`";
+const TIME: &str = "write one number and one unit, as in `500ms`, `10s`, `2m` or `1h`";
 
 /// How a size is written, for help.
 const SIZE: &str = "write `4096`, `10 KB` or `64 KiB`";

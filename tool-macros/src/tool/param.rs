@@ -92,11 +92,19 @@ impl Params {
     fn add(&mut self, param: &PatType, taken: &mut HashSet<String>, diag: &mut Diagnostics) {
         refuse_cfg(param, diag);
         refuse_foreign(param, diag);
+        refuse_misspelt(param, diag);
+        if ty::is_unsized(&param.ty) {
+            diag.left_to_rustc();
+        }
         let kind = match ty::kind(&param.ty) {
             Ok(kind) => kind,
             Err((at, what, help)) => {
                 diag.error(at, format_args!("type of parameter {} {what}", shown(param)), help);
-                ty::lent(&param.ty).map_or(Kind::Value, Kind::Borrowed)
+                if ty::is_of_the_call(&param.ty) {
+                    // Nothing else is asked of it: it was never meant to be sent.
+                    return self.lent.extend(plain_name(&param.pat).map(plain));
+                }
+                Kind::Value
             }
         };
         match kind {
@@ -120,7 +128,7 @@ impl Params {
                 "remove it",
             );
         }
-        self.lent.extend(plain_name(&param.pat).map(|name| name.unraw().to_string()));
+        self.lent.extend(plain_name(&param.pat).map(plain));
         self.passed.push(passed);
     }
 
@@ -199,6 +207,15 @@ fn sent(
     let default =
         items.expr("default").map(|expr| limit::default(expr, &param.ty, kind, &mut limits, diag));
     let is_optional = ty::is_option(&param.ty);
+    if let (Some(sensitive), true, false) =
+        (items.key("sensitive"), default.is_some(), items.flag("hidden"))
+    {
+        diag.error(
+            sensitive,
+            format_args!("sensitive parameter `{ident}` has a default, which everybody is told"),
+            "make its type an `Option`, and choose the default in the body",
+        );
+    }
     if let Some(hidden) = items.key("hidden")
         && !items.mentions("default")
         && !is_optional
@@ -340,12 +357,36 @@ fn refuse_foreign(param: &PatType, diag: &mut Diagnostics) {
     }
 }
 
+/// What rustc would only not find: `#[args(..)]`, or an item of `#[arg]` by itself.
+fn refuse_misspelt(param: &PatType, diag: &mut Diagnostics) {
+    for attribute in param.attrs.iter().filter(|attribute| is_misspelt(attribute)) {
+        let name = attribute.path().to_token_stream().to_string();
+        let help = match name.as_str() {
+            "args" => "write `#[arg(..)]`".to_owned(),
+            _ => format!("write `#[arg({name} ..)]`"),
+        };
+        let what = format_args!("unknown attribute `{name}` of parameter {}", shown(param));
+        diag.error(attribute.path(), what, help);
+    }
+}
+
+/// Whether `attribute` was meant as `#[arg(..)]`.
+pub(super) fn is_misspelt(attribute: &syn::Attribute) -> bool {
+    let path = attribute.path();
+    path.is_ident("args") || KEYS.iter().any(|key| key.is_written() && path.is_ident(key.name()))
+}
+
 /// The name that a pattern binds, where it is nothing else.
 pub(super) fn plain_name(pattern: &Pat) -> Option<&Ident> {
     match pattern {
         Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => Some(&name.ident),
         _ => None,
     }
+}
+
+/// A name as it is in JSON.
+fn plain(name: &Ident) -> String {
+    name.unraw().to_string()
 }
 
 /// A parameter in a message.

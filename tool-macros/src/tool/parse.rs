@@ -5,10 +5,11 @@
 //! **Invariant:** nothing is refused here that is a function.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, FnArg, Signature, Token, Visibility, token};
 
+use super::param::is_misspelt;
 use crate::{docs, span};
 
 /// A function, its body unread.
@@ -77,7 +78,10 @@ impl ToTokens for Function {
         for input in &mut sig.inputs {
             let (FnArg::Receiver(syn::Receiver { attrs, .. })
             | FnArg::Typed(syn::PatType { attrs, .. })) = input;
-            attrs.retain(|attr| !is_arg(attr) && !is_of_a_derive(attr) && !docs::is_doc(attr));
+            attrs.retain(|attr| {
+                let is_ours = is_arg(attr) || is_of_a_derive(attr) || is_misspelt(attr);
+                !is_ours && !docs::is_doc(attr)
+            });
         }
         tokens.extend(quote!(#(#attrs)* #vis #sig #body));
     }
@@ -160,7 +164,9 @@ pub(crate) fn without_self(tokens: TokenStream, concrete: &TokenStream) -> Token
                 let is_path =
                     matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == ':');
                 let ty = span::moved(concrete.clone(), name.span());
-                written.extend(if is_path { quote!(<#ty>) } else { ty });
+                // The brackets belong to the place too, which an error at the path shows.
+                let at = span::at(&name);
+                written.extend(if is_path { quote_spanned!(at=> <#ty>) } else { ty });
             }
             TokenTree::Group(group) => {
                 let content = without_self(group.stream(), concrete);

@@ -6,7 +6,7 @@
 //! **Invariant:** a difference is an error at the parameter that drifted, and only under
 //! `cfg(test)`, so that a build can still refresh the file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use proc_macro2::Ident;
 use serde_json::{Map, Value};
@@ -24,8 +24,6 @@ pub(super) struct Signature<'t> {
     pub(super) ident: &'t Ident,
     pub(super) description: &'t Text,
     pub(super) params: &'t Params,
-    /// How its schema is brought up to date.
-    pub(super) help: String,
 }
 
 /// Compares the file at `path` with the signature.
@@ -44,35 +42,23 @@ pub(super) fn lower(path: &LitStr, test: &str, signature: &Signature<'_>) -> Sch
         Ok(text) => compare(&text, path, signature, &mut drifts),
         Err(error) => {
             let what = format_args!("schema cannot be read: {error}");
-            drifts.error(path, what, &signature.help);
+            drifts.error(path, what, REFRESH);
         }
     }
     let test = Ident::new(test, span::at(path));
     SchemaLock { path: file, is_there, test, drifts: drifts.to_tokens() }
 }
 
-/// How the schema of the tool `name` at `path` is brought up to date.
-pub(super) fn refresh(path: &str, name: &str) -> String {
-    let path = Path::new(path);
-    if path.file_name() != Some(format!("{name}.json").as_ref()) {
-        return "run the tests with `TOOL_SDK_BLESS=1`".to_owned();
-    }
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new("."));
-    format!("run `cargo run -- schema --write {}`", folder.display())
-}
+/// How a schema is brought up to date, in a crate with a program and in one without.
+const REFRESH: &str = "run the tests once with `TOOL_SDK_BLESS=1`, and read what changed";
 
 /// Reports how `signature` differs from the schema in `text`.
 fn compare(text: &str, path: &LitStr, signature: &Signature<'_>, drifts: &mut Diagnostics) {
     let file = match serde_json::from_str(text) {
         Ok(Value::Object(file)) => file,
-        Ok(_) => return drifts.error(path, "schema must be a JSON object", &signature.help),
+        Ok(_) => return drifts.error(path, "schema must be a JSON object", REFRESH),
         Err(error) => {
-            return drifts.error(
-                path,
-                format_args!("schema must be JSON: {error}"),
-                &signature.help,
-            );
+            return drifts.error(path, format_args!("schema must be JSON: {error}"), REFRESH);
         }
     };
     let inner =
@@ -92,7 +78,7 @@ fn compare_description(there: Option<&Value>, signature: &Signature<'_>, drifts:
         drifts.error(
             signature.ident,
             format_args!("description of `{}` drifted from its schema", signature.ident.unraw()),
-            &signature.help,
+            REFRESH,
         );
     }
 }
@@ -115,20 +101,20 @@ fn compare_params(
         let Some(property) = properties.get(key) else {
             if !param.is_hidden {
                 let what = format_args!("parameter `{key}` is not in the schema");
-                drifts.error(&param.ident, what, &signature.help);
+                drifts.error(&param.ident, what, REFRESH);
             }
             continue;
         };
         let what = drifted(param, property, required.contains(&key.as_str())).join(", ");
         if !what.is_empty() {
             let what = format_args!("parameter `{key}` drifted from its schema: {what}");
-            drifts.error(&param.ident, what, &signature.help);
+            drifts.error(&param.ident, what, REFRESH);
         }
     }
     let is_known = |name: &&String| params.iter().any(|param| param.key == **name);
     for name in properties.keys().filter(|name| !is_known(name)) {
         let what = format_args!("schema has a parameter `{name}` that the tool has not");
-        drifts.error(path, what, &signature.help);
+        drifts.error(path, what, REFRESH);
     }
 }
 
@@ -251,7 +237,6 @@ mod tests {
             ident: &function.sig.ident,
             description: &Text::Literal("Does things.".to_owned()),
             params: &params,
-            help: refresh("act.json", "act"),
         };
         compare(schema, &LitStr::new("act.json", Span::call_site()), &signature, &mut diag);
         let messages = diag.messages();
@@ -298,13 +283,6 @@ mod tests {
                 "schema has a parameter `old` that the tool has not",
             ],
         );
-    }
-
-    #[test]
-    fn help_names_the_folder_where_the_command_line_writes_the_file() {
-        assert_eq!(refresh("a/b/act.json", "act"), "run `cargo run -- schema --write a/b`");
-        assert_eq!(refresh("act.json", "act"), "run `cargo run -- schema --write .`");
-        assert_eq!(refresh("a/other.json", "act"), "run the tests with `TOOL_SDK_BLESS=1`");
     }
 
     #[test]

@@ -204,6 +204,14 @@ fn functions(items: &Items<'_>, keys: &[(&'static str, &[&str])], diag: &mut Dia
                     format_args!("write `{key} = |{takes}| ..`"),
                 );
             }
+            Expr::Lit(_) => diag.error(
+                expr,
+                format_args!("`{key}` must be a function"),
+                format_args!(
+                    "write `{key} = my_function`, or a closure `|{}| ..`",
+                    takes.join(", ")
+                ),
+            ),
             _ => hooks.push((key, attr::tokens(expr))),
         }
     }
@@ -266,7 +274,7 @@ impl Names<'_> {
         diag: &mut Diagnostics,
     ) -> Option<(String, Ident)> {
         if self.params.strukt.is_some() {
-            return Some((name.to_owned(), field_ident(name, literal.span())));
+            return Some((name.to_owned(), field_ident(name, span::at(literal))));
         }
         self.look_up(name, "summary", literal, diag)
     }
@@ -297,13 +305,24 @@ pub(super) fn parallel(
     match attr::ident(expr).map(ToString::to_string).as_deref() {
         Some("shared") => Some(Parallel::Class("Shared")),
         Some("exclusive") => Some(Parallel::Class("Exclusive")),
-        _ => {
-            diag.error(
-                expr,
-                "expected `shared`, `exclusive` or `by(parameter)`",
-                "write `parallel = shared`",
-            );
+        word => {
+            let what = "expected `shared`, `exclusive` or `by(parameter)`";
+            diag.error(expr, what, by_help(expr, word, names));
             None
         }
+    }
+}
+
+/// What to write for `expr`, which is none of the classes of neighbours.
+fn by_help(expr: &Expr, word: Option<&str>, names: &Names<'_>) -> String {
+    let is_by = match attr::bare(expr) {
+        Expr::Call(call) => attr::ident(&call.func).is_some_and(|name| name == "by"),
+        _ => word == Some("by"),
+    };
+    let is_param = |word: &str| names.params.sent.iter().any(|param| param.ident.unraw() == word);
+    match word {
+        _ if is_by => "name one parameter, as in `parallel = by(path)`".to_owned(),
+        Some(word) if is_param(word) => format!("write `parallel = by({word})`"),
+        _ => "write `parallel = shared`".to_owned(),
     }
 }

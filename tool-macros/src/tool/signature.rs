@@ -52,8 +52,14 @@ pub(super) fn check(function: &Function, site: &Site<'_>, diag: &mut Diagnostics
     }
 }
 
-/// A function that names `Self` stands in an `impl` block, where no tool of its own can.
+/// A function that names `Self` stands in an `impl` block, where no tool of its own can, and
+/// one without a body in a trait or an `extern` block.
 fn outside(function: &Function, diag: &mut Diagnostics) {
+    if !function.has_body() {
+        let ident = &function.sig.ident;
+        let what = format_args!("tool `{}` has no body", ident.unraw());
+        return diag.error(ident, what, "put `#[tool]` on a function that stands by itself");
+    }
     let Some(token) = self_type(&function.sig) else { return };
     let ident = function.sig.ident.unraw();
     let what = format_args!("tool `{ident}` must not be in an `impl` block");
@@ -61,6 +67,10 @@ fn outside(function: &Function, diag: &mut Diagnostics) {
 }
 
 fn result(ty: &Type, diag: &mut Diagnostics) {
+    if let Some(token) = ty::future(ty) {
+        let help = "make the function an `async fn` that returns what the future gives";
+        return diag.error(token, "result of a tool must not be a future", help);
+    }
     if let Some(token) = ty::impl_trait(ty) {
         diag.error(
             token,

@@ -111,7 +111,7 @@ fn hooks(tool: &Tool) -> TokenStream {
     }
     let mut fields = Fields::default();
     for name in HOOKS {
-        fields.some(name, tool.hooks.iter().find(|(hook, _)| hook == name).map(|(_, it)| it));
+        fields.function(name, tool.hooks.iter().find(|(hook, _)| hook == name).map(|(_, it)| it));
     }
     let summary = tool.display.summary.as_ref().map(|summary| {
         let (format, values) = (&summary.format, summary.fields.iter().map(shown));
@@ -218,9 +218,14 @@ impl Fields {
     }
 
     fn some(&mut self, name: &str, value: Option<impl ToTokens>) {
-        // A hook of the wrong type is an error at the hook and nowhere else.
         let some = |value| quote_spanned!(span::at(&value)=> __rt::Some(#value));
         self.set(name, value.map(|value| some(value.to_token_stream())));
+    }
+
+    /// A function of the user's. In braces it is held against its type by itself: one of the
+    /// wrong type is an error at the function, without a word about `Some`.
+    fn function(&mut self, name: &str, value: Option<&TokenStream>) {
+        self.some(name, value.map(|value| quote_spanned!(span::at(value)=> { #value })));
     }
 
     fn list(&mut self, name: &str, list: &[String]) {
@@ -249,7 +254,7 @@ fn options(tool: &Tool) -> TokenStream {
     fields.some("parallel", limits.parallel.as_ref().map(parallel));
     fields.set("flags", flags(&tool.flags));
     fields.list("examples", &tool.examples);
-    fields.some("init", tool.init.as_ref());
+    fields.function("init", tool.init.as_ref());
     fields.options("ToolOptions")
 }
 

@@ -102,6 +102,9 @@ fn value(inside: &str) -> Result<Piece<'_>, String> {
         None => (inside, ""),
     };
     let name = name.trim();
+    if let Some(plain) = name.strip_prefix("r#") {
+        return Err(format!("must name a parameter without `r#`, as in `{{{plain}}}`"));
+    }
     let is_name = !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
         && name.chars().all(|c| c.is_alphanumeric() || c == '_');

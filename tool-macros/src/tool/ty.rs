@@ -39,8 +39,17 @@ pub(super) fn kind(ty: &Type) -> Result<Kind<'_>, Refusal> {
         Some((name, Some(_))) if name == "State" => Ok(Kind::Owned),
         Some((name, Some(inner))) if name == "Args" => Ok(Kind::Args(inner)),
         Some((name, Some(inner))) if name == "Option" && is_str(inner) => Ok(Kind::OptionStr),
+        Some((name, Some(inner))) if name == "Option" && is_whole(inner) => {
+            let help = "take it without the `Option`; what it holds may be an `Option`";
+            Err((inner.to_token_stream(), "must not be an `Option` of this", help))
+        }
         _ => owned(ty),
     }
+}
+
+/// Whether `ty` is there for every call, or not at all: `State<T>` or `Args<T>`.
+fn is_whole(ty: &Type) -> bool {
+    matches!(generic(ty), Some((name, Some(_))) if name == "State" || name == "Args")
 }
 
 fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
@@ -61,16 +70,15 @@ fn borrowed(reference: &TypeReference) -> Result<Kind<'_>, Refusal> {
             let and = reference.and_token.to_token_stream();
             Err((and, "must not be a slice", "take a `Vec`, such as `Vec<String>`"))
         }
+        _ if is_whole(&reference.elem) => {
+            let and = reference.and_token.to_token_stream();
+            Err((and, "must not be a reference", "leave the `&` out; it is cheap to take"))
+        }
+        _ if generic(&reference.elem).is_some_and(|(name, _)| name == "String") => {
+            let text = reference.elem.to_token_stream();
+            Err((text, "must not be a reference to a `String`", "write `&str`"))
+        }
         _ => Ok(Kind::Borrowed(&reference.elem)),
-    }
-}
-
-/// The context that `ty` borrows, however it does.
-pub(super) fn lent(ty: &Type) -> Option<&Type> {
-    match bare(ty) {
-        Type::Reference(reference) => Some(&*reference.elem)
-            .filter(|inner| generic(inner).is_some_and(|(name, _)| name == "Context")),
-        _ => None,
     }
 }
 
@@ -123,6 +131,29 @@ pub(super) fn impl_trait(ty: &Type) -> Option<TokenStream> {
     find(ty.to_token_stream(), &|token| is_ident(token, "impl"))
 }
 
+/// Whether `ty` has no size that is known, which rustc says itself where the function takes it.
+pub(super) fn is_unsized(ty: &Type) -> bool {
+    match bare(ty) {
+        Type::Slice(_) | Type::TraitObject(_) => true,
+        Type::Path(path) if path.path.is_ident("str") => true,
+        _ => {
+            matches!(generic(ty), Some((name, Some(inner))) if name == "State" && is_unsized(inner))
+        }
+    }
+}
+
+/// Where `ty` says that it is a future.
+pub(super) fn future(ty: &Type) -> Option<TokenStream> {
+    find(ty.to_token_stream(), &|token| is_ident(token, "Future"))
+}
+
+/// Whether `ty` speaks of what a model does not send, however wrongly.
+pub(super) fn is_of_the_call(ty: &Type) -> bool {
+    const WORDS: [&str; 4] = ["Context", "State", "Args", "RawArgs"];
+    let is_word = |token: &TokenTree| WORDS.iter().any(|word| is_ident(token, word));
+    find(ty.to_token_stream(), &is_word).is_some()
+}
+
 /// Whether `ty` is spelt `Option<_>`.
 pub(super) fn is_option(ty: &Type) -> bool {
     matches!(generic(ty), Some((name, Some(_))) if name == "Option")
@@ -138,20 +169,24 @@ pub(super) fn word(ty: &Type) -> Option<String> {
 
 /// Whether `word` is a primitive integer.
 pub(super) fn is_int(word: &str) -> bool {
-    matches!(
-        word,
-        "u8" | "u16"
-            | "u32"
-            | "u64"
-            | "u128"
-            | "usize"
-            | "i8"
-            | "i16"
-            | "i32"
-            | "i64"
-            | "i128"
-            | "isize"
-    )
+    int_bounds(word).is_some()
+}
+
+/// The least and the greatest value of the primitive integer `word`, as far as `i128` goes.
+pub(super) fn int_bounds(word: &str) -> Option<(i128, i128)> {
+    Some(match word {
+        "u8" => (0, u8::MAX.into()),
+        "u16" => (0, u16::MAX.into()),
+        "u32" => (0, u32::MAX.into()),
+        "u64" | "usize" => (0, u64::MAX.into()),
+        "u128" => (0, i128::MAX),
+        "i8" => (i8::MIN.into(), i8::MAX.into()),
+        "i16" => (i16::MIN.into(), i16::MAX.into()),
+        "i32" => (i32::MIN.into(), i32::MAX.into()),
+        "i64" | "isize" => (i64::MIN.into(), i64::MAX.into()),
+        "i128" => (i128::MIN, i128::MAX),
+        _ => return None,
+    })
 }
 
 /// Whether `word` is a primitive float.
@@ -235,6 +270,11 @@ mod tests {
             ("tool_sdk::Args<Search>", "args"),
             ("&Context", "borrowed"),
             ("&[String]", "must not be a slice"),
+            ("&State<Db>", "must not be a reference"),
+            ("&String", "must not be a reference to a `String`"),
+            ("Option<State<Db>>", "must not be an `Option` of this"),
+            ("Option<Args<Search>>", "must not be an `Option` of this"),
+            ("State<Box<dyn Db>>", "owned"),
             ("State<Db>", "owned"),
             ("Context", "owned"),
             ("&mut Vec<u8>", "must not be `&mut`"),

@@ -115,13 +115,21 @@ pub(super) fn outside(function: &Function, ty: &TokenStream) -> Function {
 }
 
 fn unique(tool: &Tool, names: &mut HashMap<String, Ident>, diag: &mut Diagnostics) {
-    for name in std::iter::once(&tool.name).chain(&tool.aliases) {
+    let written = std::iter::once(&tool.name).chain(&tool.aliases).zip(&tool.claims);
+    for (name, claim) in written {
         match names.get(&name.to_lowercase()) {
-            Some(first) if *first != tool.ident => diag.error(
-                &tool.ident,
-                format_args!("duplicate tool `{name}`, which `{}` is called too", first.unraw()),
-                "add `name = \"..\"` to one of them",
-            ),
+            Some(first) if *first != tool.ident => {
+                let is_own = tool.ident.unraw() == name;
+                let help = match is_own {
+                    true => "add `name = \"..\"` to one of them",
+                    false => "write another name",
+                };
+                let what = format_args!(
+                    "duplicate tool `{name}`, which `{}` is called too",
+                    first.unraw()
+                );
+                diag.error(claim, what, help);
+            }
             _ => {
                 names.insert(name.to_lowercase(), tool.ident.clone());
             }

@@ -38,7 +38,8 @@ pub fn check_schemas(folder: impl AsRef<Path>) {
         .collect();
     assert!(
         drift.is_empty(),
-        "schemas in `{}` differ:\n{}\nread the difference, then run the test with TOOL_SDK_BLESS=1",
+        "schemas in `{}` differ:\n{}\nread the difference, then run the test with TOOL_SDK_BLESS=1; \
+         delete what is of no tool",
         folder.display(),
         drift.join("\n")
     );

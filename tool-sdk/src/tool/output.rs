@@ -51,7 +51,7 @@ impl<T> Deref for Json<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of a tool",
     label = "return `String`, `Json<T>` or `Output`, or a `Result` of them",
-    note = "`Json<T>` takes any `T` that is `Serialize` and `JsonSchema`; an error must be `Into<ToolError>`"
+    note = "`Json<T>` takes any `T` that is `Serialize` and `JsonSchema`"
 )]
 pub trait IntoOutput {
     /// The schema of the structured value, where there is one.
@@ -92,8 +92,29 @@ impl IntoOutput for () {
     }
 }
 
+/// What stands in a [`Json`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in `Json`",
+    label = "the result is written as JSON, with a schema",
+    note = "derive `serde::Serialize` and `schemars::JsonSchema` of schemars 1 for `{Self}`, or for what it holds"
+)]
+pub(crate) trait Structured: Serialize + JsonSchema {}
+
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + JsonSchema> IntoOutput for Json<T> {
+impl<T: Serialize + JsonSchema> Structured for T {}
+
+/// The error of a tool.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a tool",
+    label = "the error must be a `ToolError`, or an own type that becomes one",
+    note = "write `.map_err(ToolError::failed)?`, or `impl From<E> for ToolError` for an error type of your own"
+)]
+pub(crate) trait Failure: Into<ToolError> {}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<ToolError>> Failure for E {}
+
+impl<T: Structured> IntoOutput for Json<T> {
     fn schema() -> Option<SchemaFn> {
         fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
             generator.subschema_for::<T>()
@@ -108,8 +129,7 @@ impl<T: Serialize + JsonSchema> IntoOutput for Json<T> {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: IntoOutput, E: Into<ToolError>> IntoOutput for Result<T, E> {
+impl<T: IntoOutput, E: Failure> IntoOutput for Result<T, E> {
     fn schema() -> Option<SchemaFn> {
         T::schema()
     }

@@ -22,7 +22,7 @@ use crate::schema::SchemaFn;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool parameter",
     label = "a model cannot send this type as JSON",
-    note = "derive `serde::Deserialize` and `schemars::JsonSchema` for `{Self}`, or take `State<{Self}>` when the host lends it"
+    note = "derive `serde::Deserialize` and `schemars::JsonSchema` of schemars 1 for `{Self}` or for what it holds, or take `State<..>` of what the host lends"
 )]
 pub trait Param: DeserializeOwned + JsonSchema + Send + 'static {}
 

@@ -288,9 +288,9 @@ fn all_items() {
                 0.0<= (HALF as f64)&&(HALF as f64)<= 1.0,
                 "default must be in its range\nhelp: write one that is allowed"
             );static
-            __HOOKS:__rt::Hooks<ActArgs>= __rt::Hooks{required:__rt::Some(|a, _|a.path.len()>3),
-            subjects:__rt::Some(subjects),
-            result:__rt::Some(shown),
+            __HOOKS:__rt::Hooks<ActArgs>= __rt::Hooks{required:__rt::Some({|a, _|a.path.len()>3}),
+            subjects:__rt::Some({subjects}),
+            result:__rt::Some({shown}),
             key:__rt::Some(
                 |__a|{use
                 __rt::{ViaDebug
@@ -309,7 +309,11 @@ fn all_items() {
             ..__rt::Hooks::NONE};static
             __TOOL:__rt::FnTool = __rt::FnTool::new(
                 __rt::ToolSpec{name:"do-it",
-                description:const{TEXT},
+                description:const{let
+                __text:&'static::core::primitive::str = TEXT;::core::assert!(
+                    !__text.trim_ascii().is_empty(),
+                    "`description` must not be empty\nhelp: tell the model when to use the tool"
+                );__text},
                 risk:__rt::Risk::new(__rt::RiskClass::Write).destructive().idempotent(),
                 is_async:false,
                 args:__rt::ArgsSpec::Params(
@@ -369,7 +373,7 @@ fn all_items() {
                 mut
                 __flags = __rt::ToolOptions::DEFAULT.flags;__flags.requires_auth = true;__flags.experimental = true;__flags},
                 examples:&["{\"path\": \"a\"}"],
-                init:__rt::Some(refine),
+                init:__rt::Some({refine}),
                 ..__rt::ToolOptions::DEFAULT}},
                 },
                 |__table,
@@ -520,7 +524,7 @@ fn a_tool_with_mistakes_is_inert() {
                 "tool `act` has no description\nhelp: add a `///` comment that tells the model when to use it"
             }
             ::core::compile_error! {
-                "`timeout` must be a time with its unit\nhelp: write `500ms`, `10s`, `2m` or `1h`"
+                "`timeout` must be a whole number and its unit\nhelp: write one number and one unit, as in `500ms`, `10s`, `2m` or `1h`"
             }
             pub async fn act(path: &str, (a, b): (u8, u8), n: u32) -> String {
                 body

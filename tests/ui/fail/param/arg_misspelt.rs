@@ -1,0 +1,13 @@
+use tool_sdk::tool;
+
+/// Read a file.
+#[tool(read)]
+fn read_file(
+    /// How many.
+    #[args(default = 5)]
+    count: u32,
+) -> String {
+    count.to_string()
+}
+
+fn main() {}
