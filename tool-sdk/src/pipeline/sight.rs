@@ -33,7 +33,8 @@ pub(super) fn sight(core: &Arc<Core>, cx: &Context, permission: &str) -> Sight {
     };
     let modes = Modes::new(view.mode(), policy.as_ref().and_then(|policy| policy.mode));
     let asks = modes.about(RiskClass::Read).default_action(RiskClass::Read) == Action::Ask;
-    if !restricts(&rules) && !(asks && cx.is_unasked()) {
+    let may_restrict = restricts(&rules) || (asks && cx.is_unasked());
+    if !may_restrict {
         return Sight::EVERYTHING;
     }
     let tools = core.toolset.everything();
