@@ -223,7 +223,7 @@ async fn a_server_over_pipes_is_confined() {
     // No folder for temporary files as the sandbox knows them.
     let outside = tempfile::tempdir_in("/var/tmp").expect("a folder");
     let script = format!(
-        "{}; exec '{PROGRAM}' --root '{}' --state-dir '{}/state' --allow exec_command --allow edit serve mcp",
+        "{}; exec '{PROGRAM}' --root '{}' --state-dir '{}/state' --allow exec_command --allow edit --allow external_directory serve mcp",
         held.script(5).replace("</dev/null >/dev/null 2>&1", ""),
         held.root.display(),
         held.root.display(),

@@ -18,7 +18,7 @@ fn no_spelling_passes() {
         ("~/rm x", "*", Allow, Deny),
         ("coproc rm x", "?*", Ask, Deny),
         ("coproc A { rm x; }", "?*", Ask, Deny),
-        ("! rm x", "?*", Ask, Deny),
+        ("! rm x", "?*", Allow, Deny),
         ("time ! rm x", "?*", Ask, Deny),
         ("time -- ! rm x", "?*", Ask, Deny),
         ("time -p -- coproc rm x", "?*", Ask, Deny),
