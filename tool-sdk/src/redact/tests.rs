@@ -26,7 +26,7 @@ fn headers_lose_what_proves_who_sends_them() {
     check("sent bearer 0123456789abcdef to it", "sent bearer [redacted] to it");
 }
 
-// LG1, P9
+// LG1
 #[test]
 fn every_line_of_a_known_secret_is_found() {
     let redactor = Redactor::new(["alpha-secret-one\r\n  beta-secret-two\n}\n"]);

@@ -37,7 +37,7 @@ fn unknown_and_repeated_items() {
     );
     check_attribute("\"read\"", &["expected the name of an item"]);
     check_attribute("read write", &["expected `,`"]);
-    // T34: one `=` is missing.
+    // One `=` is missing.
     check_attribute("timeout \"5s\", raed", &["expected `,`", "unknown item `raed` in `#[tool]`"]);
 }
 
@@ -245,7 +245,7 @@ fn forms_of_parameters() {
         "/** X. */ #[default = 5] x: u8",
         &["unknown attribute `default` of parameter `x`"],
     );
-    // T32: what was never meant to be sent needs no description.
+    // What was never meant to be sent needs no description.
     for (ty, what) in [
         ("Option<State<u8>>", "must not be an `Option` of this"),
         ("Option<Args<T>>", "must not be an `Option` of this"),

@@ -181,7 +181,7 @@ mod tests {
             ("${CLAUDE_PROJECT_DIR}/guard.sh|cat", &["guard.sh"]),
             ("test -x hooks/later.sh && hooks/later.sh", &["hooks/later.sh"]),
             ("grep -r TODO . 'my hooks'", &[]),
-            // P14: a line in a line, another folder, a wildcard, what is added to a name.
+            // A line in a line, another folder, a wildcard, what is added to a name.
             ("sh -c 'guard.sh --x'", &["guard.sh"]),
             ("sh -c \"sh -c 'guard.sh --x' y\"", &["guard.sh"]),
             ("cd hooks && python3 g.py", &["hooks/g.py"]),

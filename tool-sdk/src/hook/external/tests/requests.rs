@@ -249,7 +249,7 @@ async fn a_command_that_answers_may_end_the_turn() {
     }
 }
 
-// P18: what a tool may do is what the one may do after which its permission is called.
+// What a tool may do is what the one may do after which its permission is called.
 #[tokio::test]
 async fn a_hook_for_a_tool_forbids_what_has_its_permission() {
     let other = |name: &'static str, aliases: &[&'static str]| {

@@ -200,7 +200,7 @@ locked = true
         );
     }
 
-    // P8: what is no word is told as one, and what would be passed over is told.
+    // What is no word is told as one, and what would be passed over is told.
     #[test]
     fn what_would_be_read_past_has_its_line() {
         check_mistake("mode = 1", 1, "`mode`: invalid type: integer `1`, expected a string");

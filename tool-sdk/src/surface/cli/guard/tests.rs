@@ -322,7 +322,7 @@ fn every_rule_that_is_none_is_told() {
     }
 }
 
-// P8: what speaks of nothing is told, since it takes nothing away.
+// What speaks of nothing is told, since it takes nothing away.
 #[test]
 fn patterns_and_folders_of_nothing_are_told() {
     let setting = with_file(
