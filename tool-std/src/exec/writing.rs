@@ -35,9 +35,7 @@ pub(super) fn subjects(base: &Base<'_>, of: &Understood, folders: &[PathBuf]) ->
                 return subjects;
             }
             left = left.saturating_sub(places.len().max(1));
-            // Of what lies below a folder, a rule may forbid some.
-            let is_whole = has_more || places.iter().any(|place| place.is_dir());
-            if !is_certain || is_whole || places.is_empty() {
+            if !is_certain || has_more || places.is_empty() {
                 subjects.push(unnamed(text));
             }
             for place in places {
@@ -91,14 +89,21 @@ fn placed<'a>(file: Written<'a>, folders: &[PathBuf]) -> Placed<'a> {
         false => folders.iter().map(|folder| folder.join(path)).collect(),
     };
     let (text, access) = match file {
-        Written::Path(text) | Written::Pattern(text) | Written::Unknown(text) => {
-            (text, Access::Write)
-        }
+        Written::Path(text)
+        | Written::Whole(text)
+        | Written::Pattern(text)
+        | Written::Unknown(text) => (text, Access::Write),
         Written::Copy { to, .. } => (to, Access::Write),
         Written::Gone(text) => (text, Access::Remove),
     };
     let (places, has_more) = match file {
-        Written::Path(path) | Written::Gone(path) => (all(path), false),
+        Written::Path(path) => (all(path), false),
+        // Of what lies below a folder, a rule may forbid some.
+        Written::Whole(path) | Written::Gone(path) => {
+            let places = all(path);
+            let is_folder = places.iter().any(|place| place.is_dir());
+            (places, is_folder)
+        }
         Written::Unknown(_) => (Vec::new(), true),
         Written::Pattern(pattern) => {
             let fitting = folders.iter().map(|folder| {
@@ -108,8 +113,10 @@ fn placed<'a>(file: Written<'a>, folders: &[PathBuf]) -> Placed<'a> {
             let fitting: Option<Vec<_>> = fitting.collect();
             let is_known = fitting.is_some() && !folders.is_empty() && !pattern.starts_with('~');
             // What fits nothing stands for itself.
-            let places = fitting.unwrap_or_default().concat().into_iter().chain(all(pattern));
-            (places.collect(), !is_known)
+            let mut places = fitting.unwrap_or_default().concat();
+            places.extend(all(pattern));
+            let is_folder = places.iter().any(|place| place.is_dir());
+            (places, is_folder || !is_known)
         }
         Written::Copy { from, to } => {
             let name = Path::new(from).file_name();

@@ -87,6 +87,8 @@ pub(super) enum Written<'a> {
     Path(&'a str),
     /// One that goes with all that is below it, where it is a link just that.
     Gone(&'a str),
+    /// A path, and perhaps all that lies below it.
+    Whole(&'a str),
     /// The files that fit a pattern.
     Pattern(&'a str),
     /// What is copied to a path, or into it where that is a folder.
@@ -165,18 +167,18 @@ impl Writer {
         let all = |of: &[(&'a str, Known)]| {
             of.iter().filter_map(|(word, known)| file(word, *known)).collect::<Vec<_>>()
         };
-        let gone = |of: &[(&'a str, Known)]| {
-            let gone = |file| match file {
-                Written::Path(path) => Written::Gone(path),
-                other => other,
-            };
-            all(of).into_iter().map(gone).collect::<Vec<_>>()
+        let as_other = |of: &[(&'a str, Known)], other: fn(&'a str) -> Written<'a>| {
+            let files = all(of).into_iter().map(|file| match file {
+                Written::Path(path) => other(path),
+                file => file,
+            });
+            files.collect::<Vec<_>>()
         };
         let (sources, targets) = match (self.operands, operands) {
             (Operands::Read, _) => return all(&outputs),
             (Operands::All, files) => return all(files),
-            (Operands::Removed, files) => return gone(files),
-            (Operands::AllButFirst, [_, files @ ..]) => return all(files),
+            (Operands::Removed, files) => return as_other(files, Written::Gone),
+            (Operands::AllButFirst, [_, files @ ..]) => return as_other(files, Written::Whole),
             (Operands::AllButFirst, []) => return Vec::new(),
             (_, sources) if !outputs.is_empty() => (sources, outputs),
             // A link to what stands there alone is made here.
@@ -196,7 +198,7 @@ impl Writer {
             written.extend(sources.iter().map(copy));
         }
         if self.operands == Operands::Moved {
-            written.extend(gone(sources));
+            written.extend(as_other(sources, Written::Gone));
         }
         written
     }
