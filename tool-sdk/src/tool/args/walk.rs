@@ -356,9 +356,9 @@ impl Walk<'_, '_, '_> {
             return Ok(());
         }
         if self.faults.len() == found {
-            let mut faults = Faults::default();
+            let mut faults = std::mem::take(&mut self.faults);
             self.refused(self.params[index].name, error, &mut faults);
-            self.faults.append(faults);
+            self.faults = faults;
         }
         Ok(())
     }
