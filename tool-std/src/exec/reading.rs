@@ -5,7 +5,7 @@
 //! against each name, and where a name is only known when it runs, somebody is asked as soon as
 //! there is such a rule.
 //!
-//! **Invariant:** nothing here looks at a file, or allows anything.
+//! **Invariant:** nothing here looks into a file, or allows anything.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};

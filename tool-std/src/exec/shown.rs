@@ -52,7 +52,6 @@ const NEUTRAL: &[&str] = &[
     "--pretty",
     "--remotes",
     "--reverse",
-    "--shortstat",
     "--since",
     "--skip",
     "--staged",

@@ -190,12 +190,17 @@ impl Writer {
         };
         let mut written = Vec::new();
         for (to, known) in targets {
-            let copy = |(from, from_known): &(&'a str, Known)| match (known, from_known) {
-                (Known::Literal, Known::Literal) => Written::Copy { from, to },
-                (Known::Literal, _) => Written::Unknown(from),
-                _ => Written::Unknown(to),
-            };
-            written.extend(sources.iter().map(copy));
+            let is_known = |(_, known): &&(&'a str, Known)| *known == Known::Literal;
+            match known {
+                Known::Literal => {
+                    let copies = sources.iter().filter(is_known);
+                    written.extend(copies.map(|(from, _)| Written::Copy { from, to }));
+                    if let Some((from, _)) = sources.iter().find(|source| !is_known(source)) {
+                        written.extend([Written::Unknown(from), Written::Whole(to)]);
+                    }
+                }
+                _ => written.push(Written::Unknown(to)),
+            }
         }
         if self.operands == Operands::Moved {
             written.extend(as_other(sources, Written::Gone));

@@ -330,6 +330,31 @@ async fn what_a_command_writes_by_name_is_judged_where_it_lies() {
     }
 }
 
+// PA7: where files lie that nobody has named is known by the folder into which they go.
+#[tokio::test]
+async fn what_fits_a_pattern_is_copied_to_a_place_that_is_judged() {
+    let host = Host::new(Mode::Auto, &["allow exec_command"]);
+    let root = host.folder.path();
+    for folder in [".git/hooks", "more"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for file in ["a.txt", "hook"] {
+        fs::write(root.join(file), "x").unwrap();
+    }
+    for (cmd, expected) in [
+        ("cp *.txt more", Allow),
+        ("cp ho* .git/hooks", Ask),
+        ("cp a.txt ho* .git/hooks", Ask),
+        ("cp -t .git/hooks ho*", Ask),
+        ("mv ho* .git", Ask),
+        ("cp *.txt /etc", Ask),
+        ("cp $(ls) ..", Ask),
+    ] {
+        let checked = check(&host, "exec_command", &json!({ "cmd": cmd })).await;
+        assert_eq!(checked.decision.action, expected, "{cmd}: {:?}", checked.decision.reason);
+    }
+}
+
 // PA7: what is only known when it runs may be a file that something obeys.
 #[tokio::test]
 async fn a_file_that_nobody_knows_may_be_protected() {
