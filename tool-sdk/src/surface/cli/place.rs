@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use sha2::{Digest as _, Sha256};
 
 use super::exit::{Failure, Result, with_cause};
 use super::guard::Guard;
 use super::{Io, grammar};
+use crate::context::Session;
 use crate::permission::ApprovalStore;
 use crate::workspace::Workspace;
 
@@ -55,6 +57,19 @@ pub(super) fn roots(levels: &[&ArgMatches], io: &Io<'_>) -> Vec<PathBuf> {
     }
 }
 
+/// The session of every command line in these folders: what one keeps of a long output, the next
+/// may read, but none that was given other folders.
+pub(super) fn session(levels: &[&ArgMatches], io: &Io<'_>) -> Session {
+    let mut digest = Sha256::new();
+    for root in roots(levels, io) {
+        let root = root.canonicalize().unwrap_or(root);
+        digest.update(root.as_os_str().as_encoded_bytes());
+        // No path has this byte.
+        digest.update([0]);
+    }
+    Session::new(format!("cli-{:.16}", format!("{:x}", digest.finalize())))
+}
+
 /// What was approved for always, for the first of the folders.
 pub(super) fn approvals(levels: &[&ArgMatches], io: &Io<'_>) -> Option<ApprovalStore> {
     let dir = state_dir(levels, io)?.join("approvals");
@@ -87,8 +102,14 @@ mod tests {
     use super::super::toy;
     use super::*;
 
-    /// Roots and state folder for a command line and an environment.
-    fn places(args: &[&str], env: &[(&str, &str)]) -> (Vec<PathBuf>, Option<PathBuf>) {
+    struct Places {
+        roots: Vec<PathBuf>,
+        state_dir: Option<PathBuf>,
+        session: String,
+    }
+
+    /// Where a command line works in an environment.
+    fn places(args: &[&str], env: &[(&str, &str)]) -> Places {
         let env =
             |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into());
         let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
@@ -99,17 +120,18 @@ mod tests {
         };
         let matches = grammar::command("toy").try_get_matches_from(args).unwrap();
         let levels = [&matches, matches.subcommand().unwrap().1];
-        (roots(&levels, &io), state_dir(&levels, &io))
+        let session = session(&levels, &io).id().to_string();
+        Places { roots: roots(&levels, &io), state_dir: state_dir(&levels, &io), session }
     }
 
     #[track_caller]
     fn check_roots(args: &[&str], env: &[(&str, &str)], expected: &[&str]) {
-        assert_eq!(places(args, env).0, expected.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(places(args, env).roots, expected.iter().map(PathBuf::from).collect::<Vec<_>>());
     }
 
     #[track_caller]
     fn check_state(args: &[&str], env: &[(&str, &str)], expected: Option<&str>) {
-        assert_eq!(places(args, env).1, expected.map(PathBuf::from));
+        assert_eq!(places(args, env).state_dir, expected.map(PathBuf::from));
     }
 
     #[test]
@@ -121,6 +143,18 @@ mod tests {
         check_roots(&["--root", "/x", "list"], &env, &["/x"]);
         check_state(&["list"], &env, Some("/s"));
         check_state(&["list", "--state-dir", "t"], &env, Some("/here/t"));
+    }
+
+    // An output may hold what only these folders do.
+    #[test]
+    fn folders_share_no_session_with_others() {
+        let session = |args: &[&str]| places(&[&["list"], args].concat(), &[]).session;
+        let here = session(&[]);
+        assert_eq!((here.len(), &here[..4]), (20, "cli-"));
+        assert_eq!(here, session(&["--root", "/here"]));
+        for other in [&["--root", "/"][..], &["--root", "/here", "--root", "/"]] {
+            assert_ne!(here, session(other), "{other:?}");
+        }
     }
 
     #[test]

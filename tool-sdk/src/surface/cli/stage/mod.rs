@@ -29,9 +29,6 @@ use crate::pipeline::Pipeline;
 use crate::redact::Redactor;
 use crate::toolset::View;
 
-/// The session of every command line: what one keeps, the next may read.
-const SESSION: &str = "cli";
-
 /// Where calls are made.
 pub(super) struct Stage {
     pub(super) pipeline: Pipeline,
@@ -97,7 +94,7 @@ impl Stage {
 
         let stop = CancellationToken::new();
         let (readable, sandbox) = folders.split();
-        let session = Session::new(SESSION).with_client(Client::Cli).lend(guard.settings);
+        let session = place::session(levels, io).with_client(Client::Cli).lend(guard.settings);
         let session = asked::with_forms(session, guard.answers, &floor, io);
         let session = readable.lend(session).lend(sandbox);
         let session = app.equip(session).with_cancel(stop.clone());
