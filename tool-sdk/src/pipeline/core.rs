@@ -22,7 +22,6 @@ use crate::name::ToolName;
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded, Mode};
 use crate::redact::Redactor;
 #[cfg(feature = "hooks")]
-use crate::tool::Tool;
 use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
@@ -119,18 +118,6 @@ impl Core {
     /// Who is asked about the calls of a session.
     pub(super) fn approver_of(&self, session: &Session) -> Option<Arc<dyn Approver>> {
         session.approver().or_else(|| self.approver.clone())
-    }
-
-    /// The names of the tool after which the permission of `tool` is called, where that is another
-    /// one: they do the same, and hooks for that one forbid this, too.
-    #[cfg(feature = "hooks")]
-    pub(super) fn namesakes(&self, tool: &Definition) -> Vec<ToolName> {
-        let permission = tool.permission();
-        let is_it = |it: &&Arc<dyn Tool>| it.definition().name.as_str() == permission;
-        let tools = self.toolset.everything();
-        let other = tools.iter().find(is_it).filter(|_| tool.name.as_str() != permission);
-        let names = other.map(|it| it.definition()).into_iter();
-        names.flat_map(|it| std::iter::once(&it.name).chain(&it.aliases)).cloned().collect()
     }
 
     /// The approvals of the store that hold for a session: none where its tools could have

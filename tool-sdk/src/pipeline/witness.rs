@@ -68,7 +68,7 @@ impl Witness for Subscribers {
         let view = core.toolset.view_for(&self.session);
         let Some(tool) = view.get(self.tool.as_str()) else { return Vec::new() };
         let own = tool.definition().forbidden_names().map(str::to_owned);
-        own.chain(core.namesakes(tool.definition()).iter().map(ToString::to_string)).collect()
+        own.chain(view.namesakes(tool.definition()).iter().map(ToString::to_string)).collect()
     }
 
     #[cfg(feature = "hooks")]

@@ -1,22 +1,22 @@
 //! What rules say of the tools that there are, and what they only seem to say.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::name::ToolName;
 use crate::permission::{Action, Names, Rule, Ruleset};
 use crate::tool::{Definition, Subject, Tool};
 
-/// The names under which a permission is forbidden beside its own: where a tool has the name of
-/// its permission, others do what it does, and who forbids it by an alias means them, too.
+/// The tools after which permissions are called, with their aliases: others that share the
+/// permission do what such a tool does, and who forbids it by any name means them, too.
 #[derive(Debug, Default)]
-pub(super) struct Synonyms(Vec<(String, Vec<ToolName>)>);
+pub(super) struct Synonyms(HashMap<ToolName, Vec<ToolName>>);
 
 impl Synonyms {
     pub(super) fn of<'a>(tools: impl Iterator<Item = &'a Arc<dyn Tool>>) -> Self {
         let named =
             tools.map(|tool| tool.definition()).filter(|it| it.permission() == it.name.as_str());
-        let aliased = named.filter(|definition| !definition.aliases.is_empty());
-        Self(aliased.map(|it| (it.name.to_string(), it.aliases.clone())).collect())
+        Self(named.map(|it| (it.name.clone(), it.aliases.clone())).collect())
     }
 
     /// The names of a tool.
@@ -29,9 +29,20 @@ impl Synonyms {
         Names::from(permission).also(self.beside(permission))
     }
 
+    /// The names of the tool after which the permission of `tool` is called, where that is another
+    /// one.
+    #[cfg(feature = "hooks")]
+    pub(super) fn of_another<'n>(
+        &'n self,
+        tool: &Definition,
+    ) -> impl Iterator<Item = &'n ToolName> + use<'n> {
+        let permission = tool.permission();
+        let other = self.0.get_key_value(permission).filter(|_| tool.name.as_str() != permission);
+        other.into_iter().flat_map(|(name, aliases)| std::iter::once(name).chain(aliases))
+    }
+
     fn beside(&self, permission: &str) -> &[ToolName] {
-        let known = self.0.iter().find(|(name, _)| name == permission);
-        known.map(|(_, aliases)| aliases.as_slice()).unwrap_or_default()
+        self.0.get(permission).map(Vec::as_slice).unwrap_or_default()
     }
 }
 

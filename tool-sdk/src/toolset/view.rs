@@ -257,6 +257,13 @@ impl View {
         self.synonyms.names_of(permission)
     }
 
+    /// The names of the tool after which the permission of `tool` is called, where that is another
+    /// one: they do the same, and hooks for that one forbid this, too.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn namesakes(&self, tool: &Definition) -> Vec<ToolName> {
+        self.synonyms.of_another(tool).cloned().collect()
+    }
+
     /// How much is done without asking.
     #[must_use]
     pub fn mode(&self) -> Mode {

@@ -52,7 +52,7 @@ impl Hooked for Frame<'_> {
 
     #[cfg(feature = "hooks")]
     fn namesakes(&self) -> Vec<ToolName> {
-        self.core.namesakes(self.definition)
+        self.core.toolset.view_for(self.session).namesakes(self.definition)
     }
 
     #[cfg(feature = "hooks")]
