@@ -40,6 +40,7 @@ pub struct Subject {
     opaque: bool,
     unless_exact: bool,
     asks: bool,
+    mandatory: bool,
     known_safe: bool,
     only_forbidden: bool,
     nameless: bool,
@@ -121,6 +122,7 @@ impl Subject {
             opaque: false,
             unless_exact: false,
             asks: false,
+            mandatory: false,
             known_safe: false,
             only_forbidden: false,
             nameless: false,
@@ -219,6 +221,23 @@ impl Subject {
     pub fn always_asks(mut self) -> Self {
         self.asks = true;
         self
+    }
+
+    /// Has somebody asked about it in every mode and whatever a hook says, where no rule speaks of
+    /// it: it is no part of what a tool may do without its user, such as writing what is run later.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tool_sdk::Subject;
+    ///
+    /// let hook = Subject::new(".git/hooks/pre-push").mandatory();
+    /// assert!(hook.is_mandatory() && hook.is_asked_about());
+    /// ```
+    #[must_use]
+    pub fn mandatory(mut self) -> Self {
+        self.mandatory = true;
+        self.always_asks()
     }
 
     /// Marks it as something that is on a list of what does nothing but read.
@@ -483,6 +502,12 @@ impl Subject {
     #[must_use]
     pub fn is_asked_about(&self) -> bool {
         self.asks
+    }
+
+    /// Whether somebody is asked about it in every mode, where no rule speaks of it.
+    #[must_use]
+    pub fn is_mandatory(&self) -> bool {
+        self.mandatory
     }
 
     /// Whether it is a part of another subject, which is judged.

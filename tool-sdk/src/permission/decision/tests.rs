@@ -385,6 +385,36 @@ fn what_cannot_be_undone_asks_unless_a_rule_says_exactly_that() {
     }
 }
 
+// PA7: neither a mode nor a hook stands for a person, and neither does the tool.
+#[test]
+fn what_is_mandatory_is_asked_about_unless_a_rule_or_a_person_allows_it() {
+    let hook = || Subject::new(".git/hooks/x").under("protected_path").mandatory();
+    let cases = [
+        (&[][..], Action::Ask),
+        (&["allow run"], Action::Ask),
+        (&["allow protected_path(.git/hooks/*)"], Action::Allow),
+        (&["deny protected_path"], Action::Deny),
+    ];
+    for (rules, expected) in cases {
+        for mode in [Mode::Auto, Mode::Bypass] {
+            let setup = Setup {
+                mode,
+                subjects: vec![hook()],
+                required: Some(false),
+                opinions: vec![opinion(Action::Allow)],
+                ..Setup::new(rules, &[])
+            };
+            assert_eq!(setup.decide().action, expected, "{rules:?} {mode}");
+        }
+    }
+    let approved = Setup {
+        subjects: vec![hook()],
+        approved: vec![".git/hooks/x".to_owned()],
+        ..Setup::default()
+    };
+    assert_eq!(approved.decide().action, Action::Allow);
+}
+
 #[test]
 fn only_what_asks_is_asked_about() {
     let decision = Setup::new(&["allow run(git *)"], &["git status", "rm x", "ls"]).decide();

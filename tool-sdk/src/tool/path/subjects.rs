@@ -101,7 +101,7 @@ impl WorkspacePath {
             let places = elsewhere.into_iter().chain([real]).filter(|place| place.is_protected());
             let obeyed = "is a file that something executes or obeys later";
             let under = |place| {
-                let subject = path(place).under(Subject::PROTECTED);
+                let subject = path(place).under(Subject::PROTECTED).mandatory();
                 let why = special(subject.text(), obeyed);
                 subject.because(why)
             };
