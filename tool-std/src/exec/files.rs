@@ -33,7 +33,7 @@ const PROTECTED: &str = "protected_path";
 /// How many files are looked for of the redirections of a line, and how many of those that its
 /// commands look at. Where there are more, somebody is asked about the rest together.
 const MOST_REDIRECTED: usize = 128;
-const MOST_LOOKED_AT: usize = 192;
+const MOST_LOOKED_AT: usize = 160;
 
 /// What is done with a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
