@@ -309,7 +309,7 @@ fn less_than_required_runs_nothing() {
         return;
     }
     let root = tempfile::tempdir().expect("a folder");
-    let inner = |command: &str| format!("{PROGRAM} --state-dir /tmp --sandbox {command}");
+    let inner = |command: &str| format!("{PROGRAM} --state-dir state --sandbox {command}");
     let (text, _) = confined(
         root.path(),
         &["--sandbox=required"],
