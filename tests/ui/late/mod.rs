@@ -20,7 +20,7 @@ pub(crate) fn check() {
     let cases = cases(&tests.join("ui/late"));
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tests").join("late");
     write_crate(&built.join("crate"), &tests.with_file_name(""), &cases);
-    let messages = build(&built.join("crate"), &built.join("target"), tests);
+    let (messages, other) = build(&built.join("crate"), &built.join("target"), tests);
     let overwrite = std::env::var("TRYBUILD").is_ok_and(|value| value == "overwrite");
     let mut wrong = String::new();
     for case in &cases {
@@ -31,7 +31,7 @@ pub(crate) fn check() {
         }
         let wanted = fs::read_to_string(&file).unwrap_or_default();
         if found.is_empty() {
-            let _ = writeln!(wrong, "{} must not compile", case.display());
+            let _ = writeln!(wrong, "{} must not compile\n{other}", case.display());
         } else if found != wanted {
             let _ = writeln!(wrong, "{}\nwanted:\n{wanted}\nfound:\n{found}", case.display());
         }
@@ -74,8 +74,8 @@ fn write_crate(folder: &Path, root: &Path, cases: &[PathBuf]) {
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("the lock is copied");
 }
 
-/// What the compiler says, by source file, with paths relative to `tests`.
-fn build(folder: &Path, target: &Path, tests: &Path) -> BTreeMap<PathBuf, String> {
+/// What the compiler says, by source file, with paths relative to `tests`; and what cargo says.
+fn build(folder: &Path, target: &Path, tests: &Path) -> (BTreeMap<PathBuf, String>, String) {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--tests", "--keep-going", "--offline", "--quiet"])
         .args(["--message-format=json", "--color=never"])
@@ -96,6 +96,7 @@ fn build(folder: &Path, target: &Path, tests: &Path) -> BTreeMap<PathBuf, String
             *messages.entry(source.into()).or_default() += &text.replace(&prefix, "");
         }
     }
-    assert!(!messages.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-    messages
+    let other = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!messages.is_empty(), "{other}");
+    (messages, other)
 }

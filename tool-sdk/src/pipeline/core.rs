@@ -21,7 +21,6 @@ use crate::loop_guard::{History, LoopGuard};
 use crate::name::ToolName;
 use crate::permission::{ApprovalStore, Approvals, Approver, Desk, Loaded, Mode};
 use crate::redact::Redactor;
-#[cfg(feature = "hooks")]
 use crate::tool::{Definition, Label};
 use crate::toolset::Toolset;
 use crate::truncate::Budget;
