@@ -20,8 +20,8 @@ use std::task::Waker;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tool_sdk::{
-    Approver, Ask, Call, Checked, ErrorKind, Outcome, Output, Pipeline, Registry, Reply, Rule,
-    Session, ToolError, Workspace, tools,
+    Approver, Ask, Call, Checked, ErrorKind, Mode, Outcome, Output, Pipeline, Registry, Reply,
+    Rule, Session, ToolError, Workspace, tools,
 };
 use tool_std::fs::{apply_patch, edit_file, write_file};
 
@@ -122,6 +122,11 @@ impl Desk {
         walk(self.folder.path(), self.folder.path(), &mut found);
         found.sort();
         found
+    }
+
+    /// How often somebody was asked.
+    fn asked(&self) -> usize {
+        self.asked.asks.lock().unwrap().len()
     }
 
     /// What the only ask showed.

@@ -60,7 +60,7 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
         ("*** Update File: no\n@@\n-3\n+4", ErrorKind::Failed, "there is no `no`"),
         ("*** Delete File: no", ErrorKind::Failed, "there is no `no`"),
         ("*** Delete File: dir", ErrorKind::Failed, "a folder"),
-        ("*** Add File: a/b\n+x", ErrorKind::Failed, "not a folder"),
+        ("*** Add File: a/b\n+x", ErrorKind::NotFound, "not a folder"),
         ("*** Add File: q/y\n+y\n*** Add File: q\n+q", ErrorKind::InvalidArgs, "`q/y` cannot be"),
         ("*** Delete File: a\n*** Add File: a/b\n+x", ErrorKind::InvalidArgs, "below `a`"),
         ("*** Add File: new\n+y", ErrorKind::InvalidArgs, "two operations"),
@@ -186,7 +186,7 @@ async fn a_file_does_not_get_too_many_lines() {
 
 // F174: what was made since somebody was asked is not said to be missing.
 #[tokio::test]
-async fn a_file_that_was_made_meanwhile_is_a_conflict() {
+async fn a_file_that_was_made_meanwhile_stays() {
     let desk = Desk::with_rules(&[], &[]).answering(true);
     let batch = Batch::new(&desk.pipeline);
     let calls = vec![
@@ -195,6 +195,7 @@ async fn a_file_that_was_made_meanwhile_is_a_conflict() {
     ];
     let outcomes = batch.run(&desk.session, calls).await;
     assert!(outcomes[0].result.is_ok());
-    assert_eq!(outcomes[1].result.as_ref().unwrap_err().kind(), ErrorKind::Conflict);
-    assert_eq!(desk.text("n"), "x\n");
+    // Nobody was asked whether it may go, since it was not there when they would have been.
+    assert_eq!(outcomes[1].result.as_ref().unwrap_err().kind(), ErrorKind::Failed);
+    assert_eq!((desk.asked(), desk.text("n").as_str()), (1, "x\n"));
 }

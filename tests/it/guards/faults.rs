@@ -63,9 +63,9 @@ impl Prepared for FaultyCall {
         Vec::new()
     }
 
-    fn preview(&self, _: &Context) -> Option<Value> {
+    fn preview(&self, _: &Context) -> Result<Option<Value>, ToolError> {
         assert!(self.0 != Fault::Preview, "preview");
-        None
+        Ok(None)
     }
 
     fn is_dangerous(&self) -> bool {

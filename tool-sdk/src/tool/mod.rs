@@ -224,10 +224,16 @@ pub trait Prepared: Send {
         Vec::new()
     }
 
-    /// What a screen can show before the call runs, such as a diff.
-    fn preview(&self, cx: &Context) -> Option<serde_json::Value> {
+    /// What a screen can show before the call runs, such as a diff. It is made when somebody is to
+    /// be asked.
+    ///
+    /// # Errors
+    ///
+    /// Fails as the call would, where it certainly fails: it ends with that error, and nobody is
+    /// asked about it. So the error may only tell what may be told without asking.
+    fn preview(&self, cx: &Context) -> Result<Option<serde_json::Value>, ToolError> {
         let _ = cx;
-        None
+        Ok(None)
     }
 
     /// The resource by which calls of the tool are serialised.

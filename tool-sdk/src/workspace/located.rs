@@ -16,7 +16,7 @@ use super::protected::{is_protected, is_within};
 use super::real::{canonicalize, settle};
 use super::straight::is_straight;
 use super::{Access, Durability, Root, Workspace};
-use crate::error::ToolError;
+use crate::error::{ErrorKind, ToolError};
 
 /// A place in a [`Workspace`], whether anything is there or not.
 ///
@@ -140,8 +140,9 @@ impl Located {
         self.root().access == Access::Read
     }
 
-    /// Whether it is no part of the workspace, and somebody was asked about it.
-    pub(crate) fn is_outside(&self) -> bool {
+    /// Whether it is no part of the workspace, and somebody is asked about it.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
         self.root().access == Access::Outside
     }
 
@@ -340,6 +341,12 @@ impl Located {
     /// The path for the handle, which does not know the empty one.
     pub(super) fn below_root(&self) -> &Path {
         named_root(&self.relative)
+    }
+
+    /// That nothing can be made here.
+    pub(super) fn is_below_a_file(&self, kind: ErrorKind) -> ToolError {
+        let path = self.display();
+        ToolError::new(kind, format_args!("a part of the path to `{path}` is not a folder"))
     }
 
     pub(super) fn not_a_file(&self, what: &str) -> ToolError {

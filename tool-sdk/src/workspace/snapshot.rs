@@ -86,6 +86,9 @@ impl Located {
     pub fn snapshot(&self, limit: u64) -> Result<Snapshot, ToolError> {
         let (file, metadata) = match self.open_regular() {
             Ok(opened) => opened,
+            Err(error) if is_below_a_file(&error) => {
+                return Err(self.is_below_a_file(ErrorKind::NotFound).source(error));
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Snapshot::absent()),
             Err(error) => return Err(error),
         };
@@ -121,6 +124,12 @@ impl Located {
             facts: Facts::told(&metadata, Attributes::default()),
         }))))
     }
+}
+
+/// Whether nothing was found because a part of the path is a file, so that nothing can be made.
+fn is_below_a_file(error: &ToolError) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref());
+    cause.is_some_and(|cause: &io::Error| cause.kind() == io::ErrorKind::NotADirectory)
 }
 
 /// What a file holds that is said to have `len` bytes, and not more than `most` of it.

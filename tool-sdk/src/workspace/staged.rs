@@ -15,7 +15,7 @@ use super::expected::Expected;
 use super::temporary::Temporary;
 use super::turns::lockable;
 use super::{Access, Located, Snapshot};
-use crate::error::ToolError;
+use crate::error::{ErrorKind, ToolError};
 
 /// What is to become of one file.
 pub(super) struct Change {
@@ -210,11 +210,7 @@ impl Folders {
             return Ok(Arc::clone(dir));
         }
         let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotADirectory => ToolError::failed(format_args!(
-                "a part of the path to `{}` is not a folder",
-                place.display()
-            ))
-            .source(error),
+            io::ErrorKind::NotADirectory => place.is_below_a_file(ErrorKind::Failed).source(error),
             _ => unwritten(place, error),
         };
         let mut dir = Arc::new(place.root().dir.try_clone().map_err(failed)?);

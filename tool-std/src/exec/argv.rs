@@ -65,8 +65,8 @@ fn with_facts<T>(args: &ShellArgs, cx: &Context, look: impl FnOnce(Facts<'_>) ->
     Some(look(Facts { judged: &judged, shell: None, folder, env }))
 }
 
-fn preview(args: &ShellArgs, cx: &Context) -> Option<Value> {
-    confined::preview(with_facts(args, cx, |facts| facts.shown()).flatten(), cx)
+fn preview(args: &ShellArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+    Ok(Some(confined::preview(with_facts(args, cx, |facts| facts.shown()).flatten(), cx)))
 }
 
 fn suggestions(args: &ShellArgs) -> Vec<String> {

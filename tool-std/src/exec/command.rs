@@ -118,8 +118,8 @@ fn facts(args: &ExecCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
     line(args).facts(args.workdir.as_str(), cx)
 }
 
-fn preview(args: &ExecCommandArgs, cx: &Context) -> Option<Value> {
-    confined::preview(line(args).shown(args.workdir.as_str(), cx), cx)
+fn preview(args: &ExecCommandArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+    Ok(Some(confined::preview(line(args).shown(args.workdir.as_str(), cx), cx)))
 }
 
 fn suggestions(args: &ExecCommandArgs) -> Vec<String> {

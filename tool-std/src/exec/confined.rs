@@ -33,13 +33,13 @@ pub(super) fn policy(cx: &Context) -> Policy {
 }
 
 /// What whoever is asked about a command reads: `shown` of it, and how far it is confined.
-pub(super) fn preview(shown: Option<Value>, cx: &Context) -> Option<Value> {
+pub(super) fn preview(shown: Option<Value>, cx: &Context) -> Value {
     let policy = policy(cx);
     let held = (!policy.is_off()).then(|| policy.status());
     let words = status(&policy, held.as_ref()).unwrap_or_else(|| "off".to_owned());
     let mut preview = shown.unwrap_or_else(|| json!({}));
     preview["sandbox"] = words.into();
-    Some(preview)
+    preview
 }
 
 /// What whoever is asked about typing reads: into what, and how far that is confined.

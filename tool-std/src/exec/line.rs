@@ -56,8 +56,8 @@ fn facts(args: &ShellCommandArgs, cx: &Context) -> Vec<(&'static str, String)> {
     line(&args.command).facts(args.workdir.as_str(), cx)
 }
 
-fn preview(args: &ShellCommandArgs, cx: &Context) -> Option<Value> {
-    confined::preview(line(&args.command).shown(args.workdir.as_str(), cx), cx)
+fn preview(args: &ShellCommandArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+    Ok(Some(confined::preview(line(&args.command).shown(args.workdir.as_str(), cx), cx)))
 }
 
 fn suggestions(args: &ShellCommandArgs) -> Vec<String> {

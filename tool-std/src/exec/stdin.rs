@@ -355,8 +355,8 @@ fn session_of(session: u32, cx: &Context) -> Option<Arc<Process>> {
     processes.list().into_iter().find(|process| process.id() == session)
 }
 
-fn preview(args: &WriteStdinArgs, cx: &Context) -> Option<Value> {
-    session_of(args.session_id, cx).map(|process| confined::preview_of(&process, cx))
+fn preview(args: &WriteStdinArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
+    Ok(session_of(args.session_id, cx).map(|process| confined::preview_of(&process, cx)))
 }
 
 fn suggestions(args: &WriteStdinArgs) -> Vec<String> {

@@ -95,13 +95,13 @@ fn subjects(args: &EditFileArgs, cx: &Context) -> Vec<Subject> {
     }
 }
 
-fn shown_before(args: &EditFileArgs, cx: &Context) -> Option<Value> {
+fn shown_before(args: &EditFileArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
     let diff = || {
         let target = Named::by(&args.path, cx)?.show()?;
         let edited = edit(&target, &args.wanted()?, &patience(cx))?;
         Ok(target.diff(Some(&edited.text), Detail::Shown).to_json())
     };
-    preview(diff())
+    preview(diff(), [&args.path], cx)
 }
 
 impl EditFileArgs {

@@ -114,7 +114,7 @@ fn subjects(args: &ApplyPatchArgs, cx: &Context) -> Vec<Subject> {
     args.input.parts.iter().flat_map(|part| part.touched(cx)).collect()
 }
 
-fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
+fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
     let diffs = || {
         let workspace = cx.state::<Workspace>()?;
         let places = args.input.locate(&workspace)?;
@@ -122,7 +122,7 @@ fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
         let there = (places, &*workspace, &cx.sight("read"));
         Ok(together(&args.input.plan(there, &reason)?.done))
     };
-    preview(diffs())
+    preview(diffs(), args.input.paths(), cx)
 }
 
 impl Part {

@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tool_sdk::{Changes, Context, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath};
+use tool_sdk::{
+    Changes, Context, ErrorKind, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath,
+};
 
 use crate::diff::{Change, Detail, FileDiff, is_same_change};
 use crate::look::is_told;
@@ -65,6 +67,12 @@ impl<'p> Named<'p> {
         let workspace = cx.state::<Workspace>()?;
         let place = path.locate(&workspace)?;
         Ok(Self::new(path, place, &workspace, &cx.sight("read")))
+    }
+
+    /// Whether nobody has to be asked before what is there is told: it lies in the workspace, and
+    /// no rule says otherwise.
+    fn is_free(&self) -> bool {
+        self.is_told && !self.place.is_outside()
     }
 
     /// Reads the file; that there is none is no failure.
@@ -263,9 +271,24 @@ pub(super) fn is_of_a_file(path: &str) -> Result<(), ToolError> {
         .hint("name a file in it; missing folders are made on the way"))
 }
 
-/// What a person is shown before a call runs; a call that cannot run says so.
-pub(super) fn preview(shown: Result<Value, ToolError>) -> Option<Value> {
-    Some(shown.unwrap_or_else(|error| json!({ "error": error.to_string() })))
+/// What a person is shown before a call runs. A call that cannot run ends with the reason, where
+/// that may be told of all its `paths` without asking anybody; else the person reads it.
+pub(super) fn preview<'p>(
+    shown: Result<Value, ToolError>,
+    paths: impl IntoIterator<Item = &'p WorkspacePath>,
+    cx: &Context,
+) -> Result<Option<Value>, ToolError> {
+    let is_free = |path| Named::by(path, cx).is_ok_and(|named| named.is_free());
+    match shown {
+        Ok(shown) => Ok(Some(shown)),
+        Err(error) if is_final(&error) && paths.into_iter().all(is_free) => Err(error),
+        Err(error) => Ok(Some(json!({ "error": error.to_string() }))),
+    }
+}
+
+/// Whether a call that failed so fails whenever it runs.
+fn is_final(error: &ToolError) -> bool {
+    matches!(error.kind(), ErrorKind::Failed | ErrorKind::NotFound | ErrorKind::InvalidArgs)
 }
 
 /// Says from some time on that a preview has taken too long, or that nobody waits for it.

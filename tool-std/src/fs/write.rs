@@ -87,12 +87,12 @@ fn subjects(args: &WriteFileArgs, cx: &Context) -> Vec<Subject> {
     }
 }
 
-fn shown_before(args: &WriteFileArgs, cx: &Context) -> Option<Value> {
+fn shown_before(args: &WriteFileArgs, cx: &Context) -> Result<Option<Value>, ToolError> {
     let diff = || {
         is_of_a_file(args.path.as_str())?;
         let target = Named::by(&args.path, cx)?.show()?;
         let text = target.fitting(args.content.clone());
         Ok(target.diff(Some(&text), Detail::Shown).to_json())
     };
-    preview(diff())
+    preview(diff(), [&args.path], cx)
 }

@@ -217,16 +217,16 @@ fn commands(argv: &[String], _: bool, _: &Context) -> Vec<Subject> {
 
 /// The command word by word, the file that it starts, and its variables: all that decides what
 /// runs.
-fn shown(args: &RegisterMcpServerArgs, _: &Context) -> Option<Value> {
+fn shown(args: &RegisterMcpServerArgs, _: &Context) -> Result<Option<Value>, ToolError> {
     let plan = Plan::of(args);
     let program = plan.command.map(Program::of);
-    Some(json!({
+    Ok(Some(json!({
         "command": plan.command,
         "args": plan.args,
         "program": program.as_ref().and_then(Program::file),
         "env": variables::shown(plan.env),
         "url": plan.address(),
-    }))
+    })))
 }
 
 #[cfg(test)]

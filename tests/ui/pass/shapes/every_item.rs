@@ -36,7 +36,7 @@ fn refine(session: &Session) -> Refinement {
         show(path, limit),
         summary = "With {path:>5} {{and}} {limit}",
         result = |output| output.as_text().into(),
-        preview = |args, _| Some(args.path.as_str().into()),
+        preview = |args, _| Ok(Some(args.path.as_str().into())),
     ),
     timeout = "2m",
     max_output = "64 KiB",

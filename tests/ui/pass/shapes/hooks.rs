@@ -57,7 +57,7 @@ async fn hooks_by_path(
         subjects = |args: &HooksByClosureArgs, _| vec![args.path.as_str().into()],
         suggest = |args| { let path = &args.path; vec![format!("{path}/*")] },
     ),
-    display(preview = |_, _| None, summary = "Writing")
+    display(preview = |_, _| Ok(None), summary = "Writing")
 )]
 fn hooks_by_closure(
     /// The path.
@@ -85,6 +85,6 @@ fn hooks_are_asked_about_the_decoded_arguments() {
     assert_eq!(short.approval_required(&cx), Some(false));
     assert_eq!(short.suggestions(), ["a/*"]);
     assert_eq!(short.summary().as_deref(), Some("Writing"));
-    assert_eq!(short.preview(&cx), None);
+    assert_eq!(short.preview(&cx).expect("it runs"), None);
     assert!(!short.is_dangerous());
 }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use crate::context::Context;
 use crate::error::ToolError;
-use crate::permission::{Ask, AskId, Backstage, Decision};
+use crate::permission::{Ask, AskId, Backstage, By, Decision};
 use crate::pipeline::decide::{grantees, is_liftable, quietly, suggestions};
 use crate::pipeline::frame::Frame;
 use crate::pipeline::hooks::Heard;
 use crate::pipeline::witness::Subscribers;
+use crate::tool::Prepared;
 
 /// The ask for a call on which nobody has decided yet.
 pub(super) fn make(
@@ -43,7 +46,7 @@ pub(super) fn make(
         by: decision.by,
         reason: decision.reason.clone().into_owned(),
         rules: decision.rules.clone(),
-        preview: quietly(|| prepared.preview(cx)).flatten(),
+        preview: preview(frame, prepared, decision, cx)?,
         dangerous: quietly(|| prepared.is_dangerous()).unwrap_or(true),
         fingerprint: frame.fingerprint(prepared).into(),
         expires_in: frame.core.ask_timeout,
@@ -52,6 +55,23 @@ pub(super) fn make(
         ask.suggestions.clear();
     }
     Ok(ask)
+}
+
+/// What a screen shows of what the call would do. One that says that it cannot run ends here, as it
+/// would after a yes; but not where people want to see even what only looks, or that it repeats.
+fn preview(
+    frame: &Frame<'_>,
+    prepared: &dyn Prepared,
+    decision: &Decision,
+    cx: &Context,
+) -> Result<Option<Value>, ToolError> {
+    // A panic shows nothing.
+    match quietly(|| prepared.preview(cx)).unwrap_or(Ok(None)) {
+        Err(error) if decision.by == By::Loop || frame.asks_about_looking() => {
+            Ok(Some(json!({ "error": error.to_string() })))
+        }
+        shown => shown,
+    }
 }
 
 /// 128 random bits; without them nobody could be asked safely.

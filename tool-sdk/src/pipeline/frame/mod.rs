@@ -150,6 +150,11 @@ impl<'a> Frame<'a> {
             && prepared.has_no_wish()
     }
 
+    /// Whether somebody is asked about what only looks, too.
+    pub(super) fn asks_about_looking(&self) -> bool {
+        self.core.mode(self.session).default_action(RiskClass::Read) == Action::Ask
+    }
+
     /// Whether the tool was let run.
     #[inline]
     pub(super) fn has_run(&self) -> bool {

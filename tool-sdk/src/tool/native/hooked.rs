@@ -18,6 +18,7 @@ use crate::tool::{Approved, Prepared, Running, Subject};
 
 /// What says what else a call depends on.
 type FactsOf<A> = fn(&A, &Context) -> Vec<(&'static str, String)>;
+type PreviewOf<A> = fn(&A, &Context) -> Result<Option<Value>, ToolError>;
 
 /// The typed hooks of a tool whose arguments are an `A`.
 #[expect(clippy::exhaustive_structs, reason = "generated code writes it out")]
@@ -30,7 +31,7 @@ pub struct Hooks<A> {
     pub dangerous: Option<fn(&A) -> bool>,
     pub facts: Option<FactsOf<A>>,
     pub summary: Option<fn(&A) -> String>,
-    pub preview: Option<fn(&A, &Context) -> Option<Value>>,
+    pub preview: Option<PreviewOf<A>>,
     pub result: Option<fn(&Output) -> Value>,
     pub key: Option<fn(&A) -> String>,
 }
@@ -153,8 +154,11 @@ where
         }
     }
 
-    fn preview(&self, cx: &Context) -> Option<Value> {
-        self.hooks.preview?(self.args()?, cx)
+    fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
+        match (self.hooks.preview, self.args()) {
+            (Some(preview), Some(args)) => preview(args, cx),
+            _ => Ok(None),
+        }
     }
 
     fn parallel_key(&self) -> Option<String> {

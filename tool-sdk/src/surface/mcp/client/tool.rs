@@ -274,17 +274,18 @@ impl Prepared for PreparedCall {
         Some(std::iter::once(Subject::new(name)).chain(unseen).collect())
     }
 
-    fn preview(&self, cx: &Context) -> Option<Value> {
+    fn preview(&self, cx: &Context) -> Result<Option<Value>, ToolError> {
         let Inner { line, raw, sight, .. } = &*self.tool.0;
         line.pins().shown((line.name(), raw), sight);
-        let difference = line.pins().difference(cx.session().seer(), (line.name(), raw), sight)?;
+        let difference = line.pins().difference(cx.session().seer(), (line.name(), raw), sight);
+        let Some(difference) = difference else { return Ok(None) };
         let warnings = self.tool.oddities(&line.strangers());
         let about = if difference.is_first {
             "nobody has let this tool run before; this is all that its server says of it"
         } else {
             "the server says something else of this tool than when it was let run"
         };
-        Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff }))
+        Ok(Some(json!({ "about": about, "warnings": warnings, "unified": difference.diff })))
     }
 
     /// No pattern covers it where it became another tool since and went back: what was approved
