@@ -140,8 +140,8 @@ pub use self::loop_guard::LoopGuard;
 pub use self::name::{InvalidName, ToolName};
 pub use self::permission::{
     Action, ApprovalStore, Approvals, Approver, Ask, AskChannel, AskId, AskInbox, By, Decision,
-    Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode, Pattern,
-    PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoredApproval,
+    Extent, Fingerprint, Grant, GrantSource, Grantee, InvalidMode, InvalidRule, Loaded, Mode,
+    Pattern, PendingAsk, Prompt, Reply, ReplyError, Rule, Ruleset, Scope, Scripted, StoredApproval,
     WrittenRule, WrittenRules, ask_channel,
 };
 pub use self::pipeline::{Checked, Pipeline};

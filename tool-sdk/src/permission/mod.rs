@@ -36,9 +36,9 @@ pub(crate) use self::fingerprint::definition_hash;
 pub(crate) use self::mode::Modes;
 pub use self::mode::{InvalidMode, Mode};
 pub use self::pattern::Pattern;
-pub use self::prompt::Prompt;
 #[cfg(feature = "cli")]
 pub(crate) use self::prompt::framed;
+pub use self::prompt::{Extent, Prompt};
 #[cfg(feature = "mcp")]
 pub(crate) use self::prompt::{mixed, spelt};
 pub use self::rule::{Action, InvalidRule, Rule, Scope};

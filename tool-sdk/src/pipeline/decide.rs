@@ -17,7 +17,7 @@ use crate::error::ToolError;
 use crate::event::EventKind;
 use crate::loop_guard::Finding;
 use crate::permission::{
-    Action, By, Case, Decision, Floor, Grantee, Loaded, Modes, Pattern, definition_hash,
+    Action, By, Case, Decision, Floor, Grant, Grantee, Loaded, Modes, Pattern, definition_hash,
 };
 use crate::tool::{Definition, Prepared, Source, Subject, is_strict};
 
@@ -125,7 +125,7 @@ pub(super) async fn check(
     let cx = frame.context(frame.started());
     let (mut decision, touched) = decided(frame, &heard, &cx);
     let suggestions = match decision.action {
-        Action::Ask => quietly(|| suggestions(frame, &*heard.prepared, &decision)),
+        Action::Ask => quietly(|| suggestions(frame, &heard, &decision, &cx)),
         Action::Allow | Action::Deny => None,
     };
     let suggestions = suggestions.unwrap_or_default();
@@ -149,7 +149,7 @@ pub(super) fn decide(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> Decision
 fn decided(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> (Decision, Vec<Subject>) {
     let mut touched = Vec::new();
     let now = &*heard.prepared;
-    let last = judging(frame, now, frame.arguments(), heard.opinions(), cx, &mut touched);
+    let last = judging(frame, now, frame.arguments(), heard.opinions(), cx, &[], &mut touched);
     let decision = match heard.original() {
         Some(original) => {
             // What was denied before a hook changed it stays denied.
@@ -180,16 +180,17 @@ fn judge(
     opinions: &[Floor],
     cx: &Context,
 ) -> Decision {
-    judging(frame, prepared, arguments, opinions, cx, &mut Vec::new())
+    judging(frame, prepared, arguments, opinions, cx, &[], &mut Vec::new())
 }
 
-/// The same, and leaves in `touched` all that the call touches.
+/// The same if these were granted, too; leaves in `touched` all that the call touches.
 fn judging(
     frame: &Frame<'_>,
     prepared: &dyn Prepared,
     arguments: &str,
     opinions: &[Floor],
     cx: &Context,
+    granted: &[Grant],
     touched: &mut Vec<Subject>,
 ) -> Decision {
     let judged = catch_unwind(AssertUnwindSafe(|| {
@@ -230,7 +231,7 @@ fn judging(
             subjects: subjects.as_deref(),
             arguments: &given,
             required: prepared.approval_required(cx),
-            approved: &|subject| !dangerous && approved(frame, prepared, &stored, subject),
+            approved: &|subject| !dangerous && approved(frame, prepared, &stored, granted, subject),
             writable: frame.core.writable.as_deref(),
             kept: &|path| frame.core.keeps(path),
             opinions,
@@ -245,11 +246,13 @@ fn judging(
     })
 }
 
-/// Whether somebody approved of `subject` before: in this session, or for always.
+/// Whether somebody approved of `subject` before: in this session, or for always; or would with
+/// what is `granted` now.
 fn approved(
     frame: &Frame<'_>,
     prepared: &dyn Prepared,
     stored: &OnceCell<Option<Loaded>>,
+    granted: &[Grant],
     subject: &Subject,
 ) -> bool {
     let to = grantee(frame.definition, subject);
@@ -258,21 +261,23 @@ fn approved(
     if let Some(warning) = stored.as_ref().and_then(|stored| stored.warning.clone()) {
         frame.core.warn(frame.session, &frame.definition.name, &frame.id, warning);
     }
+    let covers = || {
+        approvals.covers(&to, subject)
+            || stored.as_ref().is_some_and(|stored| stored.covers(&to, subject))
+            || granted.iter().any(|grant| grant.covers(&to, subject))
+    };
     if subject.is_opaque() {
         // Nobody knows what a pattern would cover, but one for everything.
-        return approvals.covers(&to, subject)
-            || stored.as_ref().is_some_and(|stored| stored.covers(&to, subject));
+        return covers();
     }
     let mut patterns = approvals.patterns(&to);
     patterns.extend(stored.iter().flat_map(|stored| stored.patterns(&to)));
+    patterns.extend(granted.iter().filter(|it| it.to == to).map(|it| it.pattern.clone()));
     let by_tool = |pattern: &Pattern| prepared.covered_by(pattern.as_str());
     match patterns.iter().find_map(by_tool) {
         // The tool knows better than plain matching what a pattern covers.
         Some(_) => patterns.iter().any(|pattern| by_tool(pattern) == Some(true)),
-        None => {
-            approvals.covers(&to, subject)
-                || stored.as_ref().is_some_and(|stored| stored.covers(&to, subject))
-        }
+        None => covers(),
     }
 }
 
@@ -306,34 +311,54 @@ fn strictly(arguments: &str) -> Result<(), ToolError> {
     is_strict(arguments).map_err(ToolError::invalid_args)
 }
 
-/// The patterns that an approval could grant, from specific to general.
+/// The patterns that an approval could grant, from specific to general: with all of them granted
+/// the call would run.
 pub(super) fn suggestions(
     frame: &Frame<'_>,
-    prepared: &dyn Prepared,
+    heard: &Heard,
     decision: &Decision,
+    cx: &Context,
 ) -> Vec<String> {
-    let grantees = grantees(frame.definition, &decision.subjects);
+    let prepared = &*heard.prepared;
     // What is granted is shown for one permission, and no approval lifts the first four.
+    let grantees = grantees(frame.definition, &decision.subjects);
+    let [to] = grantees.as_slice() else { return Vec::new() };
     if matches!(decision.by, By::Hook | By::Loop | By::Unjudged | By::Roots)
         || prepared.is_dangerous()
-        || grantees.len() > 1
         || decision.subjects.iter().any(Subject::is_opaque)
     {
         return Vec::new();
     }
-    let suggested = prepared.suggestions();
-    if !suggested.is_empty() {
-        return suggested;
-    }
-    if prepared.suggests() {
-        return offered(&decision.subjects);
-    }
+    let grant = |pattern: &String| Grant::new(to.clone(), pattern.as_str());
+    let is_enough = |patterns: &Vec<String>| {
+        let granted: Vec<Grant> = patterns.iter().map(grant).collect();
+        let (arguments, opinions) = (frame.arguments(), heard.opinions());
+        let now = judging(frame, prepared, arguments, opinions, cx, &granted, &mut Vec::new());
+        !granted.is_empty() && now.action == Action::Allow
+    };
+    // Of what a tool suggests for all of the call, some may be allowed anyway.
+    let lifts = |pattern: &String| {
+        prepared.covered_by(pattern).unwrap_or_else(|| {
+            decision.subjects.iter().any(|subject| grant(pattern).covers(to, subject))
+        })
+    };
+    let by_tool = || prepared.suggestions().into_iter().filter(lifts).collect();
+    let by_subjects = || match prepared.suggests() {
+        true => offered(&decision.subjects),
+        false => exactly(&decision.subjects),
+    };
+    let found = [&by_tool as &dyn Fn() -> Vec<String>, &by_subjects];
+    found.into_iter().map(|find| find()).find(is_enough).unwrap_or_default()
+}
+
+/// The subjects as they are; none where one of them cannot be written as a pattern, which would
+/// leave the rest without effect.
+fn exactly(subjects: &[Subject]) -> Vec<String> {
     let exact = |subject: &Subject| match subject.text() {
         "*" => Some("*".to_owned()),
         text => Pattern::exactly(text).map(String::from),
     };
-    // One that cannot be written as a pattern would leave the rest without effect.
-    decision.subjects.iter().map(exact).collect::<Option<Vec<_>>>().unwrap_or_default()
+    subjects.iter().map(exact).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// What may be granted where only one of the subjects, or several that are the same, led to

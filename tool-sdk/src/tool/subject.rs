@@ -225,6 +225,7 @@ impl Subject {
 
     /// Has somebody asked about it in every mode and whatever a hook says, where no rule speaks of
     /// it: it is no part of what a tool may do without its user, such as writing what is run later.
+    /// A rule that allows it names its permission; `allow *` does not.
     ///
     /// # Examples
     ///

@@ -392,7 +392,9 @@ fn what_is_mandatory_is_asked_about_unless_a_rule_or_a_person_allows_it() {
     let cases = [
         (&[][..], Action::Ask),
         (&["allow run"], Action::Ask),
+        (&["allow *", "allow protected_*"], Action::Ask),
         (&["allow protected_path(.git/hooks/*)"], Action::Allow),
+        (&["allow protected_path", "allow *"], Action::Allow),
         (&["deny protected_path"], Action::Deny),
     ];
     for (rules, expected) in cases {

@@ -57,10 +57,28 @@ pub struct Prompt {
     pub warnings: Vec<String>,
 }
 
+/// How far a yes may go, where an ask [offers](Ask::offers_always) more than this call at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the answers that there are")]
+pub enum Extent {
+    /// This call.
+    Call,
+    /// What the session does from now on.
+    Session,
+    /// What any session does from now on.
+    Always,
+}
+
 impl Ask {
-    /// The ask as text for a person.
+    /// The ask as text for a person who may answer with all that it offers.
     #[must_use]
     pub fn prompt(&self) -> Prompt {
+        self.prompt_up_to(Extent::Always)
+    }
+
+    /// The same for one whose yes reaches no further than this.
+    #[must_use]
+    pub fn prompt_up_to(&self, reach: Extent) -> Prompt {
         let mut page = Page::default();
         page.section(&format!("tool {}", self.tool), &self.who(), "entries");
         page.section("arguments", &self.shown(&self.arguments), "arguments");
@@ -79,7 +97,7 @@ impl Ask {
         if let Some(preview) = &self.preview {
             show_preview(&mut page, preview);
         }
-        self.show_grants(&mut page);
+        self.show_grants(&mut page, reach);
         let warnings = self.warnings(&page);
         for warning in &warnings {
             page.label(&format!("warning: {warning}"));
@@ -128,11 +146,16 @@ impl Ask {
     }
 
     /// Exactly what each answer would grant.
-    fn show_grants(&self, page: &mut Page) {
+    fn show_grants(&self, page: &mut Page, reach: Extent) {
         page.label("`once` allows this call");
+        let (allow, are) = match reach {
+            Extent::Call => return,
+            Extent::Session => ("`session` also allows", "`session` is"),
+            Extent::Always => ("`session` and `always` also allow", "`session` and `always` are"),
+        };
         let grant = |pattern: &String| format!("{}: {}", quoted(&self.permission), quoted(pattern));
         let grants: Vec<_> = self.suggestions.iter().map(grant).collect();
-        page.section("`session` and `always` also allow", &grants, "patterns");
+        page.section(allow, &grants, "patterns");
         let withheld = if self.dangerous {
             "the tool calls this dangerous"
         } else if grants.is_empty() {
@@ -142,7 +165,7 @@ impl Ask {
         } else {
             return;
         };
-        page.label(&format!("`session` and `always` are not offered: {withheld}"));
+        page.label(&format!("{are} not offered: {withheld}"));
     }
 
     fn warnings(&self, page: &Page) -> Vec<String> {

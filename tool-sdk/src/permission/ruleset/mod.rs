@@ -176,6 +176,11 @@ impl Rule {
         if subject.is_only_forbidden() && is_whole {
             return false;
         }
+        // PA7: who allows everything has not thought of what has to be asked about.
+        let is_named = || subject.permission().is_none_or(|name| self.permission.is_exactly(name));
+        if self.action == Action::Allow && subject.is_mandatory() && !is_named() {
+            return false;
+        }
         match &self.argument {
             // One argument does not vouch for everything else that a call touches.
             Some(_) if self.action == Action::Allow && (subject.is_opaque() || !alone) => false,

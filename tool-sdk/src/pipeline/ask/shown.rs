@@ -24,6 +24,7 @@ pub(super) fn make(
     let prepared = &*heard.prepared;
     let display = &definition.display;
     let original = heard.original().is_some();
+    let grantees = grantees(definition, &decision.subjects);
     let witness = Subscribers::of(frame.core, frame.session, &definition.name, &frame.id);
     let mut ask = Ask {
         id: new_id()?,
@@ -34,15 +35,18 @@ pub(super) fn make(
         display: Arc::clone(display),
         source: definition.source.clone(),
         risk: definition.risk,
-        permission: definition.permission().to_owned(),
+        permission: match grantees.as_slice() {
+            [one] => one.permission.clone(),
+            _ => definition.permission().to_owned(),
+        },
         arguments: display.masked(frame.arguments()),
         original: original.then(|| display.masked(frame.call.arguments.text())),
         summary: quietly(|| prepared.summary()).flatten(),
         subjects: decision.subjects.clone(),
-        grantees: grantees(frame.definition, &decision.subjects),
+        grantees,
         backstage: Backstage::new(&definition.aliases, witness)
             .liftable(is_liftable(frame, heard, cx)),
-        suggestions: quietly(|| suggestions(frame, prepared, decision)).unwrap_or_default(),
+        suggestions: quietly(|| suggestions(frame, heard, decision, cx)).unwrap_or_default(),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),
         rules: decision.rules.clone(),

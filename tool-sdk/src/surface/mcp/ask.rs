@@ -5,29 +5,20 @@
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData};
 use serde_json::{Value, json};
 
-use crate::permission::{Ask, Reply};
+use crate::permission::{Ask, Extent, Reply};
 
 const ANSWER: &str = "answer";
 const FEEDBACK: &str = "feedback";
 
-/// How far a yes may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// This call.
-    Call,
-    /// What the connection does from now on, where the ask offers that.
-    Session,
-}
-
 /// The form that shows `ask`.
-pub(super) fn question(ask: &Ask, reach: Reach) -> Result<ElicitRequestParams, ErrorData> {
+pub(super) fn question(ask: &Ask, reach: Extent) -> Result<ElicitRequestParams, ErrorData> {
     let answers: &[&str] = match offers_session(ask, reach) {
         true => &["once", "session", "reject"],
         false => &["once", "reject"],
     };
     let form = json!({
         "mode": "form",
-        "message": ask.prompt().text,
+        "message": ask.prompt_up_to(reach).text,
         "requestedSchema": {
             "type": "object",
             "properties": {
@@ -50,7 +41,7 @@ pub(super) fn question(ask: &Ask, reach: Reach) -> Result<ElicitRequestParams, E
 }
 
 /// What an answer to [`question`] means.
-pub(super) fn reply(ask: &Ask, reach: Reach, answered: &ElicitResult) -> Reply {
+pub(super) fn reply(ask: &Ask, reach: Extent, answered: &ElicitResult) -> Reply {
     ask.answered_by("client");
     if answered.action != ElicitationAction::Accept {
         return Reply::Reject;
@@ -68,6 +59,6 @@ pub(super) fn reply(ask: &Ask, reach: Reach, answered: &ElicitResult) -> Reply {
     }
 }
 
-fn offers_session(ask: &Ask, reach: Reach) -> bool {
-    reach == Reach::Session && ask.offers_always()
+fn offers_session(ask: &Ask, reach: Extent) -> bool {
+    reach == Extent::Session && ask.offers_always()
 }

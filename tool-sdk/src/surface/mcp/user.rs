@@ -17,11 +17,11 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::{self, Reach};
+use super::ask;
 use super::input::{Abilities, cannot, params};
 use crate::context::{Inquiries, Inquiring, Inquiry, InquiryKind, Session};
 use crate::error::ToolError;
-use crate::permission::{Approver, Ask, Reply, unanswered};
+use crate::permission::{Approver, Ask, Extent, Reply, unanswered};
 
 /// Whoever sits behind a legacy peer.
 #[derive(Clone)]
@@ -153,12 +153,14 @@ impl Approver for User {
     fn ask(&self, ask: Arc<Ask>) -> Pin<Box<dyn Future<Output = Option<Reply>> + Send>> {
         let user = self.clone();
         Box::pin(async move {
-            let Ok(question) = ask::question(&ask, Reach::Session) else {
+            let Ok(question) = ask::question(&ask, Extent::Session) else {
                 return Some(unanswered(&ask, "the question cannot be put to the client"));
             };
             let question = ServerRequest::ElicitRequest(ElicitRequest::new(question));
             Some(match user.question(question, Some(ask.expires_in)).await {
-                Ok(ClientResult::ElicitResult(answer)) => ask::reply(&ask, Reach::Session, &answer),
+                Ok(ClientResult::ElicitResult(answer)) => {
+                    ask::reply(&ask, Extent::Session, &answer)
+                }
                 _ => unanswered(&ask, "the client did not answer"),
             })
         })

@@ -19,7 +19,6 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::ask::Reach;
 use super::direct::{Begun, Handed, Level, Opened, Single};
 use super::http::{Lasting, Owner, Sessions};
 use super::input::Abilities;
@@ -31,6 +30,7 @@ use super::user::{Cause, User};
 use super::{Principal, Server};
 use crate::context::{Client, Session};
 use crate::event::Events;
+use crate::permission::Extent;
 use crate::toolset::View;
 
 type Result<T> = std::result::Result<T, ErrorData>;
@@ -160,11 +160,14 @@ impl Connection {
     }
 
     /// How far an approval may reach: who sends modern requests over HTTP is only known by the
-    /// token, which several may have.
-    pub(super) fn reach(&self, cx: &RequestContext<RoleServer>) -> Reach {
-        let alone = cx.extensions.get::<hyper::http::request::Parts>().is_some()
-            && Era::of(cx.protocol_version().as_ref()) == Era::Modern;
-        if alone { Reach::Call } else { Reach::Session }
+    /// token, which several may have unless it is the one of somebody with a name.
+    pub(super) fn reach(&self, cx: &RequestContext<RoleServer>) -> Extent {
+        let is_modern = Era::of(cx.protocol_version().as_ref()) == Era::Modern;
+        let is_http = cx.extensions.get::<hyper::http::request::Parts>().is_some();
+        match is_http && is_modern && principal(cx).is_none() {
+            true => Extent::Call,
+            false => Extent::Session,
+        }
     }
 
     /// The least important log message that a legacy peer wants.
