@@ -343,7 +343,9 @@ pub(super) fn suggestions(
         })
     };
     let by_tool = || prepared.suggestions().into_iter().filter(lifts).collect();
-    let by_subjects = || match prepared.suggests() {
+    // What a tool has to suggest is about its own permission.
+    let by_subjects = || match prepared.suggests() && to.permission == frame.definition.permission()
+    {
         true => offered(&decision.subjects),
         false => exactly(&decision.subjects),
     };
