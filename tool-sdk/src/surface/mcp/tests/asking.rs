@@ -54,6 +54,10 @@ async fn the_question_shows_the_call_and_the_answers() {
     assert!(message.starts_with("tool write"), "{message}");
     let answers = &question["params"]["requestedSchema"]["properties"]["answer"]["enum"];
     assert_eq!(*answers, json!(["once", "session", "reject"]));
+    assert!(
+        message.contains("`session` also allows") && !message.contains("`always`"),
+        "{message}"
+    );
     peer.reply(&question, accepted(json!({ "answer": "once" }))).await;
     let answer = peer.answer(call).await;
     let written = text(&answer["result"]);

@@ -368,6 +368,46 @@ async fn modern_requests_of_one_owner_are_one_session() {
 }
 
 /// What a modern request says of itself.
+// F130, AP5: a session of one's own is one's own in the modern era as well; a token that several may
+// have lets nobody answer for the others.
+#[tokio::test]
+async fn a_yes_for_the_session_is_that_of_somebody_with_a_name() {
+    let served = Served::start(&server()).await;
+    let head = MODERN.replace("add", "write");
+    let ask = async |token: &str, more: Value| {
+        let mut call = call("write");
+        call["params"]["_meta"] = modern();
+        call["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+            json!({ "elicitation": {} });
+        call["params"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = served.ask("POST", token, &head, &call.to_string()).await;
+        let json = answer.split_once("\r\n\r\n").unwrap().1;
+        let json = json.find('{').map_or(json, |at| &json[at..=json.rfind('}').unwrap()]);
+        serde_json::from_str::<Value>(json).unwrap_or_else(|error| panic!("{error}: {answer}"))
+    };
+    let question = |asked: &Value| {
+        let question = &asked["result"]["inputRequests"]["approval"]["params"];
+        let answers = question["requestedSchema"]["properties"]["answer"]["enum"].clone();
+        let message = question["message"].as_str().unwrap_or_else(|| panic!("{asked}"));
+        (answers, message.contains("`session`"))
+    };
+    let asked = ask(&served.anybody, json!({})).await;
+    assert_eq!(question(&asked), (json!(["once", "reject"]), false));
+    let asked = ask(ADA, json!({})).await;
+    assert_eq!(question(&asked), (json!(["once", "session", "reject"]), true));
+
+    let yes = json!({ "approval": { "action": "accept", "content": { "answer": "session" } } });
+    let state = &asked["result"]["requestState"];
+    let done = ask(ADA, json!({ "requestState": state, "inputResponses": yes })).await;
+    assert_eq!(done["result"]["isError"], false, "{done}");
+    let again = ask(ADA, json!({})).await;
+    assert_eq!(again["result"]["isError"], false, "{again}");
+    for other in [BOB, &served.anybody] {
+        let asked = ask(other, json!({})).await;
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    }
+}
+
 fn modern() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
