@@ -1,5 +1,6 @@
 //! Calls that go as they should, and those that are given up.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::task::JoinHandle;
@@ -177,8 +178,8 @@ async fn a_long_result_is_cut_and_kept() {
     assert!(outcome.text().len() < 64 << 10);
 }
 
-// F122
-#[tokio::test]
+// F122: at once, by a clock that passes only while everybody waits.
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_aborted_is_cancelled_there() {
     let setting = Setting::trusting(calls(|_| {
         vec![Act::Say(json!({
@@ -189,10 +190,12 @@ async fn a_call_that_is_aborted_is_cancelled_there() {
     let stop = CancellationToken::new();
     let call = Call::new("mcp__s__echo", "{}").cancelled_by(stop.clone());
     let session = Session::default();
-    let (outcome, ()) = tokio::join!(setting.pipeline.call(&session, call), async {
+    let (outcome, aborted) = tokio::join!(setting.pipeline.call(&session, call), async {
         setting.script.until_heard("tools/call").await;
         stop.cancel();
+        tokio::time::Instant::now()
     });
+    assert!(aborted.elapsed() < Duration::from_millis(200), "{:?}", aborted.elapsed());
     assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
     setting.script.until_heard("notifications/cancelled").await;
     let called = &setting.script.heard("tools/call")[0];
@@ -387,15 +390,21 @@ async fn news_of_other_tools_are_heeded() {
 async fn a_host_may_bring_a_connection_of_its_own() {
     use super::super::{Remote, RemoteCall, RemoteResult, RemoteTool, RemoteWork};
 
-    struct Own;
+    #[derive(Default)]
+    struct Own(Mutex<Option<CancellationToken>>);
     impl Remote for Own {
         fn tools(&self) -> RemoteWork<'_, Vec<RemoteTool>> {
             Box::pin(async { Ok(vec![RemoteTool::new("raw.name", json!({ "type": "object" }))]) })
         }
         fn call<'a>(&'a self, call: RemoteCall<'a>) -> RemoteWork<'a, RemoteResult> {
             let seen = format!("{} {} {:?}", call.server, call.tool, call.arguments);
+            let waits = call.arguments.contains_key("wait");
+            *self.0.lock().unwrap() = Some(call.cancel.clone());
             Box::pin(async move {
                 assert!(!call.cancel.is_cancelled());
+                if waits {
+                    std::future::pending::<()>().await;
+                }
                 Ok(RemoteResult::text(seen))
             })
         }
@@ -403,12 +412,32 @@ async fn a_host_may_bring_a_connection_of_its_own() {
     let rules = ["mcp", "mcp_definition"].map(|it| Rule::parse(Action::Allow, it).unwrap());
     let pipeline = Pipeline::new(Registry::default()).rules(rules);
     let upstreams = Upstreams::of(&pipeline);
-    let reach = Reach::custom(|| async { Ok(Arc::new(Own) as Arc<dyn Remote>) });
+    let own = Arc::new(Own::default());
+    let shared = Arc::clone(&own);
+    let reach = Reach::custom(move || {
+        let own = Arc::clone(&shared);
+        async { Ok(own as Arc<dyn Remote>) }
+    });
     upstreams.add(Upstream::new("own", reach).unwrap()).unwrap();
     upstreams.connect("own").await.unwrap();
     let call = Call::new("mcp__own__raw_name", r#"{"n": 1}"#);
     let outcome = pipeline.call(&Session::default(), call).await;
     assert_eq!(outcome.text(), "own raw.name {\"n\": Number(1)}");
+
+    // It hears of an abort, though nobody waits for what it does then.
+    let stop = CancellationToken::new();
+    let call = Call::new("mcp__own__raw_name", r#"{"wait": 1}"#).cancelled_by(stop.clone());
+    *own.0.lock().unwrap() = None;
+    let session = Session::default();
+    let cancel = || own.0.lock().unwrap().clone();
+    let (outcome, ()) = tokio::join!(pipeline.call(&session, call), async {
+        while cancel().is_none() {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+    });
+    assert_eq!(outcome.result.unwrap_err().kind(), ErrorKind::Aborted);
+    assert!(cancel().unwrap().is_cancelled());
 }
 
 // F105: what is there for a screen is not there for a model, whatever else a server says.
