@@ -119,13 +119,26 @@ pub(crate) fn parse(tokens: TokenStream, diag: &mut Diagnostics) -> Vec<Item> {
 
 fn item(input: ParseStream<'_>, diag: &mut Diagnostics) -> syn::Result<Item> {
     let Ok(key) = input.call(Ident::parse_any) else {
-        return Err(input.error(
-            "expected the name of an item\nhelp: write `item`, `item = value` or `item(..)`",
-        ));
+        let help = if input.peek(LitStr) {
+            "write what it is before it, as in `title = \"..\"`"
+        } else if input.peek(Token![=]) {
+            "write items in parentheses, as in `(name = \"..\")`"
+        } else {
+            "write `item`, `item = value` or `item(..)`"
+        };
+        return Err(input.error(format_args!("expected the name of an item\nhelp: {help}")));
     };
     let value = if input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
         expr(&key, input, diag)
+    } else if input.peek(Token![::]) {
+        let what = "item must be a plain name\nhelp: write `item`, `item = value` or `item(..)`";
+        return Err(syn::Error::new(key.span(), what));
+    } else if input.peek(token::Bracket) || input.peek(token::Brace) {
+        let what = format_args!("list of `{key}` must be in parentheses");
+        diag.error(&key, what, format_args!("write `{key}(..)`"));
+        input.parse::<TokenTree>()?;
+        Value::Broken
     } else if input.peek(token::Paren) {
         let content;
         syn::parenthesized!(content in input);
@@ -367,7 +380,10 @@ impl<'i> Items<'i> {
             let Value::List(tokens) = &item.value else { continue };
             match Punctuated::parse_terminated.parse2(tokens.clone()) {
                 Ok(exprs) => lists.push((item, known, exprs)),
-                Err(error) => diag.syntax(error),
+                Err(error) => {
+                    let what = format!("{error}\nhelp: {}", instead(known.form));
+                    diag.syntax(syn::Error::new(error.span(), what));
+                }
             }
         }
         lists

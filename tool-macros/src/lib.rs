@@ -13,6 +13,7 @@
 //! **Invariant:** nothing here knows what a tool does with its arguments.
 
 mod attr;
+mod beside;
 mod diag;
 mod docs;
 mod runtime;

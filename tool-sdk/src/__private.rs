@@ -12,13 +12,13 @@ pub use crate::tool::native::{filled, stage, stage_in, stage_with, take, take_st
 pub use crate::tool::shown::{ViaDebug, ViaDisplay, ViaList, ViaOption};
 pub use crate::tool::{
     Args, ArgsSpec, DefaultSpec, Flags, FnTool, Hooks, IntoTools, Lengthy, MethodTool, OutputType,
-    ParallelSpec, ParamOptions, ParamSpec, Patterned, Place, Range, Ranged, Ready, Refinement,
-    Shown, Subject, Table, Tool, ToolFn, ToolMethods, ToolOptions, ToolSpec, Truncate, output_type,
-    param_type, struct_type,
+    ParallelSpec, Param, ParamOptions, ParamSpec, Patterned, Place, Prepare, Range, Ranged, Ready,
+    Refinement, Shown, Subject, Table, Tool, ToolFn, ToolMethods, ToolOptions, ToolSpec, Truncate,
+    ViaMethods, ViaNothing, Whole, default_value, output_type, struct_type,
 };
 #[cfg(feature = "linked")]
 pub use inventory;
-pub use serde_json::{Value, to_value};
+pub use serde_json::Value;
 pub use std::boxed::Box;
 pub use std::option::Option::{self, None, Some};
 pub use std::result::Result::{self, Err, Ok};

@@ -21,7 +21,7 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
     let (ident, cfgs) = (generated_ident(&tool.ident), &tool.cfgs);
     let args = args_struct(tool);
     let (items, spec) = (spec::items(tool), spec::spec(tool));
-    let prepare = prepare(tool, None);
+    let (parts, prepare) = (spec::constant("__PARTS", tool), prepare(tool, None));
     let registration = registration(tool);
     let definition = quote!(<#ident as __rt::ToolFn<_>>::tool().table().definition());
     let test = committed::test(tool, cfgs, &definition);
@@ -30,7 +30,8 @@ pub(super) fn function(tool: &Tool, function: &Function) -> TokenStream {
         &tool.runtime,
         &quote! {
             #items
-            static __TOOL: __rt::FnTool = __rt::FnTool::new(#spec, #prepare);
+            const #parts: (__rt::ToolSpec, __rt::Prepare) = (#spec, #prepare);
+            static __TOOL: __rt::FnTool = __rt::FnTool::new(__PARTS.0, __PARTS.1);
             #registration
         },
     );

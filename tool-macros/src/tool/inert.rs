@@ -3,17 +3,17 @@
 //! **Invariant:** it compiles, and calling it is impossible because the build fails.
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{FnArg, Ident};
 
 use super::expand;
 use super::lower::{self, Site};
 use super::param::plain_name;
-use super::parse::{Function, self_type};
+use super::parse::{Function, Head, self_type, without_param_attributes};
 use super::ty::{self, Kind};
 use crate::runtime::Runtime;
-use crate::span::{generated, generated_ident};
+use crate::span::{self, generated, generated_ident};
 
 /// A type of the function's name that is a tool as far as types go.
 pub(super) fn function(
@@ -29,15 +29,52 @@ pub(super) fn function(
     let ident = generated_ident(&function.sig.ident);
     let (vis, cfgs) = head(function);
     let args = args_struct(function, attribute, &Site::Free);
-    let behind = expand::behind(
-        &ident,
+    let behind = behind(&ident, runtime);
+    expand::marker(&ident, &vis, &cfgs, runtime, quote!(#args #behind))
+}
+
+fn behind(ident: &Ident, runtime: &Runtime) -> TokenStream {
+    expand::behind(
+        ident,
         runtime,
         &quote! {
             static __TOOL: __rt::FnTool =
                 __rt::FnTool::new(__rt::ToolSpec::DEFAULT, |_, _| ::core::unreachable!());
         },
-    );
-    expand::marker(&ident, &vis, &cfgs, runtime, quote!(#args #behind))
+    )
+}
+
+/// What stands in for an item that syn cannot read.
+///
+/// rustc reads a function before its attributes, so it has told what is wrong and would only
+/// repeat itself.
+pub(super) fn unread(error: &syn::Error, item: TokenStream, runtime: &Runtime) -> TokenStream {
+    let Some(head) = Head::of(item.clone()) else {
+        let (error, item) = (error.to_compile_error(), without_param_attributes(item));
+        return quote!(#error #item);
+    };
+    let ident = generated_ident(&head.ident);
+    let (vis, cfgs) = (generated(head.vis.to_token_stream()), lower::cfgs(&head.attrs));
+    let behind = behind(&ident, runtime);
+    let marker = expand::marker(&ident, &vis, &cfgs, runtime, behind);
+    let told = told(error);
+    quote!(#marker #cfgs #told)
+}
+
+/// An error that is there where there is no other: of a lint, which comes last. Without it, what
+/// only rustc can read would be no tool, and nobody would be told.
+pub(crate) fn told(error: &syn::Error) -> TokenStream {
+    let message = format!("{error}; it is no syntax that `#[tool]` knows");
+    quote_spanned! {span::at(&error.span())=>
+        const _: () = {
+            #[must_use = #message]
+            fn unread_tool() {}
+            #[deny(unused_must_use)]
+            fn tell() {
+                unread_tool();
+            }
+        };
+    }
 }
 
 fn head(function: &Function) -> (TokenStream, TokenStream) {
@@ -50,7 +87,7 @@ pub(crate) fn args_struct(
     attribute: &TokenStream,
     site: &Site<'_>,
 ) -> TokenStream {
-    if !may_have_hooks(attribute) {
+    if !may_have_hooks(attribute) || lower::has_own_args(&function.sig.ident, site) {
         return TokenStream::new();
     }
     let (vis, cfgs) = head(function);

@@ -122,15 +122,22 @@ fn number_bound(expr: &Expr, is_float: bool, less: i128, diag: &mut Diagnostics)
         (Some(Number::Int(value)), _) if is_float => Some(Bound::Float(value as f64)),
         (Some(Number::Int(value)), _) => Some(Bound::Int(value.saturating_sub(less))),
         (Some(Number::Float(value)), _) => Some(Bound::Float(value)),
-        (None, Expr::Path(path)) if is_float => Some(Bound::Const(quote!(#path as f64))),
-        (None, Expr::Path(path)) if less == 0 => Some(Bound::Const(quote!(#path as i128))),
-        (None, Expr::Path(path)) => Some(Bound::Const(quote!(#path as i128 - 1))),
+        (None, Expr::Path(path)) => {
+            // What cannot be cast is an error at the constant.
+            let at = span::at(path);
+            Some(Bound::Const(match (is_float, less) {
+                (true, _) => quote_spanned!(at=> #path as f64),
+                (false, 0) => quote_spanned!(at=> #path as i128),
+                (false, _) => quote_spanned!(at=> #path as i128 - 1),
+            }))
+        }
         _ => {
-            diag.error(
-                expr,
-                "bound of `range` must be a number or a constant",
-                "name a constant and write its name",
-            );
+            let help = match attr::literal(expr) {
+                Some(Lit::Int(_)) => "write a smaller number; it has to fit into an `i128`",
+                Some(_) => "write `range = 1..=100`; `length` and `pattern` are for text",
+                None => "name a constant and write its name",
+            };
+            diag.error(expr, "bound of `range` must be a number or a constant", help);
             None
         }
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -20,6 +20,7 @@ use super::show::{self, Names};
 use super::text::{self, NAME_RULE};
 use super::{example, signature};
 use crate::attr::{self, Item, Items, Key, Value};
+use crate::beside::{self, Anchor};
 use crate::diag::Diagnostics;
 use crate::docs::{self, Text};
 use crate::runtime::Runtime;
@@ -56,15 +57,34 @@ const KEYS: &[Key] = &[
     Key::value("register", "register = false"),
     Key::value("crate", "crate = my_tool_sdk"),
     Key::none("doc", "write it as a `///` comment above the function"),
+    Key::none("required", APPROVAL),
+    Key::none("subjects", APPROVAL),
+    Key::none("suggest", APPROVAL),
+    Key::none("covers", APPROVAL),
+    Key::none("dangerous", APPROVAL),
+    Key::none("facts", APPROVAL),
+    Key::none("primary", DISPLAY),
+    Key::none("show", DISPLAY),
+    Key::none("summary", DISPLAY),
+    Key::none("result", DISPLAY),
+    Key::none("preview", DISPLAY),
+    Key::none("ui", DISPLAY),
+    Key::none("by", "write `parallel = by(path)`"),
+    Key::none("async", "write it before `fn`"),
+    Key::none("version", "remove it; it is that of the package"),
     Key::none("risk", "write `read`, `write` or `execute` alone"),
 ];
+
+/// Where items stand that belong into a list of their own.
+const APPROVAL: &str = "write it in `approval(..)`, as in `approval(required = my_function)`";
+const DISPLAY: &str = "write it in `display(..)`, as in `display(primary = path)`";
 
 /// Where a function with `#[tool]` stands.
 pub(crate) enum Site<'s> {
     /// Anywhere but in an `impl` block.
     Free,
     /// In a `#[toolset]` of this type.
-    Method { runtime: &'s Runtime, owner: &'s str },
+    Method { runtime: &'s Runtime, owner: &'s str, block: Span },
 }
 
 /// The runtime that `items` name, without complaints.
@@ -104,7 +124,12 @@ pub(crate) fn tool(
     let category = line(&items, "category", diag);
     let permission = permission(&items, diag);
     let scopes = scopes(&items, diag);
+    let init = show::function(&items, "init", &["session"], diag);
+    if !hooks.is_empty() && params.strukt.is_none() {
+        free_name_of_args(function, site, diag);
+    }
     let lock = items.string("schema", diag);
+    lock.iter().for_each(|path| schema_lock::checked_path(path, diag));
     if !diag.is_empty() {
         return None;
     }
@@ -121,6 +146,10 @@ pub(crate) fn tool(
     let passed = std::mem::take(&mut params.passed);
     Some(Tool {
         ident: ident.clone(),
+        generics: match site {
+            Site::Free => ident.span(),
+            Site::Method { block, .. } => *block,
+        },
         vis: span::generated(function.vis.to_token_stream()),
         cfgs: cfgs(&function.attrs),
         runtime,
@@ -145,7 +174,7 @@ pub(crate) fn tool(
         limits,
         scopes,
         flags: flags(&items),
-        init: items.expr("init").map(attr::tokens),
+        init,
         registered,
         claims,
         schema_lock,
@@ -160,6 +189,39 @@ pub(crate) fn args_ident(function: &Ident, site: &Site<'_>) -> Ident {
     };
     let camel = text::camel_case(&function.unraw().to_string());
     Ident::new(&format!("{owner}{camel}Args"), span::at(function))
+}
+
+/// Whether another tool stands before `function` under its name, where rustc would tell of the
+/// function, of the type and of all that takes its name from them.
+pub(super) fn is_repeated(function: &Function, diag: &mut Diagnostics) -> bool {
+    let ident = &function.sig.ident;
+    let first = beside::first(Anchor::Function, ident);
+    if let Some(line) = first {
+        let what = format_args!("duplicate function `{}`, as in line {line}", ident.unraw());
+        diag.error(ident, what, "rename one of them");
+    }
+    first.is_some()
+}
+
+/// Whether the user has a type under the name of the struct that holds the arguments.
+pub(crate) fn has_own_args(function: &Ident, site: &Site<'_>) -> bool {
+    let args = args_ident(function, site).to_string();
+    match site {
+        Site::Free => beside::has_type(Anchor::Function, function, &args),
+        Site::Method { owner, .. } => syn::parse_str::<Ident>(owner).is_ok_and(|mut owner| {
+            owner.set_span(function.span());
+            beside::has_type(Anchor::Block, &owner, &args)
+        }),
+    }
+}
+
+fn free_name_of_args(function: &Function, site: &Site<'_>, diag: &mut Diagnostics) {
+    let ident = &function.sig.ident;
+    if has_own_args(ident, site) {
+        let what = format_args!("`{}` is taken, which `#[tool]` defines", args_ident(ident, site));
+        let help = "remove the type, or rename it; hooks get the parameters of the function";
+        diag.error(ident, what, help);
+    }
 }
 
 /// The name of the module in which the committed schema of `function` is tested.
@@ -241,14 +303,14 @@ fn aliases(items: &Items<'_>, name: &str, diag: &mut Diagnostics) -> Vec<LitStr>
 }
 
 /// The text after `key`, which people see in a list.
-fn line(items: &Items<'_>, key: &str, diag: &mut Diagnostics) -> Option<String> {
+pub(super) fn line(items: &Items<'_>, key: &str, diag: &mut Diagnostics) -> Option<String> {
     let literal = items.string(key, diag)?;
     checked_line(&literal, &format!("`{key}`"), diag);
     Some(literal.value())
 }
 
 /// A text of one line with something to read in it.
-fn checked_line(literal: &LitStr, what: &str, diag: &mut Diagnostics) {
+pub(super) fn checked_line(literal: &LitStr, what: &str, diag: &mut Diagnostics) {
     let text = literal.value();
     if text.trim().is_empty() {
         diag.error(literal, format_args!("{what} must not be empty"), "write a word, or remove it");

@@ -20,7 +20,7 @@ pub(crate) mod spec;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
-mod ty;
+pub(crate) mod ty;
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -32,15 +32,17 @@ use crate::diag::Diagnostics;
 
 /// Drives the four steps.
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    let function: Function = match syn::parse2(item.clone()) {
-        Ok(function) => function,
-        Err(error) => {
-            let (error, item) = (error.to_compile_error(), parse::without_param_attributes(item));
-            return quote!(#error #item);
-        }
-    };
     let mut diag = Diagnostics::default();
     let items = attr::parse(attribute.clone(), &mut diag);
+    let function: Function = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(error) => return inert::unread(&error, item, &lower::runtime(&items)),
+    };
+    if lower::is_repeated(&function, &mut diag) {
+        // The other one is there for whoever uses the name.
+        lower::tool(&items, &function, &Site::Free, &mut diag);
+        return diag.to_tokens();
+    }
     match lower::tool(&items, &function, &Site::Free, &mut diag) {
         Some(tool) => expand::function(&tool, &function),
         None => {

@@ -4,7 +4,7 @@
 //!
 //! **Invariant:** a value of these types is valid.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use syn::Type;
 
 use crate::docs::Text;
@@ -14,6 +14,8 @@ use crate::runtime::Runtime;
 pub(crate) struct Tool {
     /// The function.
     pub(crate) ident: Ident,
+    /// Where rustc would write generics of the function: behind this token.
+    pub(crate) generics: Span,
     /// Where generated items are seen, without the user's spans.
     pub(crate) vis: TokenStream,
     /// The conditions under which it exists.

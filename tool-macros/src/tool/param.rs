@@ -33,6 +33,11 @@ const KEYS: &[Key] = &[
     Key::flag("hidden"),
     Key::none("description", TEXT),
     Key::none("doc", TEXT),
+    Key::none("help", TEXT),
+    Key::none("example", "write `example = ..` in `#[tool(..)]`, with all arguments"),
+    Key::none("flatten", "take `Args<T>` of a struct that has the field"),
+    Key::none("nullable", "remove it, and make the type an `Option`"),
+    Key::none("secret", "write `sensitive`"),
     Key::none("required", "remove it; what is no `Option` and has no default is required"),
     Key::none("optional", "remove it, and make the type an `Option`"),
     Key::none("min", RANGE),
@@ -41,6 +46,8 @@ const KEYS: &[Key] = &[
     Key::none("maximum", RANGE),
     Key::none("min_length", LENGTH),
     Key::none("max_length", LENGTH),
+    Key::none("min_items", LENGTH),
+    Key::none("max_items", LENGTH),
     Key::none("regex", r#"write `pattern = "^[a-z]+$"`"#),
     Key::none("enum", r#"write `choices("a", "b")`"#),
     Key::none("name", r#"write `rename = "filePath"`"#),
@@ -138,6 +145,13 @@ impl Params {
                 attribute.path(),
                 "`#[arg]` must not be on `Args`",
                 "use the attributes of serde and schemars on the fields of the struct",
+            );
+        }
+        if let Some(token) = ty::borrow(inner) {
+            diag.error(
+                token,
+                "struct in `Args` must not borrow",
+                "give it owned fields, such as `String`, and no lifetime",
             );
         }
         if self.strukt.is_some() || !self.sent.is_empty() {
@@ -249,7 +263,9 @@ fn sent(
 fn description(param: &PatType, ident: &Ident, items: &Items<'_>, diag: &mut Diagnostics) -> Text {
     docs::text(&param.attrs).unwrap_or_else(|| {
         // Who wrote it in the wrong place was told where it belongs.
-        if !items.mentions("description") && !items.mentions("doc") {
+        let is_there = |attribute: &syn::Attribute| attribute.path().is_ident("description");
+        let is_misplaced = ["description", "doc", "help"].iter().any(|key| items.mentions(key));
+        if !is_misplaced && !param.attrs.iter().any(is_there) {
             diag.error(
                 ident,
                 format_args!("parameter `{}` has no description", ident.unraw()),
@@ -362,7 +378,8 @@ fn refuse_misspelt(param: &PatType, diag: &mut Diagnostics) {
     for attribute in param.attrs.iter().filter(|attribute| is_misspelt(attribute)) {
         let name = attribute.path().to_token_stream().to_string();
         let help = match name.as_str() {
-            "args" => "write `#[arg(..)]`".to_owned(),
+            "args" | "param" => "write `#[arg(..)]`".to_owned(),
+            "description" => TEXT.to_owned(),
             _ => format!("write `#[arg({name} ..)]`"),
         };
         let what = format_args!("unknown attribute `{name}` of parameter {}", shown(param));
@@ -373,7 +390,8 @@ fn refuse_misspelt(param: &PatType, diag: &mut Diagnostics) {
 /// Whether `attribute` was meant as `#[arg(..)]`.
 pub(super) fn is_misspelt(attribute: &syn::Attribute) -> bool {
     let path = attribute.path();
-    path.is_ident("args") || KEYS.iter().any(|key| key.is_written() && path.is_ident(key.name()))
+    let is_other = ["args", "param", "description"].iter().any(|name| path.is_ident(name));
+    is_other || KEYS.iter().any(|key| key.is_written() && path.is_ident(key.name()))
 }
 
 /// The name that a pattern binds, where it is nothing else.

@@ -6,8 +6,8 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, FnArg, Signature, Token, Visibility, token};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::{Attribute, FnArg, Ident, Signature, Token, Visibility, token};
 
 use super::param::is_misspelt;
 use crate::{docs, span};
@@ -46,6 +46,9 @@ impl Function {
         input: ParseStream<'_>,
     ) -> syn::Result<Self> {
         let sig = input.parse()?;
+        if !input.peek(token::Brace) && !input.peek(Token![;]) {
+            return Err(input.error("expected the body of the function"));
+        }
         let body: TokenTree = input.parse()?;
         Ok(Self { attrs, vis, sig, body: body.into() })
     }
@@ -102,30 +105,88 @@ pub(crate) fn is_of_a_derive(attribute: &Attribute) -> bool {
     attribute.path().is_ident("serde") || attribute.path().is_ident("schemars")
 }
 
+/// The name of a function that syn cannot read, and what stands before it.
+pub(crate) struct Head {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) ident: Ident,
+}
+
+impl Head {
+    /// What `item` is called, where it is a function that stands by itself.
+    pub(super) fn of(item: TokenStream) -> Option<Self> {
+        let head = |input: ParseStream<'_>| {
+            let attrs = input.call(Attribute::parse_outer)?;
+            let vis = input.parse()?;
+            if !Function::follows(input) {
+                return Err(input.error("no function"));
+            }
+            while !input.peek(Token![fn]) {
+                input.parse::<TokenTree>()?;
+            }
+            input.parse::<Token![fn]>()?;
+            let ident = input.parse()?;
+            match names_self(input.parse()?) {
+                true => Err(input.error("no function that stands by itself")),
+                false => Ok(Self { attrs, vis, ident }),
+            }
+        };
+        head.parse2(item).ok()
+    }
+}
+
+/// Whether parameters or a result speak of `self` or `Self`; bodies are not looked into.
+fn names_self(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(name) => name == "self" || name == "Self",
+        TokenTree::Group(group) => {
+            group.delimiter() == Delimiter::Parenthesis && names_self(group.stream())
+        }
+        _ => false,
+    })
+}
+
 /// Takes `#[arg]` and doc comments out of parentheses in tokens that syn cannot read, so
 /// that rustc complains of the real mistake only.
 pub(crate) fn without_param_attributes(tokens: TokenStream) -> TokenStream {
-    tokens.into_iter().map(inside).collect()
-}
-
-fn inside(token: TokenTree) -> TokenTree {
-    let TokenTree::Group(group) = token else { return token };
-    let content = match group.delimiter() {
-        Delimiter::Parenthesis => bare(group.stream()),
+    map_groups(tokens, &|group| match group.delimiter() {
+        Delimiter::Parenthesis => without_attributes(group.stream(), &["arg", "doc"]),
         _ => without_param_attributes(group.stream()),
-    };
-    let mut bare = Group::new(group.delimiter(), content);
-    bare.set_span(group.span());
-    bare.into()
+    })
 }
 
-fn bare(tokens: TokenStream) -> TokenStream {
+/// Takes `#[tool]` out as well where functions cannot be tools, as in a trait.
+pub(crate) fn without_tools(tokens: TokenStream) -> TokenStream {
+    let is_module = |token: TokenTree| matches!(token, TokenTree::Ident(word) if word == "mod");
+    let tokens = without_param_attributes(tokens);
+    if tokens.clone().into_iter().any(is_module) {
+        return tokens;
+    }
+    map_groups(tokens, &|group| match group.delimiter() {
+        Delimiter::Brace => without_attributes(group.stream(), &["tool"]),
+        _ => group.stream(),
+    })
+}
+
+fn map_groups(tokens: TokenStream, inside: &dyn Fn(&Group) -> TokenStream) -> TokenStream {
+    let token = |token| match token {
+        TokenTree::Group(group) => {
+            let mut mapped = Group::new(group.delimiter(), inside(&group));
+            mapped.set_span(group.span());
+            mapped.into()
+        }
+        other => other,
+    };
+    tokens.into_iter().map(token).collect()
+}
+
+fn without_attributes(tokens: TokenStream, names: &[&str]) -> TokenStream {
     let mut kept: Vec<TokenTree> = Vec::new();
     for token in tokens {
         let after_pound =
             matches!(kept.last(), Some(TokenTree::Punct(pound)) if pound.as_char() == '#');
         match &token {
-            TokenTree::Group(group) if after_pound && is_ours(group) => {
+            TokenTree::Group(group) if after_pound && is_named(group, names) => {
                 kept.pop();
             }
             _ => kept.push(token),
@@ -134,11 +195,11 @@ fn bare(tokens: TokenStream) -> TokenStream {
     kept.into_iter().collect()
 }
 
-fn is_ours(group: &Group) -> bool {
+fn is_named(group: &Group, names: &[&str]) -> bool {
     group.delimiter() == Delimiter::Bracket
         && matches!(
             group.stream().into_iter().next(),
-            Some(TokenTree::Ident(name)) if name == "arg" || name == "doc"
+            Some(TokenTree::Ident(name)) if names.iter().any(|it| name == it)
         )
 }
 

@@ -6,7 +6,7 @@
 //! **Invariant:** a difference is an error at the parameter that drifted, and only under
 //! `cfg(test)`, so that a build can still refresh the file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use proc_macro2::Ident;
 use serde_json::{Map, Value};
@@ -24,6 +24,15 @@ pub(super) struct Signature<'t> {
     pub(super) ident: &'t Ident,
     pub(super) description: &'t Text,
     pub(super) params: &'t Params,
+}
+
+/// Refuses a `path` that is none of a file in the package.
+pub(super) fn checked_path(path: &LitStr, diag: &mut Diagnostics) {
+    let file = path.value();
+    if file.trim().is_empty() || Path::new(&file).is_absolute() {
+        let what = "`schema` must be the path of a file in the package";
+        diag.error(path, what, "write it as `schemas/read_page.json`");
+    }
 }
 
 /// Compares the file at `path` with the signature.

@@ -8,6 +8,7 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{Expr, ExprClosure, Ident, LitStr};
 
+use super::lower;
 use super::model::{Display, Hooks, Parallel, Summary};
 use super::param::Params;
 use super::text::{self, Piece};
@@ -146,7 +147,7 @@ pub(super) fn display(
         }
     }
     Display {
-        name: items.string("name", diag).map(|name| name.value()),
+        name: lower::line(&items, "name", diag),
         primary: primary.map(|(key, _)| key),
         show: shown
             .iter()
@@ -188,34 +189,38 @@ pub(super) fn approval(items: &Items<'_>, diag: &mut Diagnostics) -> Hooks {
 
 /// The functions that `items` give, each with what a closure in its place takes.
 fn functions(items: &Items<'_>, keys: &[(&'static str, &[&str])], diag: &mut Diagnostics) -> Hooks {
-    let mut hooks = Hooks::new();
-    for (key, takes) in keys {
-        let Some(expr) = items.expr(key) else { continue };
-        match attr::bare(expr) {
-            Expr::Closure(ExprClosure { asyncness: Some(token), .. }) => {
-                let what = format_args!("closure of `{key}` must not be async");
-                diag.error(token, what, "remove `async`; it answers at once");
-            }
-            Expr::Closure(closure) if closure.inputs.len() != takes.len() => {
-                let takes = takes.join(", ");
-                diag.error(
-                    bars(closure),
-                    format_args!("closure of `{key}` must take `|{takes}|`"),
-                    format_args!("write `{key} = |{takes}| ..`"),
-                );
-            }
-            Expr::Lit(_) => diag.error(
-                expr,
-                format_args!("`{key}` must be a function"),
-                format_args!(
-                    "write `{key} = my_function`, or a closure `|{}| ..`",
-                    takes.join(", ")
-                ),
-            ),
-            _ => hooks.push((key, attr::tokens(expr))),
+    let given =
+        |(key, takes): &(&'static str, &[&str])| Some((*key, function(items, key, takes, diag)?));
+    keys.iter().filter_map(given).collect()
+}
+
+/// The function that `key` gives; a closure in its place takes `takes`.
+pub(super) fn function(
+    items: &Items<'_>,
+    key: &str,
+    takes: &[&str],
+    diag: &mut Diagnostics,
+) -> Option<TokenStream> {
+    let expr = items.expr(key)?;
+    let takes_all = takes.join(", ");
+    match attr::bare(expr) {
+        Expr::Closure(ExprClosure { asyncness: Some(token), .. }) => {
+            let what = format_args!("closure of `{key}` must not be async");
+            diag.error(token, what, "remove `async`; it answers at once");
         }
+        Expr::Closure(closure) if closure.inputs.len() != takes.len() => diag.error(
+            bars(closure),
+            format_args!("closure of `{key}` must take `|{takes_all}|`"),
+            format_args!("write `{key} = |{takes_all}| ..`"),
+        ),
+        Expr::Lit(_) => diag.error(
+            expr,
+            format_args!("`{key}` must be a function"),
+            format_args!("write `{key} = my_function`, or a closure `|{takes_all}| ..`"),
+        ),
+        _ => return Some(attr::tokens(expr)),
     }
-    hooks
+    None
 }
 
 /// What a closure takes, between its bars.
@@ -237,6 +242,7 @@ fn summary(literal: &LitStr, names: &mut Names<'_>, diag: &mut Diagnostics) -> O
             return None;
         }
     };
+    lower::checked_line(literal, "`summary`", diag);
     let (mut pattern, mut format) = (String::new(), String::new());
     let mut fields: Vec<Ident> = Vec::new();
     let mut is_good = true;

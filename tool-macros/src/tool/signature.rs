@@ -67,6 +67,10 @@ fn outside(function: &Function, diag: &mut Diagnostics) {
 }
 
 fn result(ty: &Type, diag: &mut Diagnostics) {
+    if let Type::Never(_) = ty {
+        let help = "return a `Result`, whose error the model reads";
+        return diag.error(ty, "result of a tool must not be `!`", help);
+    }
     if let Some(token) = ty::future(ty) {
         let help = "make the function an `async fn` that returns what the future gives";
         return diag.error(token, "result of a tool must not be a future", help);

@@ -14,17 +14,27 @@ use crate::span::{self, generated_ident};
 /// What stands beside the table of a tool: its result's type, checks, hooks and defaults.
 pub(crate) fn items(tool: &Tool) -> TokenStream {
     let output = &tool.output;
+    // Where nothing stands in brackets, rustc suggests no generics.
+    let has_brackets = output.to_string().contains('<');
+    let out = if has_brackets { constant("__OUT", tool) } else { format_ident!("__OUT") };
     let defaults = defaults(tool);
     let checks = checks(tool);
     let args = own_args(tool);
     let hooks = hooks(tool);
     quote! {
-        const __OUT: __rt::OutputType<#output> = __rt::output_type::<#output>();
+        const #out: __rt::OutputType<#output> = __rt::output_type::<#output>();
         #defaults
         #checks
         #args
         #hooks
     }
+}
+
+/// A constant in which types of the user stand. A type that is not found is told where it
+/// stands in the function, with generics that could be written there; as the place of those
+/// is the same here, rustc says the very same of it, which counts once.
+pub(crate) fn constant(name: &str, tool: &Tool) -> Ident {
+    Ident::new(name, tool.generics)
 }
 
 /// A function per default that is an expression.
@@ -43,8 +53,12 @@ fn defaults(tool: &Tool) -> TokenStream {
 /// What only rustc can check: types under constraints, constants, fields of a struct.
 fn checks(tool: &Tool) -> TokenStream {
     match &tool.input {
-        Input::Struct { fields, .. } if fields.is_empty() => TokenStream::new(),
         Input::Struct { ty, fields } => {
+            // The hook that reads a field says itself that there is none.
+            let fields: Vec<_> = fields.iter().filter(|it| serial(tool) != Some(*it)).collect();
+            if fields.is_empty() {
+                return TokenStream::new();
+            }
             quote!(const _: fn(&#ty) = |__a| { #(let _ = &__a.#fields;)* };)
         }
         Input::Params { params, .. } => {
@@ -316,7 +330,7 @@ fn param_spec(at: usize, param: &Param) -> TokenStream {
         __rt::ParamSpec {
             name: #key,
             description: #description,
-            ty: __rt::param_type::<#ty>(),
+            ty: <#ty as __rt::Param>::FACTS,
             default: #default,
             options: #options,
         }
@@ -329,10 +343,7 @@ fn default_spec(at: usize, param: &Param, default: &DefaultValue) -> TokenStream
         DefaultValue::Expr(_) => {
             let (function, ty) = (format_ident!("__default{at}"), &param.ty);
             quote! {
-                __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
-                    __rt::to_value::<#ty>(#function()),
-                    __rt::Value::Null,
-                ))
+                __rt::DefaultSpec::Value(|| __rt::default_value::<#ty>(#function()))
             }
         }
     }

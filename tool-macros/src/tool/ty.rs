@@ -95,7 +95,7 @@ fn owned(ty: &Type) -> Result<Kind<'_>, Refusal> {
 ///
 /// A named lifetime is left to the rule that a tool is not generic, and what a function
 /// pointer borrows is its own.
-pub(super) fn borrow(ty: &Type) -> Option<TokenStream> {
+pub(crate) fn borrow(ty: &Type) -> Option<TokenStream> {
     let tokens = ty.to_token_stream();
     match find(tokens.clone(), &|token| is_ident(token, "fn")) {
         Some(_) => None,

@@ -4,30 +4,35 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 
-use super::lower::{Toolset, is_plain, outside, owner, place};
+use super::lower::{Toolset, first, outside, owner};
 use super::parse::{Block, Member};
 use crate::attr::Item;
 use crate::span;
-use crate::tool::lower::{Site, runtime};
+use crate::tool::lower::{Site, cfgs, runtime};
 use crate::tool::model::Tool;
+use crate::tool::ty::borrow;
 use crate::tool::{committed, expand, inert as inert_tool, spec};
 
 /// A valid toolset.
 pub(super) fn toolset(toolset: &Toolset, block: &Block) -> TokenStream {
     let Toolset { ty, cfgs, runtime, tools } = toolset;
-    let args = tools.iter().map(|tool| {
+    let args = tools.iter().enumerate().map(|(at, tool)| {
+        // Of two methods of one name rustc tells itself.
+        let is_second = tool.cfgs.is_empty()
+            && tools[..at].iter().any(|it| it.ident == tool.ident && it.cfgs.is_empty());
         let args = expand::args_struct(tool);
-        (!args.is_empty()).then(|| quote!(#cfgs #args))
+        (!is_second && !args.is_empty()).then(|| quote!(#cfgs #args))
     });
     let tests = tools.iter().map(|tool| test(tool, cfgs));
     let tools = tools.iter().map(|tool| {
         let (cfgs, items, spec) = (&tool.cfgs, spec::items(tool), spec::spec(tool));
-        let prepare = expand::prepare(tool, Some(ty));
+        let (constant, prepare) = (spec::constant("__SPEC", tool), expand::prepare(tool, Some(ty)));
         quote! {
             #cfgs
             {
                 #items
-                static __TABLE: __rt::Table = __rt::Table::new(#spec);
+                const #constant: __rt::ToolSpec = #spec;
+                static __TABLE: __rt::Table = __rt::Table::new(__SPEC);
                 __rt::MethodTool::shared(&__TABLE, __this, #prepare)
             }
         }
@@ -58,54 +63,90 @@ fn test(tool: &Tool, block: &TokenStream) -> TokenStream {
 }
 
 /// What makes the type a source of tools.
-///
-/// That it can be shared between threads is a condition of both impls, so that a type that
-/// cannot is told once, and not again for each of its calls.
 fn implementations(
     ty: &TokenStream,
     private: &TokenStream,
     cfgs: &TokenStream,
     tools: &TokenStream,
 ) -> TokenStream {
-    let is_shared = quote_spanned!(span::at(ty)=> #ty: ::core::marker::Send + ::core::marker::Sync);
+    let methods = methods(ty, tools);
     quote! {
         #cfgs
         const _: () = {
             use #private as __rt;
+            #methods
             #[automatically_derived]
-            impl __rt::ToolMethods for #ty where #is_shared {
-                fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
-                    #tools
-                }
-            }
-            #[automatically_derived]
-            impl __rt::IntoTools for #ty where #is_shared {
+            impl __rt::IntoTools for #ty {
                 fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
-                    __rt::IntoTools::into_tools(__rt::Arc::new(self))
+                    use __rt::{ViaMethods as _, ViaNothing as _};
+                    __rt::Whole(self).tools()
                 }
             }
         };
     }
 }
 
+/// The tools on a shared value.
+///
+/// That it can be shared between threads is a condition of this impl alone, so that a type which
+/// cannot is told here, and not again for each of its calls and wherever it is used.
+fn methods(ty: &TokenStream, tools: &TokenStream) -> TokenStream {
+    let is_shared = quote_spanned!(span::at(ty)=> #ty: ::core::marker::Send + ::core::marker::Sync);
+    quote! {
+        #[automatically_derived]
+        impl __rt::ToolMethods for #ty where #is_shared {
+            fn tools(__this: &__rt::Arc<Self>) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
+                #tools
+            }
+        }
+    }
+}
+
 /// A toolset without tools, for a block with mistakes.
 pub(super) fn inert(items: &[Item], block: &Block) -> TokenStream {
-    if !is_plain(block) {
-        return TokenStream::new();
-    }
+    let told = block.members.iter().filter_map(|member| match member {
+        Member::Unread(error) => Some(inert_tool::told(error)),
+        _ => None,
+    });
+    let Some(owner) = owner(&block.ty) else { return quote!(#(#told)*) };
     let runtime = runtime(items);
-    let (cfgs, ty) = place(block);
-    let owner = owner(&block.ty).map(|name| name.unraw().to_string()).unwrap_or_default();
-    let site = Site::Method { runtime: &runtime, owner: &owner };
+    let (cfgs, ty) = (cfgs(&block.attrs), block.ty.to_token_stream());
+    let owner = owner.unraw().to_string();
+    let block_at = block.impl_token.span;
+    let site = Site::Method { runtime: &runtime, owner: &owner, block: block_at };
     let args = block.members.iter().map(|member| match member {
         Member::Tool(function, attribute) => {
-            let function = outside(function, &block.ty.to_token_stream());
-            let args = inert_tool::args_struct(&function, attribute, &site);
+            let args = inert_tool::args_struct(&outside(function, &ty), attribute, &site);
             (!args.is_empty()).then(|| quote!(#cfgs #args))
         }
         _ => None,
     });
-    let implementations =
-        implementations(&ty, &runtime.private(), &cfgs, &quote!(__rt::Vec::new()));
-    quote!(#(#args)* #implementations)
+    let empty = first(block).is_none().then(|| empty(&ty, block, &runtime.private(), &cfgs));
+    quote!(#(#args)* #empty #(#told)*)
+}
+
+/// The type as a source of no tools, whatever it is.
+fn empty(
+    ty: &TokenStream,
+    block: &Block,
+    private: &TokenStream,
+    cfgs: &TokenStream,
+) -> TokenStream {
+    let (parameters, _, condition) = block.generics.split_for_impl();
+    let is_plain = block.generics.params.is_empty() && borrow(&block.ty).is_none();
+    // What is not known to be shared has no tools that could be.
+    let methods = is_plain.then(|| methods(ty, &quote!(__rt::Vec::new())));
+    quote! {
+        #cfgs
+        const _: () = {
+            use #private as __rt;
+            #methods
+            #[automatically_derived]
+            impl #parameters __rt::IntoTools for #ty #condition {
+                fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
+                    __rt::Vec::new()
+                }
+            }
+        };
+    }
 }

@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{FnArg, Type};
 
 use super::parse::{Block, Member};
 use crate::attr::{self, Item, Key};
+use crate::beside::{self, Anchor};
 use crate::diag::Diagnostics;
 use crate::runtime::Runtime;
 use crate::tool::lower::{self, Site};
 use crate::tool::model::Tool;
 use crate::tool::parse::{Function, no_body, without_self};
+use crate::tool::ty::borrow;
 
 /// The items of `#[toolset(..)]`.
 const KEYS: &[Key] = &[Key::value("crate", "crate = my_tool_sdk")];
@@ -31,9 +33,11 @@ pub(super) fn toolset(items: &[Item], block: &Block, diag: &mut Diagnostics) -> 
     let items = attr::checked(items, KEYS, "#[toolset]", diag);
     let runtime = Runtime::named(items.expr("crate"), diag);
     head(block, diag);
+    once(block, diag);
     let owner = owner(&block.ty).map(|name| name.unraw().to_string());
     let owner = owner.unwrap_or_default();
-    let site = Site::Method { runtime: &runtime, owner: &owner };
+    let block_at = block.impl_token.span;
+    let site = Site::Method { runtime: &runtime, owner: &owner, block: block_at };
     let mut names: HashMap<String, Ident> = HashMap::new();
     let mut tools = Vec::new();
     for member in &block.members {
@@ -46,9 +50,11 @@ pub(super) fn toolset(items: &[Item], block: &Block, diag: &mut Diagnostics) -> 
             }
             Member::Function(function) => stray(function, diag),
             Member::Other(_) => {}
+            Member::Unread(_) => diag.left_to_rustc(),
         }
     }
-    if !block.members.iter().any(|member| matches!(member, Member::Tool(..))) {
+    let may_be_tool = |member: &Member| matches!(member, Member::Tool(..) | Member::Unread(_));
+    if !block.members.iter().any(may_be_tool) {
         diag.error(
             &block.ty,
             "toolset has no tools",
@@ -74,9 +80,26 @@ fn head(block: &Block, diag: &mut Diagnostics) {
             "write it for one type, and let its fields be boxed traits",
         );
     }
+    if let Some(token) = borrow(&block.ty) {
+        let help = "let it own what it holds, such as a `String`";
+        diag.error(token, "type of a toolset must not borrow", help);
+    }
     if owner(&block.ty).is_none() {
         diag.error(&block.ty, "type of a toolset must be a path", "write the name of a struct");
     }
+}
+
+/// A type has all its tools in one block.
+fn once(block: &Block, diag: &mut Diagnostics) {
+    if let Some(line) = first(block) {
+        let what = format_args!("duplicate `#[toolset]` of one type, as in line {line}");
+        diag.error(&block.ty, what, "move the methods into one block");
+    }
+}
+
+/// The line of another such block of the type before it, which stands for both.
+pub(super) fn first(block: &Block) -> Option<usize> {
+    beside::first(Anchor::Block, owner(&block.ty)?)
 }
 
 /// The last word of the type, by which structs of arguments are named.
@@ -150,15 +173,4 @@ fn stray(function: &Function, diag: &mut Diagnostics) {
             );
         }
     }
-}
-
-/// What generated code calls the type outside of the block, for the inert toolset.
-pub(super) fn is_plain(block: &Block) -> bool {
-    block.implemented.is_none() && block.generics.params.is_empty() && owner(&block.ty).is_some()
-}
-
-/// The conditions and the type of a block, for the inert toolset.
-pub(super) fn place(block: &Block) -> (TokenStream, TokenStream) {
-    let ty = &block.ty;
-    (lower::cfgs(&block.attrs), quote!(#ty))
 }

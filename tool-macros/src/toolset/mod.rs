@@ -12,14 +12,14 @@ use quote::quote;
 use self::parse::Block;
 use crate::attr;
 use crate::diag::Diagnostics;
-use crate::tool::parse::without_param_attributes;
+use crate::tool::parse::without_tools;
 
 /// Drives the steps; those of a method are [`mod@crate::tool`]'s.
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let block: Block = match syn::parse2(item.clone()) {
         Ok(block) => block,
         Err(error) => {
-            let (error, item) = (error.to_compile_error(), without_param_attributes(item));
+            let (error, item) = (error.to_compile_error(), without_tools(item));
             return quote!(#error #item);
         }
     };

@@ -1,9 +1,13 @@
 //! First step: an `impl` block as it was written, its bodies unread.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
+use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Generics, ImplItem, Path, Token, Type, Visibility, braced};
+use syn::{
+    Attribute, Generics, ImplItem, Meta, MetaNameValue, Path, Token, Type, Visibility, braced,
+    token,
+};
 
 use crate::tool::parse::{Function, is_tool};
 
@@ -15,7 +19,7 @@ pub(crate) struct Block {
     pub(crate) implemented: Option<Path>,
     pub(crate) ty: Type,
     pub(crate) members: Vec<Member>,
-    impl_token: Token![impl],
+    pub(crate) impl_token: Token![impl],
 }
 
 /// A member of the block.
@@ -26,6 +30,8 @@ pub(crate) enum Member {
     Function(Function),
     /// A constant, a type, a macro.
     Other(ImplItem),
+    /// A function that syn cannot read, which rustc has complained of.
+    Unread(syn::Error),
 }
 
 impl Parse for Block {
@@ -67,21 +73,39 @@ impl Parse for Member {
         }
         input.call(Attribute::parse_outer)?;
         input.parse::<Visibility>()?;
-        match attrs.iter().position(is_tool) {
-            Some(at) => {
-                let attribute = arguments(&attrs.remove(at))?;
-                Ok(Self::Tool(Function::after(attrs, vis, input)?, attribute))
-            }
-            None => Ok(Self::Function(Function::after(attrs, vis, input)?)),
-        }
+        let attribute = attrs.iter().position(is_tool).map(|at| arguments(&attrs.remove(at)));
+        let ahead = input.fork();
+        let function = match Function::after(attrs, vis, &ahead) {
+            Ok(function) => function,
+            Err(error) => return skip(input, error),
+        };
+        input.advance_to(&ahead);
+        Ok(match attribute {
+            Some(attribute) => Self::Tool(function, attribute),
+            None => Self::Function(function),
+        })
     }
 }
 
+/// Goes on behind the body of a function with an `error`.
+fn skip(input: ParseStream<'_>, error: syn::Error) -> syn::Result<Member> {
+    while !input.is_empty() {
+        let is_body = input.peek(token::Brace) || input.peek(Token![;]);
+        input.parse::<TokenTree>()?;
+        if is_body {
+            break;
+        }
+    }
+    Ok(Member::Unread(error))
+}
+
 /// What stands in the parentheses of `#[tool(..)]`.
-fn arguments(attribute: &Attribute) -> syn::Result<TokenStream> {
+fn arguments(attribute: &Attribute) -> TokenStream {
     match &attribute.meta {
-        syn::Meta::Path(_) => Ok(TokenStream::new()),
-        meta => Ok(meta.require_list()?.tokens.clone()),
+        Meta::Path(_) => TokenStream::new(),
+        Meta::List(list) => list.tokens.clone(),
+        // No item begins with `=`, which is refused there.
+        Meta::NameValue(MetaNameValue { eq_token, value, .. }) => quote!(#eq_token #value),
     }
 }
 
@@ -105,6 +129,7 @@ impl ToTokens for Member {
         match self {
             Self::Tool(function, _) | Self::Function(function) => function.to_tokens(tokens),
             Self::Other(other) => other.to_tokens(tokens),
+            Self::Unread(_) => {}
         }
     }
 }

@@ -87,7 +87,7 @@ fn methods_become_tools_on_a_shared_value() {
                                 fn __default1() -> u32 {
                                     <Tracker>::LIMIT
                                 }
-                                static __TABLE: __rt::Table = __rt::Table::new(__rt::ToolSpec {
+                                const __SPEC: __rt::ToolSpec = __rt::ToolSpec {
                                     name: "create",
                                     description: "Create an issue.",
                                     risk: __rt::Risk::new(__rt::RiskClass::Write),
@@ -97,19 +97,18 @@ fn methods_become_tools_on_a_shared_value() {
                                             __rt::ParamSpec {
                                                 name: "title",
                                                 description: "Title.",
-                                                ty: __rt::param_type::<String>(),
+                                                ty: <String as __rt::Param>::FACTS,
                                                 default: __rt::None,
                                                 options: __rt::ParamOptions::NONE,
                                             },
                                             __rt::ParamSpec {
                                                 name: "weight",
                                                 description: "Weight.",
-                                                ty: __rt::param_type::<u32>(),
+                                                ty: <u32 as __rt::Param>::FACTS,
                                                 default: __rt::Some(
-                                                    __rt::DefaultSpec::Value(|| ::core::result::Result::unwrap_or(
-                                                        __rt::to_value::<u32>(__default1()),
-                                                        __rt::Value::Null,
-                                                    )),
+                                                    __rt::DefaultSpec::Value(|| __rt::default_value::<
+                                                        u32,
+                                                    >(__default1())),
                                                 ),
                                                 options: __rt::ParamOptions::NONE,
                                             },
@@ -123,7 +122,8 @@ fn methods_become_tools_on_a_shared_value() {
                                         line: ::core::line!(),
                                     },
                                     options: __rt::ToolOptions::NONE,
-                                });
+                                };
+                                static __TABLE: __rt::Table = __rt::Table::new(__SPEC);
                                 __rt::MethodTool::shared(
                                     &__TABLE,
                                     __this,
@@ -156,7 +156,7 @@ fn methods_become_tools_on_a_shared_value() {
                                 const __OUT: __rt::OutputType<Json<Tracker>> = __rt::output_type::<
                                     Json<Tracker>,
                                 >();
-                                static __TABLE: __rt::Table = __rt::Table::new(__rt::ToolSpec {
+                                const __SPEC: __rt::ToolSpec = __rt::ToolSpec {
                                     name: "count",
                                     description: "Count issues.",
                                     risk: __rt::Risk::new(__rt::RiskClass::Read),
@@ -170,7 +170,8 @@ fn methods_become_tools_on_a_shared_value() {
                                         line: ::core::line!(),
                                     },
                                     options: __rt::ToolOptions::NONE,
-                                });
+                                };
+                                static __TABLE: __rt::Table = __rt::Table::new(__SPEC);
                                 __rt::MethodTool::shared(
                                     &__TABLE,
                                     __this,
@@ -198,12 +199,10 @@ fn methods_become_tools_on_a_shared_value() {
                     }
                 }
                 #[automatically_derived]
-                impl __rt::IntoTools for Tracker
-                where
-                    Tracker: ::core::marker::Send + ::core::marker::Sync,
-                {
+                impl __rt::IntoTools for Tracker {
                     fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
-                        __rt::IntoTools::into_tools(__rt::Arc::new(self))
+                        use __rt::{ViaMethods as _, ViaNothing as _};
+                        __rt::Whole(self).tools()
                     }
                 }
             };
@@ -244,12 +243,9 @@ fn a_toolset_with_mistakes_is_inert() {
                     }
                 }
                 #[automatically_derived]
-                impl __rt::IntoTools for Tracker
-                where
-                    Tracker: ::core::marker::Send + ::core::marker::Sync,
-                {
+                impl __rt::IntoTools for Tracker {
                     fn into_tools(self) -> __rt::Vec<__rt::Arc<dyn __rt::Tool>> {
-                        __rt::IntoTools::into_tools(__rt::Arc::new(self))
+                        __rt::Vec::new()
                     }
                 }
             };

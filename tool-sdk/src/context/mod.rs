@@ -34,6 +34,7 @@ pub use self::sight::{Sight, Visibility};
 #[cfg(feature = "mcp")]
 pub(crate) use self::sink::Listener;
 pub use self::sink::{Asking, Signal, Sink};
+pub(crate) use self::state::Shared;
 pub use self::state::{FromContext, FromContextRef, State};
 use crate::call::{Call, CallId, Cancel};
 use crate::error::ToolError;

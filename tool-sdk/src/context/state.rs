@@ -60,7 +60,18 @@ pub trait FromContext: Sized {
     fn from_context(cx: &Context) -> Result<Self, ToolError>;
 }
 
-impl<T: Send + Sync + 'static> FromContext for State<T> {
+/// What many calls use at once. One bound, so that a type which breaks it is one error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be shared between calls",
+    label = "calls run at the same time, on several threads",
+    note = "hold an `Arc` in place of an `Rc`, and a `Mutex` in place of a `Cell` or a `RefCell`"
+)]
+pub trait Shared: Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Send + Sync + 'static> Shared for T {}
+
+impl<T: Shared> FromContext for State<T> {
     fn from_context(cx: &Context) -> Result<Self, ToolError> {
         cx.session().lent().get::<T>().map(State).ok_or_else(|| {
             ToolError::config(format_args!(

@@ -47,11 +47,12 @@ pub use self::label::Label;
 #[expect(deprecated, reason = "it is here so that its users are told what is better")]
 pub use self::legacy::LegacyTool;
 pub use self::native::{
-    ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParallelSpec, ParamOptions, ParamSpec, Range,
-    Ready, Table, ToolFn, ToolMethods, ToolOptions, ToolSpec,
+    ArgsSpec, DefaultSpec, FnTool, Hooks, MethodTool, ParallelSpec, ParamOptions, ParamSpec,
+    Prepare, Range, Ready, Table, ToolFn, ToolMethods, ToolOptions, ToolSpec, ViaMethods,
+    ViaNothing, Whole,
 };
 pub use self::output::{IntoOutput, Json, OutputType, output_type};
-pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, param_type, struct_type};
+pub use self::param::{Args, Lengthy, Param, Patterned, Ranged, default_value, struct_type};
 #[cfg(feature = "workspace")]
 pub use self::path::WorkspacePath;
 pub use self::shown::Shown;

@@ -10,8 +10,10 @@ use std::ops::Deref;
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
 use serde::de::value::Error as GivenError;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+use serde_json::Value;
 
 use crate::escape;
 use crate::schema::SchemaFn;
@@ -24,10 +26,34 @@ use crate::schema::SchemaFn;
     label = "a model cannot send this type as JSON",
     note = "derive `serde::Deserialize` and `schemars::JsonSchema` of schemars 1 for `{Self}` or for what it holds, or take `State<..>` of what the host lends"
 )]
-pub trait Param: DeserializeOwned + JsonSchema + Send + 'static {}
+pub trait Param: DeserializeOwned + JsonSchema + Send + 'static {
+    /// What is known about the type. Generated code asks for it as `<T as Param>::FACTS`: a type
+    /// that is not found is told where it stands in the function, with other suggestions in
+    /// brackets than outside, and so both places say the same.
+    #[doc(hidden)]
+    const FACTS: &'static ParamType;
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param for T {}
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param for T {
+    const FACTS: &'static ParamType = <T as Facts>::PARAM;
+}
+
+/// A type of which a default can be computed.
+#[diagnostic::on_unimplemented(
+    message = "default of type `{Self}` cannot be told",
+    label = "the schema says it as JSON",
+    note = "derive `serde::Serialize` for `{Self}`, or write a literal"
+)]
+pub trait Told: Serialize {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> Told for T {}
+
+/// A computed default as the schema says it.
+pub fn default_value<T: Told>(default: T) -> Value {
+    serde_json::to_value(default).unwrap_or(Value::Null)
+}
 
 /// All arguments of a tool as one struct.
 ///
@@ -84,9 +110,9 @@ pub struct ParamType {
     pub(crate) fill_absent: fn(&mut dyn Any) -> bool,
 }
 
-/// The facts about `T`; the only place where a tool's parameter type meets its bound.
+/// The facts about `T`.
 #[must_use]
-pub const fn param_type<T: Param>() -> &'static ParamType {
+pub(super) const fn param_type<T: Param>() -> &'static ParamType {
     T::PARAM
 }
 
@@ -366,7 +392,7 @@ mod tests {
             #[derive(Debug, PartialEq, serde::Deserialize, JsonSchema)]
             struct Wrapped(String);
 
-            prop_assert_eq!(ours::<serde_json::Value>(&text), by_serde(&text), "{}", text);
+            prop_assert_eq!(ours::<Value>(&text), by_serde(&text), "{}", text);
             prop_assert_eq!(ours::<Option<PathBuf>>(&text), by_serde(&text), "{}", text);
             prop_assert_eq!(ours::<Wrapped>(&text), by_serde(&text), "{}", text);
             prop_assert_eq!(ours::<bool>(&text), by_serde(&text), "{}", text);

@@ -62,9 +62,9 @@ impl<T: Display> ViaList for &Shown<'_, Vec<T>> {
 
 /// A type that a summary can show.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot stand in a summary",
+    message = "`{Self}` cannot be written as text",
     label = "it has neither `Display` nor `Debug`",
-    note = "derive `Debug` for `{Self}`, or leave it out of `summary`"
+    note = "derive `Debug` for `{Self}`, or leave it out of `summary` and `parallel`"
 )]
 pub trait InSummary: Debug {}
 

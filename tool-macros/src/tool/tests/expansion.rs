@@ -77,8 +77,11 @@ fn a_plain_tool() {
                 as
                 _};::std::format!("Reading {0}", (&&&&__rt::Shown(&__a.path)).shown())}
             ),
-            ..__rt::Hooks::NONE};static
-            __TOOL:__rt::FnTool = __rt::FnTool::new(
+            ..__rt::Hooks::NONE};const
+            __PARTS:(
+                __rt::ToolSpec,
+                __rt::Prepare
+            )= (
                 __rt::ToolSpec{name:"read_page",
                 description:"Read a text file.\n\nOr a range of its lines.",
                 risk:__rt::Risk::new(__rt::RiskClass::Read),
@@ -86,13 +89,17 @@ fn a_plain_tool() {
                 args:__rt::ArgsSpec::Params(
                     &[__rt::ParamSpec{name:"path",
                     description:"Path.",
-                    ty:__rt::param_type::<String>(),
+                    ty:<String
+                    as
+                    __rt::Param>::FACTS,
                     default:__rt::None,
                     options:__rt::ParamOptions::NONE,
                     },
                     __rt::ParamSpec{name:"offset",
                     description:"First line.",
-                    ty:__rt::param_type::<u32>(),
+                    ty:<u32
+                    as
+                    __rt::Param>::FACTS,
                     default:__rt::Some(__rt::DefaultSpec::Json("1")),
                     options:const{&__rt::ParamOptions{range:__rt::Some(
                         __rt::Range::Int(__rt::Some(1), __rt::None)
@@ -101,20 +108,19 @@ fn a_plain_tool() {
                     },
                     __rt::ParamSpec{name:"readMode",
                     description:"How.",
-                    ty:__rt::param_type::<Mode>(),
+                    ty:<Mode
+                    as
+                    __rt::Param>::FACTS,
                     default:__rt::Some(
-                        __rt::DefaultSpec::Value(
-                            ||::core::result::Result::unwrap_or(
-                                __rt::to_value::<Mode>(__default2()),
-                                __rt::Value::Null,
-                            )
-                        )
+                        __rt::DefaultSpec::Value(||__rt::default_value::<Mode>(__default2()))
                     ),
                     options:__rt::ParamOptions::NONE,
                     },
                     __rt::ParamSpec{name:"label",
                     description:"Label.",
-                    ty:__rt::param_type::<::std::string::String>(),
+                    ty:<::std::string::String
+                    as
+                    __rt::Param>::FACTS,
                     default:__rt::None,
                     options:__rt::ParamOptions::NONE,
                     }]
@@ -189,6 +195,10 @@ fn a_plain_tool() {
                         )}}
                     )
                 )}
+            );static
+            __TOOL:__rt::FnTool = __rt::FnTool::new(
+                __PARTS.0,
+                __PARTS.1
             );__rt::submit!{&__TOOL}#[doc(
                 hidden
             )]#[allow(
@@ -306,8 +316,11 @@ fn all_items() {
                 as
                 _};(&&&&__rt::Shown(&__a.path)).shown()}
             ),
-            ..__rt::Hooks::NONE};static
-            __TOOL:__rt::FnTool = __rt::FnTool::new(
+            ..__rt::Hooks::NONE};const
+            __PARTS:(
+                __rt::ToolSpec,
+                __rt::Prepare
+            )= (
                 __rt::ToolSpec{name:"do-it",
                 description:const{let
                 __text:&'static::core::primitive::str = TEXT;::core::assert!(
@@ -319,7 +332,9 @@ fn all_items() {
                 args:__rt::ArgsSpec::Params(
                     &[__rt::ParamSpec{name:"path",
                     description:"Path.",
-                    ty:__rt::param_type::<String>(),
+                    ty:<String
+                    as
+                    __rt::Param>::FACTS,
                     default:__rt::None,
                     options:const{&__rt::ParamOptions{aliases:&["file"],
                     length:__rt::Some((1, MAX)),
@@ -328,7 +343,8 @@ fn all_items() {
                     },
                     __rt::ParamSpec{name:"type",
                     description:"Kind.",
-                    ty:__rt::param_type::<::core::option::Option<::std::string::String>>(),
+                    ty:<::core::option::Option<::std::string::String>as
+                    __rt::Param>::FACTS,
                     default:__rt::Some(__rt::DefaultSpec::Json("\"a\"")),
                     options:const{&__rt::ParamOptions{choices:&["a",
                     "b"],
@@ -337,14 +353,11 @@ fn all_items() {
                     },
                     __rt::ParamSpec{name:"ratio",
                     description:"Ratio.",
-                    ty:__rt::param_type::<f64>(),
+                    ty:<f64
+                    as
+                    __rt::Param>::FACTS,
                     default:__rt::Some(
-                        __rt::DefaultSpec::Value(
-                            ||::core::result::Result::unwrap_or(
-                                __rt::to_value::<f64>(__default2()),
-                                __rt::Value::Null,
-                            )
-                        )
+                        __rt::DefaultSpec::Value(||__rt::default_value::<f64>(__default2()))
                     ),
                     options:const{&__rt::ParamOptions{range:__rt::Some(
                         __rt::Range::Float(__rt::Some(0.0), __rt::Some(1.0))
@@ -406,7 +419,8 @@ fn all_items() {
                         )(act(__args.path, __rt::Option::as_deref(&__args.r#type), __args.ratio))}}
                     )
                 )}
-            );&__TOOL}}};}]
+            );static
+            __TOOL:__rt::FnTool = __rt::FnTool::new(__PARTS.0, __PARTS.1);&__TOOL}}};}]
             #[doc(hidden)]
             #[non_exhaustive]
             pub(crate) enum act {}
@@ -453,8 +467,11 @@ fn a_struct_of_arguments() {
                 as
                 _};::std::format!("Searching {0}", (&&&&__rt::Shown(&__a.query)).shown())}
             ),
-            ..__rt::Hooks::NONE};static
-            __TOOL:__rt::FnTool = __rt::FnTool::new(
+            ..__rt::Hooks::NONE};const
+            __PARTS:(
+                __rt::ToolSpec,
+                __rt::Prepare
+            )= (
                 __rt::ToolSpec{name:"search",
                 description:"Search.",
                 risk:__rt::Risk::new(__rt::RiskClass::Execute),
@@ -487,7 +504,8 @@ fn a_struct_of_arguments() {
                         move{(__OUT.convert)(search(__rt::Args(__args)).await)}}
                     )
                 )}
-            );&__TOOL}}};}]
+            );static
+            __TOOL:__rt::FnTool = __rt::FnTool::new(__PARTS.0, __PARTS.1);&__TOOL}}};}]
             #[doc(hidden)]
             #[non_exhaustive]
             enum search {}

@@ -27,13 +27,13 @@ pub(crate) use self::table::all_params;
 use super::args::InvalidArgs;
 use super::{Definition, IntoTools, Prepared, Refinement, Tool};
 use crate::call::RawArgs;
-use crate::context::Session;
+use crate::context::{Session, Shared};
 
 /// A call that is ready, or every fault of its arguments.
 pub type Ready = Result<Box<dyn Prepared>, InvalidArgs>;
 
 /// Makes a call of a function ready.
-pub(crate) type Prepare = fn(&Table, &RawArgs<'_>) -> Ready;
+pub type Prepare = fn(&Table, &RawArgs<'_>) -> Ready;
 
 /// Makes a call of a method on an `S` ready.
 pub(crate) type PrepareOn<S> = fn(&Table, &RawArgs<'_>, &Arc<S>) -> Ready;
@@ -177,7 +177,36 @@ where
 ///
 /// What is generated asks for the trait and not for the bounds, so a type that breaks one is
 /// one error, at the type.
-pub trait ToolMethods: Send + Sync + Sized + 'static {
+pub trait ToolMethods: Shared + Sized {
     /// Its methods as tools on `this`.
     fn tools(this: &Arc<Self>) -> Vec<Arc<dyn Tool>>;
+}
+
+/// A value that is asked for its tools in the way that its type has; see [`ViaNothing`].
+#[derive(Debug)]
+pub struct Whole<S>(pub S);
+
+/// The tools of a value whose type can be shared.
+pub trait ViaMethods {
+    /// The tools.
+    fn tools(self) -> Vec<Arc<dyn Tool>>;
+}
+
+impl<S: ToolMethods> ViaMethods for Whole<S> {
+    fn tools(self) -> Vec<Arc<dyn Tool>> {
+        S::tools(&Arc::new(self.0))
+    }
+}
+
+/// None, of a type that cannot be shared: that was an error already, and adding the value must
+/// not be another.
+pub trait ViaNothing {
+    /// No tools.
+    fn tools(self) -> Vec<Arc<dyn Tool>>;
+}
+
+impl<S> ViaNothing for &Whole<S> {
+    fn tools(self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
 }

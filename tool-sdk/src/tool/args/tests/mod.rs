@@ -13,7 +13,8 @@ use super::*;
 use crate::call::{Coercion, Lenient};
 use crate::schema::Schema;
 use crate::tool::native::{DefaultSpec, ParamOptions, ParamSpec, Range, ToolSpec, filled};
-use crate::tool::{ArgsSpec, param_type, struct_type};
+use crate::tool::param::param_type;
+use crate::tool::{ArgsSpec, struct_type};
 
 #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
 struct Spot {

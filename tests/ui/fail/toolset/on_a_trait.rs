@@ -1,0 +1,10 @@
+use tool_sdk::toolset;
+
+#[toolset]
+trait Shelf {
+    /// List the books.
+    #[tool(read)]
+    fn list(&self) -> String;
+}
+
+fn main() {}

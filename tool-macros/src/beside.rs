@@ -1,0 +1,233 @@
+//! What stands beside an item in its file, where rustc would tell one mistake several times.
+//!
+//! A macro sees its own item only. Of a name that is taken, rustc then speaks once for each
+//! namespace, and again wherever generated code uses the name as if it were its own. So where
+//! a name may be taken, the file is read again and its items are looked at.
+//!
+//! **Invariant:** what is refused here rustc refuses too. Where anything is uncertain, as
+//! with items that are conditional or made by macros, the answer is no, and rustc speaks.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use syn::ext::IdentExt;
+
+/// What an item is known by: its keyword, and the attribute that makes tools of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Anchor {
+    Function,
+    Block,
+}
+
+impl Anchor {
+    /// The keyword and the attribute.
+    fn written(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Function => ("fn", "tool"),
+            Self::Block => ("impl", "toolset"),
+        }
+    }
+}
+
+/// A line and a column.
+type At = (usize, usize);
+
+/// Where each name was first seen in each file. It only says when to look.
+static SEEN: Mutex<BTreeMap<(PathBuf, String), At>> = Mutex::new(BTreeMap::new());
+
+/// The line of the first item of this `name`, where another one stands in the same scope.
+pub(crate) fn first(anchor: Anchor, name: &Ident) -> Option<usize> {
+    let (file, at) = place(name)?;
+    let (keyword, _) = anchor.written();
+    let key = (file.clone(), format!("{keyword} {}", name.unraw()));
+    let first = *SEEN.lock().ok()?.entry(key).or_insert(at);
+    if first == at {
+        return None;
+    }
+    let items = items(&std::fs::read_to_string(file).ok()?)?;
+    are_in_one_scope(&items, anchor, name).then_some(first.0)
+}
+
+/// Whether a type called `ty` stands in the scope of the item called `name`.
+pub(crate) fn has_type(anchor: Anchor, name: &Ident, ty: &str) -> bool {
+    let Some((file, _)) = place(name) else { return false };
+    // Most files do not hold the words, and are not looked at any further.
+    let Ok(text) = std::fs::read_to_string(file) else { return false };
+    let is_there = TYPES.iter().any(|keyword| text.contains(&format!("{keyword} {ty}")));
+    is_there && items(&text).is_some_and(|items| stands_beside(&items, anchor, name, ty))
+}
+
+/// What a type is declared with.
+const TYPES: [&str; 5] = ["struct", "enum", "union", "type", "trait"];
+
+/// The file of a name and its place there, which only the compiler knows.
+fn place(name: &Ident) -> Option<(PathBuf, At)> {
+    if !proc_macro::is_available() {
+        return None;
+    }
+    let span = name.span().unwrap();
+    Some((span.local_file()?, (span.line(), span.column())))
+}
+
+fn items(text: &str) -> Option<Vec<Item>> {
+    let mut items = Vec::new();
+    collect(text.parse().ok()?, &mut 0, &mut items);
+    Some(items)
+}
+
+fn are_in_one_scope(items: &[Item], anchor: Anchor, name: &Ident) -> bool {
+    let found = anchors(items, anchor, name);
+    let one = scope(&found).is_some();
+    one && found.len() > 1 && !found.iter().any(|item| item.is_conditional)
+}
+
+fn stands_beside(items: &[Item], anchor: Anchor, name: &Ident, ty: &str) -> bool {
+    let Some(scope) = scope(&anchors(items, anchor, name)) else { return false };
+    items.iter().any(|item| {
+        let is_it = TYPES.contains(&item.keyword.as_str()) && item.name == ty;
+        is_it && item.scope == scope && !item.is_conditional
+    })
+}
+
+/// The items that `name` may be.
+fn anchors<'i>(items: &'i [Item], anchor: Anchor, name: &Ident) -> Vec<&'i Item> {
+    let (keyword, attribute) = anchor.written();
+    let name = name.unraw().to_string();
+    let is = |item: &&Item| {
+        item.keyword == keyword
+            && item.name == name
+            && item.attributes.iter().any(|it| it == attribute)
+    };
+    items.iter().filter(is).collect()
+}
+
+/// The one scope of `items`.
+fn scope(items: &[&Item]) -> Option<usize> {
+    let first = items.first()?.scope;
+    items.iter().all(|item| item.scope == first).then_some(first)
+}
+
+/// An item with a name.
+struct Item {
+    /// The number of the braces around it.
+    scope: usize,
+    keyword: String,
+    name: String,
+    /// The last words of the paths of its attributes.
+    attributes: Vec<String>,
+    is_conditional: bool,
+}
+
+/// Collects what has a name in `tokens` and in all braces inside.
+fn collect(tokens: TokenStream, scopes: &mut usize, items: &mut Vec<Item>) {
+    let scope = *scopes;
+    *scopes += 1;
+    let mut attributes = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                if let Some(TokenTree::Group(group)) = tokens.peek() {
+                    attributes.extend(path(group.stream()));
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == ';' => attributes.clear(),
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                attributes.clear();
+                collect(group.stream(), scopes, items);
+            }
+            TokenTree::Ident(keyword) if is_of_an_item(&keyword) => {
+                if let Some(TokenTree::Ident(name)) = tokens.peek() {
+                    let is_cfg = |word: &String| word.starts_with("cfg");
+                    items.push(Item {
+                        scope,
+                        keyword: keyword.to_string(),
+                        name: name.unraw().to_string(),
+                        is_conditional: attributes.iter().any(is_cfg),
+                        attributes: attributes.clone(),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_of_an_item(word: &Ident) -> bool {
+    word == "fn" || word == "impl" || TYPES.iter().any(|keyword| word == keyword)
+}
+
+/// The last word of the path that an attribute begins with.
+fn path(attribute: TokenStream) -> Option<String> {
+    let is_path = |token: &TokenTree| match token {
+        TokenTree::Ident(_) => true,
+        TokenTree::Punct(punct) => punct.as_char() == ':',
+        _ => false,
+    };
+    let last = attribute.into_iter().take_while(is_path).last()?;
+    Some(last.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::Span;
+
+    use super::*;
+
+    fn name(name: &str) -> Ident {
+        Ident::new(name, Span::call_site())
+    }
+
+    #[test]
+    fn a_function_is_repeated_in_its_own_scope_only() {
+        let tool = "/// D.\n#[tool(read)]\n/// E.\npub(crate) async fn read(/** P. */ p: u8) {}\n";
+        let module = format!("mod inner {{ {tool} }}");
+        let conditional = format!("#[cfg(unix)] {tool}");
+        for (text, expected) in [
+            (format!("{tool}{tool}"), true),
+            (format!("mod inner {{ {tool} const N: u8 = 1; {tool} }}"), true),
+            (format!("{tool} fn read() {{}}"), false),
+            (format!("{tool}{module}"), false),
+            (format!("{tool}{conditional}"), false),
+            (format!("{tool} fn f() {{ {tool} }}"), false),
+            (tool.replace("#[tool", "#[tool_sdk::tool").repeat(2), true),
+        ] {
+            let items = items(&text).unwrap();
+            let is_repeated = are_in_one_scope(&items, Anchor::Function, &name("read"));
+            assert_eq!(is_repeated, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_block_is_repeated_for_one_type() {
+        let block = "#[toolset] impl Shelf { #[tool] fn f(&self) {} }\n";
+        for (text, expected) in [
+            (block.repeat(2), true),
+            (format!("{block}{}", block.replace("Shelf", "Board")), false),
+            (format!("{block} impl Shelf {{}}"), false),
+        ] {
+            let items = items(&text).unwrap();
+            let is_repeated = are_in_one_scope(&items, Anchor::Block, &name("Shelf"));
+            assert_eq!(is_repeated, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_type_is_beside_a_function_in_the_same_scope() {
+        let tool = "#[tool] fn read() {}";
+        for (text, expected) in [
+            (format!("struct ReadArgs; {tool}"), true),
+            (format!("{tool} #[derive(Debug)] pub enum ReadArgs {{ A }}"), true),
+            (format!("mod m {{ struct ReadArgs; }} {tool}"), false),
+            (format!("#[cfg(unix)] struct ReadArgs; {tool}"), false),
+            (format!("fn f(_: &ReadArgs) {{}} {tool}"), false),
+            (format!("struct ReadArgs; {tool} mod m {{ {tool} }}"), false),
+        ] {
+            let items = items(&text).unwrap();
+            let is_there = stands_beside(&items, Anchor::Function, &name("read"), "ReadArgs");
+            assert_eq!(is_there, expected, "{text}");
+        }
+    }
+}
