@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -91,7 +92,7 @@ impl ToolsFile {
 
     fn read_tool(&mut self, entry: &Value, path: &str) {
         let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let definition = serde_json::from_value::<Definition>(entry.clone());
+        let definition = Definition::deserialize(entry);
         if let (None, Err(error)) = (entry.get("parameters"), &definition) {
             // A name that is not known may be the one that is missing.
             return self.problem(&name, path, error.to_string());

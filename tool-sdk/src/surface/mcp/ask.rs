@@ -3,6 +3,7 @@
 //! **Invariant:** whatever is not an accepted form with one of the offered words is a no.
 
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::permission::{Ask, Extent, Reply};
@@ -36,7 +37,7 @@ pub(super) fn question(ask: &Ask, reach: Extent) -> Result<ElicitRequestParams, 
             "required": [ANSWER],
         },
     });
-    serde_json::from_value(form)
+    ElicitRequestParams::deserialize(&form)
         .map_err(|error| ErrorData::internal_error(format!("the ask has no form: {error}"), None))
 }
 

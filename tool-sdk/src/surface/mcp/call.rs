@@ -7,6 +7,7 @@ use rmcp::model::{
     InputRequests, InputRequiredResult, InputResponses,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
 
 use super::ask;
@@ -200,7 +201,7 @@ impl Talk<'_> {
 
 /// The peer's answer to our question; nothing when it did not come.
 fn approval(given: &InputResponses) -> Option<ElicitResult> {
-    serde_json::from_value(given.get(APPROVAL)?.clone()).ok()
+    ElicitResult::deserialize(given.get(APPROVAL)?).ok()
 }
 
 /// A call, for as many requests as it takes.

@@ -156,7 +156,7 @@ impl Server {
 
 /// What the host said, as the protocol's library has it.
 fn words<T: DeserializeOwned>(said: Value) -> Result<T> {
-    serde_json::from_value(said)
+    T::deserialize(&said)
         .map_err(|error| ErrorData::internal_error(format!("the host said: {error}"), None))
 }
 

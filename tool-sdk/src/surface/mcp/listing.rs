@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{
     CacheScope, ErrorData, ListToolsResult, PaginatedRequestParams, ProtocolVersion, Tool,
 };
+use serde::Deserialize as _;
 
 use super::page::Shows;
 use crate::name::ToolName;
@@ -203,7 +204,7 @@ fn size(definition: &Definition) -> usize {
 /// A tool in the protocol's words. Modern peers take any value as a structured result, and
 /// are told its schema as it is.
 fn tool(definition: &Definition, era: Era, shows: Shows) -> Option<Tool> {
-    let mut tool: Tool = serde_json::from_value(provider::mcp_tool(definition)).ok()?;
+    let mut tool = Tool::deserialize(&provider::mcp_tool(definition)).ok()?;
     if let (Era::Modern, Some(output)) = (era, &definition.output) {
         tool.output_schema = Some(Arc::new(output.as_map().clone()));
     }

@@ -8,6 +8,7 @@
 //! **Invariant:** a client that shows no pages is told nothing of them.
 
 use rmcp::model::{ClientCapabilities, ExtensionCapabilities, MetaObject};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::offer::Resource;
@@ -99,7 +100,7 @@ impl Shows {
     /// What a server with pages says that it can do.
     pub(super) fn extension(self) -> Option<ExtensionCapabilities> {
         let said = json!({ EXTENSION: { "mimeTypes": [APP] } });
-        (self != Self::Text).then(|| serde_json::from_value(said).unwrap_or_default())
+        (self != Self::Text).then(|| ExtensionCapabilities::deserialize(&said).unwrap_or_default())
     }
 }
 

@@ -8,6 +8,7 @@ use rmcp::model::{
     Annotations, AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent,
     Resource, ResourceContents, TextContent,
 };
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::client::BLOCKS;
@@ -103,7 +104,7 @@ fn texts(text: &str, said: &[&Value]) -> Vec<ContentBlock> {
 }
 
 fn annotations(said: &Value) -> Option<Annotations> {
-    serde_json::from_value(said.get("annotations")?.clone()).ok()
+    Annotations::deserialize(said.get("annotations")?).ok()
 }
 
 fn attachments<'o>(
@@ -149,8 +150,7 @@ fn attachment(at: u64, attachment: &Attachment, said: &Value) -> ContentBlock {
                 (attachment.title.clone(), attachment.description.clone());
             link.size = attachment.size;
             link.annotations = annotations;
-            let icons = said.get("icons").cloned();
-            link.icons = icons.and_then(|icons| serde_json::from_value(icons).ok());
+            link.icons = said.get("icons").and_then(|icons| Vec::deserialize(icons).ok());
             ContentBlock::resource_link(link)
         }
     }

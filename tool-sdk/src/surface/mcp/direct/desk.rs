@@ -220,9 +220,8 @@ fn begins(message: &ClientJsonRpcMessage) -> bool {
 fn pass(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
     let kind = message::judge(line)?;
     let line = message::readable(line, &kind);
-    let mut message = match serde_json::from_slice(&line) {
-        Ok(message) => message,
-        Err(_) => return message::unread(&line).map_or(Ok(None), Err),
+    let Some(mut message) = message::read(&line) else {
+        return message::unread(&line).map_or(Ok(None), Err);
     };
     message::known(&message)?;
     if let (ClientJsonRpcMessage::Request(call), Kind::Call(written)) = (&mut message, kind) {

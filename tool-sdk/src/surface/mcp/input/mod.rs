@@ -16,6 +16,7 @@ use rmcp::model::{
     ClientCapabilities, CreateMessageRequest, CreateMessageResult, ElicitRequest, ElicitResult,
     ErrorData, InputRequest, InputRequests, InputResponses, ListRootsRequest, ListRootsResult,
 };
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -79,7 +80,7 @@ pub(super) fn lacks(kind: InquiryKind) -> ErrorData {
         InquiryKind::Roots => json!({ "roots": {} }),
     };
     ErrorData::missing_required_client_capability(
-        serde_json::from_value(lacking).unwrap_or_default(),
+        ClientCapabilities::deserialize(&lacking).unwrap_or_default(),
     )
 }
 
@@ -96,7 +97,7 @@ pub(super) fn request(inquiry: &Inquiry) -> Result<InputRequest, ToolError> {
 
 /// What is asked, as the protocol has it.
 pub(super) fn params<T: DeserializeOwned>(inquiry: &Inquiry) -> Result<T, ToolError> {
-    serde_json::from_value(inquiry.params().clone()).map_err(|error| {
+    T::deserialize(inquiry.params()).map_err(|error| {
         ToolError::internal(format_args!("the tool asks what cannot be asked: {error}"))
     })
 }

@@ -6,6 +6,8 @@
 //!
 //! **Invariant:** of two equal keys none is chosen.
 
+mod read;
+
 use std::borrow::Cow;
 
 use rmcp::model::{
@@ -17,6 +19,7 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+pub(super) use self::read::read;
 use crate::tool::is_clear;
 
 /// The longest message that a peer may send.
