@@ -261,7 +261,9 @@ fn what_cannot_be_held_is_no_tool() {
 #[test]
 fn a_float_is_no_wider_than_its_type() {
     let schema = Schema::of::<(f32, f64)>().to_value();
-    assert_eq!(schema["prefixItems"][0]["maximum"], f64::from(f32::MAX));
+    // The last digit is lost where serde_json is built without `float_roundtrip`.
+    let most = schema["prefixItems"][0]["maximum"].as_f64().expect("it has one");
+    assert_eq!(most as f32, f32::MAX);
     assert!(schema["prefixItems"][1].get("maximum").is_none());
     assert_eq!(
         crate::schema::type_words(&schema["prefixItems"][0]),
