@@ -23,6 +23,23 @@ pub(crate) struct Change {
     pub(crate) lines: [usize; 2],
 }
 
+impl Change {
+    /// Whether all of its lines are different, which are these.
+    fn is_whole(&self, gone: &str, come: &str) -> bool {
+        matches!(self.lines, [0, _] | [_, 0] | [1, 1]) && gone != come
+    }
+}
+
+/// How many lines go and come where all changes are known; nothing where some of their lines
+/// may be the same.
+pub(super) fn counts_along([old, new]: [&str; 2], changes: &[Change]) -> Option<[usize; 2]> {
+    changes.iter().try_fold([0, 0], |[gone, come], change| {
+        let is_whole =
+            change.is_whole(old.get(change.old.clone())?, new.get(change.new.clone())?);
+        is_whole.then_some([gone + change.lines[0], come + change.lines[1]])
+    })
+}
+
 /// A part of two texts, in whole lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stretch<'t> {
@@ -56,12 +73,9 @@ impl<'t> Stretch<'t> {
             }
             stretches.same(same.len());
             let (gone, come) = (old.get(change.old.clone())?, new.get(change.new.clone())?);
-            match change.lines {
-                // These are all different.
-                [0, _] | [_, 0] | [1, 1] if gone != come => {
-                    stretches.changed(gone, come, change.lines);
-                }
-                _ => stretches.compare(gone, come),
+            match change.is_whole(gone, come) {
+                true => stretches.changed(gone, come, change.lines),
+                false => stretches.compare(gone, come),
             }
             (old_at, new_at) = (change.old.end, change.new.end);
         }

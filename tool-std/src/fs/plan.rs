@@ -212,9 +212,8 @@ impl Section<'_> {
                 (path, Operation::Delete, whole(from, None))
             }
             Hunk::Update { path, move_to, chunks } => {
-                let (from, new) = self.update(path, &chunks, reason, effort)?;
+                let (from, (new, diff)) = self.update(path, &chunks, reason, effort, detail)?;
                 let to = self.to.as_ref().map(|to| to.read_to_lose(reason)).transpose()?;
-                let diff = from.diff_along(Some(&new.text), &new.changes, detail);
                 let diff = moved(diff, to.as_ref(), detail);
                 let file = Next { from, to, text: Some(new.text), changes: Some(new.changes) };
                 match move_to {
@@ -227,21 +226,27 @@ impl Section<'_> {
         Ok(Fitted { done, file, detail })
     }
 
-    /// The file and what becomes of it; what is quoted may have moved since it was shown.
+    /// The file, what becomes of it and how that differs; what is quoted may have moved since it
+    /// was shown.
     fn update(
         &self,
         path: &str,
         chunks: &[Chunk<'_>],
         reason: &Reason<'_>,
         effort: &Effort,
-    ) -> Result<(Target, Updated), ToolError> {
+        detail: Detail,
+    ) -> Result<(Target, (Updated, FileDiff)), ToolError> {
         let make = |from: &Target| {
             self.verify(from)?;
             let old = from.text()?;
             match update(old, chunks, path, effort) {
                 // That it fits is told by the change alone.
                 Ok(new) if !from.is_told() && new.text == old => Err(unfit_untold()),
-                Ok(new) if !is_too_long(&new.text) => Ok(new),
+                Ok(new) if !is_too_long(&new.text) => {
+                    // While the text is at hand, and known to be one.
+                    let diff = from.diff_along(old, &new.text, &new.changes, detail);
+                    Ok((new, diff))
+                }
                 Ok(_) if !from.is_told() => Err(unfit_untold()),
                 Ok(_) => Err(unfit(format_args!(
                     "`{}` would have more than 64 MiB or two million lines",
@@ -256,7 +261,7 @@ impl Section<'_> {
             let new = make(&from)?;
             return Ok((from, new));
         }
-        self.from.read_to_edit(make, |new| &new.text)
+        self.from.read_to_edit(make, |(new, _)| &new.text)
     }
 
     /// Refuses to change or to delete what is not there, and to move what may not be read.
@@ -285,9 +290,9 @@ impl Section<'_> {
 
 impl Next {
     fn diff(&self, detail: Detail) -> FileDiff {
-        let diff = match &self.changes {
-            Some(changes) => self.from.diff_along(self.text.as_deref(), changes, detail),
-            None => self.from.diff(self.text.as_deref(), detail),
+        let diff = match (&self.changes, &self.text, self.from.text()) {
+            (Some(changes), Some(new), Ok(old)) => self.from.diff_along(old, new, changes, detail),
+            (_, text, _) => self.from.diff(text.as_deref(), detail),
         };
         moved(diff, self.to.as_ref(), detail)
     }

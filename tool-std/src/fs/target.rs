@@ -220,18 +220,17 @@ impl Target {
         FileDiff::new(&self.spelling(), old.as_deref(), new, detail)
     }
 
-    /// The same, where it is known what changes.
+    /// The same from its [`text`](Self::text), where it is known what changes.
     pub(super) fn diff_along(
         &self,
-        new: Option<&str>,
+        old: &str,
+        new: &str,
         changes: &[Change],
         detail: Detail,
     ) -> FileDiff {
-        match (self.text(), new) {
-            (Ok(old), Some(new)) if self.is_told => {
-                FileDiff::along(&self.spelling(), old, new, changes, detail)
-            }
-            _ => self.diff(new, detail),
+        match self.is_told {
+            true => FileDiff::along(&self.spelling(), old, new, changes, detail),
+            false => FileDiff::untold(&self.spelling()),
         }
     }
 

@@ -221,10 +221,16 @@ impl<'p> Parser<'p> {
 
     fn chunk_lines(&mut self) -> Result<Vec<ChunkLine<'p>>, ParseError> {
         let (first, mut lines) = (self.at, Vec::new());
-        while let Some(line) = self.take(chunk_line) {
-            if self.keeps {
-                lines.push(line);
+        while let Some(end) = self.end {
+            let line = &self.text.as_bytes()[self.start..end];
+            // Most lines tell by their first byte alone what they are.
+            if !matches!(line, [b' ' | b'+' | b'-', ..] | [] | [b'\r']) {
+                break;
             }
+            if self.keeps {
+                lines.extend(self.peek().and_then(chunk_line));
+            }
+            self.go_on();
         }
         match self.peek() {
             Some(line) if self.at == first && line.trim_end() != END_OF_FILE => {
