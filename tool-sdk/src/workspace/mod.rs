@@ -11,6 +11,7 @@
 
 mod attributes;
 mod changes;
+mod drafts;
 mod durability;
 mod each;
 mod expected;
@@ -44,6 +45,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 pub use self::changes::Changes;
+pub use self::drafts::{Draft, Drafts};
 pub use self::durability::Durability;
 pub use self::in_memory::InMemory;
 pub use self::located::{DirEntry, FileKind, FileMetadata, Located};

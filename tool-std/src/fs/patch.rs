@@ -85,7 +85,8 @@ pub async fn apply_patch(
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
-        let reason = Reason { is_shown: false, stopped: &|| stop.is_stopped() };
+        let stopped = || stop.is_stopped();
+        let reason = Reason { is_shown: false, stopped: &stopped, drafts_in: Some(&workspace) };
         let plan = input.plan((places, &workspace, &sight), &reason)?;
         plan.changes.apply(|| stop.is_stopped())?;
         Ok(report(&plan.done))
@@ -118,7 +119,7 @@ fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Option<Value> {
     let diffs = || {
         let workspace = cx.state::<Workspace>()?;
         let places = args.input.locate(&workspace)?;
-        let reason = Reason { is_shown: true, stopped: &patience(cx) };
+        let reason = Reason { is_shown: true, stopped: &patience(cx), drafts_in: None };
         let there = (places, &*workspace, &cx.sight("read"));
         Ok(together(&args.input.plan(there, &reason)?.done))
     };

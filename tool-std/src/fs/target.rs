@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tool_sdk::{Changes, Context, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath};
+use tool_sdk::{Changes, Context, Draft, Drafts, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath};
 
 use crate::diff::{Change, Detail, FileDiff, is_same_change};
 use crate::look::is_told;
@@ -232,6 +232,11 @@ impl Target {
             true => FileDiff::along(&self.spelling(), old, new, changes, detail),
             false => FileDiff::untold(&self.spelling()),
         }
+    }
+
+    /// Writes what the file is to say beside it.
+    pub(super) fn draft(&self, drafts: &Drafts, new: String) -> Result<Draft, ToolError> {
+        drafts.write(self.place.clone(), self.before.clone(), new)
     }
 
     /// Adds to `changes` what is to become of the file.

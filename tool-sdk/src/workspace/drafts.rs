@@ -1,0 +1,114 @@
+//! New contents that are written beside their files while others are still being made.
+//!
+//! Who changes many files makes their contents one by one, and on several threads. What was
+//! just made is written fastest at once; which names change is decided when all of it is there.
+//!
+//! **Invariant:** a draft has no name that anybody looks for, and goes away with its value.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::staged::{Change, Folders, Staged};
+use super::underway::Underway;
+use super::{Durability, Located, Snapshot, Workspace};
+use crate::error::ToolError;
+
+/// Writes new contents beside their files, for [`Changes`](super::Changes) that are not
+/// complete yet.
+///
+/// # Examples
+///
+/// ```
+/// use tool_sdk::{Changes, Drafts, Workspace};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::write(folder.path().join("notes.txt"), "hello")?;
+/// let workspace = Workspace::open([folder.path()])?;
+/// let place = workspace.resolve("notes.txt")?;
+/// let before = place.snapshot(1024)?;
+///
+/// let draft = Drafts::begin(&workspace)?.write(place.clone(), before, "bye")?;
+/// assert_eq!(place.snapshot(1024)?.content(), Some(&b"hello"[..]));
+/// Changes::new().put(draft).apply(|| false)?;
+/// assert_eq!(place.snapshot(1024)?.content(), Some(&b"bye"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Drafts {
+    begun: Arc<Begun>,
+    durable: bool,
+}
+
+/// A new content beside its file; without [`Changes`](super::Changes) that take it, it goes away.
+#[must_use = "it goes away when it is dropped"]
+pub struct Draft {
+    // Declared first, so that files are gone before the folders that were made for them.
+    pub(super) staged: Staged,
+    pub(super) begun: Arc<Begun>,
+}
+
+/// What changes have in common that were begun.
+pub(super) struct Begun {
+    pub(super) folders: Folders,
+    // Declared last, so that the end of the program waits for everything else.
+    pub(super) underway: Underway,
+}
+
+impl Begun {
+    pub(super) fn new() -> Result<Arc<Self>, ToolError> {
+        let underway = Underway::begin()?;
+        Ok(Arc::new(Self { folders: Folders::default(), underway }))
+    }
+}
+
+impl Drafts {
+    /// No drafts yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `aborted` when the program ends.
+    pub fn begin(workspace: &Workspace) -> Result<Self, ToolError> {
+        Ok(Self { begun: Begun::new()?, durable: workspace.durability == Durability::Always })
+    }
+
+    /// Writes the new content of a file beside it, which was made from `before`; where there
+    /// was none, folders on the way are made.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Changes::apply`](super::Changes::apply).
+    pub fn write(
+        &self,
+        place: Located,
+        before: Snapshot,
+        content: impl Into<Vec<u8>>,
+    ) -> Result<Draft, ToolError> {
+        if self.begun.underway.is_unwanted() {
+            return Err(ToolError::aborted("the program ends, and nothing was written"));
+        }
+        let (place, like) = (place.into_real()?, before.clone());
+        let change = Change { place, before, after: Some(content.into()), like };
+        let mut staged = Staged::new(change, &self.begun.folders)?;
+        staged.write(self.durable)?;
+        Ok(Draft { staged, begun: Arc::clone(&self.begun) })
+    }
+}
+
+impl Draft {
+    /// What the file is to say.
+    #[must_use]
+    pub fn content(&self) -> &[u8] {
+        self.staged.content().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Drafts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drafts").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Draft").field(self.staged.place()).finish()
+    }
+}
