@@ -9,7 +9,7 @@ use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use tool_sdk::{
     Context, Located, Output, RiskClass, Sight, State, Subject, ToolError, Workspace,
     WorkspacePath, tool,
@@ -274,19 +274,20 @@ fn together(done: &[Done]) -> Value {
         let _ = writeln!(unified, "[the diffs of {left_out} more files]");
     }
     let file = |done: &Done| {
-        let mut file = json!({
-            "type": "diff",
-            "operation": done.operation.as_str(),
-            "path": done.diff.path,
-        });
-        if let Some((added, removed)) = done.diff.counts() {
-            file["added"] = added.into();
-            file["removed"] = removed.into();
-        }
-        if done.operation == Operation::Move {
-            file["to"] = done.path.as_str().into();
-        }
-        file
+        let counts = done.diff.counts();
+        let moved_to = (done.operation == Operation::Move).then_some(done.path.as_str());
+        let told = [
+            Some(("type", "diff".into())),
+            Some(("operation", done.operation.as_str().into())),
+            Some(("path", done.diff.path.as_str().into())),
+            counts.map(|(added, _)| ("added", added.into())),
+            counts.map(|(_, removed)| ("removed", removed.into())),
+            moved_to.map(|to| ("to", to.into())),
+        ];
+        // With room for all of it at once, since there may be many files.
+        let mut file = Map::with_capacity(told.len());
+        file.extend(told.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
+        Value::Object(file)
     };
     // What stands in `json!` is copied, and this may be long.
     let mut all = Value::from_iter([

@@ -11,7 +11,7 @@ use memchr::memchr;
 use super::apply::Updated;
 use super::writer::Writer;
 use super::{Chunk, ChunkLine, Pass};
-use crate::text::lines::split_bom;
+use crate::text::lines::{find_lf, split_bom};
 
 /// The text `old` after `chunks`, where each of them quotes lines that end with LF, and all of
 /// them are there; `None` where somebody has to look closer.
@@ -77,7 +77,7 @@ impl<'t> Walk<'t> {
             {
                 return Some(());
             }
-            self.at += memchr(b'\n', rest)? + 1;
+            self.at += find_lf(rest)? + 1;
         }
     }
 
