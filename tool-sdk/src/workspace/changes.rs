@@ -139,7 +139,7 @@ impl Changes {
         for planned in self.list {
             staged.push(match planned {
                 Planned::Written(draft) => {
-                    if !begun.last().is_some_and(|last| Arc::ptr_eq(last, &draft.begun)) {
+                    if !begun.iter().any(|begun| Arc::ptr_eq(begun, &draft.begun)) {
                         begun.push(draft.begun);
                     }
                     draft.staged

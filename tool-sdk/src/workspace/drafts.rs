@@ -67,7 +67,17 @@ impl Drafts {
     ///
     /// Fails with `aborted` when the program ends.
     pub fn begin(workspace: &Workspace) -> Result<Self, ToolError> {
-        Ok(Self { begun: Begun::new()?, durable: workspace.durability == Durability::Always })
+        Ok(Self { begun: Begun::new()?, durable: workspace.0.durability == Durability::Always })
+    }
+
+    /// Reads a whole file like [`Located::snapshot`], through the folder that is open for its
+    /// new content.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Located::snapshot`].
+    pub fn snapshot(&self, place: &Located, limit: u64) -> Result<Snapshot, ToolError> {
+        place.snapshot_in(limit, || self.begun.folders.existing(place))
     }
 
     /// Writes the new content of a file beside it, which was made from `before`; where there

@@ -220,6 +220,22 @@ struct Opened {
 impl Folders {
     /// The folder that holds `place`; no link on the way there is followed.
     fn holder(&self, place: &Located, create: bool) -> Result<Arc<Dir>, ToolError> {
+        self.open(place, create).map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory => ToolError::failed(format_args!(
+                "a part of the path to `{}` is not a folder",
+                place.display()
+            ))
+            .source(error),
+            _ => unwritten(place, error),
+        })
+    }
+
+    /// The same, where it is there.
+    pub(super) fn existing(&self, place: &Located) -> io::Result<Arc<Dir>> {
+        self.open(place, false)
+    }
+
+    fn open(&self, place: &Located, create: bool) -> io::Result<Arc<Dir>> {
         let mut path = place.absolute();
         path.pop();
         let path = path.into_os_string();
@@ -227,15 +243,7 @@ impl Folders {
         if let Some(dir) = opened.open.get(&path) {
             return Ok(Arc::clone(dir));
         }
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotADirectory => ToolError::failed(format_args!(
-                "a part of the path to `{}` is not a folder",
-                place.display()
-            ))
-            .source(error),
-            _ => unwritten(place, error),
-        };
-        let mut dir = Arc::new(place.root().dir.try_clone().map_err(failed)?);
+        let mut dir = Arc::new(place.root().dir.try_clone()?);
         for name in place.relative.parent().into_iter().flatten() {
             let found = match dir.open_dir_nofollow(name) {
                 Err(error) if create && error.kind() == io::ErrorKind::NotFound => {
@@ -243,9 +251,9 @@ impl Folders {
                 }
                 found => found,
             };
-            dir = Arc::new(found.map_err(failed)?);
+            dir = Arc::new(found?);
         }
-        let dir = Arc::new(lockable(&dir).map_err(failed)?);
+        let dir = Arc::new(lockable(&dir)?);
         opened.open.insert(path, Arc::clone(&dir));
         Ok(dir)
     }

@@ -57,19 +57,18 @@ impl Plan {
         let all: Vec<&Section<'_>> = sections.iter().collect();
         let (untold, others): (Vec<_>, Vec<_>) =
             all.iter().partition(|section| section.quotes_what_is_untold());
+        // What is beside a file would tell that it fits.
+        let drafts_in = reason.drafts_in.filter(|_| untold.is_empty());
+        let reason = &Reason { drafts_in, ..*reason };
         if !untold.is_empty() {
             // First whatever else may be wrong, since by then it would tell that what is quoted
             // is there.
-            fit(&others, reason, None)?;
+            fit(&others, reason)?;
             untold.iter().try_for_each(|section| section.verify(&section.from.read()?))?;
         }
-        let drafts = match reason.drafts_in {
-            Some(workspace) if sections.len() > FEW => Some(Drafts::begin(workspace)?),
-            _ => None,
-        };
         let mut plan = Self { changes: Changes::new(), done: Vec::new() };
         let mut shown = 0;
-        for fitted in fit(&all, reason, drafts.as_ref())? {
+        for fitted in fit(&all, reason)? {
             let Fitted { mut done, file, detail } = fitted;
             // How many threads there were decides how much was made, not what is shown.
             match detail {
@@ -150,20 +149,22 @@ enum Text {
 
 /// Fits all sections to their files, on several threads when there are many; in the order of
 /// the sections, and up to the first that does not fit.
-fn fit(
-    sections: &[&Section<'_>],
-    reason: &Reason<'_>,
-    drafts: Option<&Drafts>,
-) -> Result<Vec<Fitted>, ToolError> {
+fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, ToolError> {
     let threads = match sections.len() {
         0..=FEW => 1,
         _ => *THREADS,
     };
     let room = if sections.len() <= FEW { usize::MAX } else { MAX_PREVIEW / threads };
-    // By turns, so that each thread has as much of what is shown, which comes first.
+    let drafts_in = reason.drafts_in.filter(|_| sections.len() > FEW);
+    // By turns, so that each thread has as much of what is shown, which comes first; and each
+    // with handles of its own, since the system lets one thread at a time use the same one.
     let fit = |at: usize| {
         let mine = sections.iter().copied().skip(at).step_by(threads);
-        fit_some(mine, reason, drafts, &Effort::share(threads), room)
+        let drafts = match drafts_in.map(Drafts::begin).transpose() {
+            Ok(drafts) => drafts,
+            Err(error) => return vec![Err(error)],
+        };
+        fit_some(mine, reason, drafts.as_ref(), &Effort::share(threads), room)
     };
     let mut parts = thread::scope(|scope| {
         let others: Vec<_> = (1..threads)
@@ -194,7 +195,9 @@ fn fit_some<'s>(
         let detail = if room > 0 { Detail::Shown } else { Detail::Counted };
         all.push(match (reason.stopped)() {
             true => Err(ToolError::aborted("it took too long, or nobody waits for it any more")),
-            false => section.fit(reason, effort, detail).map(|fitted| fitted.written(drafts)),
+            false => section
+                .fit(reason, drafts, effort, detail)
+                .map(|fitted| fitted.written(drafts)),
         });
         let Some(Ok(fitted)) = all.last() else { break };
         room = room.saturating_sub(fitted.done.diff.diff.unified.len());
@@ -206,6 +209,7 @@ impl Section<'_> {
     fn fit(
         &self,
         reason: &Reason<'_>,
+        drafts: Option<&Drafts>,
         effort: &Effort,
         detail: Detail,
     ) -> Result<Fitted, ToolError> {
@@ -232,7 +236,7 @@ impl Section<'_> {
                 (path, Operation::Delete, whole(from, None))
             }
             Hunk::Update { path, move_to, chunks } => {
-                let (from, (new, diff)) = self.update(path, &chunks, reason, effort, detail)?;
+                let (from, (new, diff)) = self.update(path, &chunks, (reason, drafts), effort, detail)?;
                 let to = self.to.as_ref().map(|to| to.read_to_lose(reason)).transpose()?;
                 let diff = moved(diff, to.as_ref(), detail);
                 let text = Some(Text::Made(new.text));
@@ -253,7 +257,7 @@ impl Section<'_> {
         &self,
         path: &str,
         chunks: &[Chunk<'_>],
-        reason: &Reason<'_>,
+        (reason, drafts): (&Reason<'_>, Option<&Drafts>),
         effort: &Effort,
         detail: Detail,
     ) -> Result<(Target, (Updated, FileDiff)), ToolError> {
@@ -282,7 +286,7 @@ impl Section<'_> {
             let new = make(&from)?;
             return Ok((from, new));
         }
-        self.from.read_to_edit(make, |(new, _)| &new.text)
+        self.from.read_to_edit(drafts, make, |(new, _)| &new.text)
     }
 
     /// Refuses to change or to delete what is not there, and to move what may not be read.

@@ -88,10 +88,17 @@ impl<'p> Named<'p> {
     /// perhaps at another place by now. Anything else is a conflict.
     pub(super) fn read_to_edit<T>(
         &self,
+        drafts: Option<&Drafts>,
         make: impl Fn(&Target) -> Result<T, ToolError>,
         text: impl Fn(&T) -> &str,
     ) -> Result<(Target, T), ToolError> {
-        let now = self.read()?;
+        let now = match drafts {
+            Some(drafts) => self.target(Self::checked(
+                &self.place,
+                drafts.snapshot(&self.place, MAX_FILE)?,
+            )?),
+            None => self.read()?,
+        };
         let made = make(&now)?;
         let is_as_shown = |shown: &Target| {
             let was = make(shown).ok()?;
@@ -118,11 +125,14 @@ impl<'p> Named<'p> {
     }
 
     fn snapshot(&self) -> Result<Snapshot, ToolError> {
-        let before = self.place.snapshot(MAX_FILE)?;
+        Self::checked(&self.place, self.place.snapshot(MAX_FILE)?)
+    }
+
+    fn checked(place: &Located, before: Snapshot) -> Result<Snapshot, ToolError> {
         if before.content().is_some_and(are_too_many) {
             return Err(ToolError::failed(format_args!(
                 "`{}` has more than two million lines, too many to change it",
-                self.place.display()
+                place.display()
             ))
             .hint("use a command"));
         }
