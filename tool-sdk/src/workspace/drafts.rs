@@ -122,3 +122,74 @@ impl fmt::Debug for Draft {
         f.debug_tuple("Draft").field(self.staged.place()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::Changes;
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn workspace(folder: &Path) -> Workspace {
+        for name in ["a", "b"] {
+            fs::write(folder.join(name), "old").unwrap();
+        }
+        Workspace::open([folder]).unwrap()
+    }
+
+    fn draft(drafts: &Drafts, workspace: &Workspace, path: &str) -> Draft {
+        let place = workspace.resolve(path).unwrap();
+        let before = drafts.snapshot(&place, 100).unwrap();
+        drafts.write(place, before, "new").unwrap()
+    }
+
+    #[track_caller]
+    fn check(folder: &Path, expected: [&str; 2]) {
+        assert_eq!(["a", "b"].map(|name| fs::read_to_string(folder.join(name)).unwrap()), expected);
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_draft_that_nobody_takes_goes_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = workspace(folder.path());
+        let drafts = Drafts::begin(&workspace).unwrap();
+        let made = [draft(&drafts, &workspace, "a"), draft(&drafts, &workspace, "x/y/z")];
+        assert_eq!(made[0].content(), b"new");
+        // The folders go with the last of what was begun.
+        drop((drafts, made));
+        check(folder.path(), ["old", "old"]);
+    }
+
+    #[test]
+    fn drafts_of_several_threads_are_made_together_with_other_changes() {
+        for durability in [Durability::Auto, Durability::Always, Durability::Never] {
+            let folder = tempfile::tempdir().unwrap();
+            let workspace = workspace(folder.path()).durability(durability);
+            let begin = || Drafts::begin(&workspace).unwrap();
+            let made = [draft(&begin(), &workspace, "a"), draft(&begin(), &workspace, "b")];
+            let place = workspace.resolve("x/y").unwrap();
+            let changes = made.into_iter().fold(Changes::new(), Changes::put);
+            changes.write(place, Snapshot::absent(), "").apply(|| false).unwrap();
+            assert!(folder.path().join("x/y").exists());
+            fs::remove_dir_all(folder.path().join("x")).unwrap();
+            check(folder.path(), ["new", "new"]);
+        }
+    }
+
+    // PA5: a draft is no reason to lose what somebody else wrote meanwhile.
+    #[test]
+    fn what_was_changed_since_is_a_conflict_and_all_of_it_is_undone() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = workspace(folder.path());
+        let drafts = Drafts::begin(&workspace).unwrap();
+        let made = ["a", "b"].map(|path| draft(&drafts, &workspace, path));
+        fs::write(folder.path().join("b"), "theirs").unwrap();
+        let changes = made.into_iter().fold(Changes::new(), Changes::put);
+        let error = changes.apply(|| false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        check(folder.path(), ["old", "theirs"]);
+    }
+}

@@ -30,14 +30,35 @@ impl Change {
     }
 }
 
-/// How many lines go and come where all changes are known; nothing where some of their lines
-/// may be the same.
-pub(super) fn counts_along([old, new]: [&str; 2], changes: &[Change]) -> Option<[usize; 2]> {
-    changes.iter().try_fold([0, 0], |[gone, come], change| {
-        let is_whole =
-            change.is_whole(old.get(change.old.clone())?, new.get(change.new.clone())?);
-        is_whole.then_some([gone + change.lines[0], come + change.lines[1]])
-    })
+/// How many lines go and come; nothing where the changes are not all, or where some of their
+/// lines may be the same.
+pub(super) fn counts_along(
+    [mut old, mut new]: [&str; 2],
+    changes: &[Change],
+) -> Option<[usize; 2]> {
+    let (mut old_at, mut new_at) = (0, 0);
+    let mut counts = [0, 0];
+    for change in changes {
+        let (same, gone, old_rest) = apart(old, old_at, &change.old)?;
+        let (same_in_new, come, new_rest) = apart(new, new_at, &change.new)?;
+        if same != same_in_new || !change.is_whole(gone, come) {
+            return None;
+        }
+        counts = [counts[0] + change.lines[0], counts[1] + change.lines[1]];
+        (old, new, old_at, new_at) = (old_rest, new_rest, change.old.end, change.new.end);
+    }
+    (old == new).then_some(counts)
+}
+
+/// The rest of a text from byte `at` on as what stands before a range, in it and behind it.
+fn apart<'t>(
+    rest: &'t str,
+    at: usize,
+    range: &Range<usize>,
+) -> Option<(&'t str, &'t str, &'t str)> {
+    let (before, rest) = rest.split_at_checked(range.start.checked_sub(at)?)?;
+    let (within, rest) = rest.split_at_checked(range.end.checked_sub(range.start)?)?;
+    Some((before, within, rest))
 }
 
 /// A part of two texts, in whole lines.

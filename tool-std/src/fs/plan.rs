@@ -195,9 +195,9 @@ fn fit_some<'s>(
         let detail = if room > 0 { Detail::Shown } else { Detail::Counted };
         all.push(match (reason.stopped)() {
             true => Err(ToolError::aborted("it took too long, or nobody waits for it any more")),
-            false => section
-                .fit(reason, drafts, effort, detail)
-                .map(|fitted| fitted.written(drafts)),
+            false => {
+                section.fit(reason, drafts, effort, detail).map(|fitted| fitted.written(drafts))
+            }
         });
         let Some(Ok(fitted)) = all.last() else { break };
         room = room.saturating_sub(fitted.done.diff.diff.unified.len());
@@ -236,7 +236,8 @@ impl Section<'_> {
                 (path, Operation::Delete, whole(from, None))
             }
             Hunk::Update { path, move_to, chunks } => {
-                let (from, (new, diff)) = self.update(path, &chunks, (reason, drafts), effort, detail)?;
+                let (from, (new, diff)) =
+                    self.update(path, &chunks, (reason, drafts), effort, detail)?;
                 let to = self.to.as_ref().map(|to| to.read_to_lose(reason)).transpose()?;
                 let diff = moved(diff, to.as_ref(), detail);
                 let text = Some(Text::Made(new.text));

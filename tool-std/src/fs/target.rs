@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tool_sdk::{Changes, Context, Draft, Drafts, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath};
+use tool_sdk::{
+    Changes, Context, Draft, Drafts, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath,
+};
 
 use crate::diff::{Change, Detail, FileDiff, is_same_change};
 use crate::look::is_told;
@@ -93,10 +95,9 @@ impl<'p> Named<'p> {
         text: impl Fn(&T) -> &str,
     ) -> Result<(Target, T), ToolError> {
         let now = match drafts {
-            Some(drafts) => self.target(Self::checked(
-                &self.place,
-                drafts.snapshot(&self.place, MAX_FILE)?,
-            )?),
+            Some(drafts) => {
+                self.target(Self::checked(&self.place, drafts.snapshot(&self.place, MAX_FILE)?)?)
+            }
             None => self.read()?,
         };
         let made = make(&now)?;

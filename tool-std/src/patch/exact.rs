@@ -106,3 +106,37 @@ fn behind<'t>(text: &'t [u8], line: &[u8]) -> Option<&'t [u8]> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Hunk;
+    use super::super::grammar::hunk;
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &str, body: &str, expected: Option<&str>) {
+        let source = format!("*** Update File: f\n{body}");
+        let Ok(Hunk::Update { chunks, .. }) = hunk(&source) else { panic!("{body}") };
+        assert_eq!(exactly(old, &chunks).map(|new| new.text).as_deref(), expected);
+    }
+
+    #[test]
+    fn what_is_quoted_as_it_is_is_found() {
+        check("a\nb\nc\nb\nd", "@@ c\n-b\n+x", Some("a\nb\nc\nx\nd"));
+        check("a\nb\na\nc\n", "@@\n a\n-c\n+x\n+y", Some("a\nb\na\nx\ny\n"));
+        check("\u{feff}a\n\nb\n", "@@\n \n-b", Some("\u{feff}a\n\n"));
+    }
+
+    #[test]
+    fn what_needs_a_closer_look_is_not() {
+        // Another end of a line, no end, a line that is not there, and no line.
+        check("a\r\nb\r\n", "@@\n-b", None);
+        check("a\nb", "@@\n-b", None);
+        check("a \nb\n", "@@\n-a", None);
+        check("a\nb\n", "@@\n+c", None);
+        check("a\nb\n", "@@\n-b\n*** End of File", None);
+        // A text that repeats what is quoted.
+        let (old, quoted) = ("a\n".repeat(10_000), " a\n".repeat(9_000));
+        check(&old, &format!("@@\n{quoted}-b"), None);
+    }
+}

@@ -307,7 +307,8 @@ fn is_own(absolute: &Path) -> bool {
     let path = absolute.as_os_str().as_encoded_bytes();
     let names_it = |dash: usize| {
         let start = dash.checked_sub(OWN_DASH);
-        start.and_then(|start| path.get(start..start + OWN_NAME.len()))
+        start
+            .and_then(|start| path.get(start..start + OWN_NAME.len()))
             .is_some_and(|name| name.eq_ignore_ascii_case(OWN_NAME.as_bytes()))
     };
     let may_be = !path.is_ascii() || memchr::memchr_iter(b'-', path).any(names_it);
