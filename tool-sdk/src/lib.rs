@@ -171,8 +171,8 @@ pub use self::toolset::{AgentProfile, ModelProfile, Toolset, UnknownVariant, Var
 pub use self::truncate::{Budget, Fitted, InvalidBudget, outputs_of, prepare_outputs};
 #[cfg(feature = "workspace")]
 pub use self::workspace::{
-    Changes, DirEntry, Durability, FileKind, FileLocks, FileMetadata, Folder, FolderEntry,
-    InMemory, Located, Snapshot, Workspace, WorkspaceError, one_line,
+    Changes, DirEntry, Draft, Drafts, Durability, FileKind, FileLocks, FileMetadata, Folder,
+    FolderEntry, InMemory, Located, Snapshot, Workspace, WorkspaceError, one_line,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "macros")]

@@ -42,6 +42,27 @@ async fn a_file_that_is_added_over_another_was_changed() {
     assert_eq!(desk.files(), named(&[("a", "new\n")]));
 }
 
+// F140: what is beside many files until all of them fit goes when one does not.
+#[tokio::test]
+async fn of_many_files_all_are_changed_or_none() {
+    let names: Vec<String> = (0..40).map(|at| format!("dir/{at:02}")).collect();
+    let desk = Desk::new(&names.iter().map(|name| (&**name, "a\nold\n")).collect::<Vec<_>>());
+    let body = |last: &str| -> String {
+        let update = |name: &String| format!("*** Update File: {name}\n@@\n a\n-old\n+new\n");
+        let updates: String = names.iter().map(update).collect();
+        format!("{updates}*** Add File: more/new\n+x\n{last}")
+    };
+    let all = |text| names.iter().map(move |name| (&**name, text)).collect::<Vec<_>>();
+
+    let error = desk.patch(&body("*** Delete File: dir/no")).await.unwrap_err();
+    assert!(error.message().contains("there is no `dir/no`"), "{error}");
+    assert_eq!(desk.files(), named(&all("a\nold\n")));
+
+    let output = desk.patch(&body("")).await.unwrap();
+    assert_eq!(output.display_data().unwrap()["added"], 41);
+    assert_eq!(desk.files(), named(&[&all("a\nnew\n")[..], &[("more/new", "x\n")]].concat()));
+}
+
 // F140: everything is verified first, and nobody is asked about what cannot be read.
 #[tokio::test]
 async fn a_patch_that_does_not_fit_changes_nothing() {

@@ -1,9 +1,11 @@
 //! Changes of files that are made together, or not at all.
 
+use std::sync::Arc;
+
+use super::drafts::{Begun, Draft};
 use super::each::each;
-use super::staged::{Change, Folders, Staged};
+use super::staged::{Change, Staged};
 use super::turns::{Patience, Turns};
-use super::underway::Underway;
 use super::{Durability, Located, Snapshot};
 use crate::error::ToolError;
 
@@ -51,8 +53,14 @@ const BYTES: usize = 64 * 1024 * 1024;
 #[derive(Default)]
 #[must_use = "nothing changes before `apply`"]
 pub struct Changes {
-    list: Vec<Change>,
+    list: Vec<Planned>,
     durable: Option<bool>,
+}
+
+/// A change, and how far it is.
+enum Planned {
+    Change(Change),
+    Written(Draft),
 }
 
 impl Changes {
@@ -94,8 +102,14 @@ impl Changes {
         self
     }
 
+    /// Gives a file the new content that is written beside it already.
+    pub fn put(mut self, draft: Draft) -> Self {
+        self.list.push(Planned::Written(draft));
+        self
+    }
+
     fn is_durable(&self) -> bool {
-        let of_workspace = || match self.list.first().map(|change| change.place.durability()) {
+        let of_workspace = || match self.list.first().map(|it| it.place().durability()) {
             Some(Durability::Always) => true,
             Some(Durability::Never) => false,
             Some(Durability::Auto) | None => self.list.len() <= FEW,
@@ -104,7 +118,7 @@ impl Changes {
     }
 
     fn and(mut self, change: Change) -> Self {
-        self.list.push(change);
+        self.list.push(Planned::Change(change));
         self
     }
 
@@ -117,26 +131,46 @@ impl Changes {
     /// else can go wrong. Nothing has changed then; where something could not be undone
     /// because others changed it, the hint says so.
     pub fn apply(self, stopped: impl Fn() -> bool) -> Result<(), ToolError> {
-        // Declared first, so that the end of the program waits for everything else.
-        let underway = Underway::begin()?;
+        // Declared first: folders that were made go after the files in them, and the end of the
+        // program waits for all of it.
+        let mut begun = vec![Begun::new()?];
         let durable = self.is_durable();
-        let stopped = || underway.is_unwanted() || stopped();
-        // Declared next, so that files are gone before the folders that were made for them.
-        let mut folders = Folders::default();
         let mut staged = Vec::with_capacity(self.list.len());
-        for change in self.list {
-            let change = Change { place: change.place.into_real()?, ..change };
-            staged.push(Staged::new(change, &mut folders)?);
+        for planned in self.list {
+            staged.push(match planned {
+                Planned::Written(draft) => {
+                    if !begun.iter().any(|begun| Arc::ptr_eq(begun, &draft.begun)) {
+                        begun.push(draft.begun);
+                    }
+                    draft.staged
+                }
+                Planned::Change(change) => {
+                    let change = Change { place: change.place.into_real()?, ..change };
+                    Staged::new(change, &begun[0].folders)?
+                }
+            });
         }
+        let stopped = || begun[0].underway.is_unwanted() || stopped();
         // Waiting for the disk takes so long that it is worth asking before each file.
         let together = if durable { 1 } else { TOGETHER };
-        for some in staged.chunks_mut(together) {
+        let mut unwritten: Vec<&mut Staged> =
+            staged.iter_mut().filter(|change| change.is_unwritten(durable)).collect();
+        for some in unwritten.chunks_mut(together) {
             go_on(&stopped)?;
             each(some, |change| change.write(durable))?;
         }
         commit(&mut staged, &stopped).map_err(|error| undo(staged, error))?;
-        folders.keep(durable);
+        begun.iter().for_each(|begun| begun.folders.keep(durable));
         Ok(())
+    }
+}
+
+impl Planned {
+    fn place(&self) -> &Located {
+        match self {
+            Self::Change(change) => &change.place,
+            Self::Written(draft) => draft.staged.place(),
+        }
     }
 }
 
@@ -203,7 +237,7 @@ fn undo(mut staged: Vec<Staged>, error: ToolError) -> ToolError {
 
 impl std::fmt::Debug for Changes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.list.iter().map(|change| &change.place)).finish()
+        f.debug_list().entries(self.list.iter().map(Planned::place)).finish()
     }
 }
 
@@ -211,6 +245,7 @@ impl std::fmt::Debug for Changes {
 mod tests {
     use super::*;
     use crate::workspace::Workspace;
+    use crate::workspace::staged::Folders;
 
     #[test]
     fn the_workspace_says_whether_changes_are_durable() {
@@ -245,15 +280,15 @@ mod tests {
     fn a_turn_has_so_many_files_and_so_many_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::open([folder.path()]).unwrap();
-        let mut folders = Folders::default();
-        let mut stage = |len| {
+        let folders = Folders::default();
+        let stage = |len| {
             let change = Change {
                 place: workspace.resolve("file").unwrap(),
                 before: Snapshot::absent(),
                 after: Some(vec![0; len]),
                 like: Snapshot::absent(),
             };
-            Staged::new(change, &mut folders).unwrap()
+            Staged::new(change, &folders).unwrap()
         };
         let cases: [(&[usize], &[usize]); 4] = [
             (&[], &[]),

@@ -1,6 +1,7 @@
 //! The same work for each of many files, on several threads.
 
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::thread::{self, available_parallelism};
 
 use crate::error::ToolError;
@@ -15,15 +16,14 @@ const MOST: usize = 4;
 static THREADS: LazyLock<usize> =
     LazyLock::new(|| available_parallelism().map_or(1, usize::from).min(MOST));
 
-/// What is left to do, and what went wrong.
-struct Rest<'i, T> {
-    items: std::slice::IterMut<'i, T>,
-    result: Result<(), ToolError>,
-}
+/// What one of several threads has to do; whoever is done helps the others.
+type Queue<'i, T> = Mutex<VecDeque<&'i mut T>>;
 
 /// Does something with each, in no particular order when there are many.
 ///
-/// After a failure nothing more is begun; it is that failure which is told.
+/// Each thread has its turns: what was done for an item before was done by the same one, which
+/// has what belongs to it at hand. After a failure nothing more is begun; it is that failure
+/// which is told.
 pub(super) fn each<T: Send>(
     items: &mut [T],
     act: impl Fn(&mut T) -> Result<(), ToolError> + Sync,
@@ -32,38 +32,33 @@ pub(super) fn each<T: Send>(
         0..=FEW => 1,
         _ => *THREADS,
     };
-    let rest = Mutex::new(Rest { items: items.iter_mut(), result: Ok(()) });
-    let work = || {
-        while let Some(item) = next(&rest) {
+    let mut queues: Vec<VecDeque<&mut T>> = (0..threads).map(|_| VecDeque::new()).collect();
+    for (at, item) in items.iter_mut().enumerate() {
+        queues[at % threads].push_back(item);
+    }
+    let queues: Vec<Queue<'_, T>> = queues.into_iter().map(Mutex::new).collect();
+    let failure = OnceLock::new();
+    let work = &|own: usize| {
+        while failure.get().is_none()
+            && let Some(item) = (0..threads).find_map(|at| next(&queues[(own + at) % threads]))
+        {
             if let Err(error) = act(item) {
-                fail(&rest, error);
+                let _ = failure.set(error);
             }
         }
     };
     thread::scope(|scope| {
-        for _ in 1..threads {
+        for own in 1..threads {
             // Where the system has no more threads, this one does it all.
-            let _ = thread::Builder::new().spawn_scoped(scope, work);
+            let _ = thread::Builder::new().spawn_scoped(scope, move || work(own));
         }
-        work();
+        work(0);
     });
-    rest.into_inner().unwrap_or_else(PoisonError::into_inner).result
+    failure.into_inner().map_or(Ok(()), Err)
 }
 
-fn next<'i, T>(rest: &Mutex<Rest<'i, T>>) -> Option<&'i mut T> {
-    lock(rest).items.next()
-}
-
-fn fail<T>(rest: &Mutex<Rest<'_, T>>, error: ToolError) {
-    let mut rest = lock(rest);
-    if rest.result.is_ok() {
-        rest.result = Err(error);
-    }
-    rest.items = [].iter_mut();
-}
-
-fn lock<'m, 'i, T>(rest: &'m Mutex<Rest<'i, T>>) -> MutexGuard<'m, Rest<'i, T>> {
-    rest.lock().unwrap_or_else(PoisonError::into_inner)
+fn next<'i, T>(queue: &Queue<'i, T>) -> Option<&'i mut T> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
 }
 
 #[cfg(test)]

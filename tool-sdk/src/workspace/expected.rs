@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata};
 
 use super::attributes::Attributes;
 use super::fill::fill;
@@ -43,20 +43,21 @@ pub(super) fn holds(dir: &Dir, name: &Path, expected: Expected<'_>) -> io::Resul
         let leads_to = dir.read_link_contents(name);
         return Ok(leads_to.is_ok_and(|path| path.as_os_str().as_encoded_bytes() == content));
     }
-    let file = dir.symlink_metadata(name).and_then(|metadata| {
-        let fits = metadata.len() == content.len() as u64
-            && facts.is_none_or(|facts| facts.fit(&metadata));
-        if !metadata.is_file() || !fits {
-            return Ok(None);
-        }
-        open(dir, name).map(Some)
-    });
-    match file {
-        Ok(Some(file)) => Ok(fits(&file, facts)? && same(&file, content)?),
-        Ok(None) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    let file = match open(dir, name) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        // What is no file may not let itself be opened.
+        Err(error) => return if is_file(dir, name) { Err(error) } else { Ok(false) },
+    };
+    let metadata = Metadata::from_just_metadata(file.metadata()?);
+    let is_alike = metadata.is_file()
+        && metadata.len() == content.len() as u64
+        && facts.is_none_or(|facts| facts.fit(&metadata));
+    Ok(is_alike && fits(&file, facts)? && same(&file, content)?)
+}
+
+fn is_file(dir: &Dir, name: &Path) -> bool {
+    dir.symlink_metadata(name).is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Whether a file has what else its successor gets.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use cap_fs_ext::{DirExt as _, OpenOptionsSyncExt as _};
@@ -118,7 +119,7 @@ impl Located {
             return slashed(self.below_root());
         }
         let absolute = self.absolute();
-        match absolute.strip_prefix(&self.workspace.roots[0].real) {
+        match absolute.strip_prefix(&self.workspace.0.roots[0].real) {
             Ok(below) => slashed(named_root(below)),
             Err(_) => absolute.display().to_string(),
         }
@@ -152,7 +153,7 @@ impl Located {
     #[must_use]
     pub fn is_protected(&self) -> bool {
         let absolute = self.absolute();
-        is_protected(&self.relative, &absolute) || is_within(&absolute, &self.workspace.protected)
+        is_protected(&self.relative, &absolute) || is_within(&absolute, &self.workspace.0.protected)
     }
 
     /// Whether another place of the same workspace has the same path.
@@ -250,6 +251,18 @@ impl Located {
             options.read(true).nonblock(true);
             self.root().dir.open_with(self.below_root(), &options).map(cap_std::fs::File::into_std)
         };
+        self.regular(opened)
+    }
+
+    /// The same of a real place, through the folder that holds it.
+    pub(super) fn open_regular_in(
+        &self,
+        holder: impl FnOnce() -> io::Result<Arc<Dir>>,
+    ) -> Result<(File, Metadata), ToolError> {
+        self.regular(holder().and_then(|dir| open(&dir, self.last_name())))
+    }
+
+    fn regular(&self, opened: io::Result<File>) -> Result<(File, Metadata), ToolError> {
         let file = opened.map_err(|error| self.error("read", error))?;
         let metadata = file.metadata().map_err(|error| self.error("read", error))?;
         let kind = metadata.file_type();
@@ -308,11 +321,11 @@ impl Located {
 
     /// Whether changes of files here are on the disk when they are made.
     pub(super) fn durability(&self) -> Durability {
-        self.workspace.durability
+        self.workspace.0.durability
     }
 
     pub(super) fn root(&self) -> &Root {
-        &self.workspace.roots[self.root]
+        &self.workspace.0.roots[self.root]
     }
 
     /// The folder that is here.

@@ -61,7 +61,7 @@ impl Workspace {
         wanted.dedup();
         let mut held = Vec::with_capacity(wanted.len());
         for index in wanted {
-            held.push(Arc::clone(&self.locks.0[index]).lock_owned().await);
+            held.push(Arc::clone(&self.0.locks.0[index]).lock_owned().await);
         }
         FileLocks { _held: held }
     }

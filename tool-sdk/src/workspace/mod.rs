@@ -11,6 +11,7 @@
 
 mod attributes;
 mod changes;
+mod drafts;
 mod durability;
 mod each;
 mod expected;
@@ -44,6 +45,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 pub use self::changes::Changes;
+pub use self::drafts::{Draft, Drafts};
 pub use self::durability::Durability;
 pub use self::in_memory::InMemory;
 pub use self::located::{DirEntry, FileKind, FileMetadata, Located};
@@ -84,7 +86,11 @@ use crate::error::ToolError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Workspace {
+pub struct Workspace(Arc<Shared>);
+
+/// What all clones of a workspace share: each place has one, and they come and go on many threads.
+#[derive(Clone)]
+struct Shared {
     roots: Arc<[Arc<Root>]>,
     locks: Arc<Locks>,
     /// What the host obeys itself, in every spelling, with everything below it.
@@ -145,12 +151,12 @@ impl Workspace {
         if roots.is_empty() {
             return Err(WorkspaceError::NoRoots);
         }
-        Ok(Self {
+        Ok(Self(Arc::new(Shared {
             roots,
             locks: Arc::default(),
             protected: Arc::default(),
             durability: Durability::default(),
-        })
+        })))
     }
 
     /// Lends a folder from which tools may read, and to which they never write.
@@ -197,26 +203,31 @@ impl Workspace {
     pub fn protect(self, path: impl AsRef<Path>) -> Self {
         let given = std::path::absolute(path);
         let real = given.as_ref().ok().and_then(|path| settle(path, |it| it.canonicalize()).ok());
-        let protected = self.protected.iter().cloned().chain(given).chain(real).collect();
-        Self { protected, ..self }
+        let protected = self.0.protected.iter().cloned().chain(given).chain(real).collect();
+        self.with(|shared| shared.protected = protected)
     }
 
     /// Whether changed files are on the disk when their tool says that they are changed; by
     /// itself where a change has few files.
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
-        Self { durability, ..self }
+        self.with(|shared| shared.durability = durability)
     }
 
     /// This workspace with one more root, which comes last.
     fn and(&self, root: Arc<Root>) -> Self {
-        let roots = self.roots.iter().cloned().chain([root]).collect();
-        Self { roots, ..self.clone() }
+        let roots = self.0.roots.iter().cloned().chain([root]).collect();
+        self.clone().with(|shared| shared.roots = roots)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Shared)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
     /// The roots, without symbolic links; what is lent for reading only is none.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
-        let roots = self.roots.iter().filter(|root| root.access == Access::Full);
+        let roots = self.0.roots.iter().filter(|root| root.access == Access::Full);
         roots.map(|root| root.real.as_path())
     }
 
@@ -251,7 +262,7 @@ impl Workspace {
 
     /// An absolute path as one below the innermost root that holds it.
     fn rebase(&self, path: &Path) -> Option<Located> {
-        let roots = self.roots.iter().enumerate();
+        let roots = self.0.roots.iter().enumerate();
         roots
             .flat_map(|(index, root)| [(index, &root.real), (index, &root.given)])
             .filter_map(|(index, root)| Some((index, root, path.strip_prefix(root).ok()?)))
@@ -266,7 +277,7 @@ impl Workspace {
         // Where there is only one, nothing has to be looked up.
         let index = match self.roots().nth(1) {
             None => 0,
-            Some(_) => self.roots.iter().position(has).unwrap_or(0),
+            Some(_) => self.0.roots.iter().position(has).unwrap_or(0),
         };
         Some(self.located(index, path))
     }

@@ -17,7 +17,7 @@ impl Workspace {
     /// A relative path starts at the first root.
     pub(crate) fn outside(&self, path: &str) -> Result<Located, ToolError> {
         form::check(path)?;
-        let asked = self.roots[0].real.join(path);
+        let asked = self.0.roots[0].real.join(path);
         let failed = |error: io::Error| {
             ToolError::failed(format_args!("cannot find `{}`: {error}", asked.display()))
                 .source(error)
@@ -33,13 +33,13 @@ impl Workspace {
         let relative =
             real.components().filter(|part| matches!(part, Component::Normal(_))).collect();
         let workspace = self.and(root);
-        let root = workspace.roots.len() - 1;
+        let root = workspace.0.roots.len() - 1;
         Ok(Located { workspace, root, relative, is_real: true })
     }
 
     /// Whether a path that is outside of every root is a symbolic link itself.
     pub(crate) fn is_link_outside(&self, path: &str) -> bool {
-        let found = self.roots[0].real.join(path).symlink_metadata();
+        let found = self.0.roots[0].real.join(path).symlink_metadata();
         found.is_ok_and(|found| found.is_symlink())
     }
 }

@@ -84,7 +84,27 @@ impl Located {
     /// Fails like [`open_file`](Self::open_file), and with `failed` when the file has more
     /// than `limit` bytes.
     pub fn snapshot(&self, limit: u64) -> Result<Snapshot, ToolError> {
-        let (file, metadata) = match self.open_regular() {
+        self.read_whole(limit, self.open_regular())
+    }
+
+    /// The same of a real place, through the folder that holds it.
+    pub(super) fn snapshot_in(
+        &self,
+        limit: u64,
+        holder: impl FnOnce() -> io::Result<Arc<Dir>>,
+    ) -> Result<Snapshot, ToolError> {
+        match self.is_real {
+            true => self.read_whole(limit, self.open_regular_in(holder)),
+            false => self.snapshot(limit),
+        }
+    }
+
+    fn read_whole(
+        &self,
+        limit: u64,
+        opened: Result<(File, std::fs::Metadata), ToolError>,
+    ) -> Result<Snapshot, ToolError> {
+        let (file, metadata) = match opened {
             Ok(opened) => opened,
             Err(error) if is_below_a_file(&error) => {
                 return Err(self.is_below_a_file(ErrorKind::NotFound).source(error));

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
@@ -33,18 +33,26 @@ pub(super) struct Staged {
     change: Change,
     dir: Arc<Dir>,
     temporary: Option<Temporary>,
+    /// Whether what is beside the file is on the disk.
+    is_durable: bool,
     is_done: bool,
 }
 
 impl Staged {
     /// Looks whether the change may be made, and opens the folder of the file.
-    pub(super) fn new(change: Change, folders: &mut Folders) -> Result<Self, ToolError> {
+    pub(super) fn new(change: Change, folders: &Folders) -> Result<Self, ToolError> {
         refuse(&change)?;
         let dir = folders.holder(&change.place, change.after.is_some())?;
         if change.before.facts().is_some_and(|facts| !facts.is_link) {
             may_write(&dir, &change.place)?;
         }
-        Ok(Self { change, dir, temporary: None, is_done: false })
+        Ok(Self { change, dir, temporary: None, is_durable: false, is_done: false })
+    }
+
+    /// Whether there is something to [`write`](Self::write) yet.
+    pub(super) fn is_unwritten(&self, durable: bool) -> bool {
+        let is_written = self.temporary.is_some() && (self.is_durable || !durable);
+        self.change.after.is_some() && !is_written
     }
 
     /// Does everything else that may fail for other reasons than somebody else's change.
@@ -53,8 +61,14 @@ impl Staged {
         if let Some(content) = after {
             let temporary = Temporary::write(&self.dir, content, like.facts(), durable);
             self.temporary = Some(temporary.map_err(|error| unwritten(place, error))?);
+            self.is_durable = durable;
         }
         Ok(())
+    }
+
+    /// What the file is to say; nothing where it goes.
+    pub(super) fn content(&self) -> Option<&[u8]> {
+        self.change.after.as_deref()
     }
 
     /// Whether the file goes.
@@ -194,7 +208,10 @@ fn may_write(_: &Dir, _: &Located) -> Result<(), ToolError> {
 ///
 /// Unless they are kept, those that were made go away again.
 #[derive(Default)]
-pub(super) struct Folders {
+pub(super) struct Folders(Mutex<Opened>);
+
+#[derive(Default)]
+struct Opened {
     /// By their paths, which say the same only where they are the same.
     open: HashMap<OsString, Arc<Dir>>,
     made: Vec<(Arc<Dir>, OsString)>,
@@ -202,32 +219,56 @@ pub(super) struct Folders {
 
 impl Folders {
     /// The folder that holds `place`; no link on the way there is followed.
-    fn holder(&mut self, place: &Located, create: bool) -> Result<Arc<Dir>, ToolError> {
+    fn holder(&self, place: &Located, create: bool) -> Result<Arc<Dir>, ToolError> {
+        self.open(place, create).map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory => place.is_below_a_file(ErrorKind::Failed).source(error),
+            _ => unwritten(place, error),
+        })
+    }
+
+    /// The same, where it is there.
+    pub(super) fn existing(&self, place: &Located) -> io::Result<Arc<Dir>> {
+        self.open(place, false)
+    }
+
+    fn open(&self, place: &Located, create: bool) -> io::Result<Arc<Dir>> {
         let mut path = place.absolute();
         path.pop();
         let path = path.into_os_string();
-        if let Some(dir) = self.open.get(&path) {
+        let mut opened = self.opened();
+        if let Some(dir) = opened.open.get(&path) {
             return Ok(Arc::clone(dir));
         }
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotADirectory => place.is_below_a_file(ErrorKind::Failed).source(error),
-            _ => unwritten(place, error),
-        };
-        let mut dir = Arc::new(place.root().dir.try_clone().map_err(failed)?);
+        let mut dir = Arc::new(place.root().dir.try_clone()?);
         for name in place.relative.parent().into_iter().flatten() {
-            let opened = match dir.open_dir_nofollow(name) {
+            let found = match dir.open_dir_nofollow(name) {
                 Err(error) if create && error.kind() == io::ErrorKind::NotFound => {
-                    self.make(&dir, name.to_owned())
+                    opened.make(&dir, name.to_owned())
                 }
-                opened => opened,
+                found => found,
             };
-            dir = Arc::new(opened.map_err(failed)?);
+            dir = Arc::new(found?);
         }
-        let dir = Arc::new(lockable(&dir).map_err(failed)?);
-        self.open.insert(path, Arc::clone(&dir));
+        let dir = Arc::new(lockable(&dir)?);
+        opened.open.insert(path, Arc::clone(&dir));
         Ok(dir)
     }
 
+    /// Lets the folders stay that were made, and has the system write down what is in them.
+    pub(super) fn keep(&self, durable: bool) {
+        let mut opened = self.opened();
+        let made = std::mem::take(&mut opened.made);
+        if durable {
+            made.iter().map(|(dir, _)| dir).chain(opened.open.values()).for_each(|dir| sync(dir));
+        }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Opened {
     fn make(&mut self, dir: &Arc<Dir>, name: OsString) -> io::Result<Dir> {
         match dir.create_dir(&name) {
             Ok(()) => self.made.push((Arc::clone(dir), name.clone())),
@@ -236,17 +277,9 @@ impl Folders {
         }
         dir.open_dir_nofollow(name)
     }
-
-    /// Lets the folders stay that were made, and has the system write down what is in them.
-    pub(super) fn keep(mut self, durable: bool) {
-        let made = std::mem::take(&mut self.made);
-        if durable {
-            made.iter().map(|(dir, _)| dir).chain(self.open.values()).for_each(|dir| sync(dir));
-        }
-    }
 }
 
-impl Drop for Folders {
+impl Drop for Opened {
     fn drop(&mut self) {
         for (dir, name) in self.made.iter().rev() {
             // One that somebody else uses by now is not empty, and stays.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tool_sdk::one_line;
 
 pub(crate) use self::stretch::Change;
-use self::stretch::Stretch;
+use self::stretch::{Stretch, counts_along};
 use self::unified::unified;
 use crate::text::lines::split_bom;
 
@@ -68,9 +68,14 @@ impl FileDiff {
         changes: &[Change],
         detail: Detail,
     ) -> Self {
-        let diff = match Stretch::along(split_bom(old).1, split_bom(new).1, changes) {
-            Some(stretches) => diff(&stretches, detail.lines()),
-            None => between(old, new, detail.lines()),
+        let texts = [split_bom(old).1, split_bom(new).1];
+        let counted = (detail == Detail::Counted).then(|| counts_along(texts, changes)).flatten();
+        let diff = match counted {
+            Some([removed, added]) => Diff { unified: String::new(), added, removed },
+            None => match Stretch::along(texts[0], texts[1], changes) {
+                Some(stretches) => diff(&stretches, detail.lines()),
+                None => between(old, new, detail.lines()),
+            },
         };
         Self::headed(path, diff, [true, true])
     }

@@ -23,6 +23,44 @@ pub(crate) struct Change {
     pub(crate) lines: [usize; 2],
 }
 
+impl Change {
+    /// Whether all of its lines are different, which are these.
+    fn is_whole(&self, gone: &str, come: &str) -> bool {
+        matches!(self.lines, [0, _] | [_, 0] | [1, 1]) && gone != come
+    }
+}
+
+/// How many lines go and come; nothing where the changes are not all, or where some of their
+/// lines may be the same.
+pub(super) fn counts_along(
+    [mut old, mut new]: [&str; 2],
+    changes: &[Change],
+) -> Option<[usize; 2]> {
+    let (mut old_at, mut new_at) = (0, 0);
+    let mut counts = [0, 0];
+    for change in changes {
+        let (same, gone, old_rest) = apart(old, old_at, &change.old)?;
+        let (same_in_new, come, new_rest) = apart(new, new_at, &change.new)?;
+        if same != same_in_new || !change.is_whole(gone, come) {
+            return None;
+        }
+        counts = [counts[0] + change.lines[0], counts[1] + change.lines[1]];
+        (old, new, old_at, new_at) = (old_rest, new_rest, change.old.end, change.new.end);
+    }
+    (old == new).then_some(counts)
+}
+
+/// The rest of a text from byte `at` on as what stands before a range, in it and behind it.
+fn apart<'t>(
+    rest: &'t str,
+    at: usize,
+    range: &Range<usize>,
+) -> Option<(&'t str, &'t str, &'t str)> {
+    let (before, rest) = rest.split_at_checked(range.start.checked_sub(at)?)?;
+    let (within, rest) = rest.split_at_checked(range.end.checked_sub(range.start)?)?;
+    Some((before, within, rest))
+}
+
 /// A part of two texts, in whole lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stretch<'t> {
@@ -56,12 +94,9 @@ impl<'t> Stretch<'t> {
             }
             stretches.same(same.len());
             let (gone, come) = (old.get(change.old.clone())?, new.get(change.new.clone())?);
-            match change.lines {
-                // These are all different.
-                [0, _] | [_, 0] | [1, 1] if gone != come => {
-                    stretches.changed(gone, come, change.lines);
-                }
-                _ => stretches.compare(gone, come),
+            match change.is_whole(gone, come) {
+                true => stretches.changed(gone, come, change.lines),
+                false => stretches.compare(gone, come),
             }
             (old_at, new_at) = (change.old.end, change.new.end);
         }

@@ -77,6 +77,7 @@ pub async fn edit_file(
         let file = Named::new(&path, place, &workspace, &sight);
         let edits = wanted(&old_string, &new_string, replace_all, &edits)?;
         let edited = file.read_to_edit(
+            None,
             |target| edit(target, &edits, &|| stop.is_stopped()),
             |edited| &edited.text,
         );

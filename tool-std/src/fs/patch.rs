@@ -9,7 +9,7 @@ use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use tool_sdk::{
     Context, Located, Output, RiskClass, Sight, State, Subject, ToolError, Workspace,
     WorkspacePath, tool,
@@ -85,7 +85,8 @@ pub async fn apply_patch(
     cx.blocking(move |stop| {
         let _locks = locks;
         stop::check(stop)?;
-        let reason = Reason { is_shown: false, stopped: &|| stop.is_stopped() };
+        let stopped = || stop.is_stopped();
+        let reason = Reason { is_shown: false, stopped: &stopped, drafts_in: Some(&workspace) };
         let plan = input.plan((places, &workspace, &sight), &reason)?;
         plan.changes.apply(|| stop.is_stopped())?;
         Ok(report(&plan.done))
@@ -118,7 +119,7 @@ fn shown_before(args: &ApplyPatchArgs, cx: &Context) -> Result<Option<Value>, To
     let diffs = || {
         let workspace = cx.state::<Workspace>()?;
         let places = args.input.locate(&workspace)?;
-        let reason = Reason { is_shown: true, stopped: &patience(cx) };
+        let reason = Reason { is_shown: true, stopped: &patience(cx), drafts_in: None };
         let there = (places, &*workspace, &cx.sight("read"));
         Ok(together(&args.input.plan(there, &reason)?.done))
     };
@@ -273,19 +274,20 @@ fn together(done: &[Done]) -> Value {
         let _ = writeln!(unified, "[the diffs of {left_out} more files]");
     }
     let file = |done: &Done| {
-        let mut file = json!({
-            "type": "diff",
-            "operation": done.operation.as_str(),
-            "path": done.diff.path,
-        });
-        if let Some((added, removed)) = done.diff.counts() {
-            file["added"] = added.into();
-            file["removed"] = removed.into();
-        }
-        if done.operation == Operation::Move {
-            file["to"] = done.path.as_str().into();
-        }
-        file
+        let counts = done.diff.counts();
+        let moved_to = (done.operation == Operation::Move).then_some(done.path.as_str());
+        let told = [
+            Some(("type", "diff".into())),
+            Some(("operation", done.operation.as_str().into())),
+            Some(("path", done.diff.path.as_str().into())),
+            counts.map(|(added, _)| ("added", added.into())),
+            counts.map(|(_, removed)| ("removed", removed.into())),
+            moved_to.map(|to| ("to", to.into())),
+        ];
+        // With room for all of it at once, since there may be many files.
+        let mut file = Map::with_capacity(told.len());
+        file.extend(told.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
+        Value::Object(file)
     };
     // What stands in `json!` is copied, and this may be long.
     let mut all = Value::from_iter([

@@ -1,12 +1,12 @@
-//! What a patch makes of the files that it names, worked out in memory.
+//! What a patch makes of the files that it names.
 //!
-//! **Invariant:** nothing here writes a file.
+//! **Invariant:** no file changes here; where there are many, their new texts are beside them.
 
 use std::sync::LazyLock;
 use std::thread::{self, available_parallelism};
 use std::{fmt, panic};
 
-use tool_sdk::{Changes, ToolError};
+use tool_sdk::{Changes, Draft, Drafts, ToolError, Workspace};
 
 use super::target::{Named, Target, is_link, is_too_long, unfit_untold};
 use crate::diff::{Change, Detail, FileDiff};
@@ -52,11 +52,14 @@ pub(super) enum Operation {
 }
 
 impl Plan {
-    /// Reads every file and makes its new text, in memory.
+    /// Reads every file and makes its new text.
     pub(super) fn new(sections: &[Section<'_>], reason: &Reason<'_>) -> Result<Self, ToolError> {
         let all: Vec<&Section<'_>> = sections.iter().collect();
         let (untold, others): (Vec<_>, Vec<_>) =
             all.iter().partition(|section| section.quotes_what_is_untold());
+        // What is beside a file would tell that it fits.
+        let drafts_in = reason.drafts_in.filter(|_| untold.is_empty());
+        let reason = &Reason { drafts_in, ..*reason };
         if !untold.is_empty() {
             // First whatever else may be wrong, since by then it would tell that what is quoted
             // is there.
@@ -76,7 +79,7 @@ impl Plan {
                 _ => {}
             }
             shown += done.diff.diff.unified.len();
-            plan.changes = file.add_to(plan.changes);
+            plan.changes = file.add_to(plan.changes)?;
             plan.done.push(done);
         }
         Ok(plan)
@@ -89,6 +92,9 @@ pub(super) struct Reason<'r> {
     pub(super) is_shown: bool,
     /// Says that nobody waits for it any more.
     pub(super) stopped: &'r (dyn Fn() -> bool + Sync),
+    /// Where new texts of many files are written beside them as soon as they are made; nowhere
+    /// when nothing is to be carried out.
+    pub(super) drafts_in: Option<&'r Workspace>,
 }
 
 /// A section of a patch, and the places that it names.
@@ -129,9 +135,16 @@ struct Next {
     /// What stands where the file is moved to.
     to: Option<Target>,
     /// What the file is to say; `None` when there is to be no file.
-    text: Option<String>,
+    text: Option<Text>,
     /// Where that differs, when the patch says so.
     changes: Option<Vec<Change>>,
+}
+
+/// A new text, and where it is.
+enum Text {
+    Made(String),
+    /// Beside the file already, unless that failed: first all of a patch must be found to fit.
+    Written(Result<Draft, ToolError>),
 }
 
 /// Fits all sections to their files, on several threads when there are many; in the order of
@@ -142,10 +155,16 @@ fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, To
         _ => *THREADS,
     };
     let room = if sections.len() <= FEW { usize::MAX } else { MAX_PREVIEW / threads };
-    // By turns, so that each thread has as much of what is shown, which comes first.
+    let drafts_in = reason.drafts_in.filter(|_| sections.len() > FEW);
+    // By turns, so that each thread has as much of what is shown, which comes first; and each
+    // with handles of its own, since the system lets one thread at a time use the same one.
     let fit = |at: usize| {
         let mine = sections.iter().copied().skip(at).step_by(threads);
-        fit_some(mine, reason, &Effort::share(threads), room)
+        let drafts = match drafts_in.map(Drafts::begin).transpose() {
+            Ok(drafts) => drafts,
+            Err(error) => return vec![Err(error)],
+        };
+        fit_some(mine, reason, drafts.as_ref(), &Effort::share(threads), room)
     };
     let mut parts = thread::scope(|scope| {
         let others: Vec<_> = (1..threads)
@@ -167,6 +186,7 @@ fn fit(sections: &[&Section<'_>], reason: &Reason<'_>) -> Result<Vec<Fitted>, To
 fn fit_some<'s>(
     sections: impl Iterator<Item = &'s Section<'s>>,
     reason: &Reason<'_>,
+    drafts: Option<&Drafts>,
     effort: &Effort,
     mut room: usize,
 ) -> Vec<Result<Fitted, ToolError>> {
@@ -175,7 +195,9 @@ fn fit_some<'s>(
         let detail = if room > 0 { Detail::Shown } else { Detail::Counted };
         all.push(match (reason.stopped)() {
             true => Err(ToolError::aborted("it took too long, or nobody waits for it any more")),
-            false => section.fit(reason, effort, detail),
+            false => {
+                section.fit(reason, drafts, effort, detail).map(|fitted| fitted.written(drafts))
+            }
         });
         let Some(Ok(fitted)) = all.last() else { break };
         room = room.saturating_sub(fitted.done.diff.diff.unified.len());
@@ -187,6 +209,7 @@ impl Section<'_> {
     fn fit(
         &self,
         reason: &Reason<'_>,
+        drafts: Option<&Drafts>,
         effort: &Effort,
         detail: Detail,
     ) -> Result<Fitted, ToolError> {
@@ -194,6 +217,7 @@ impl Section<'_> {
         let hunk = hunk(self.source).map_err(|error| unfit(&error).source(error))?;
         let whole = |from: Target, text: Option<String>| {
             let diff = from.diff(text.as_deref(), detail);
+            let text = text.map(Text::Made);
             (Next { from, to: None, text, changes: None }, Pass::Exact, diff)
         };
         let mut was = None;
@@ -212,11 +236,12 @@ impl Section<'_> {
                 (path, Operation::Delete, whole(from, None))
             }
             Hunk::Update { path, move_to, chunks } => {
-                let (from, new) = self.update(path, &chunks, reason, effort)?;
+                let (from, (new, diff)) =
+                    self.update(path, &chunks, (reason, drafts), effort, detail)?;
                 let to = self.to.as_ref().map(|to| to.read_to_lose(reason)).transpose()?;
-                let diff = from.diff_along(Some(&new.text), &new.changes, detail);
                 let diff = moved(diff, to.as_ref(), detail);
-                let file = Next { from, to, text: Some(new.text), changes: Some(new.changes) };
+                let text = Some(Text::Made(new.text));
+                let file = Next { from, to, text, changes: Some(new.changes) };
                 match move_to {
                     None => (path, Operation::Update, (file, new.pass, diff)),
                     Some(to) => (to, Operation::Move, (file, new.pass, diff)),
@@ -227,21 +252,27 @@ impl Section<'_> {
         Ok(Fitted { done, file, detail })
     }
 
-    /// The file and what becomes of it; what is quoted may have moved since it was shown.
+    /// The file, what becomes of it and how that differs; what is quoted may have moved since it
+    /// was shown.
     fn update(
         &self,
         path: &str,
         chunks: &[Chunk<'_>],
-        reason: &Reason<'_>,
+        (reason, drafts): (&Reason<'_>, Option<&Drafts>),
         effort: &Effort,
-    ) -> Result<(Target, Updated), ToolError> {
+        detail: Detail,
+    ) -> Result<(Target, (Updated, FileDiff)), ToolError> {
         let make = |from: &Target| {
             self.verify(from)?;
             let old = from.text()?;
             match update(old, chunks, path, effort) {
                 // That it fits is told by the change alone.
                 Ok(new) if !from.is_told() && new.text == old => Err(unfit_untold()),
-                Ok(new) if !is_too_long(&new.text) => Ok(new),
+                Ok(new) if !is_too_long(&new.text) => {
+                    // While the text is at hand, and known to be one.
+                    let diff = from.diff_along(old, &new.text, &new.changes, detail);
+                    Ok((new, diff))
+                }
                 Ok(_) if !from.is_told() => Err(unfit_untold()),
                 Ok(_) => Err(unfit(format_args!(
                     "`{}` would have more than 64 MiB or two million lines",
@@ -256,7 +287,7 @@ impl Section<'_> {
             let new = make(&from)?;
             return Ok((from, new));
         }
-        self.from.read_to_edit(make, |new| &new.text)
+        self.from.read_to_edit(drafts, make, |(new, _)| &new.text)
     }
 
     /// Refuses to change or to delete what is not there, and to move what may not be read.
@@ -283,19 +314,47 @@ impl Section<'_> {
     }
 }
 
+impl Fitted {
+    /// The same with the new text beside its file. What makes or moves a file waits until all
+    /// of the patch is found to fit.
+    fn written(mut self, drafts: Option<&Drafts>) -> Self {
+        let is_update = self.done.operation == Operation::Update && self.file.from.exists();
+        if let (Some(drafts), true) = (drafts, is_update) {
+            let Self { file: Next { from, text, .. }, .. } = &mut self;
+            *text = text.take().map(|text| match text {
+                Text::Made(text) => Text::Written(from.draft(drafts, text)),
+                written => written,
+            });
+        }
+        self
+    }
+}
+
 impl Next {
     fn diff(&self, detail: Detail) -> FileDiff {
-        let diff = match &self.changes {
-            Some(changes) => self.from.diff_along(self.text.as_deref(), changes, detail),
-            None => self.from.diff(self.text.as_deref(), detail),
+        let new = self.text.as_ref().and_then(Text::get);
+        let diff = match (&self.changes, new, self.from.text()) {
+            (Some(changes), Some(new), Ok(old)) => self.from.diff_along(old, new, changes, detail),
+            (_, new, _) => self.from.diff(new, detail),
         };
         moved(diff, self.to.as_ref(), detail)
     }
 
-    fn add_to(self, changes: Changes) -> Changes {
-        match (self.to, self.text) {
-            (Some(to), Some(text)) => self.from.change_place(changes, to, text),
-            (_, text) => self.from.change(changes, text),
+    fn add_to(self, changes: Changes) -> Result<Changes, ToolError> {
+        Ok(match (self.to, self.text) {
+            (_, Some(Text::Written(draft))) => changes.put(draft?),
+            (Some(to), Some(Text::Made(text))) => self.from.change_place(changes, to, text),
+            (_, Some(Text::Made(text))) => self.from.change(changes, Some(text)),
+            (_, None) => self.from.change(changes, None),
+        })
+    }
+}
+
+impl Text {
+    fn get(&self) -> Option<&str> {
+        match self {
+            Self::Made(text) => Some(text),
+            Self::Written(draft) => std::str::from_utf8(draft.as_ref().ok()?.content()).ok(),
         }
     }
 }

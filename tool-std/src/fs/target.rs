@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tool_sdk::{
-    Changes, Context, ErrorKind, Located, Sight, Snapshot, ToolError, Workspace, WorkspacePath,
+    Changes, Context, Draft, Drafts, ErrorKind, Located, Sight, Snapshot, ToolError, Workspace,
+    WorkspacePath,
 };
 
 use crate::diff::{Change, Detail, FileDiff, is_same_change};
@@ -96,10 +97,16 @@ impl<'p> Named<'p> {
     /// perhaps at another place by now. Anything else is a conflict.
     pub(super) fn read_to_edit<T>(
         &self,
+        drafts: Option<&Drafts>,
         make: impl Fn(&Target) -> Result<T, ToolError>,
         text: impl Fn(&T) -> &str,
     ) -> Result<(Target, T), ToolError> {
-        let now = self.read()?;
+        let now = match drafts {
+            Some(drafts) => {
+                self.target(Self::checked(&self.place, drafts.snapshot(&self.place, MAX_FILE)?)?)
+            }
+            None => self.read()?,
+        };
         let made = make(&now)?;
         let is_as_shown = |shown: &Target| {
             let was = make(shown).ok()?;
@@ -126,11 +133,14 @@ impl<'p> Named<'p> {
     }
 
     fn snapshot(&self) -> Result<Snapshot, ToolError> {
-        let before = self.place.snapshot(MAX_FILE)?;
+        Self::checked(&self.place, self.place.snapshot(MAX_FILE)?)
+    }
+
+    fn checked(place: &Located, before: Snapshot) -> Result<Snapshot, ToolError> {
         if before.content().is_some_and(are_too_many) {
             return Err(ToolError::failed(format_args!(
                 "`{}` has more than two million lines, too many to change it",
-                self.place.display()
+                place.display()
             ))
             .hint("use a command"));
         }
@@ -228,19 +238,23 @@ impl Target {
         FileDiff::new(&self.spelling(), old.as_deref(), new, detail)
     }
 
-    /// The same, where it is known what changes.
+    /// The same from its [`text`](Self::text), where it is known what changes.
     pub(super) fn diff_along(
         &self,
-        new: Option<&str>,
+        old: &str,
+        new: &str,
         changes: &[Change],
         detail: Detail,
     ) -> FileDiff {
-        match (self.text(), new) {
-            (Ok(old), Some(new)) if self.is_told => {
-                FileDiff::along(&self.spelling(), old, new, changes, detail)
-            }
-            _ => self.diff(new, detail),
+        match self.is_told {
+            true => FileDiff::along(&self.spelling(), old, new, changes, detail),
+            false => FileDiff::untold(&self.spelling()),
         }
+    }
+
+    /// Writes what the file is to say beside it.
+    pub(super) fn draft(&self, drafts: &Drafts, new: String) -> Result<Draft, ToolError> {
+        drafts.write(self.place.clone(), self.before.clone(), new)
     }
 
     /// Adds to `changes` what is to become of the file.

@@ -1,19 +1,17 @@
 //! The new text of a file: finds the place of each chunk, then writes all of them.
 //!
-//! What a patch does not touch keeps its bytes, line ends and byte order mark included. That
-//! holds for lines that a chunk quotes and keeps, too, however loosely they were matched.
-//! New lines end as the first lines of the file do. A missing end of the last line stays
-//! missing until the patch removes that line or puts another one after it.
+//! What is quoted exactly is found at once ([`exactly`]); otherwise the file is taken apart into
+//! lines, and what stands there is compared ever more loosely.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use memchr::memchr;
-
+use super::exact::exactly;
 use super::seek::{Effort, Haystack, Pass};
+use super::writer::Writer;
 use super::{Chunk, ChunkLine};
 use crate::diff::Change;
-use crate::text::lines::{Line, all_lines, count, new_line_end, split_bom};
+use crate::text::lines::{all_lines, split_bom};
 
 /// A file after its patch.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,6 +55,19 @@ pub(crate) fn update(
     path: &str,
     effort: &Effort,
 ) -> Result<Updated, ApplyError> {
+    match exactly(old, chunks) {
+        Some(updated) => Ok(updated),
+        None => in_lines(old, chunks, path, effort),
+    }
+}
+
+/// The same, in any text and by every pass.
+pub(super) fn in_lines(
+    old: &str,
+    chunks: &[Chunk<'_>],
+    path: &str,
+    effort: &Effort,
+) -> Result<Updated, ApplyError> {
     let (bom, body) = split_bom(old);
     let lines = all_lines(body);
     let haystack = Haystack::new(&lines, effort);
@@ -81,7 +92,7 @@ pub(crate) fn update(
     }
     out.copy(&lines[next..]);
     let pass = places.iter().map(|place| place.pass).max().unwrap_or_default();
-    Ok(Updated { text: out.text, pass, changes: out.changes })
+    Ok(out.finish(pass))
 }
 
 /// Where a chunk goes, and what of it.
@@ -161,73 +172,6 @@ fn without_last_blank<'p>(lines: &[ChunkLine<'p>]) -> Option<Vec<ChunkLine<'p>>>
         kept.remove(at);
     }
     Some(kept)
-}
-
-/// A text that grows line by line, while an old one is read.
-struct Writer<'t> {
-    /// The old text, and how much of it is read.
-    old: &'t str,
-    read: usize,
-    text: String,
-    /// Where the text begins, behind a byte order mark.
-    start: usize,
-    /// How new lines end.
-    end: &'static str,
-    /// The length of the last line when it has no end.
-    open: Option<usize>,
-    changes: Vec<Change>,
-}
-
-impl<'t> Writer<'t> {
-    fn new(bom: &str, old: &'t str, places: usize) -> Self {
-        let mut text = String::with_capacity(bom.len() + old.len() + old.len() / 8);
-        text.push_str(bom);
-        let (end, changes) = (new_line_end(old), Vec::with_capacity(places));
-        Self { old, read: 0, text, start: bom.len(), end, open: None, changes }
-    }
-
-    /// The next lines of the old text stay.
-    fn copy(&mut self, lines: &[Line<'_>]) {
-        let Some(last) = lines.last() else { return };
-        let end = self.read + lines.iter().map(|line| line.whole.len()).sum::<usize>();
-        self.text.push_str(&self.old[self.read..end]);
-        self.read = end;
-        self.open = last.end().is_empty().then_some(last.text.len());
-    }
-
-    /// The next line of the old text goes.
-    fn skip(&mut self, line: &Line<'_>) {
-        self.read += line.whole.len();
-        self.changed(line.whole.len(), 0, [1, 0]);
-    }
-
-    fn add(&mut self, line: &str) {
-        if let Some(open) = self.open.take() {
-            self.text.push_str(self.end);
-            self.changed(open, open + self.end.len(), [1, 1]);
-        }
-        let start = self.text.len();
-        self.text.push_str(line);
-        self.text.push_str(self.end);
-        // A patch ends its lines with LF, and a file perhaps not only.
-        let lines = memchr(b'\r', line.as_bytes()).map_or(1, |_| count(&self.text[start..]));
-        self.changed(0, self.text.len() - start, [0, lines]);
-    }
-
-    /// What was just read and written is not the same; how many lines of both that is.
-    fn changed(&mut self, read: usize, written: usize, lines: [usize; 2]) {
-        let (old, new) = (self.read, self.text.len() - self.start);
-        match self.changes.last_mut() {
-            Some(last) if (last.old.end, last.new.end) == (old - read, new - written) => {
-                (last.old.end, last.new.end) = (old, new);
-                last.lines = [last.lines[0] + lines[0], last.lines[1] + lines[1]];
-            }
-            _ => {
-                let (old, new) = (old - read..old, new - written..new);
-                self.changes.push(Change { old, new, lines });
-            }
-        }
-    }
 }
 
 impl fmt::Display for ApplyError {

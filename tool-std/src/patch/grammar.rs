@@ -13,9 +13,8 @@
 
 use std::fmt;
 
-use memchr::{Memchr, memchr_iter};
-
 use super::{Chunk, ChunkLine, Hunk, Patch, Section, plain_path};
+use crate::text::lines::find_lf;
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -91,8 +90,6 @@ pub(super) fn hunk(source: &str) -> Result<Hunk<'_>, ParseError> {
 /// The lines of a text, one by one.
 struct Parser<'p> {
     text: &'p str,
-    /// Where the lines end behind the next one.
-    ends: Memchr<'p>,
     /// Where the next line begins, and where it ends; `None` when there is none.
     start: usize,
     end: Option<usize>,
@@ -106,9 +103,8 @@ struct Parser<'p> {
 
 impl<'p> Parser<'p> {
     fn new(text: &'p str, keeps: bool) -> Self {
-        let mut ends = memchr_iter(b'\n', text.as_bytes());
-        let end = Some(ends.next().unwrap_or(text.len()));
-        Self { text, ends, start: 0, end, behind: 0, at: 0, keeps }
+        let end = Some(find_lf(text.as_bytes()).unwrap_or(text.len()));
+        Self { text, start: 0, end, behind: 0, at: 0, keeps }
     }
 
     /// The next line, without its end.
@@ -120,8 +116,10 @@ impl<'p> Parser<'p> {
     /// Goes on to the next line.
     fn go_on(&mut self) {
         let Some(end) = self.end else { return };
-        let is_last = end == self.text.len();
-        self.end = (!is_last).then(|| self.ends.next().unwrap_or(self.text.len()));
+        self.end = self.text.as_bytes().get(end + 1..).map(|rest| {
+            let len = find_lf(rest).unwrap_or(rest.len());
+            end + 1 + len
+        });
         (self.start, self.behind) = (end + 1, end);
         self.at += 1;
     }
@@ -221,10 +219,16 @@ impl<'p> Parser<'p> {
 
     fn chunk_lines(&mut self) -> Result<Vec<ChunkLine<'p>>, ParseError> {
         let (first, mut lines) = (self.at, Vec::new());
-        while let Some(line) = self.take(chunk_line) {
-            if self.keeps {
-                lines.push(line);
+        while let Some(end) = self.end {
+            let line = &self.text.as_bytes()[self.start..end];
+            // Most lines tell by their first byte alone what they are.
+            if !matches!(line, [b' ' | b'+' | b'-', ..] | [] | [b'\r']) {
+                break;
             }
+            if self.keeps {
+                lines.extend(self.peek().and_then(chunk_line));
+            }
+            self.go_on();
         }
         match self.peek() {
             Some(line) if self.at == first && line.trim_end() != END_OF_FILE => {

@@ -7,11 +7,13 @@
 //! **Invariant:** nothing here reads or writes a file. A file is its text.
 
 mod apply;
+mod exact;
 mod grammar;
 mod seek;
 #[cfg(test)]
 mod tests;
 mod wrapper;
+mod writer;
 
 use std::collections::HashSet;
 use std::fmt;

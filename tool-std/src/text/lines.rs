@@ -66,6 +66,26 @@ pub(crate) fn all_lines(text: &str) -> Vec<Line<'_>> {
     all
 }
 
+/// Where the first LF stands. Most lines are so short that to look at them takes less than to
+/// call what is fast on long ones.
+#[inline]
+pub(crate) fn find_lf(text: &[u8]) -> Option<usize> {
+    const SHORT: usize = 64;
+    const WORD: usize = size_of::<u64>();
+    const EACH: u64 = u64::MAX / 0xff;
+    let (words, _) = text[..text.len().min(SHORT)].as_chunks::<WORD>();
+    for (at, word) in words.iter().enumerate() {
+        // A byte that is LF becomes zero, and of those the lowest keeps its highest bit.
+        let word = u64::from_le_bytes(*word) ^ (EACH * u64::from(b'\n'));
+        let zeros = word.wrapping_sub(EACH) & !word & (EACH << 7);
+        if zeros != 0 {
+            return Some(WORD * at + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    let seen = words.as_flattened().len();
+    memchr(b'\n', &text[seen..]).map(|at| seen + at)
+}
+
 /// How many lines a text has.
 pub(crate) fn count(text: &str) -> usize {
     match memchr(b'\r', text.as_bytes()) {
@@ -226,6 +246,11 @@ mod tests {
                 prop_assert_eq!(folded(&made), folded(&text));
             }
             prop_assert_eq!(with_ends_of(&old, &old, end), old.as_str());
+        }
+
+        #[test]
+        fn the_first_lf_is_found(text in "[\n\u{b}\u{8a}a]{0,5}a{0,80}[\n\u{b}a]{0,20}") {
+            prop_assert_eq!(find_lf(text.as_bytes()), text.find('\n'));
         }
 
         #[test]

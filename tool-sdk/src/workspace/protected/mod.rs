@@ -140,6 +140,10 @@ const OWN: &[&[&str]] = &[
     &["tool-sdk", "config.toml"],
 ];
 
+/// A name that each of them has, and where its dash stands.
+const OWN_NAME: &str = "tool-sdk";
+const OWN_DASH: usize = 4;
+
 /// Files in any folder, in order.
 const FILES: &[&str] = &[
     ".aider.conf.yaml",
@@ -288,12 +292,27 @@ const OF_ROOT: usize = 2;
 /// Whether a path below a root names such a file, or something at or below such a place; a
 /// root that lies in one protects everything.
 pub(crate) fn is_protected(below_root: &Path, absolute: &Path) -> bool {
-    let all: Vec<_> = absolute.iter().map(folded).collect();
-    let near = &all[all.len().saturating_sub(below_root.iter().count() + OF_ROOT)..];
+    let near = below_root.iter().count() + OF_ROOT;
+    let mut near: Vec<_> = absolute.iter().rev().take(near).map(folded).collect();
+    near.reverse();
     below_root.file_name().map(folded).is_some_and(|name| is_file(&name))
-        || lead_through(near, PLACES)
-        || lead_through_repository(near)
-        || lead_through(&all, OWN)
+        || lead_through(&near, PLACES)
+        || lead_through_repository(&near)
+        || is_own(absolute)
+}
+
+/// Whether the path leads to what the command line obeys.
+fn is_own(absolute: &Path) -> bool {
+    // Most paths are nowhere near, which takes less to see than their names.
+    let path = absolute.as_os_str().as_encoded_bytes();
+    let names_it = |dash: usize| {
+        let start = dash.checked_sub(OWN_DASH);
+        start
+            .and_then(|start| path.get(start..start + OWN_NAME.len()))
+            .is_some_and(|name| name.eq_ignore_ascii_case(OWN_NAME.as_bytes()))
+    };
+    let may_be = !path.is_ascii() || memchr::memchr_iter(b'-', path).any(names_it);
+    may_be && lead_through(&absolute.iter().map(folded).collect::<Vec<_>>(), OWN)
 }
 
 /// Whether a file of this name is one, in any folder.

@@ -11,6 +11,8 @@ fn the_lists_hold_names_as_they_are_compared() {
         assert_eq!(folded(OsStr::new(name)), *name);
     }
     assert!(PLACES.is_sorted() && OWN.is_sorted() && FILES.is_sorted());
+    assert!(OWN.iter().all(|place| place.contains(&OWN_NAME)));
+    assert_eq!(OWN_NAME.find('-'), Some(OWN_DASH));
 }
 
 // PA7: the groups of what is asked about, whether it exists or not.

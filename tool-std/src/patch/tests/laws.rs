@@ -6,7 +6,9 @@ use std::time::Instant;
 use proptest::prelude::*;
 use similar::{ChangeTag, TextDiff};
 
-use super::super::{Chunk, ChunkLine, Hunk, grammar};
+use super::super::apply::in_lines;
+use super::super::exact::exactly;
+use super::super::{Chunk, ChunkLine, Effort, Hunk, grammar};
 use super::{Files, chunks, hunks, parse, patch, run, update};
 
 /// The body of a patch that quotes three lines around each change.
@@ -151,6 +153,24 @@ proptest! {
             if let Ok(updated) = update(&old, &chunks(&text), "f") {
                 prop_assert_eq!(updated.text, old);
             }
+        }
+    }
+
+    // F142: a quicker way to a place is no other place.
+    #[test]
+    fn what_is_found_at_once_is_found_line_by_line(
+        old in "\u{feff}?([ab]{0,2}\n){0,12}[ab\r]{0,2}",
+        body in prop::collection::vec(prop::sample::select(vec![
+            "@@", "@@ a", "@@ b", " a", "-a", " b", "-b", " ab", "-ab", "", "-", "+x", "+", "+x\ry",
+            "*** End of File",
+        ]), 1..12),
+    ) {
+        let text = patch(&body.join("\n"));
+        if let Ok(patch) = parse(&text)
+            && let Some(Hunk::Update { chunks, .. }) = hunks(&patch).pop()
+            && let Some(found) = exactly(&old, &chunks)
+        {
+            prop_assert_eq!(in_lines(&old, &chunks, "f", &Effort::share(1)), Ok(found));
         }
     }
 

@@ -1,0 +1,142 @@
+//! Places that a patch quotes as they are, in one walk over the bytes of a file.
+//!
+//! That is nearly every patch. A file is not taken apart for it: each line is looked at where
+//! it stands, up to the first byte that is another one.
+//!
+//! **Invariant:** what is found here is what is found line by line; where that is not certain,
+//! nothing is.
+
+use memchr::memchr;
+
+use super::apply::Updated;
+use super::writer::Writer;
+use super::{Chunk, ChunkLine, Pass};
+use crate::text::lines::{find_lf, split_bom};
+
+/// The text `old` after `chunks`, where each of them quotes lines that end with LF, and all of
+/// them are there; `None` where somebody has to look closer.
+pub(super) fn exactly(old: &str, chunks: &[Chunk<'_>]) -> Option<Updated> {
+    let (bom, body) = split_bom(old);
+    if memchr(b'\r', body.as_bytes()).is_some() {
+        return None;
+    }
+    let mut walk = Walk::over(body);
+    let mut out = Writer::new(bom, body, chunks.len());
+    for chunk in chunks.iter() {
+        for context in &chunk.contexts {
+            walk.find(&[ChunkLine::Keep(context)])?;
+            walk.at += context.len() + 1;
+        }
+        if chunk.end_of_file {
+            return None;
+        }
+        walk.find(&chunk.lines)?;
+        for line in &chunk.lines {
+            match line {
+                ChunkLine::Keep(text) => walk.at += text.len() + 1,
+                ChunkLine::Remove(text) => {
+                    out.copy_to(walk.at);
+                    out.skip_bytes(text.len() + 1);
+                    walk.at += text.len() + 1;
+                }
+                ChunkLine::Add(text) => {
+                    out.copy_to(walk.at);
+                    out.add(text);
+                }
+            }
+        }
+    }
+    out.copy_to(body.len());
+    Some(out.finish(Pass::Exact))
+}
+
+/// A walk over the lines of a text that knows no other end of them than LF.
+struct Walk<'t> {
+    text: &'t [u8],
+    /// Where a line begins.
+    at: usize,
+    /// How many bytes may be compared in vain: a text that repeats what is quoted is for who
+    /// counts that.
+    spare: usize,
+}
+
+impl<'t> Walk<'t> {
+    fn over(text: &'t str) -> Self {
+        Self { text: text.as_bytes(), at: 0, spare: 4 * text.len() }
+    }
+
+    /// Goes on to the first place where the lines stand that are there before.
+    fn find(&mut self, lines: &[ChunkLine<'_>]) -> Option<()> {
+        let mut old = lines.iter().filter_map(|line| line.before()).map(str::as_bytes);
+        // Lines that are only added belong elsewhere.
+        let first = old.next()?;
+        loop {
+            let rest = &self.text[self.at..];
+            if let Some(after) = behind(rest, first)
+                && self.stand(after, old.clone())?
+            {
+                return Some(());
+            }
+            self.at += find_lf(rest)? + 1;
+        }
+    }
+
+    /// Whether the text goes on with these lines; nothing when too much was compared for that.
+    fn stand<'l>(
+        &mut self,
+        mut rest: &[u8],
+        lines: impl Iterator<Item = &'l [u8]>,
+    ) -> Option<bool> {
+        let len = rest.len();
+        for line in lines {
+            let Some(after) = behind(rest, line) else {
+                self.spare = self.spare.checked_sub(len - rest.len() + line.len())?;
+                return Some(false);
+            };
+            rest = after;
+        }
+        Some(true)
+    }
+}
+
+/// What stands behind a line with its end, where a text begins with that.
+fn behind<'t>(text: &'t [u8], line: &[u8]) -> Option<&'t [u8]> {
+    match text.get(line.len()) {
+        Some(b'\n') if text.starts_with(line) => Some(&text[line.len() + 1..]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Hunk;
+    use super::super::grammar::hunk;
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &str, body: &str, expected: Option<&str>) {
+        let source = format!("*** Update File: f\n{body}");
+        let Ok(Hunk::Update { chunks, .. }) = hunk(&source) else { panic!("{body}") };
+        assert_eq!(exactly(old, &chunks).map(|new| new.text).as_deref(), expected);
+    }
+
+    #[test]
+    fn what_is_quoted_as_it_is_is_found() {
+        check("a\nb\nc\nb\nd", "@@ c\n-b\n+x", Some("a\nb\nc\nx\nd"));
+        check("a\nb\na\nc\n", "@@\n a\n-c\n+x\n+y", Some("a\nb\na\nx\ny\n"));
+        check("\u{feff}a\n\nb\n", "@@\n \n-b", Some("\u{feff}a\n\n"));
+    }
+
+    #[test]
+    fn what_needs_a_closer_look_is_not() {
+        // Another end of a line, no end, a line that is not there, and no line.
+        check("a\r\nb\r\n", "@@\n-b", None);
+        check("a\nb", "@@\n-b", None);
+        check("a \nb\n", "@@\n-a", None);
+        check("a\nb\n", "@@\n+c", None);
+        check("a\nb\n", "@@\n-b\n*** End of File", None);
+        // A text that repeats what is quoted.
+        let (old, quoted) = ("a\n".repeat(10_000), " a\n".repeat(9_000));
+        check(&old, &format!("@@\n{quoted}-b"), None);
+    }
+}
