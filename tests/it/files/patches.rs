@@ -50,7 +50,7 @@ async fn of_many_files_all_are_changed_or_none() {
     let body = |last: &str| -> String {
         let update = |name: &String| format!("*** Update File: {name}\n@@\n a\n-old\n+new\n");
         let updates: String = names.iter().map(update).collect();
-        format!("{updates}*** Add File: more/new\n+x\n{last}")
+        format!("{updates}*** Add File: more/new\n+x\n{last}").trim_end().to_owned()
     };
     let all = |text| names.iter().map(move |name| (&**name, text)).collect::<Vec<_>>();
 

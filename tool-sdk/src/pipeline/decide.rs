@@ -125,7 +125,7 @@ pub(super) async fn check(
     let cx = frame.context(frame.started());
     let (mut decision, touched) = decided(frame, &heard, &cx);
     let suggestions = match decision.action {
-        Action::Ask => quietly(|| suggestions(frame, &heard, &decision, &cx)),
+        Action::Ask => quietly(|| suggestions(frame, &heard, &decision, &cx, &touched)),
         Action::Allow | Action::Deny => None,
     };
     let suggestions = suggestions.unwrap_or_default();
@@ -149,7 +149,15 @@ pub(super) fn decide(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> Decision
 fn decided(frame: &Frame<'_>, heard: &Heard, cx: &Context) -> (Decision, Vec<Subject>) {
     let mut touched = Vec::new();
     let now = &*heard.prepared;
-    let last = judging(frame, now, frame.arguments(), heard.opinions(), cx, &[], &mut touched);
+    let last = judging(
+        frame,
+        now,
+        frame.arguments(),
+        heard.opinions(),
+        cx,
+        &Assumed::NOTHING,
+        &mut touched,
+    );
     let decision = match heard.original() {
         Some(original) => {
             // What was denied before a hook changed it stays denied.
@@ -180,21 +188,35 @@ fn judge(
     opinions: &[Floor],
     cx: &Context,
 ) -> Decision {
-    judging(frame, prepared, arguments, opinions, cx, &[], &mut Vec::new())
+    judging(frame, prepared, arguments, opinions, cx, &Assumed::NOTHING, &mut Vec::new())
 }
 
-/// The same if these were granted, too; leaves in `touched` all that the call touches.
+/// What is taken for granted where a call is judged.
+struct Assumed<'g> {
+    granted: &'g [Grant],
+    /// All that the call touches, where that is known; the tool is asked else.
+    touched: &'g [Subject],
+}
+
+impl Assumed<'_> {
+    const NOTHING: Self = Self { granted: &[], touched: &[] };
+}
+
+/// The same with what is `assumed`; leaves in `touched` all that the call touches.
 fn judging(
     frame: &Frame<'_>,
     prepared: &dyn Prepared,
     arguments: &str,
     opinions: &[Floor],
     cx: &Context,
-    granted: &[Grant],
+    assumed: &Assumed<'_>,
     touched: &mut Vec<Subject>,
 ) -> Decision {
     let judged = catch_unwind(AssertUnwindSafe(|| {
-        let mut subjects = prepared.subjects(cx);
+        let mut subjects = match assumed.touched {
+            [] => prepared.subjects(cx),
+            known => Some(known.to_vec()),
+        };
         // As they are now: a person may have thought about the call for a while.
         let view = frame.core.toolset.view_for(frame.session);
         let known = view.find(frame.definition.name.as_str()).and_then(|at| view.at(at));
@@ -231,7 +253,9 @@ fn judging(
             subjects: subjects.as_deref(),
             arguments: &given,
             required: prepared.approval_required(cx),
-            approved: &|subject| !dangerous && approved(frame, prepared, &stored, granted, subject),
+            approved: &|subject| {
+                !dangerous && approved(frame, prepared, &stored, assumed.granted, subject)
+            },
             writable: frame.core.writable.as_deref(),
             kept: &|path| frame.core.keeps(path),
             opinions,
@@ -312,12 +336,13 @@ fn strictly(arguments: &str) -> Result<(), ToolError> {
 }
 
 /// The patterns that an approval could grant, from specific to general: with all of them granted
-/// the call would run.
+/// the call would run. All that it touches is worked out anew where that is not known.
 pub(super) fn suggestions(
     frame: &Frame<'_>,
     heard: &Heard,
     decision: &Decision,
     cx: &Context,
+    touched: &[Subject],
 ) -> Vec<String> {
     let prepared = &*heard.prepared;
     // What is granted is shown for one permission, and no approval lifts the first four.
@@ -333,7 +358,8 @@ pub(super) fn suggestions(
     let is_enough = |patterns: &Vec<String>| {
         let granted: Vec<Grant> = patterns.iter().map(grant).collect();
         let (arguments, opinions) = (frame.arguments(), heard.opinions());
-        let now = judging(frame, prepared, arguments, opinions, cx, &granted, &mut Vec::new());
+        let assumed = Assumed { granted: &granted, touched };
+        let now = judging(frame, prepared, arguments, opinions, cx, &assumed, &mut Vec::new());
         !granted.is_empty() && now.action == Action::Allow
     };
     // Of what a tool suggests for all of the call, some may be allowed anyway.

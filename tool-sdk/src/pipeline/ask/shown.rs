@@ -46,7 +46,7 @@ pub(super) fn make(
         grantees,
         backstage: Backstage::new(&definition.aliases, witness)
             .liftable(is_liftable(frame, heard, cx)),
-        suggestions: quietly(|| suggestions(frame, heard, decision, cx)).unwrap_or_default(),
+        suggestions: quietly(|| suggestions(frame, heard, decision, cx, &[])).unwrap_or_default(),
         by: decision.by,
         reason: decision.reason.clone().into_owned(),
         rules: decision.rules.clone(),
